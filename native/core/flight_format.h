@@ -1,0 +1,394 @@
+/* The flight file: the one thing that the native side writes and that Python reads.
+ *
+ * Everything here is the file's format, version LC_FLIGHT_VERSION: fixed-width little-endian
+ * fields, no pointers, no padding left to the compiler. docs/flight-format.md describes it field
+ * by field; src/loopcanary/flight/format.py states it again for the readers, and
+ * tests/flight/test_format_agreement.py holds the two together. A change here is a new version.
+ *
+ * Who writes what:
+ *   header    the engine at creation; the watchdog afterwards (rate, heartbeat)
+ *   facts     the engine, under the GIL, while no reader can see a half-written text (length last)
+ *   lane      its program thread (the "hot" and "ended" parts), the engine (the "name" part)
+ *   gc ring   the thread that collects, under the GIL
+ *   slots     the watchdog; a drain only moves ENDED to FREE
+ *   counters  anyone, relaxed
+ *
+ * The file lives in memory (tmpfs) wherever it can: a store to a page of a disk file can block in
+ * the kernel for as long as the disk does (the JVM's hsperfdata pauses), and lanes are stored to
+ * from the thread that must not block.
+ */
+#ifndef LOOPCANARY_FLIGHT_FORMAT_H
+#define LOOPCANARY_FLIGHT_FORMAT_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LC_FLIGHT_MAGIC "LCFLIGHT"
+#define LC_FLIGHT_VERSION 1u
+#define LC_BYTE_ORDER_MARK 0x01020304u
+
+typedef _Atomic uint64_t lc_word;
+
+/* ---- sections --------------------------------------------------------------------------- */
+
+typedef struct {
+    uint64_t offset; /* from the start of the file */
+    uint64_t stride; /* bytes of one element */
+    uint64_t count;  /* elements there is room for */
+    lc_word used;    /* elements in use from the start (facts: bytes in use; gc: ever written) */
+} lc_section;
+
+enum {
+    LC_SECTION_FACTS,
+    LC_SECTION_COUNTERS,
+    LC_SECTION_GC,
+    LC_SECTION_LANES,
+    LC_SECTION_SLOTS,
+    LC_SECTION_COUNT
+};
+
+/* ---- header ----------------------------------------------------------------------------- */
+
+typedef enum { LC_PROCESS_RUNNING = 1, LC_PROCESS_ENDED = 2 } lc_process_state;
+
+typedef enum { LC_CLOCK_MONOTONIC = 0, LC_CLOCK_TSC = 1, LC_CLOCK_CNTVCT = 2 } lc_clock_kind;
+
+#define LC_HEADER_BYTES 4096u
+
+typedef struct {
+    char magic[8];
+    uint32_t version;
+    uint32_t byte_order;
+    uint64_t file_bytes;
+    uint64_t pid;
+    uint64_t parent_pid;
+    uint64_t process_start; /* field 22 of /proc/PID/stat, clock ticks since boot: pids are reused */
+    uint64_t pid_namespace; /* inode of /proc/self/ns/pid, 0 unknown */
+    uint8_t boot_id[16];    /* /proc/sys/kernel/random/boot_id, zeros unknown */
+    lc_word state;          /* lc_process_state */
+    lc_word ended_ns;       /* monotonic, 0 while running */
+    uint64_t started_ns;    /* monotonic */
+    /* One pairing of the clocks; wall times are for people only. */
+    uint64_t anchor_monotonic_ns;
+    int64_t anchor_wall_ns; /* since 1970 */
+    uint64_t anchor_ticks;
+    /* ns = anchor_monotonic_ns + (ticks - anchor_ticks) * tick_ns_q32 / 2^32. The rate is refined by
+     * the watchdog while the process runs. */
+    lc_word tick_ns_q32;
+    uint64_t clock_kind; /* lc_clock_kind */
+    lc_word heartbeat_ns; /* when the watchdog last looked; it does not look while parked */
+    lc_word parked;       /* 1 while the watchdog sleeps without a deadline: all lanes are idle */
+    /* Garbage collection now: odd while one runs. */
+    lc_word gc_epoch;
+    lc_word gc_begin; /* ticks */
+    lc_word gc_tid;   /* native thread id of the collecting thread */
+    lc_word gc_generation;
+    lc_word gc_total_ns;
+    lc_section sections[LC_SECTION_COUNT];
+} lc_header;
+
+_Static_assert(sizeof(lc_header) <= LC_HEADER_BYTES, "the header has one page");
+
+/* ---- facts: one UTF-8 JSON object about the session ---------------------------------------- */
+
+#define LC_FACTS_BYTES 16384u
+
+/* ---- counters: what the native side did, and what it dropped, by reason ---------------------- */
+
+#define LC_COUNTER_LIST(X)      \
+    X(watchdog_wakeups)         \
+    X(watchdog_late)            \
+    X(watchdog_cpu_ns)          \
+    X(samples_taken)            \
+    X(samples_dropped_moved)    \
+    X(samples_dropped_unreadable) \
+    X(samples_dropped_full)     \
+    X(frames_truncated)         \
+    X(sample_ns_total)          \
+    X(sample_ns_max)            \
+    X(stalls_recorded)          \
+    X(stalls_unsampled)         \
+    X(stalls_dropped_no_slot)   \
+    X(stalls_dropped_ring_full) \
+    X(stalls_suppressed_debugger) \
+    X(stalls_suppressed_expected) \
+    X(lanes_refused)            \
+    X(gc_collections)           \
+    X(checkpoints_written)      \
+    X(checkpoints_failed)
+
+typedef enum {
+#define LC_COUNTER_ENUM(name) LC_COUNTER_##name,
+    LC_COUNTER_LIST(LC_COUNTER_ENUM)
+#undef LC_COUNTER_ENUM
+        LC_COUNTER_COUNT
+} lc_counter;
+
+#define LC_COUNTER_ROOM 64u /* words in the section; the list may grow up to it within a version */
+_Static_assert(LC_COUNTER_COUNT <= LC_COUNTER_ROOM, "counters fit their section");
+
+/* ---- garbage collections, the last LC_GC_COUNT of them, as a ring --------------------------- */
+
+#define LC_GC_COUNT 64u
+
+typedef struct {
+    lc_word sequence; /* 1-based, written last; entry i holds sequences i+1, i+1+count, ... */
+    uint64_t begin_ns;
+    uint64_t end_ns;
+    uint64_t tid;
+    uint64_t generation;
+    uint64_t collected;
+    uint64_t uncollectable;
+    uint64_t reserved;
+} lc_gc_entry;
+
+_Static_assert(sizeof(lc_gc_entry) == 64, "one cache line");
+
+/* ---- lanes ------------------------------------------------------------------------------- */
+
+#define LC_LANE_COUNT 256u
+#define LC_LANE_BYTES 8192u
+#define LC_ENDED_COUNT 16u
+#define LC_NAME_BYTES 64u
+#define LC_HISTOGRAM_SUB_BITS 4u   /* 16 buckets an octave: at most 6.25 % wide */
+#define LC_HISTOGRAM_MIN_BITS 10u  /* first octave starts at 1.024 us; all below is bucket 0 */
+#define LC_HISTOGRAM_OCTAVES 30u   /* last octave ends at 2^40 ns = 18 min; all above is the last bucket */
+#define LC_HISTOGRAM_BUCKETS (1u + (LC_HISTOGRAM_OCTAVES << LC_HISTOGRAM_SUB_BITS))
+
+typedef enum { LC_ENDED_CALLBACK = 1, LC_ENDED_TURN = 2 } lc_ended_kind;
+
+/* One stall as its own thread saw it end: exact, and there even if the watchdog never ran. */
+typedef struct {
+    lc_word sequence; /* 1-based, written last */
+    uint64_t kind;    /* lc_ended_kind */
+    uint64_t epoch;   /* of the callback; for a turn, of its longest callback (0 none) */
+    uint64_t turn_epoch;
+    uint64_t begin; /* ticks */
+    uint64_t end;   /* ticks */
+    uint64_t turn_begin;
+    uint64_t turn_callbacks; /* callbacks of the turn so far */
+    uint64_t turn_callback_ticks; /* their sum */
+    uint64_t longest_ticks; /* the longest of them */
+    uint64_t cpu_ns;  /* CPU time of the thread at the end (CLOCK_THREAD_CPUTIME_ID), 0 unknown */
+    uint64_t queue_ticks; /* how late the callback began: after its due time, or after its turn began */
+    uint64_t reserved[4];
+} lc_ended;
+
+_Static_assert(sizeof(lc_ended) == 128, "two cache lines");
+
+typedef enum {
+    LC_LANE_FREE = 0,
+    LC_LANE_ACTIVE = 1, /* a thread owns it */
+    LC_LANE_CLOSED = 2  /* its thread or loop is gone; figures stay until the lane is needed */
+} lc_lane_state;
+
+typedef struct {
+    /* Hot: stored by the program thread only; one cache line. An odd epoch: a callback runs;
+     * an odd turn_epoch: the loop is in a turn, that is, between two waits. */
+    _Alignas(64) lc_word epoch;
+    lc_word begin;      /* ticks; of the running callback */
+    lc_word work;       /* address of the running handle or event, 0 none; see lc_work_reader */
+    lc_word turn_epoch; /* odd inside a turn */
+    lc_word turn_begin; /* ticks */
+    lc_word turn_callbacks;
+    lc_word turn_callback_ticks;
+    lc_word turn_longest; /* ticks */
+
+    /* Warm: stored by the program thread, rarely or once a turn. */
+    lc_word turn_longest_epoch;
+    lc_word turn_stalled;  /* 1: a callback of this turn has its own stall record */
+    lc_word scene;         /* address of the scene's name (a str kept alive by the engine), 0 none */
+    lc_word allowance;     /* ticks that `expect` grants... */
+    lc_word allowance_epoch; /* ...to the callback of this epoch */
+    lc_word nested;        /* depth of loops run inside a callback */
+    lc_word queue_ticks;   /* how late the running callback began */
+    lc_word ended_count;   /* stalls ever written to `ended` */
+
+    /* Totals: stored by the program thread once a turn. */
+    lc_word turns;
+    lc_word callbacks;
+    lc_word busy_ticks;       /* sum of turn durations */
+    lc_word busy_ns2_high;    /* sum of squared turn durations, ns^2, 128 bits */
+    lc_word busy_ns2_low;
+    lc_word longest_turn;     /* ticks */
+    lc_word queue_ticks_total;
+    lc_word queue_ticks_max;
+
+    /* Cold: stored by the engine when the lane is given out. */
+    lc_word state; /* lc_lane_state */
+    lc_word tid;   /* native thread id */
+    lc_word thread_state; /* address of the PyThreadState */
+    lc_word opened_ns;
+    lc_word closed_ns;
+    lc_word threshold;    /* ticks; a callback or turn longer than this is a stall */
+    lc_word sample_delay; /* ticks; first sample after this */
+    lc_word generation;   /* how often the lane was given out */
+    char loop_kind[LC_NAME_BYTES / 2]; /* "asyncio", "uvloop", "thread", ...; NUL-padded UTF-8 */
+    char thread_name[LC_NAME_BYTES];   /* NUL-padded UTF-8 */
+    char reserved[32];
+
+    lc_ended ended[LC_ENDED_COUNT]; /* ring; consumed by the watchdog */
+    lc_word turn_histogram[LC_HISTOGRAM_BUCKETS];
+} lc_lane;
+
+_Static_assert(offsetof(lc_lane, turn_longest_epoch) == 64, "hot part: one cache line");
+_Static_assert(offsetof(lc_lane, state) == 192, "cold part does not share a line with the hot one");
+_Static_assert(offsetof(lc_lane, ended) == 384, "ended ring follows the names");
+_Static_assert(sizeof(lc_lane) <= LC_LANE_BYTES, "a lane fits its stride");
+
+/* ---- slots: one stall each, standing alone ---------------------------------------------------
+ *
+ * A slot holds a whole stall: its facts, samples, stacks, code and strings, so that it can be read
+ * without any other part of the file. All references are byte offsets from the slot's start.
+ * Sections only grow while the slot is open, and counts are stored after what they count (release),
+ * so a reader that takes the counts first (acquire) sees whole entries at any moment.
+ */
+#define LC_SLOT_COUNT 16u
+#define LC_SLOT_BYTES 131072u
+#define LC_SAMPLE_MAX 384u
+#define LC_STACK_FRAMES_MAX 256u
+#define LC_SLOT_THREADS_MAX 64u
+
+typedef enum {
+    LC_SLOT_FREE = 0,
+    LC_SLOT_OPEN = 1,  /* busy longer than the sample delay, not yet a stall */
+    LC_SLOT_STALL = 2, /* longer than the threshold, still going on */
+    LC_SLOT_ENDED = 3  /* over; waits for the drain */
+} lc_slot_state;
+
+typedef enum { LC_LEVEL_NONE = 0, LC_LEVEL_STALL = 1, LC_LEVEL_HANG = 2, LC_LEVEL_ANR = 3 } lc_level;
+
+typedef enum {
+    LC_GIL_UNKNOWN = 0,
+    LC_GIL_FREE = 1,
+    LC_GIL_HELD_BY_SELF = 2, /* by the sampled thread */
+    LC_GIL_HELD_BY_OTHER = 3
+} lc_gil_state;
+
+enum {
+    LC_SAMPLE_WAITS_FOR_GIL = 1u << 0, /* the thread sleeps on the GIL's own condition variable */
+    LC_SAMPLE_GC = 1u << 1,            /* this thread was collecting garbage */
+    LC_SAMPLE_NO_KERNEL_VIEW = 1u << 2 /* /proc could not be read: kernel fields are meaningless */
+};
+
+enum { LC_STACK_TRUNCATED = 1u << 0 /* outer frames left out at LC_STACK_FRAMES_MAX */ };
+
+#define LC_NO_REF 0u
+#define LC_SYSCALL_RUNNING (-1) /* the thread was on a CPU, or not inside a system call */
+#define LC_SYSCALL_UNKNOWN (-2)
+
+typedef struct { /* a string: UTF-8, not NUL-terminated; cut at LC_STRING_MAX on a character's edge */
+    uint32_t offset;
+    uint32_t bytes;
+} lc_ref;
+
+#define LC_STRING_MAX 512u
+
+typedef struct {
+    lc_ref filename;
+    lc_ref qualname;
+    uint32_t first_line;
+    uint32_t code_flags; /* co_flags */
+} lc_code_entry;
+
+_Static_assert(sizeof(lc_code_entry) == 24, "three words");
+
+typedef struct {
+    uint32_t code;     /* offset of an lc_code_entry */
+    uint32_t line;     /* 0 unknown */
+    uint32_t end_line; /* 0 unknown */
+    uint16_t column;     /* UTF-8 bytes from 1, 0 unknown */
+    uint16_t end_column; /* one past the last, from 1, 0 unknown */
+} lc_frame_entry;
+
+_Static_assert(sizeof(lc_frame_entry) == 16, "two words");
+
+typedef struct { /* followed by `frames` entries of lc_frame_entry, innermost first */
+    uint32_t frames;
+    uint32_t flags;
+    uint64_t hash;
+} lc_stack_entry;
+
+typedef struct {
+    uint64_t at_ns;  /* monotonic, when the stack was read */
+    uint64_t epoch;  /* callback epoch at that time; odd: inside a callback */
+    uint64_t on_cpu_ns;    /* of the thread, since its start (schedstat) */
+    uint64_t run_queue_ns; /* of the thread, since its start (schedstat) */
+    uint64_t voluntary_switches;
+    uint64_t involuntary_switches;
+    uint64_t major_faults;
+    int64_t syscall; /* number, or LC_SYSCALL_* */
+    uint64_t syscall_args[3];
+    uint32_t stack;        /* offset of an lc_stack_entry, LC_NO_REF none */
+    uint32_t holder_stack; /* of the thread that holds the GIL, LC_NO_REF none or not read */
+    uint32_t holder_tid;
+    uint8_t gil;          /* lc_gil_state */
+    uint8_t thread_state; /* letter of /proc/TID/stat: R S D T t Z; 0 unknown */
+    uint16_t flags;       /* LC_SAMPLE_* */
+    uint64_t gc_total_ns; /* of the process, since the start */
+    uint64_t reserved[2];
+} lc_sample_entry;
+
+_Static_assert(sizeof(lc_sample_entry) == 128, "two cache lines");
+
+typedef struct { /* a thread of the process at the time of the hang */
+    uint64_t tid;
+    uint64_t at_ns;
+    uint32_t stack;
+    uint8_t thread_state;
+    uint8_t holds_gil;
+    uint8_t waits_for_gil;
+    uint8_t reserved;
+} lc_thread_entry;
+
+_Static_assert(sizeof(lc_thread_entry) == 24, "three words");
+
+typedef struct {
+    lc_word state;  /* lc_slot_state */
+    lc_word serial; /* number of the stall in this process, from 1; changes when the slot is reused */
+    uint64_t lane;
+    uint64_t lane_generation;
+    uint64_t tid;
+    lc_word kind;       /* lc_ended_kind; final once ended */
+    lc_word epoch;      /* of the callback it is about, 0 none (yet) */
+    lc_word turn_epoch;
+    lc_word begin_ns;   /* monotonic; final once ended */
+    lc_word turn_begin_ns;
+    lc_word end_ns;     /* 0 while it lasts */
+    lc_word last_look_ns; /* the watchdog saw it still going on at this time */
+    uint64_t threshold_ns;
+    lc_word level;      /* lc_level */
+    lc_word interval_ns; /* between samples, now */
+    lc_word sample_count;
+    lc_word samples_dropped_moved; /* the epoch moved while the stack was read */
+    lc_word samples_dropped_unreadable;
+    lc_word samples_dropped_full;
+    lc_word thread_count;
+    lc_word heap_used; /* offset one past the last used byte */
+    lc_word turn_callbacks;
+    lc_word turn_callback_ns;
+    lc_word longest_ns;
+    lc_word end_cpu_ns;   /* thread CPU time at the end, 0 unknown */
+    lc_word queue_ns;     /* how late the callback began */
+    lc_word gc_ns_begin;  /* gc_total_ns when the slot was opened */
+    lc_word allowance_ns; /* granted by `expect`, 0 none */
+    char loop_kind[LC_NAME_BYTES / 2];
+    char thread_name[LC_NAME_BYTES];
+    /* Names of the work; zero refs where there is none or it could not be read. */
+    lc_ref callback;  /* qualified name of the callback, or of the task's coroutine */
+    lc_ref task;      /* name of the task */
+    lc_ref scene;
+    uint64_t work_read_ns; /* when they were read; 0 not yet */
+    char reserved[160];
+    lc_thread_entry threads[LC_SLOT_THREADS_MAX];
+    lc_sample_entry samples[LC_SAMPLE_MAX];
+} lc_slot;
+
+#define LC_SLOT_HEAP_OFFSET (sizeof(lc_slot))
+_Static_assert(offsetof(lc_slot, threads) == 512, "slot facts: half a KiB");
+_Static_assert(offsetof(lc_slot, samples) == 2048, "samples start on a line");
+_Static_assert(sizeof(lc_slot) == 2048 + 384 * 128, "the heap follows the samples");
+_Static_assert(sizeof(lc_slot) < LC_SLOT_BYTES / 2, "half of a slot is heap: stacks, codes, strings");
+
+#endif

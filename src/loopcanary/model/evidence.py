@@ -1,0 +1,148 @@
+"""What was seen of one stall, before anyone judges it.
+
+The native flight reader and the portable engine both produce these values; the diagnosis consumes
+them. Nothing here is a verdict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from loopcanary.model.stack import Stack
+from loopcanary.model.stall import StallScope
+
+
+class GilState(Enum):
+    """Who held the GIL, as seen from the sampled thread."""
+
+    UNKNOWN = "unknown"
+    FREE = "free"
+    SELF = "self"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelView:
+    """What the kernel said of the thread when a sample was taken. Sums are since the thread's start."""
+
+    on_cpu_ns: int
+    run_queue_ns: int
+    voluntary_switches: int = 0
+    involuntary_switches: int = 0
+    major_faults: int = 0
+    thread_state: str = ""
+    """Letter of /proc/TID/stat: R S D T t Z, or empty where unknown."""
+    syscall: int | None = None
+    """Number of the system call the thread slept in; None where it was running or unknown."""
+    syscall_args: tuple[int, int, int] = (0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One reading of the stalled thread, proven to be of this stall (its epoch did not move)."""
+
+    at_ns: int
+    stack: Stack | None
+    kernel: KernelView | None = None
+    gil: GilState = GilState.UNKNOWN
+    waits_for_gil: bool = False
+    in_gc: bool = False
+    holder_tid: int | None = None
+    holder_stack: Stack | None = None
+    gc_total_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadStack:
+    """Another thread of the process, read once when the stall became a hang."""
+
+    tid: int
+    at_ns: int
+    name: str = ""
+    stack: Stack | None = None
+    thread_state: str = ""
+    holds_gil: bool = False
+    waits_for_gil: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collection:
+    """One garbage collection."""
+
+    begin_ns: int
+    end_ns: int
+    tid: int
+    generation: int
+    collected: int = 0
+    uncollectable: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallbackNames:
+    """Names of the work that stalled. `task` is None where no task was involved or it is unknown."""
+
+    name: str
+    task: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneTotals:
+    """Sums of one watched thread since its lane was opened. Times in nanoseconds."""
+
+    lane: int
+    generation: int
+    tid: int
+    loop_kind: str
+    thread_name: str
+    opened_ns: int
+    closed_ns: int | None
+    turns: int
+    callbacks: int
+    busy_ns: int
+    busy_ns_squared: int
+    longest_turn_ns: int
+    queue_ns_total: int
+    queue_ns_max: int
+    histogram: tuple[tuple[int, int], ...]
+    """(upper bound in ns, turns in the bucket) of the buckets that are not empty, ascending."""
+    busy_since_ns: int | None = None
+    """Begin of the turn that is going on, None where the thread waits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StallEvidence:
+    """Everything that was recorded of one stall.
+
+    `begin_ns` and `end_ns` are exact where the thread itself stamped them; `end_ns` is None for a
+    stall that goes on, or that the process did not survive. `last_look_ns` is when the stall was last
+    seen going on.
+    """
+
+    serial: int
+    scope: StallScope
+    tid: int
+    loop_kind: str
+    thread_name: str
+    begin_ns: int
+    end_ns: int | None
+    last_look_ns: int
+    threshold_ns: int
+    names: CallbackNames | None = None
+    scene: str | None = None
+    samples: tuple[Sample, ...] = ()
+    sample_interval_ns: int = 0
+    samples_dropped: tuple[tuple[str, int], ...] = ()
+    """(reason, count): `moved`, `unreadable`, `full`."""
+    threads: tuple[ThreadStack, ...] = ()
+    collections: tuple[Collection, ...] = ()
+    turn_begin_ns: int | None = None
+    turn_callbacks: int = 0
+    turn_callback_ns: int = 0
+    longest_callback_ns: int = 0
+    end_cpu_ns: int | None = None
+    """CPU time of the thread at the stall's end, since the thread's start."""
+    queue_ns: int = 0
+    """How late the callback began: after its due time, or after the turn in which it was ready began."""
+    allowance_ns: int = 0
+    engine: str = "native"

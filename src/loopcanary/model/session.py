@@ -1,0 +1,82 @@
+"""A session: one process that was watched, from start to end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class SessionEnd(Enum):
+    """How the process ended, as far as is known."""
+
+    EXIT = "exit"
+    KILLED = "killed"
+    RUNNING = "running"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """One pairing of the monotonic clock with the wall clock."""
+
+    monotonic_ns: int
+    wall_ns: int
+
+    def to_wall_ns(self, monotonic_ns: int) -> int:
+        """Wall time of a monotonic time of the same machine and boot."""
+        return self.wall_ns + (monotonic_ns - self.monotonic_ns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopHealth:
+    """Figures of one watched loop over its life. Delays: how long an event that arrives at a random
+    moment waits, from exact busy intervals d in a window T: P(delay > x) = sum(max(0, d - x)) / T,
+    mean = sum(d * d) / 2T (DESIGN section 4)."""
+
+    thread: str
+    kind: str
+    turns: int
+    callbacks: int
+    busy_ns: int
+    window_ns: int
+    utilization: float
+    delay_p50_ns: int
+    delay_p99_ns: int
+    delay_max_ns: int
+    delay_mean_ns: int
+    queue_mean_ns: int = 0
+    queue_max_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """Facts of a watched process. Nothing that identifies a user unless the user configured it."""
+
+    id: str
+    name: str
+    pid: int
+    parent_pid: int
+    host: str
+    python: str
+    """Implementation and version: `CPython 3.12.1`."""
+    engine: str
+    """`native` or `portable`."""
+    started_wall_ns: int
+    ended_wall_ns: int | None = None
+    end: SessionEnd = SessionEnd.RUNNING
+    threshold_ns: int = 0
+    version: str | None = None
+    qualifier: str | None = None
+    user: str | None = None
+    network: str | None = None
+    command: str = ""
+    """The program as started: script or module; never its arguments."""
+    machine: str = ""
+    system: str = ""
+    cores: int = 0
+    memory_bytes: int = 0
+    memory_limit_bytes: int | None = None
+    """Of the cgroup, None without one."""
+    cpu_limit: float | None = None
+    """Cores granted by the cgroup's quota, None without one."""
+    loops: tuple[LoopHealth, ...] = ()
+    statistics: dict[str, int] = field(default_factory=dict)

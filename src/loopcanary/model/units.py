@@ -1,0 +1,64 @@
+"""Durations and sizes as people write them."""
+
+from __future__ import annotations
+
+import re
+
+_DURATION_NS = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60 * 1_000_000_000,
+    "min": 60 * 1_000_000_000,
+    "h": 3_600 * 1_000_000_000,
+    "d": 86_400 * 1_000_000_000,
+}
+_SIZE_BYTES = {
+    "": 1,
+    "b": 1,
+    "kb": 1_000,
+    "mb": 1_000_000,
+    "gb": 1_000_000_000,
+    "kib": 1 << 10,
+    "mib": 1 << 20,
+    "gib": 1 << 30,
+}
+_QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ]*)\s*")
+
+
+def parse_duration_ns(text: str) -> int:
+    """Nanoseconds of "100ms", "2s", "1.5h". Raises ValueError with what is wrong and what would do."""
+    match = _QUANTITY.fullmatch(text)
+    if match is None or match[2].lower() not in _DURATION_NS:
+        raise ValueError(f'{text!r} is no duration: write a number and a unit, such as "100ms" or "2s"')
+    return round(float(match[1]) * _DURATION_NS[match[2].lower()])
+
+
+def parse_size_bytes(text: str) -> int:
+    """Bytes of "500MB", "1GiB", "4096". Raises ValueError with what is wrong and what would do."""
+    match = _QUANTITY.fullmatch(text)
+    if match is None or match[2].lower() not in _SIZE_BYTES:
+        raise ValueError(f'{text!r} is no size: write a number and a unit, such as "500MB" or "1GiB"')
+    return round(float(match[1]) * _SIZE_BYTES[match[2].lower()])
+
+
+def format_duration(ns: int) -> str:
+    """A duration for people, three significant digits: 870 us, 41.2 ms, 1.37 s, 2 m 5 s."""
+    if ns < 0:
+        return "-" + format_duration(-ns)
+    for limit, unit, factor in (
+        (1_000, "ns", 1),
+        (999_500, "us", 1_000),
+        (999_500_000, "ms", 1_000_000),
+        (99_950_000_000, "s", 1_000_000_000),
+    ):
+        if ns < limit:
+            value = ns / factor
+            digits = 0 if value >= 99.95 or factor == 1 else 1 if value >= 9.995 else 2
+            return f"{value:.{digits}f} {unit}"
+    seconds = round(ns / 1_000_000_000)
+    if seconds < 3_600:
+        return f"{seconds // 60} m {seconds % 60} s"
+    return f"{seconds // 3_600} h {seconds % 3_600 // 60} m"
