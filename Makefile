@@ -1,0 +1,90 @@
+# Needs make, a C compiler and Python >= 3.11 with its headers; everything else goes into $(VENV).
+#
+#   make test        builds the wheel, installs it into $(VENV), runs pytest and the C tests
+#   make test-all    pytest on every CPython from 3.11 to 3.15 that is here or can be made
+#   make lint        ruff, mypy, the C core with warnings as errors
+#   make demo        a service that stalls in many ways, watched by loopcanary
+#   make bench       every program in benchmarks/
+#   make dist        sdist and wheel in dist/
+#   make clean       removes what make made here
+#
+#   PYTHON=python3.13    another interpreter (with another VENV=)
+#   PYTEST_ARGS="-k pth" for pytest
+
+PYTHON ?= python3
+VENV ?= .venv
+BUILD ?= build/$(patsubst .%,%,$(notdir $(VENV)))
+PYTEST_ARGS ?=
+
+SHELL := /bin/bash
+.SHELLFLAGS := -o errexit -o pipefail -c
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# cmake and ninja may come from the environment's own packages.
+tool_path := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
+
+sources := pyproject.toml CMakeLists.txt README.md LICENSE \
+	$(shell find native/core native/cpython native/module src \( -name __pycache__ -prune \) -o -print 2>/dev/null)
+
+tools_stamp := $(VENV)/.loopcanary-build-tools
+install_stamp := $(VENV)/.loopcanary-installed
+lint_stamp := $(VENV)/.loopcanary-lint-tools
+
+.PHONY: test test-python test-c test-all lint demo bench dist install clean
+
+test: test-python test-c
+
+test-python: $(install_stamp)
+	$(VENV)/bin/pytest $(PYTEST_ARGS)
+
+test-c: $(tools_stamp)
+	$(tool_path) tools/c-tests build/c
+
+test-all:
+	$(PYTHON) tools/test_all.py $(TEST_ALL_ARGS)
+
+install: $(install_stamp)
+
+# The tests test what is shipped: a wheel, installed. Not isolated from $(VENV), so that the build folder
+# stays valid and a second build compiles only what changed.
+$(install_stamp): $(tools_stamp) $(sources)
+	rm -rf $(BUILD)/dist
+	$(tool_path) LOOPCANARY_REQUIRE_NATIVE=1 $(VENV)/bin/pip wheel --quiet --no-deps --no-build-isolation \
+		--config-settings=build-dir=$(BUILD)/wheel --wheel-dir=$(BUILD)/dist .
+	$(VENV)/bin/pip install --quiet --force-reinstall --no-deps $(BUILD)/dist/loopcanary-*.whl
+	wheel=$$(echo $(BUILD)/dist/loopcanary-*.whl); $(VENV)/bin/pip install --quiet "$$wheel[test,all]"
+	touch $@
+
+$(tools_stamp): pyproject.toml tools/system-packages tools/build-requirements.py
+	tools/system-packages $(PYTHON)
+	test -x $(VENV)/bin/pip || $(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python tools/build-requirements.py static | xargs -d '\n' $(VENV)/bin/pip install --quiet
+	$(VENV)/bin/python tools/build-requirements.py dynamic | xargs -r -d '\n' $(VENV)/bin/pip install --quiet
+	touch $@
+
+$(lint_stamp): $(install_stamp)
+	wheel=$$(echo $(BUILD)/dist/loopcanary-*.whl); $(VENV)/bin/pip install --quiet "$$wheel[dev]"
+	touch $@
+
+lint: $(lint_stamp)
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(tool_path) cmake -S . -B build/lint -DPython_EXECUTABLE="$(CURDIR)/$(VENV)/bin/python" \
+		-DLOOPCANARY_WERROR=ON -DLOOPCANARY_TESTS=ON >/dev/null
+	$(tool_path) cmake --build build/lint --parallel
+
+demo: $(install_stamp)
+	$(VENV)/bin/python examples/service/demo.py --wheel $(BUILD)/dist/loopcanary-*.whl --venv build/demo/venv
+
+bench: $(install_stamp)
+	for program in benchmarks/*.py; do echo "== $$program"; $(VENV)/bin/python "$$program"; done
+
+dist: $(tools_stamp)
+	$(VENV)/bin/pip install --quiet build
+	$(VENV)/bin/python -m build --outdir dist .
+
+clean:
+	rm -rf build dist $(VENV) .venv-3.* .mypy_cache .ruff_cache .pytest_cache .hypothesis
