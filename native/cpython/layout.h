@@ -1,0 +1,110 @@
+/* Where CPython keeps what the walker reads: one table, a line for each fact, a column for each
+ * version. The walker's logic has no version in it; a new CPython is a new column.
+ *
+ * Three things keep the table honest: layout_check.c asserts every number against the internal
+ * headers of the CPython that the extension is compiled for; from 3.13 on, debug_offsets.c puts what
+ * the running interpreter publishes in place of the table's numbers; and self_test.c walks
+ * the thread that opens the source and compares with what the public API says, because a patch release
+ * or a distribution's build can differ from the headers.
+ */
+#ifndef LOOPCANARY_LAYOUT_H
+#define LOOPCANARY_LAYOUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define LC_ABSENT UINT32_MAX /* this version has no such thing */
+
+/* Offsets in bytes unless said otherwise; LP64 (x86-64 and aarch64 agree on all of them).
+ *
+ *   thread_frame     where the thread state leads to its innermost frame...
+ *   cframe_frame     ...if through a _PyCFrame on the C stack (3.11, 3.12): where in it
+ *   interp_gil       pointer to the GIL's state, from 3.12; before, runtime_gil is the state itself
+ *   frame_bytes      up to the locals: all that is ever read of a frame
+ *   frame_instr      3.11, 3.12: prev_instr, the last instruction begun; from 3.13: instr_ptr, the
+ *                    current one. For a position both are looked up the same way
+ *   frame_tags       low bits of f_executable that are not address (a _PyStackRef from 3.14)
+ *   owner_generator  value of `owner` of a frame inside a generator object
+ *   owner_shim       lowest value of `owner` of frames that are no Python code: an eval loop's entry
+ *                    frame (3.12+), the interpreter's base frame (3.14+)
+ *   owner_end        one past the highest value
+ *   code_version     a number that no other code object of the process has had; 0: they ran out
+ *   str_*_shift      bit positions in the state word
+ *   long_digits_shift, long_sign_mask   of lv_tag; 3.11 has ob_size instead, whose sign is the sign
+ */
+#define LC_LAYOUT_TABLE(X)                                                     \
+    /* fact                       3.11       3.12       3.13  3.14  3.15 */    \
+    X(thread_prev,                   0,         0,         0,    0,    0)      \
+    X(thread_next,                   8,         8,         8,    8,    8)      \
+    X(thread_interp,                16,        16,        16,   16,   16)      \
+    X(thread_frame,                 56,        56,        72,   72,   72)      \
+    X(thread_native_id,            160,       144,       160,  160,  184)      \
+    X(cframe_frame,                  8,         0, LC_ABSENT, LC_ABSENT, LC_ABSENT) \
+    X(runtime_interpreters,         40,        40,       632,  808,  936)      \
+    X(runtime_gil,                 360, LC_ABSENT, LC_ABSENT, LC_ABSENT, LC_ABSENT) \
+    X(interp_next,                   0,         0,      7264, 7272, 7264)      \
+    X(interp_threads,               16,        72,      7344, 7344, 7336)      \
+    X(interp_gil,            LC_ABSENT,       384,        16,   16,   16)      \
+    X(gil_last_holder,               8,         8,         8,    8,    8)      \
+    X(gil_locked,                   16,        16,        16,   16,   16)      \
+    X(gil_wait,                     32,        32,        32,   32,   32)      \
+    X(frame_bytes,                  72,        72,        72,   80,   80)      \
+    X(frame_code,                   32,         0,         0,    0,    0)      \
+    X(frame_previous,               48,         8,         8,    8,    8)      \
+    X(frame_instr,                  56,        56,        56,   56,   56)      \
+    X(frame_stack,                  64,        64,        64,   64,   64)      \
+    X(frame_stack_bytes,             4,         4,         4,    8,    8)      \
+    X(frame_owner,                  69,        70,        70,   74,   74)      \
+    X(frame_tags,                    0,         0,         0,    3,    3)      \
+    X(owner_generator,               1,         1,         1,    1,    1)      \
+    X(owner_frame_object,            2,         2,         2,    2,    2)      \
+    X(owner_shim,                    3,         3,         3,    3,    3)      \
+    X(owner_end,                     3,         4,         4,    5,    4)      \
+    X(code_flags,                   48,        48,        48,   48,   48)      \
+    X(code_first_line,              72,        68,        68,   68,   68)      \
+    X(code_version,          LC_ABSENT,        92,        92,   92,   92)      \
+    X(code_filename,               112,       112,       112,  112,  112)      \
+    X(code_qualname,               128,       128,       128,  128,  128)      \
+    X(code_linetable,              136,       136,       136,  136,  136)      \
+    X(code_first_traceable,        168,       176,       184,  192,  192)      \
+    X(code_bytes,                  184,       192,       200,  208,  208)      \
+    X(object_type,                   8,         8,         8,    8,    8)      \
+    X(var_size,                     16,        16,        16,   16,   16)      \
+    X(bytes_data,                   32,        32,        32,   32,   32)      \
+    X(str_length,                   16,        16,        16,   16,   16)      \
+    X(str_state,                    32,        32,        32,   32,   32)      \
+    X(str_kind_shift,                2,         2,         2,    2,    2)      \
+    X(str_compact_shift,             5,         5,         5,    5,    5)      \
+    X(str_ascii_shift,               6,         6,         6,    6,    6)      \
+    X(str_ascii_data,               48,        40,        40,   40,   40)      \
+    X(str_compact_data,             72,        56,        56,   56,   56)      \
+    X(long_tag,                     16,        16,        16,   16,   16)      \
+    X(long_digits,                  24,        24,        24,   24,   24)      \
+    X(long_digits_shift,             0,         3,         3,    3,    3)      \
+    X(long_sign_mask,                0,         3,         3,    3,    3)      \
+    X(function_qualname,            40,        40,        40,   40,   40)      \
+    X(method_function,              16,        16,        16,   16,   16)      \
+    X(cfunction_def,                16,        16,        16,   16,   16)      \
+    X(cfunction_self,               24,        24,        24,   24,   24)      \
+    X(generator_qualname,           40,        32,        32,   32,   32)      \
+    X(type_name,                    24,        24,        24,   24,   24)      \
+    X(type_base,                   256,       256,       256,  256,  256)
+
+typedef struct {
+    uint32_t version; /* major << 8 | minor */
+#define LC_LAYOUT_FIELD(name, v311, v312, v313, v314, v315) uint32_t name;
+    LC_LAYOUT_TABLE(LC_LAYOUT_FIELD)
+#undef LC_LAYOUT_FIELD
+} lc_layout;
+
+/* The column of a CPython version, by its PY_VERSION_HEX; NULL where there is none, or where it is
+ * before the release (alphas and betas move fields around). */
+const lc_layout *lc_layout_find(uint64_t version_hex);
+
+/* Upper bounds that every layout keeps, so that copies have fixed sizes; asserted in layouts.c. */
+#define LC_FRAME_BYTES_MAX 96u
+#define LC_CODE_HEADER_MAX 256u
+#define LC_THREAD_HEADER_MAX 256u
+#define LC_GIL_HEADER_MAX 32u
+
+#endif
