@@ -1,1 +1,10 @@
-"""TODO"""
+"""The store: SQLite in one folder, written by many watched processes at once, read by reports."""
+
+from __future__ import annotations
+
+from loopcanary.store.errors import StoreError
+from loopcanary.store.location import Location, locate
+from loopcanary.store.retention import Retention
+from loopcanary.store.store import Store, Totals
+
+__all__ = ["Location", "Retention", "Store", "StoreError", "Totals", "locate"]

@@ -1,0 +1,46 @@
+"""What one asks a store for, and the groups it answers with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from loopcanary.model.issue import IssueKind
+    from loopcanary.model.stall import Cause, Culprit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StallQuery:
+    """Conditions that all must hold; one left at its default does not restrict."""
+
+    since_wall_ns: int | None = None
+    """Began at this time or later."""
+    until_wall_ns: int | None = None
+    """Began before this time."""
+    causes: frozenset[Cause] = frozenset()
+    """Any of these; empty: every cause."""
+    words: tuple[str, ...] = ()
+    """Each occurs, in any case, in the title, callback, task, scene, thread, program or culprit."""
+    session: str | None = None
+    """Start of the session's id."""
+    fingerprint: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StallGroup:
+    """All stalls with one fingerprint: one bug. Title, cause and culprit are its latest stall's."""
+
+    fingerprint: str
+    kind: IssueKind
+    title: str
+    cause: Cause
+    count: int
+    total_ns: int
+    p50_ns: int
+    max_ns: int
+    first_wall_ns: int
+    last_wall_ns: int
+    culprit: Culprit | None
+    worst_id: str
+    """The longest stall of the group."""

@@ -1,0 +1,282 @@
+"""One SQLite file, many processes: connection, short transactions, bounded retries, damage set aside.
+
+Used on the drain thread inside the watched program, so SQLite is imported when it is first needed and
+every wait is bounded. Everything that goes wrong leaves as StoreError.
+"""
+
+# ruff: noqa: PLC0415 - SQLite is imported when the first stall is stored, not when the program starts
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import TYPE_CHECKING, TypeVar
+
+from loopcanary.store import schema
+from loopcanary.store.errors import StoreError
+from loopcanary.store.files import alone, identity, make_private_file, make_private_folder, set_aside
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable
+    from pathlib import Path
+
+_T = TypeVar("_T")
+FILE_NAME = "loopcanary.db"
+
+_ATTEMPTS = 4
+_BUSY_TIMEOUT_MS = 1_500
+_PAUSE_S = 0.02
+
+# Result codes of sqlite.org/rescode.html; the low byte is the primary one.
+_BUSY, _LOCKED, _CORRUPT, _NOTADB, _FULL, _READONLY, _PROTOCOL = 5, 6, 11, 26, 13, 8, 15
+_READONLY_MOVED = 8 | 4 << 8
+
+
+class Database:
+    """A connection that is made when it is needed, and made again after damage, removal or fork."""
+
+    def __init__(self, folder: Path, *, read_only: bool = False, notify: Callable[[str], None]) -> None:
+        self.folder = folder
+        self.path = folder / FILE_NAME
+        self._read_only = read_only
+        self._notify = notify
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        self._connection: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
+        self._on_connect: Callable[[sqlite3.Connection], None] | None = None
+
+    def write(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Runs the work in one writing transaction. It may run again after a conflict. StoreError."""
+        return self._run(work, "BEGIN IMMEDIATE")
+
+    def read(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Runs the work on one unchanging view of the database. StoreError."""
+        return self._run(work, "BEGIN")
+
+    def outside_transaction(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Runs work that SQLite refuses inside a transaction, such as a vacuum. StoreError."""
+        return self._run(work, None)
+
+    def on_connect(self, work: Callable[[sqlite3.Connection], None]) -> None:
+        """What every new connection begins with; the present one gets it too. StoreError."""
+        self._on_connect = work
+        if self._connection is not None:
+            self.outside_transaction(work)
+
+    def open(self) -> None:
+        """Connects now, so that what is wrong is said now. StoreError."""
+        self._run(lambda _: None, None)
+
+    def close(self) -> None:
+        """Lets go of the file; the next use opens it again."""
+        if self._forked():
+            return
+        with self._lock:
+            self._disconnect()
+
+    # ---- running ---------------------------------------------------------------------------
+
+    def _run(self, work: Callable[[sqlite3.Connection], _T], begin: str | None) -> _T:
+        import sqlite3
+
+        self._forked()
+        with self._lock:
+            for attempt in range(1, _ATTEMPTS + 1):
+                try:
+                    return self._transact(self._connected(), work, begin)
+                except sqlite3.Error as error:
+                    if attempt == _ATTEMPTS or not self._can_go_on(error, attempt):
+                        raise StoreError(self._describe(error)) from error
+                except (OSError, OverflowError, UnicodeError) as error:
+                    raise StoreError(f"the store in {self.folder} cannot be used: {error}") from error
+        raise AssertionError("the last attempt returns or raises")
+
+    @staticmethod
+    def _transact(
+        connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], _T], begin: str | None
+    ) -> _T:
+        if begin is None:
+            return work(connection)
+        connection.execute(begin)
+        try:
+            result = work(connection)
+            connection.execute("COMMIT")
+        except BaseException:
+            # A full disk or a damaged page has rolled back already.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        return result
+
+    def _can_go_on(self, error: sqlite3.Error, attempt: int) -> bool:
+        """True where another attempt makes sense; puts things right for it."""
+        code = _code(error)
+        if code & 0xFF in (_BUSY, _LOCKED, _PROTOCOL):
+            time.sleep(_PAUSE_S * attempt)
+            return True
+        if code == _READONLY_MOVED or (self._file is not None and identity(self.path) != self._file):
+            # Somebody removed the store, or set it aside, while we had it open.
+            self._disconnect()
+            return True
+        if code & 0xFF in (_CORRUPT, _NOTADB) and not self._read_only:
+            self._disconnect()
+            self._set_aside(error)
+            return True
+        return False
+
+    def _describe(self, error: sqlite3.Error) -> str:
+        code = _code(error) & 0xFF
+        if code == _FULL:
+            return f"the disk is full: nothing more can be stored in {self.folder}"
+        if code == _READONLY:
+            return f"{self.path} cannot be written: check its owner and mode, or choose another --store"
+        if code in (_BUSY, _LOCKED):
+            return f"{self.path} is locked by another process; nothing was changed, try again"
+        if code in (_CORRUPT, _NOTADB):
+            return f"{self.path} is damaged ({error})"
+        return f"{self.path}: {error}"
+
+    def _set_aside(self, error: sqlite3.Error) -> None:
+        with alone(self._lock_path()):
+            # Of several processes that found the damage, the first one renames; the others find a new file.
+            if self._file is None or identity(self.path) != self._file:
+                return
+            target = set_aside(self.path)
+        self._notify(
+            f"{self.path} is damaged ({error}); it was set aside as {target.name}, a new one is begun"
+        )
+
+    # ---- connecting ------------------------------------------------------------------------
+
+    def _forked(self) -> bool:
+        """True in a child that inherited this object: its lock and connection belong to the parent."""
+        if self._pid == os.getpid():
+            return False
+        _make_immortal(self._connection)
+        self._connection = None
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        return True
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = self._connect()
+        return self._connection
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _lock_path(self) -> Path:
+        return self.path.with_name(self.path.name + ".lock")
+
+    def _connect(self) -> sqlite3.Connection:
+        import sqlite3
+
+        if not self._read_only:
+            make_private_folder(self.folder)
+            make_private_file(self.path)
+        elif not self.path.exists():
+            raise StoreError(f"there is no store in {self.folder}")
+        self._file = identity(self.path)
+        if not self._read_only:
+            return self._open_file("mode=rw")
+        try:
+            return self._open_file("mode=ro")
+        except sqlite3.OperationalError:
+            # A reader of a write-ahead log wants to write its index beside it. Where it may not, and nobody
+            # has the file open, the file is whole in itself.
+            return self._open_file("mode=ro&immutable=1")
+
+    def _open_file(self, mode: str) -> sqlite3.Connection:
+        import sqlite3
+
+        connection = sqlite3.connect(
+            f"file:{_uri_path(self.path)}?{mode}",
+            uri=True,
+            timeout=_BUSY_TIMEOUT_MS / 1_000,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        self._refuse_newer(connection)
+        # Sources and names of other programs are data: a crafted schema must not run functions.
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA mmap_size = 0")
+        if not self._read_only:
+            if schema.version_of(connection) < schema.VERSION:
+                with alone(self._lock_path()):
+                    self._create_or_migrate(connection)
+            # A crash may lose the last stalls but never the database (WAL with NORMAL).
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA secure_delete = FAST")
+        elif schema.version_of(connection) < schema.VERSION:
+            raise StoreError(f"{self.path} has an older format and cannot be written to bring it up to date")
+        if self._on_connect is not None:
+            self._on_connect(connection)
+
+    def _refuse_newer(self, connection: sqlite3.Connection) -> None:
+        version = schema.version_of(connection)
+        if version > schema.VERSION:
+            raise StoreError(
+                f"{self.path} was written by a newer loopcanary (format {version}, this one knows "
+                f"{schema.VERSION}): upgrade loopcanary or choose another --store; nothing was changed"
+            )
+
+    def _create_or_migrate(self, connection: sqlite3.Connection) -> None:
+        self._refuse_newer(connection)
+        if schema.version_of(connection) == 0:
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # only before the first table
+        _choose_journal(connection)
+        schema.migrate(connection)
+
+
+def _choose_journal(connection: sqlite3.Connection) -> None:
+    """Chooses the write-ahead log, with which readers and writers do not wait for each other.
+
+    Network and some container filesystems have no shared memory and refuse it: an ordinary journal then,
+    slower but as safe.
+    """
+    import sqlite3
+
+    try:
+        mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+    except sqlite3.OperationalError as error:
+        if _code(error) & 0xFF in (_BUSY, _LOCKED):
+            raise
+        mode = "refused"
+    if mode != "wal":
+        connection.execute("PRAGMA journal_mode = TRUNCATE")
+
+
+def _uri_path(path: Path) -> str:
+    """The path as sqlite.org/uri.html wants it; urllib would be an import for three characters."""
+    return str(path.absolute()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+
+
+def _code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) or 0
+
+
+def _make_immortal(connection: sqlite3.Connection | None) -> None:
+    """Keeps SQLite from closing, in a forked child, what the parent has open.
+
+    Closing would roll back the transaction that the parent may be in the middle of (section 2.6 of
+    sqlite.org/howtocorrupt.html); a reference never given back outlives the interpreter's own clean-up.
+    """
+    if connection is None:
+        return
+    import ctypes
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))

@@ -1,0 +1,87 @@
+"""Files of the store: private modes, one process at a time where that matters, damage set aside."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FOLDER_MODE = 0o700
+FILE_MODE = 0o600
+_LOCK_PATIENCE_S = 3.0
+_SIDE_FILES = ("-wal", "-shm", "-journal")
+
+
+def make_private_folder(folder: Path) -> None:
+    """The folder with mode 0700 and a .gitignore that keeps it out of commits. Raises OSError."""
+    if folder.is_dir():
+        return
+    folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+    with suppress(OSError):
+        descriptor = os.open(folder / ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
+        with os.fdopen(descriptor, "w") as file:
+            file.write("# Made by loopcanary: recorded stalls are no part of the source.\n*\n")
+
+
+def make_private_file(path: Path) -> None:
+    """The file with mode 0600, if it is not there. Raises OSError."""
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE))
+
+
+@contextmanager
+def alone(lock: Path) -> Iterator[None]:
+    """One process at a time inside, for as long as patience lasts.
+
+    Where the filesystem has no locks, or another process holds this one for seconds, it goes on without:
+    the lock keeps processes from doing the same repair twice, nothing is lost if they do.
+    """
+    try:
+        import fcntl  # noqa: PLC0415 - not there on Windows
+
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+    except (ImportError, OSError):
+        yield
+        return
+    try:
+        deadline = time.monotonic() + _LOCK_PATIENCE_S
+        while time.monotonic() < deadline:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(0.01)
+            except OSError:
+                break
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """What tells this file from another one of the same name; None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def set_aside(path: Path, suffix: str = "damaged") -> Path:
+    """Renames the file, and what SQLite keeps beside it, to `<name>.damaged-<time>`. Raises OSError."""
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    target = path.with_name(f"{path.name}.{suffix}-{stamp}")
+    number = 1
+    while target.exists():
+        number += 1
+        target = path.with_name(f"{path.name}.{suffix}-{stamp}-{number}")
+    path.rename(target)
+    for side in _SIDE_FILES:
+        with suppress(OSError):
+            path.with_name(path.name + side).rename(target.with_name(target.name + side))
+    return target

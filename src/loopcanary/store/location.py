@@ -1,0 +1,62 @@
+"""Where the store is."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loopcanary.store.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FOLDER_NAME = ".loopcanary"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """The folder of the store, absolute, and a sentence for people where it is not where they expect."""
+
+    folder: Path
+    notice: str | None = None
+
+
+def locate(
+    given: Path | None = None, *, cwd: Path | None = None, environ: Mapping[str, str] = os.environ
+) -> Location:
+    """Says where the store is, and makes nothing. StoreError where there is no place at all.
+
+    The folder given, else `.loopcanary` in the current folder, else, where that cannot be written, the
+    user's state folder.
+    """
+    here = Path.cwd() if cwd is None else cwd
+    if given is not None:
+        return Location(folder=here / given.expanduser())
+    usual = here / FOLDER_NAME
+    if _writable(usual):
+        return Location(folder=usual)
+    folder = user_folder(environ)
+    return Location(folder=folder, notice=f"{here} cannot be written: stalls are stored in {folder}")
+
+
+def user_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """`loopcanary` in the user's state folder: XDG_STATE_HOME, or ~/.local/state."""
+    state = environ.get("XDG_STATE_HOME", "")
+    # The base directory specification: a path that is not absolute is to be ignored.
+    if state.startswith("/"):
+        return Path(state) / "loopcanary"
+    try:
+        home = Path.home()
+    except RuntimeError:  # a container's user without an entry in passwd
+        raise StoreError(
+            "the current folder cannot be written and you have no home: choose a --store"
+        ) from None
+    return home / ".local" / "state" / "loopcanary"
+
+
+def _writable(folder: Path) -> bool:
+    """True if files can be made in the folder, or the folder itself can be made."""
+    place = folder if folder.exists() else folder.parent
+    return place.is_dir() and os.access(place, os.W_OK | os.X_OK)

@@ -1,0 +1,84 @@
+"""The tables, and how an older database becomes a newer one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import sqlite3
+
+# Payloads have a table of their own: the rows that reports group, count and search stay short, so a
+# report over 100,000 stalls reads 30 MB instead of 400.
+_VERSION_1 = (
+    """CREATE TABLE sessions (
+        id TEXT PRIMARY KEY,
+        host TEXT NOT NULL,
+        pid INTEGER NOT NULL,
+        started_wall_ns INTEGER NOT NULL,
+        ended_wall_ns INTEGER,
+        end TEXT NOT NULL,
+        payload TEXT NOT NULL
+    ) WITHOUT ROWID""",
+    "CREATE INDEX sessions_by_time ON sessions (started_wall_ns)",
+    """CREATE TABLE stalls (
+        row INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        session TEXT NOT NULL,
+        fingerprint TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        state TEXT NOT NULL,
+        cause TEXT NOT NULL,
+        began_wall_ns INTEGER NOT NULL,
+        duration_ns INTEGER NOT NULL,
+        search TEXT NOT NULL
+    )""",
+    "CREATE INDEX stalls_by_time ON stalls (began_wall_ns)",
+    "CREATE INDEX stalls_by_session ON stalls (session)",
+    "CREATE INDEX stalls_by_duration ON stalls (fingerprint, duration_ns, began_wall_ns)",
+    "CREATE INDEX stalls_by_group ON stalls (fingerprint, began_wall_ns)",
+    "CREATE TABLE payloads (row INTEGER PRIMARY KEY, payload TEXT NOT NULL)",
+    """CREATE TRIGGER payload_goes_with_stall AFTER DELETE ON stalls
+       BEGIN DELETE FROM payloads WHERE row = old.row; END""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1,)
+"""MIGRATIONS[i] brings a database of version i to i + 1; version 0 is an empty file. Never edit one that
+was released: append."""
+
+VERSION = len(MIGRATIONS)
+
+# Live stalls and sessions lie over the stored ones in temporary tables of this connection alone. The
+# temporary views take the names of the tables they cover (SQLite looks in `temp` first), so every reading
+# statement sees both; writing statements say `main.`.
+OVERLAY = (
+    "CREATE TEMP TABLE live_sessions AS SELECT * FROM main.sessions LIMIT 0",
+    "CREATE TEMP TABLE live_stalls AS SELECT * FROM main.stalls LIMIT 0",
+    "CREATE TEMP TABLE live_payloads AS SELECT * FROM main.payloads LIMIT 0",
+    """CREATE TEMP VIEW sessions AS
+       SELECT * FROM main.sessions WHERE id NOT IN (SELECT id FROM temp.live_sessions)
+       UNION ALL SELECT * FROM temp.live_sessions""",
+    """CREATE TEMP VIEW stalls AS
+       SELECT * FROM main.stalls WHERE id NOT IN (SELECT id FROM temp.live_stalls)
+       UNION ALL SELECT * FROM temp.live_stalls""",
+    "CREATE TEMP VIEW payloads AS SELECT * FROM main.payloads UNION ALL SELECT * FROM temp.live_payloads",
+)
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """The schema version that the database says it has."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Brings the database to VERSION, all steps in one transaction: a crash leaves the old version."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for statements in MIGRATIONS[version_of(connection) :]:
+            for statement in statements:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

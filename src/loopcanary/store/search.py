@@ -1,0 +1,179 @@
+"""Questions to the store as SQL, and its rows as values."""
+
+# ruff: noqa: S608 - statements are put together from this package's own literals; values are bound
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from loopcanary.model import Cause, IssueKind, Session, Stall
+from loopcanary.model.search import StallGroup, StallQuery
+from loopcanary.model.wire import (
+    WireError,
+    session_from_dict,
+    session_to_dict,
+    stall_from_dict,
+    stall_to_dict,
+)
+from loopcanary.store.errors import StoreError
+
+if TYPE_CHECKING:
+    import sqlite3
+
+_LAST_CHARACTER = "\U0010ffff"
+_LARGEST = (1 << 62) - 1
+
+
+def condition(query: StallQuery) -> tuple[str, list[Any]]:
+    """The WHERE clause of a query and its values; an empty clause for a query without conditions."""
+    terms: list[tuple[str, list[Any]]] = []
+    if query.since_wall_ns is not None:
+        terms.append(("began_wall_ns >= ?", [bounded(query.since_wall_ns)]))
+    if query.until_wall_ns is not None:
+        terms.append(("began_wall_ns < ?", [bounded(query.until_wall_ns)]))
+    if query.causes:
+        marks = ", ".join("?" * len(query.causes))
+        terms.append((f"cause IN ({marks})", sorted(cause.value for cause in query.causes)))
+    if query.session is not None:
+        terms.append(("session >= ? AND session < ?", prefix_range(query.session)))
+    if query.fingerprint is not None:
+        terms.append(("fingerprint = ?", [query.fingerprint]))
+    # instr, not LIKE: no wildcards to escape, and both sides were folded by the same rules.
+    terms += [("instr(search, ?) > 0", [storable(word.casefold())]) for word in query.words]
+    clause = " AND ".join(term for term, _ in terms)
+    return (f"WHERE {clause}" if clause else ""), [value for _, values in terms for value in values]
+
+
+def narrowed(clause: str, term: str) -> str:
+    """The clause with one more term."""
+    return f"{clause} AND {term}" if clause else f"WHERE {term}"
+
+
+def prefix_range(prefix: str) -> list[str]:
+    """Bounds, low included, high excluded, of the texts that begin so: found by index."""
+    return [storable(prefix), storable(prefix) + _LAST_CHARACTER]
+
+
+def bounded(number: int) -> int:
+    """The number, or the nearest one that a column holds."""
+    return min(max(number, -_LARGEST), _LARGEST)
+
+
+def storable(text: str) -> str:
+    """The text with what UTF-8 cannot hold (lone surrogates of undecodable names) written as escapes."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def stall_columns(stall: Stall) -> dict[str, Any]:
+    """A row of `stalls`."""
+    return {
+        "id": storable(stall.id),
+        "session": storable(stall.session),
+        "fingerprint": storable(stall.fingerprint),
+        "kind": IssueKind.STALL.value,
+        "state": stall.state.value,
+        "cause": stall.cause.value,
+        "began_wall_ns": bounded(stall.began_wall_ns),
+        "duration_ns": bounded(stall.duration_ns),
+        "search": storable(_searched(stall)),
+    }
+
+
+def _searched(stall: Stall) -> str:
+    parts = [
+        stall.title,
+        stall.callback,
+        stall.task,
+        stall.scene,
+        stall.thread,
+        stall.loop,
+        stall.cause.value,
+    ]
+    if stall.culprit is not None:
+        parts += [stall.culprit.file, stall.culprit.qualname, stall.culprit.source]
+    if stall.blocker is not None:
+        parts += [stall.blocker.call, stall.blocker.function]
+    return "\n".join(part for part in parts if part).casefold()
+
+
+def stall_payload(stall: Stall) -> str:
+    """The stall as JSON text. ASCII, so that nothing in a name can trouble a reader."""
+    return _to_json(stall_to_dict(stall))
+
+
+def session_columns(session: Session) -> dict[str, Any]:
+    """A row of `sessions`."""
+    ended = session.ended_wall_ns
+    return {
+        "id": storable(session.id),
+        "host": storable(session.host),
+        "pid": bounded(session.pid),
+        "started_wall_ns": bounded(session.started_wall_ns),
+        "ended_wall_ns": None if ended is None else bounded(ended),
+        "end": session.end.value,
+        "payload": _to_json(session_to_dict(session)),
+    }
+
+
+def _to_json(value: dict[str, Any]) -> str:
+    try:
+        return json.dumps(value, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise StoreError(f"a record holds what JSON cannot: {error}") from error
+
+
+def stall_of(payload: str) -> Stall:
+    """The stall of a payload. StoreError where it is not one."""
+    try:
+        return stall_from_dict(json.loads(payload))
+    except (WireError, ValueError, RecursionError) as error:
+        raise StoreError(f"a stored stall cannot be read: {error}") from error
+
+
+def session_of(payload: str) -> Session:
+    """The session of a payload. StoreError where it is not one."""
+    try:
+        return session_from_dict(json.loads(payload))
+    except (WireError, ValueError, RecursionError) as error:
+        raise StoreError(f"a stored session cannot be read: {error}") from error
+
+
+def groups(connection: sqlite3.Connection, query: StallQuery, limit: int) -> list[StallGroup]:
+    """Groups by total time, largest first, at most `limit`; 0: all."""
+    clause, values = condition(query)
+    rows = connection.execute(
+        f"""SELECT fingerprint, count(*), CAST(total(duration_ns) AS INTEGER), max(duration_ns),
+                   min(began_wall_ns), max(began_wall_ns)
+            FROM stalls {clause} GROUP BY fingerprint ORDER BY 3 DESC, 1 LIMIT ?""",
+        [*values, limit or -1],
+    ).fetchall()
+    return [_group(connection, clause, values, row) for row in rows]
+
+
+def _group(
+    connection: sqlite3.Connection, clause: str, values: list[Any], row: tuple[Any, ...]
+) -> StallGroup:
+    fingerprint, count, total, longest, first, last = row
+    clause, values = narrowed(clause, "fingerprint = ?"), [*values, fingerprint]
+
+    def pick(columns: str, order: str, offset: int = 0) -> Any:
+        statement = f"SELECT {columns} FROM stalls {clause} ORDER BY {order} LIMIT 1 OFFSET {offset}"
+        return connection.execute(statement, values).fetchone()[0]
+
+    latest = pick("row", "began_wall_ns DESC")
+    stall = stall_of(connection.execute("SELECT payload FROM payloads WHERE row = ?", [latest]).fetchone()[0])
+    return StallGroup(
+        fingerprint=fingerprint,
+        kind=IssueKind.STALL,
+        title=stall.title,
+        cause=Cause(stall.cause),
+        count=count,
+        total_ns=total,
+        p50_ns=pick("duration_ns", "duration_ns", (count - 1) // 2),
+        max_ns=longest,
+        first_wall_ns=first,
+        last_wall_ns=last,
+        culprit=stall.culprit,
+        worst_id=pick("id", "duration_ns DESC, began_wall_ns DESC"),
+    )

@@ -1,0 +1,273 @@
+"""The store: where issues and sessions are kept between a program's runs and its reports."""
+
+# ruff: noqa: S608 - statements are put together from this package's own literals; values are bound
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from loopcanary.model import Session, SessionEnd, Stall
+from loopcanary.model.search import StallGroup, StallQuery
+from loopcanary.store import schema, search
+from loopcanary.store.database import Database
+from loopcanary.store.retention import Retention, give_back_space, sweep, used_bytes
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+_SWEEP_EVERY = 256
+"""Stalls put between two sweeps."""
+_DELETE_BATCH = 1_000
+
+# What is known of a stall only grows: `ongoing` from a process that is slow to write, or a recovery that
+# comes late, must not take back how it ended.
+_PUT_STALL = """
+INSERT INTO main.stalls (id, session, fingerprint, kind, state, cause, began_wall_ns, duration_ns, search)
+VALUES (:id, :session, :fingerprint, :kind, :state, :cause, :began_wall_ns, :duration_ns, :search)
+ON CONFLICT (id) DO UPDATE SET
+    session = excluded.session, fingerprint = excluded.fingerprint, kind = excluded.kind,
+    state = excluded.state, cause = excluded.cause, began_wall_ns = excluded.began_wall_ns,
+    duration_ns = excluded.duration_ns, search = excluded.search
+WHERE instr('ongoing killed ended', excluded.state) >= instr('ongoing killed ended', stalls.state)
+RETURNING row
+"""
+_PUT_SESSION = """
+INSERT OR REPLACE INTO main.sessions (id, host, pid, started_wall_ns, ended_wall_ns, end, payload)
+VALUES (:id, :host, :pid, :started_wall_ns, :ended_wall_ns, :end, :payload)
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """Sums over the stalls that a query finds."""
+
+    stalls: int
+    groups: int
+    total_ns: int
+
+
+class Store:
+    """Issues and sessions of any number of processes in one folder.
+
+    Thread-safe; every method raises only StoreError. Nothing is opened before it is needed.
+    `folder` is made where it is not there. `notify` gets one line for people when something is out of the
+    ordinary, such as a damaged database that was set aside.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        retention: Retention | None = None,
+        read_only: bool = False,
+        notify: Callable[[str], None] | None = None,
+    ) -> None:
+        self.folder = folder
+        self.notices: list[str] = []
+        self._retention = retention or Retention()
+        self._database = Database(folder, read_only=read_only, notify=notify or self.notices.append)
+        self._puts = 0
+
+    @property
+    def path(self) -> Path:
+        """The database file."""
+        return self._database.path
+
+    def open(self) -> None:
+        """Opens the database now rather than at the first use, so that what is wrong is said now."""
+        self._database.open()
+
+    def close(self) -> None:
+        """Closes the database. A later use opens it again."""
+        self._database.close()
+
+    # ---- writing (the Sink protocol, and recovery) ---------------------------------------------
+
+    def put_session(self, session: Session) -> None:
+        """Adds the session or replaces what is known of it."""
+        self.put([session], [])
+
+    def put_stall(self, stall: Stall) -> None:
+        """Adds the stall, or replaces an earlier state of it (same id). Sweeps now and then."""
+        self.put([], [stall])
+
+    def put(self, sessions: Iterable[Session], stalls: Iterable[Stall]) -> None:
+        """Adds many in one transaction: all of them are stored, or none."""
+        session_rows = [search.session_columns(session) for session in sessions]
+        stall_rows = [(search.stall_columns(stall), search.stall_payload(stall)) for stall in stalls]
+        self._database.write(lambda connection: _put(connection, session_rows, stall_rows))
+        before, self._puts = self._puts, self._puts + len(stall_rows)
+        if stall_rows and (before == 0 or before // _SWEEP_EVERY != self._puts // _SWEEP_EVERY):
+            self.sweep()
+
+    def sweep(self) -> int:
+        """Removes what retention does not keep; the number of stalls removed."""
+        return sweep(self._database, self._retention, time.time_ns())
+
+    # ---- deleting --------------------------------------------------------------------------
+
+    def delete(self, query: StallQuery) -> int:
+        """Deletes the stalls that the query finds, and gives their number.
+
+        A query by time alone also deletes the ended sessions of that time that have no stalls left.
+        """
+        deleted = self._delete_rows(*search.condition(query))
+        if query == StallQuery(until_wall_ns=query.until_wall_ns):
+            self._delete_sessions(query.until_wall_ns)
+        return deleted
+
+    def delete_ids(self, ids: Sequence[str]) -> int:
+        """Deletes the stalls with these ids; the number there were."""
+        marks = ", ".join("?" * len(ids))
+        return self._delete_rows(f"WHERE id IN ({marks})", list(ids))
+
+    def delete_all_but_newest(self, keep: int) -> int:
+        """Deletes all stalls except the newest `keep`; the number deleted."""
+        newest = "SELECT row FROM main.stalls ORDER BY began_wall_ns DESC, row DESC LIMIT ?"
+        return self._delete_rows(f"WHERE row NOT IN ({newest})", [max(keep, 0)])
+
+    def _delete_rows(self, clause: str, values: list[Any]) -> int:
+        chosen = f"SELECT row FROM main.stalls {clause} LIMIT {_DELETE_BATCH}"
+        statement = f"DELETE FROM main.stalls WHERE row IN ({chosen})"
+        deleted = 0
+        while True:
+            batch = self._database.write(lambda connection: connection.execute(statement, values).rowcount)
+            deleted += batch
+            if batch < _DELETE_BATCH:
+                break
+        if deleted:
+            self._database.outside_transaction(give_back_space)
+        return deleted
+
+    def _delete_sessions(self, until_wall_ns: int | None) -> None:
+        statement = """DELETE FROM main.sessions WHERE end <> 'running' AND started_wall_ns < ?
+                       AND id NOT IN (SELECT session FROM main.stalls)"""
+        until = search.bounded(1 << 63 if until_wall_ns is None else until_wall_ns)
+        self._database.write(lambda connection: connection.execute(statement, [until]))
+
+    # ---- reading ---------------------------------------------------------------------------
+
+    def overlay(self, sessions: Iterable[Session], stalls: Iterable[Stall]) -> None:
+        """Shows these live ones in every answer of this object; nothing is written to the database.
+
+        They take the place of what is stored under the same ids.
+        """
+        session_rows = [search.session_columns(session) for session in sessions]
+        stall_rows = [(search.stall_columns(stall), search.stall_payload(stall)) for stall in stalls]
+        self._database.on_connect(lambda connection: _lay_over(connection, session_rows, stall_rows))
+
+    def totals(self, query: StallQuery) -> Totals:
+        """How many stalls and groups the query finds, and their time."""
+        clause, values = search.condition(query)
+        statement = f"""SELECT count(*), count(DISTINCT fingerprint), CAST(total(duration_ns) AS INTEGER)
+                        FROM stalls {clause}"""
+        row = self._database.read(lambda connection: connection.execute(statement, values).fetchone())
+        return Totals(stalls=row[0], groups=row[1], total_ns=row[2])
+
+    def groups(self, query: StallQuery, limit: int = 0) -> list[StallGroup]:
+        """Groups by total time, largest first; limit 0: all."""
+        return self._database.read(lambda connection: search.groups(connection, query, limit))
+
+    def stalls(self, query: StallQuery, limit: int = 0) -> list[Stall]:
+        """Stalls, newest first; limit 0: all."""
+        clause, values = search.condition(query)
+        statement = f"""SELECT payload FROM (
+                            SELECT row, began_wall_ns FROM stalls {clause}
+                            ORDER BY began_wall_ns DESC, row DESC LIMIT ?) AS found
+                        JOIN payloads USING (row) ORDER BY began_wall_ns DESC, row DESC"""
+        rows = self._database.read(
+            lambda connection: connection.execute(statement, [*values, limit or -1]).fetchall()
+        )
+        return [search.stall_of(payload) for (payload,) in rows]
+
+    def stall(self, stall_id: str) -> Stall | None:
+        """The stall with this id."""
+        statement = "SELECT payload FROM payloads WHERE row = (SELECT row FROM stalls WHERE id = ?)"
+        row = self._database.read(lambda connection: connection.execute(statement, [stall_id]).fetchone())
+        return None if row is None else search.stall_of(row[0])
+
+    def sessions(self, query: StallQuery, limit: int = 0) -> list[Session]:
+        """Sessions that ran in the query's time, newest first; limit 0: all."""
+        low, high = search.prefix_range(query.session or "")
+        statement = """SELECT payload FROM sessions
+                       WHERE id >= ? AND id < ? AND started_wall_ns < ? AND coalesce(ended_wall_ns, ?) >= ?
+                       ORDER BY started_wall_ns DESC, id LIMIT ?"""
+        latest = search.bounded(1 << 63)
+        until = latest if query.until_wall_ns is None else search.bounded(query.until_wall_ns)
+        since = -latest if query.since_wall_ns is None else search.bounded(query.since_wall_ns)
+        values = [low, high, until, latest, since, limit or -1]
+        rows = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
+        return [search.session_of(payload) for (payload,) in rows]
+
+    def fingerprints_like(self, prefix: str, limit: int = 10) -> list[str]:
+        """Fingerprints that begin so, in order."""
+        return self._like("fingerprint", prefix, limit)
+
+    def ids_like(self, prefix: str, limit: int = 10) -> list[str]:
+        """Ids of stalls that begin so, in order."""
+        return self._like("id", prefix, limit)
+
+    def _like(self, column: str, prefix: str, limit: int) -> list[str]:
+        statement = (
+            f"SELECT DISTINCT {column} FROM stalls WHERE {column} >= ? AND {column} < ? ORDER BY 1 LIMIT ?"
+        )
+        values = [*search.prefix_range(prefix), limit]
+        return [
+            row[0]
+            for row in self._database.read(
+                lambda connection: connection.execute(statement, values).fetchall()
+            )
+        ]
+
+    def running_sessions(self, host: str) -> list[Session]:
+        """Stored sessions of this host of which no end is known."""
+        statement = "SELECT payload FROM main.sessions WHERE end = ? AND host = ?"
+        values = [SessionEnd.RUNNING.value, search.storable(host)]
+        rows = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
+        return [search.session_of(payload) for (payload,) in rows]
+
+    def used_bytes(self) -> int:
+        """Bytes that the database holds."""
+        return self._database.read(used_bytes)
+
+
+def _put(
+    connection: sqlite3.Connection,
+    sessions: Iterable[dict[str, Any]],
+    stalls: Iterable[tuple[dict[str, Any], str]],
+) -> None:
+    for session in sessions:
+        connection.execute(_PUT_SESSION, session)
+    for columns, payload in stalls:
+        row = connection.execute(_PUT_STALL, columns).fetchone()
+        if row is not None:
+            connection.execute("INSERT OR REPLACE INTO main.payloads VALUES (?, ?)", [row[0], payload])
+
+
+def _lay_over(
+    connection: sqlite3.Connection,
+    sessions: Iterable[dict[str, Any]],
+    stalls: Iterable[tuple[dict[str, Any], str]],
+) -> None:
+    covered = connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'live_stalls'").fetchone()
+    if covered is None:
+        for statement in schema.OVERLAY:
+            connection.execute(statement)
+    for table in ("live_sessions", "live_stalls", "live_payloads"):
+        connection.execute(f"DELETE FROM temp.{table}")
+    for session in sessions:
+        _insert(connection, "live_sessions", session)
+    for number, (columns, payload) in enumerate(stalls, start=1):
+        # Negative rows: no stored stall has one.
+        _insert(connection, "live_stalls", {"row": -number, **columns})
+        _insert(connection, "live_payloads", {"row": -number, "payload": payload})
+
+
+def _insert(connection: sqlite3.Connection, table: str, columns: dict[str, Any]) -> None:
+    names = ", ".join(columns)
+    marks = ", ".join(f":{name}" for name in columns)
+    connection.execute(f"INSERT INTO temp.{table} ({names}) VALUES ({marks})", columns)
