@@ -1,0 +1,214 @@
+"""Kinds of settings: how a value is read from text, taken from TOML or a keyword, and written as text.
+
+Every kind keeps one promise: `parse(write(value)) == value`. Child processes get their settings that way.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from loopcanary.config.errors import UnfitValueError, shown
+from loopcanary.model.config import EngineChoice
+from loopcanary.model.units import parse_duration_ns, parse_size_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Kind(NamedTuple):
+    """One kind of setting."""
+
+    parse: Callable[[str], object]
+    """The value of a text, as in an environment variable. Raises UnfitValueError."""
+    take: Callable[[object], object]
+    """The value of a keyword or of a TOML value. Raises UnfitValueError."""
+    write: Callable[[Any], str]
+    """Text that `parse` reads back as the same value."""
+
+
+_LARGEST = (1 << 63) - 1
+"""Times and sizes end up in signed 64-bit words of the native engine."""
+_LARGEST_DIGITS = len(str(_LARGEST))
+
+_DURATION_EXAMPLE = 'write a number and a unit in quotes, such as "100ms", "2s" or "3h"'
+_DURATION_UNITS = (
+    ("d", 86_400_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("m", 60_000_000_000),
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("ns", 1),
+)
+_SIZE_EXAMPLE = 'write a number of bytes, or a size such as "500MB" or "1GiB"'
+_SIZE_UNITS = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1))
+_COUNT_EXAMPLE = "write a whole number of 1 or more"
+_NAMES_EXAMPLE = 'write names with commas between them, or a list such as ["app", "lib"]'
+_ENGINE_EXAMPLE = "write one of " + ", ".join(choice.value for choice in EngineChoice)
+_TRUE = ("1", "true", "yes", "on")
+_FALSE = ("0", "false", "no", "off")
+
+
+def duration(least_ns: int) -> Kind:
+    """A length of time of at least `least_ns`: text such as "100ms", or a timedelta; nanoseconds inside."""
+
+    def bounded(ns: int, value: object) -> int:
+        if ns < least_ns:
+            least = _in_largest_unit(least_ns, _DURATION_UNITS)
+            raise UnfitValueError(f"{shown(value)} is too short", f"write {least} or more")
+        if ns > _LARGEST:
+            raise UnfitValueError(f"{shown(value)} is too long", _DURATION_EXAMPLE)
+        return ns
+
+    def parse(text: str) -> int:
+        return bounded(_quantity(parse_duration_ns, text, "duration", _DURATION_EXAMPLE), text)
+
+    def take(value: object) -> int:
+        if isinstance(value, str):
+            return parse(value)
+        ns = _timedelta_ns(value)
+        if ns is None:
+            raise UnfitValueError(f"{shown(value)} has no unit", _DURATION_EXAMPLE)
+        return bounded(ns, value)
+
+    return Kind(parse, take, lambda ns: _in_largest_unit(ns, _DURATION_UNITS))
+
+
+def _timedelta_ns(value: object) -> int | None:
+    from datetime import timedelta  # noqa: PLC0415 - whoever passes a timedelta has paid for the import
+
+    if not isinstance(value, timedelta):
+        return None
+    return (value.days * 86_400 + value.seconds) * 1_000_000_000 + value.microseconds * 1_000
+
+
+def _quantity(parse: Callable[[str], int], text: str, noun: str, example: str) -> int:
+    try:
+        return parse(text)
+    except (ValueError, OverflowError):
+        # OverflowError: hundreds of digits make an infinite float.
+        raise UnfitValueError(f"{shown(text)} is no {noun}", example) from None
+
+
+def _in_largest_unit(amount: int, units: tuple[tuple[str, int], ...]) -> str:
+    unit, factor = next((unit, factor) for unit, factor in units if amount % factor == 0)
+    return f"{amount // factor}{unit}"
+
+
+def _parse_size(text: str) -> int:
+    return _size_in_range(_quantity(parse_size_bytes, text, "size", _SIZE_EXAMPLE), text)
+
+
+def _take_size(value: object) -> int:
+    if isinstance(value, str):
+        return _parse_size(value)
+    # A bare number will do here: the setting's name has the unit.
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _size_in_range(value, value)
+    raise UnfitValueError(f"{shown(value)} is no size", _SIZE_EXAMPLE)
+
+
+def _size_in_range(size: int, value: object) -> int:
+    if not 0 < size <= _LARGEST:
+        raise UnfitValueError(f"{shown(value)} is out of range", _SIZE_EXAMPLE)
+    return size
+
+
+def _parse_count(text: str) -> int:
+    digits = text.strip()
+    # int() also takes underscores and digits of other scripts; a setting is plainer than that.
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > _LARGEST_DIGITS:
+        raise UnfitValueError(f"{shown(text)} is no count", _COUNT_EXAMPLE)
+    return _take_count(int(digits))
+
+
+def _take_count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= _LARGEST:
+        raise UnfitValueError(f"{shown(value)} is no count", _COUNT_EXAMPLE)
+    return value
+
+
+def _parse_switch(text: str) -> bool:
+    word = text.strip().lower()
+    if word not in _TRUE and word not in _FALSE:
+        raise UnfitValueError(f"{shown(text)} is neither on nor off", "write 1 or 0, true or false")
+    return word in _TRUE
+
+
+def _take_switch(value: object) -> bool:
+    if not isinstance(value, bool):
+        problem = f"{shown(value)} is neither true nor false"
+        raise UnfitValueError(problem, "write true or false, without quotes")
+    return value
+
+
+def _parse_line(text: str) -> str | None:
+    text = text.strip()
+    if not text.isprintable():
+        raise UnfitValueError(f"{shown(text)} is not one line of text", "write it without control characters")
+    return text or None
+
+
+def _take_line(value: object) -> str | None:
+    if not isinstance(value, str):
+        raise UnfitValueError(f"{shown(value)} is no text", "write it in quotes")
+    return _parse_line(value)
+
+
+def _parse_names(text: str) -> tuple[str, ...]:
+    return tuple(_name(name) for name in text.split(",") if name.strip())
+
+
+def _take_names(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return _parse_names(value)
+    if not isinstance(value, (list, tuple)):
+        raise UnfitValueError(f"{shown(value)} is no list of names", _NAMES_EXAMPLE)
+    return tuple(_name(name) for name in value)
+
+
+def _name(name: object) -> str:
+    if not isinstance(name, str) or not name.strip() or "," in name or not name.isprintable():
+        raise UnfitValueError(f"{shown(name)} is no name", _NAMES_EXAMPLE)
+    return name.strip()
+
+
+def _take_path(value: object) -> Path:
+    if not isinstance(value, (str, Path)) or not str(value).strip() or "\0" in str(value):
+        raise UnfitValueError(f"{shown(value)} is no path", "write the path of a folder")
+    try:
+        return Path(value).expanduser()
+    except RuntimeError:
+        raise UnfitValueError(f"{shown(value)}: there is no such home", "write an absolute path") from None
+
+
+def _parse_engine(text: str) -> EngineChoice:
+    try:
+        return EngineChoice(text.strip().lower())
+    except ValueError:
+        raise UnfitValueError(f"{shown(text)} is no engine", _ENGINE_EXAMPLE) from None
+
+
+def _take_engine(value: object) -> EngineChoice:
+    if isinstance(value, EngineChoice):
+        return value
+    if not isinstance(value, str):
+        raise UnfitValueError(f"{shown(value)} is no engine", _ENGINE_EXAMPLE)
+    return _parse_engine(value)
+
+
+SIZE = Kind(_parse_size, _take_size, lambda size: _in_largest_unit(size, _SIZE_UNITS))
+"""An amount of bytes: "500MB", "1GiB", or a plain number."""
+COUNT = Kind(_parse_count, _take_count, str)
+"""A whole number of at least one."""
+SWITCH = Kind(_parse_switch, _take_switch, lambda value: "1" if value else "0")
+"""On or off."""
+LINE = Kind(_parse_line, _take_line, str)
+"""One line of text; empty means not given."""
+NAMES = Kind(_parse_names, _take_names, ",".join)
+"""Names: a TOML array, a list or tuple, or text with commas."""
+PATH = Kind(_take_path, _take_path, lambda path: str(path.absolute()))
+"""A folder, `~` for the home. Whoever reads the setting knows where a relative one starts."""
+ENGINE = Kind(_parse_engine, _take_engine, lambda choice: choice.value)
+"""Which engine watches."""
