@@ -1,1 +1,14 @@
-"""TODO"""
+"""Reads flight files: of this process, of another that runs, of one that is dead. Trusts no byte.
+
+See docs/flight-format.md for the format, and `FlightFile` for the way in.
+"""
+
+from __future__ import annotations
+
+from loopcanary.flight.errors import FlightError
+from loopcanary.flight.header import FlightHeader, TickClock
+from loopcanary.flight.lanes import LaneNow
+from loopcanary.flight.liveness import Liveness, liveness
+from loopcanary.flight.reader import FlightFile
+
+__all__ = ["FlightError", "FlightFile", "FlightHeader", "LaneNow", "Liveness", "TickClock", "liveness"]

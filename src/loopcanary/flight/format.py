@@ -1,0 +1,277 @@
+"""The flight file's format, stated as data.
+
+The same facts as native/core/flight_format.h, which is their source: tests/flight/test_format_agreement.py
+compares every offset, size and number. What the fields mean: docs/flight-format.md.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import Any, Final
+
+MAGIC: Final = b"LCFLIGHT"
+VERSION: Final = 1
+BYTE_ORDER_MARK: Final = 0x01020304
+
+HEADER_BYTES: Final = 4096
+FACTS_BYTES: Final = 16384
+COUNTER_ROOM: Final = 64
+GC_COUNT: Final = 64
+LANE_COUNT: Final = 256
+LANE_BYTES: Final = 8192
+ENDED_COUNT: Final = 16
+NAME_BYTES: Final = 64
+HISTOGRAM_SUB_BITS: Final = 4
+HISTOGRAM_MIN_BITS: Final = 10
+HISTOGRAM_OCTAVES: Final = 30
+HISTOGRAM_BUCKETS: Final = 1 + (HISTOGRAM_OCTAVES << HISTOGRAM_SUB_BITS)
+SLOT_COUNT: Final = 16
+SLOT_BYTES: Final = 131072
+SAMPLE_MAX: Final = 384
+STACK_FRAMES_MAX: Final = 256
+SLOT_THREADS_MAX: Final = 64
+STRING_MAX: Final = 512
+
+SAMPLE_WAITS_FOR_GIL: Final = 1
+SAMPLE_GC: Final = 2
+SAMPLE_NO_KERNEL_VIEW: Final = 4
+STACK_TRUNCATED: Final = 1
+NO_REF: Final = 0
+SYSCALL_RUNNING: Final = -1
+SYSCALL_UNKNOWN: Final = -2
+
+
+class SectionKind(IntEnum):
+    """Index of a section in the header."""
+
+    FACTS = 0
+    COUNTERS = 1
+    GC = 2
+    LANES = 3
+    SLOTS = 4
+
+
+class ProcessState(IntEnum):
+    """What the header says of the process."""
+
+    RUNNING = 1
+    ENDED = 2
+
+
+class ClockKind(IntEnum):
+    """What one tick is."""
+
+    MONOTONIC = 0
+    TSC = 1
+    CNTVCT = 2
+
+
+class EndedKind(IntEnum):
+    """What was too long."""
+
+    CALLBACK = 1
+    TURN = 2
+
+
+class LaneState(IntEnum):
+    """Who has the lane."""
+
+    FREE = 0
+    ACTIVE = 1
+    CLOSED = 2
+
+
+class SlotState(IntEnum):
+    """How far the stall in a slot has come."""
+
+    FREE = 0
+    OPEN = 1
+    STALL = 2
+    ENDED = 3
+
+
+class Level(IntEnum):
+    """How bad it has become."""
+
+    NONE = 0
+    STALL = 1
+    HANG = 2
+    ANR = 3
+
+
+class Gil(IntEnum):
+    """Who held the GIL, as seen from the sampled thread."""
+
+    UNKNOWN = 0
+    FREE = 1
+    HELD_BY_SELF = 2
+    HELD_BY_OTHER = 3
+
+
+COUNTERS: Final = (
+    "watchdog_wakeups",
+    "watchdog_late",
+    "watchdog_cpu_ns",
+    "samples_taken",
+    "samples_dropped_moved",
+    "samples_dropped_unreadable",
+    "samples_dropped_full",
+    "frames_truncated",
+    "sample_ns_total",
+    "sample_ns_max",
+    "stalls_recorded",
+    "stalls_unsampled",
+    "stalls_dropped_no_slot",
+    "stalls_dropped_ring_full",
+    "stalls_suppressed_debugger",
+    "stalls_suppressed_expected",
+    "lanes_refused",
+    "gc_collections",
+    "checkpoints_written",
+    "checkpoints_failed",
+)
+
+
+class Layout:
+    """One C structure: its fields in order, each with a `struct` code, without gaps between them.
+
+    Little-endian, whatever the machine that reads. CPython's `struct` loads an aligned word at once
+    where the machine has the same byte order, so that a word that is stored meanwhile is not torn.
+    """
+
+    __slots__ = ("_names", "codes", "name", "offsets", "size", "struct")
+
+    def __init__(self, name: str, fields: str, size: int | None = None) -> None:
+        """`fields`: lines of "code name name ..."; `size`: sizeof where padding follows the last one."""
+        self.name = name
+        self.offsets: dict[str, int] = {}
+        self.codes: dict[str, str] = {}
+        at = 0
+        for code, field in _fields(fields):
+            self.offsets[field] = at
+            self.codes[field] = code
+            at += struct.calcsize("<" + code)
+        self._names = tuple(self.offsets)
+        self.struct = struct.Struct("<" + "".join(self.codes.values()))
+        self.size = at if size is None else size
+
+    def read(self, data: bytes | bytearray | memoryview, offset: int = 0) -> dict[str, Any]:
+        """All fields by name; integers, or bytes where the code is `s`."""
+        return dict(zip(self._names, self.struct.unpack_from(data, offset), strict=True))
+
+    def width(self, field: str) -> int:
+        """Bytes of one field."""
+        return struct.calcsize("<" + self.codes[field])
+
+
+def _fields(lines: str) -> Iterator[tuple[str, str]]:
+    for line in lines.splitlines():
+        code, *names = line.split() or [""]
+        for name in names:
+            yield code, name
+
+
+SECTION = Layout("lc_section", "Q offset stride count used")
+
+HEADER = Layout(
+    "lc_header",
+    f"""
+    8s magic
+    I version byte_order
+    Q file_bytes pid parent_pid process_start pid_namespace
+    16s boot_id
+    Q state ended_ns started_ns anchor_monotonic_ns
+    q anchor_wall_ns
+    Q anchor_ticks tick_ns_q32 clock_kind heartbeat_ns parked
+    Q gc_epoch gc_begin gc_tid gc_generation gc_total_ns
+    {SECTION.size * len(SectionKind)}s sections
+    """,
+)
+
+GC_ENTRY = Layout("lc_gc_entry", "Q sequence begin_ns end_ns tid generation collected uncollectable reserved")
+
+ENDED = Layout(
+    "lc_ended",
+    """
+    Q sequence kind epoch turn_epoch begin end turn_begin turn_callbacks turn_callback_ticks
+    Q longest_ticks cpu_ns queue_ticks
+    32s reserved
+    """,
+)
+
+LANE = Layout(
+    "lc_lane",
+    f"""
+    Q epoch begin work turn_epoch turn_begin turn_callbacks turn_callback_ticks turn_longest
+    Q turn_longest_epoch turn_stalled scene allowance allowance_epoch nested queue_ticks ended_count
+    Q turns callbacks busy_ticks busy_ns2_high busy_ns2_low longest_turn queue_ticks_total queue_ticks_max
+    Q state tid thread_state opened_ns closed_ns threshold sample_delay generation
+    {NAME_BYTES // 2}s loop_kind
+    {NAME_BYTES}s thread_name
+    32s reserved
+    {ENDED.size * ENDED_COUNT}s ended
+    {8 * HISTOGRAM_BUCKETS}s turn_histogram
+    """,
+    size=6336,  # a multiple of the 64 bytes to which it is aligned
+)
+
+REF = Layout("lc_ref", "I offset bytes")
+
+CODE = Layout("lc_code_entry", "8s filename qualname\nI first_line code_flags")
+
+FRAME = Layout("lc_frame_entry", "I code line end_line\nH column end_column")
+
+STACK = Layout("lc_stack_entry", "I frames flags\nQ hash")
+
+SAMPLE = Layout(
+    "lc_sample_entry",
+    """
+    Q at_ns epoch on_cpu_ns run_queue_ns voluntary_switches involuntary_switches major_faults
+    q syscall
+    24s syscall_args
+    I stack holder_stack holder_tid
+    B gil thread_state
+    H flags
+    Q gc_total_ns
+    16s reserved
+    """,
+)
+
+THREAD = Layout("lc_thread_entry", "Q tid at_ns\nI stack\nB thread_state holds_gil waits_for_gil reserved")
+
+SLOT_FACTS = Layout(
+    "lc_slot",
+    f"""
+    Q state serial lane lane_generation tid kind epoch turn_epoch begin_ns turn_begin_ns end_ns
+    Q last_look_ns threshold_ns level interval_ns sample_count
+    Q samples_dropped_moved samples_dropped_unreadable samples_dropped_full
+    Q thread_count heap_used turn_callbacks turn_callback_ns longest_ns end_cpu_ns queue_ns
+    Q gc_ns_begin allowance_ns
+    {NAME_BYTES // 2}s loop_kind
+    {NAME_BYTES}s thread_name
+    8s callback task scene
+    Q work_read_ns
+    160s reserved
+    """,
+)
+
+SLOT_THREADS_OFFSET: Final = 512
+SLOT_SAMPLES_OFFSET: Final = 2048
+SLOT_HEAP_OFFSET: Final = SLOT_SAMPLES_OFFSET + SAMPLE_MAX * SAMPLE.size
+
+LAYOUTS: Final = (
+    SECTION,
+    HEADER,
+    GC_ENTRY,
+    ENDED,
+    LANE,
+    REF,
+    CODE,
+    FRAME,
+    STACK,
+    SAMPLE,
+    THREAD,
+    SLOT_FACTS,
+)

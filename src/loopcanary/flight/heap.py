@@ -1,0 +1,103 @@
+"""The heap of a slot: strings, code objects and stacks, referred to by offset.
+
+Whatever an offset says, no more is read than the heap holds: a writer stores each stack and each code
+object once, so the frames of all distinct stacks together cannot be more than fit into the heap. The
+budget of a damaged slot, whose stacks overlap, is that number too.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from loopcanary.flight import format as layout
+from loopcanary.model import Frame, Stack
+
+_FRAME_LIMIT: Final = 16384
+
+
+class SlotHeap:
+    """Reads the heap in a copy of a slot. Equal offsets give the same object."""
+
+    def __init__(self, data: bytes, used: int) -> None:
+        """`used`: offset one past the last byte that was whole when the copy was made."""
+        self._data = data
+        self._end = min(used, len(data))
+        self._budget = min(max(self._end - layout.SLOT_HEAP_OFFSET, 0) // layout.FRAME.size, _FRAME_LIMIT)
+        self._strings: dict[tuple[int, int], str] = {}
+        self._codes: dict[int, tuple[str, str, int, int] | None] = {}
+        self._frames: dict[bytes, Frame] = {}
+        self._stacks: dict[int, Stack | None] = {}
+
+    def text(self, ref: bytes) -> str | None:
+        """The string that an lc_ref refers to; None for no reference and for one out of the heap."""
+        offset, size = layout.REF.struct.unpack(ref)
+        if not self._holds(offset, size):
+            return None
+        key = (offset, min(size, layout.STRING_MAX))
+        text = self._strings.get(key)
+        if text is None:
+            text = self._data[offset : offset + key[1]].decode("utf-8", "replace")
+            self._strings[key] = text
+        return text
+
+    def stack(self, offset: int) -> Stack | None:
+        """The stack at this offset; None for none, and for one that does not lie in the heap."""
+        if offset == layout.NO_REF:
+            return None
+        if offset not in self._stacks:
+            self._stacks[offset] = self._read_stack(offset)
+        return self._stacks[offset]
+
+    def _holds(self, offset: int, size: int) -> bool:
+        return bool(layout.SLOT_HEAP_OFFSET <= offset <= self._end - size)
+
+    def _read_stack(self, offset: int) -> Stack | None:
+        if not self._holds(offset, layout.STACK.size):
+            return None
+        count, flags, _hash = layout.STACK.struct.unpack_from(self._data, offset)
+        begin = offset + layout.STACK.size
+        room = min((self._end - begin) // layout.FRAME.size, layout.STACK_FRAMES_MAX, self._budget)
+        there = min(count, room)
+        self._budget -= there
+        frames = []
+        for at in range(begin, begin + there * layout.FRAME.size, layout.FRAME.size):
+            frame = self._read_frame(at)
+            if frame is None:  # what lies outside of a damaged frame is not known to be its caller
+                break
+            frames.append(frame)
+        cut = len(frames) < count or bool(flags & layout.STACK_TRUNCATED)
+        return Stack(frames=tuple(frames), truncated=cut)
+
+    def _read_frame(self, at: int) -> Frame | None:
+        raw = self._data[at : at + layout.FRAME.size]
+        frame = self._frames.get(raw)
+        if frame is not None:
+            return frame
+        code_at, line, end_line, column, end_column = layout.FRAME.struct.unpack(raw)
+        code = self._code(code_at)
+        if code is None:
+            return None
+        qualname, file, first_line, code_flags = code
+        frame = Frame(
+            qualname=qualname,
+            file=file,
+            line=line,
+            end_line=end_line,
+            column=column,
+            end_column=end_column,
+            first_line=first_line,
+            code_flags=code_flags,
+        )
+        self._frames[raw] = frame
+        return frame
+
+    def _code(self, offset: int) -> tuple[str, str, int, int] | None:
+        if offset not in self._codes:
+            self._codes[offset] = self._read_code(offset)
+        return self._codes[offset]
+
+    def _read_code(self, offset: int) -> tuple[str, str, int, int] | None:
+        if not self._holds(offset, layout.CODE.size):
+            return None
+        filename, qualname, first_line, code_flags = layout.CODE.struct.unpack_from(self._data, offset)
+        return self.text(qualname) or "?", self.text(filename) or "?", first_line, code_flags

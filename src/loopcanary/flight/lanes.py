@@ -1,0 +1,199 @@
+"""Lanes: the figures of each watched thread, what it does now, and the stalls it saw end itself."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any, Final
+
+from loopcanary.flight import format as layout
+from loopcanary.flight.format import EndedKind, LaneState
+from loopcanary.flight.header import Section, TickClock, bounded
+from loopcanary.flight.rings import whole_entries
+from loopcanary.flight.source import Source
+from loopcanary.model import LaneTotals, StallScope
+
+_TRIES: Final = 4
+_BUCKETS: Final = struct.Struct(f"<{layout.HISTOGRAM_BUCKETS}Q")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneNow:
+    """What a watched thread does at this moment."""
+
+    lane: int
+    generation: int
+    tid: int
+    loop_kind: str
+    thread_name: str
+    epoch: int
+    """Odd inside a callback; the same odd number twice is the same callback."""
+    turn_epoch: int
+    callback_since_ns: int | None
+    """None outside a callback, and where the callback changed while it was looked at: then none is stuck."""
+    turn_since_ns: int | None
+    turn_callbacks: int
+    threshold_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedStall:
+    """A stall as its own thread saw it end."""
+
+    lane: int
+    lane_generation: int
+    sequence: int
+    scope: StallScope
+    epoch: int
+    turn_epoch: int
+    begin_ns: int
+    end_ns: int
+    turn_begin_ns: int
+    turn_callbacks: int
+    turn_callback_ns: int
+    longest_ns: int
+    cpu_ns: int | None
+    queue_ns: int
+
+
+def text_of(padded: bytes) -> str:
+    """Text of a NUL-padded field."""
+    return padded.partition(b"\0")[0].decode("utf-8", "replace")
+
+
+def bucket_limit_ns(index: int) -> int:
+    """Upper bound of a histogram bucket: 16 buckets an octave from 1.024 us; all below is bucket 0."""
+    first = 1 << layout.HISTOGRAM_MIN_BITS
+    if index == 0:
+        return first
+    octave, part = divmod(index - 1, 1 << layout.HISTOGRAM_SUB_BITS)
+    return (first << octave) + ((part + 1) * (first << octave) >> layout.HISTOGRAM_SUB_BITS)
+
+
+def read_lane(source: Source, section: Section, index: int) -> dict[str, Any]:
+    """All fields of one lane. Those that its thread stores together may be one turn apart."""
+    at = section.at(index)
+    high_at = layout.LANE.offsets["busy_ns2_high"]
+    data = b""
+    for _ in range(_TRIES):
+        data = source.read(at, layout.LANE.struct.size)
+        # A carry between the two words of the sum of squares would be an error of 2^64.
+        if source.read(at + high_at, 8) == data[high_at : high_at + 8]:
+            break
+    return layout.LANE.read(data)
+
+
+def lane_totals(fields: dict[str, Any], index: int, clock: TickClock) -> LaneTotals | None:
+    """The lane's sums; None for a lane that nobody has had."""
+    if fields["state"] not in (LaneState.ACTIVE, LaneState.CLOSED):
+        return None
+    longest_ns = clock.duration_ns(fields["longest_turn"])
+    in_turn = fields["state"] == LaneState.ACTIVE and fields["turn_epoch"] & 1
+    return LaneTotals(
+        lane=index,
+        generation=bounded(fields["generation"]),
+        tid=bounded(fields["tid"]),
+        loop_kind=text_of(fields["loop_kind"]),
+        thread_name=text_of(fields["thread_name"]),
+        opened_ns=bounded(fields["opened_ns"]),
+        closed_ns=bounded(fields["closed_ns"]) if fields["state"] == LaneState.CLOSED else None,
+        turns=bounded(fields["turns"]),
+        callbacks=bounded(fields["callbacks"]),
+        busy_ns=clock.duration_ns(fields["busy_ticks"]),
+        busy_ns_squared=(fields["busy_ns2_high"] << 64) + fields["busy_ns2_low"],
+        longest_turn_ns=longest_ns,
+        queue_ns_total=clock.duration_ns(fields["queue_ticks_total"]),
+        queue_ns_max=clock.duration_ns(fields["queue_ticks_max"]),
+        histogram=_histogram(fields["turn_histogram"], longest_ns),
+        busy_since_ns=clock.instant_ns(fields["turn_begin"]) if in_turn else None,
+    )
+
+
+def read_lane_now(source: Source, section: Section, index: int, clock: TickClock) -> LaneNow | None:
+    """What the thread of the lane does now; None for a lane that no thread has."""
+    at = section.at(index)
+    # An epoch that is the same before and after belongs to the begin between them (lane.h). One that
+    # is not, at one look, is that of a thread that gets on with its work.
+    before = _read_epochs(source, at)
+    fields = read_lane(source, section, index)
+    after = _read_epochs(source, at)
+    if fields["state"] != LaneState.ACTIVE:
+        return None
+    in_callback = before[0] == after[0] and after[0] & 1
+    in_turn = before[1] == after[1] and after[1] & 1
+    return LaneNow(
+        lane=index,
+        generation=bounded(fields["generation"]),
+        tid=bounded(fields["tid"]),
+        loop_kind=text_of(fields["loop_kind"]),
+        thread_name=text_of(fields["thread_name"]),
+        epoch=after[0],
+        turn_epoch=after[1],
+        callback_since_ns=clock.instant_ns(fields["begin"]) if in_callback else None,
+        turn_since_ns=clock.instant_ns(fields["turn_begin"]) if in_turn else None,
+        turn_callbacks=bounded(fields["turn_callbacks"]),
+        threshold_ns=clock.duration_ns(fields["threshold"]),
+    )
+
+
+def lane_allowance_ns(fields: dict[str, Any], clock: TickClock) -> int:
+    """What `expect` grants to the callback that runs, 0 for nothing."""
+    return clock.duration_ns(fields["allowance"]) if fields["allowance_epoch"] == fields["epoch"] else 0
+
+
+def read_ended(source: Source, section: Section, index: int, clock: TickClock) -> list[EndedStall]:
+    """The last stalls of the lane's present owner, oldest first."""
+    at = section.at(index)
+    ring_at = at + layout.LANE.offsets["ended"]
+    owner = _read_owner(source, at)
+    entries = list(whole_entries(source, ring_at, layout.ENDED, layout.ENDED.size, layout.ENDED_COUNT))
+    if _read_owner(source, at) != owner:
+        return []  # given to another thread meanwhile
+    generation, opened_ns = owner
+    records = [_ended(fields, index, generation, clock) for fields in entries if _is_sound(fields)]
+    return [record for record in records if record.end_ns >= opened_ns]
+
+
+def _is_sound(fields: dict[str, Any]) -> bool:
+    return fields["kind"] in (EndedKind.CALLBACK, EndedKind.TURN) and bool(fields["begin"] <= fields["end"])
+
+
+def _ended(fields: dict[str, Any], lane: int, generation: int, clock: TickClock) -> EndedStall:
+    return EndedStall(
+        lane=lane,
+        lane_generation=generation,
+        sequence=fields["sequence"],
+        scope=StallScope.TURN if fields["kind"] == EndedKind.TURN else StallScope.CALLBACK,
+        epoch=fields["epoch"],
+        turn_epoch=fields["turn_epoch"],
+        begin_ns=clock.instant_ns(fields["begin"]),
+        end_ns=clock.instant_ns(fields["end"]),
+        turn_begin_ns=clock.instant_ns(fields["turn_begin"]),
+        turn_callbacks=bounded(fields["turn_callbacks"]),
+        turn_callback_ns=clock.duration_ns(fields["turn_callback_ticks"]),
+        longest_ns=clock.duration_ns(fields["longest_ticks"]),
+        cpu_ns=bounded(fields["cpu_ns"]) or None,
+        queue_ns=clock.duration_ns(fields["queue_ticks"]),
+    )
+
+
+def _read_owner(source: Source, at: int) -> tuple[int, int]:
+    """(generation, when it was opened) of the lane at this offset."""
+    fields = layout.LANE.read(source.read(at, layout.LANE.struct.size))
+    return fields["generation"], fields["opened_ns"]
+
+
+def _read_epochs(source: Source, at: int) -> tuple[int, int]:
+    hot = source.read(at, 64)
+    offsets = layout.LANE.offsets
+    (epoch,) = struct.unpack_from("<Q", hot, offsets["epoch"])
+    (turn_epoch,) = struct.unpack_from("<Q", hot, offsets["turn_epoch"])
+    return epoch, turn_epoch
+
+
+def _histogram(raw: bytes, longest_ns: int) -> tuple[tuple[int, int], ...]:
+    counts = _BUCKETS.unpack(raw)
+    filled = [(bucket_limit_ns(index), bounded(count)) for index, count in enumerate(counts) if count]
+    if counts[-1]:  # it takes all that is longer, too
+        filled[-1] = (max(filled[-1][0], longest_ns), filled[-1][1])
+    return tuple(filled)

@@ -1,0 +1,237 @@
+"""FlightFile: the flight file of this process, of another that runs, or of one that is dead."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self
+
+from loopcanary.flight.errors import FlightError
+from loopcanary.flight.facts import read_counters, read_facts
+from loopcanary.flight.format import LaneState, SectionKind
+from loopcanary.flight.garbage import overlapping, read_collections
+from loopcanary.flight.header import (
+    FlightHeader,
+    Section,
+    TickClock,
+    check_identity,
+    read_header,
+    read_sections,
+    read_tick_clock,
+)
+from loopcanary.flight.lanes import (
+    LaneNow,
+    lane_allowance_ns,
+    lane_totals,
+    read_ended,
+    read_lane,
+    read_lane_now,
+)
+from loopcanary.flight.slots import SlotCopy, copy_slot, read_slot_facts
+from loopcanary.flight.source import BufferSource, Source, open_source
+from loopcanary.flight.stalls import LaneView, is_about, record_evidence, settle, slot_evidence
+from loopcanary.model import Collection, LaneTotals, StallEvidence
+
+
+class FlightFile:
+    """Reads a flight file, trusting no byte of it. Thread-safe; a context manager.
+
+    Whatever the bytes are, every method ends in bounded time and answers, or raises FlightError. What
+    another process is writing meanwhile is read as it stood at one moment, or left out.
+    """
+
+    def __init__(self, buffer: bytes | bytearray | memoryview, name: str = "flight buffer") -> None:
+        """Reads a buffer: the own process's mapping, or a copy. `name` stands in errors.
+
+        Raises FlightError where it does not hold a flight file of a format that we read.
+        """
+        self._source, self._sections = _start(BufferSource(buffer, name))
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Self:
+        """Reads the file at `path`, of a living process or a dead one. Nothing is ever written to it.
+
+        Raises FlightError where it cannot be opened, is a symbolic link or no regular file, belongs to
+        another user (unless to root, or read by root), is too big, or does not hold a flight file of a
+        format that we read.
+        """
+        file = cls.__new__(cls)
+        file._source, file._sections = _start(open_source(path))  # noqa: SLF001 - another constructor
+        return file
+
+    def close(self) -> None:
+        """Gives back the file or buffer; idempotent. Reading afterwards raises FlightError."""
+        self._source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"FlightFile({self.name!r})"
+
+    @property
+    def name(self) -> str:
+        """Path of the file, or the name given for the buffer."""
+        return self._source.name
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the file is shorter than its header says: its end is lost."""
+        return self._source.size < self.header.file_bytes
+
+    @property
+    def header(self) -> FlightHeader:
+        """The header as it is now; read anew each time."""
+        return read_header(self._source)
+
+    @property
+    def tick_clock(self) -> TickClock:
+        """The file's clock at the rate as refined so far; keep it to convert many ticks."""
+        return read_tick_clock(self._source)
+
+    def ticks_to_ns(self, ticks: int) -> int:
+        """Monotonic nanoseconds of a tick count of this file."""
+        return self.tick_clock.instant_ns(ticks)
+
+    def facts(self) -> dict[str, Any]:
+        """What the engine wrote about the session; {} where that cannot be read."""
+        return read_facts(self._source, self._sections[SectionKind.FACTS])
+
+    def counters(self) -> dict[str, int]:
+        """What the native side did, and what it dropped, by the names of LC_COUNTER_LIST."""
+        return read_counters(self._source, self._sections[SectionKind.COUNTERS])
+
+    def collections(self) -> tuple[Collection, ...]:
+        """The last garbage collections, oldest first."""
+        return read_collections(self._source, self._sections[SectionKind.GC])
+
+    def lanes(self) -> list[LaneTotals]:
+        """Sums of every lane that a thread has or had."""
+        clock = self.tick_clock
+        section = self._sections[SectionKind.LANES]
+        every = (
+            lane_totals(read_lane(self._source, section, index), index, clock)
+            for index in range(self._used(SectionKind.LANES))
+        )
+        return [totals for totals in every if totals is not None]
+
+    def lane_now(self, lane: int) -> LaneNow | None:
+        """What the thread of a lane does at this moment; None where no thread has the lane."""
+        section = self._section_of(SectionKind.LANES, lane)
+        return read_lane_now(self._source, section, lane, self.tick_clock)
+
+    @property
+    def slot_count(self) -> int:
+        """How many slots there are."""
+        return self._sections[SectionKind.SLOTS].count
+
+    def slot_evidence(self, index: int, *, include_open: bool = False) -> StallEvidence | None:
+        """The stall in a slot.
+
+        None where the slot is free, where its work was no stall (yet), and where the slot changed at
+        every look. `include_open`: also work that is watched but still below its threshold.
+        """
+        slot = copy_slot(self._source, self._section_of(SectionKind.SLOTS, index), index)
+        if slot is None:
+            return None
+        # The lane is looked at after the slot: a thread that has moved on by then has left its record.
+        extent = settle(slot, self._lane_of(slot), include_open=include_open)
+        if extent is None:
+            return None
+        evidence = slot_evidence(slot, extent)
+        header = self.header
+        until_ns = evidence.last_look_ns if evidence.end_ns is None else evidence.end_ns
+        return replace(
+            evidence,
+            threads=slot.threads(self._thread_names()) if slot.facts["thread_count"] else (),
+            collections=overlapping(self.collections(), header, evidence.begin_ns, until_ns),
+        )
+
+    def stalls(self, *, include_ongoing: bool = True) -> list[tuple[int, StallEvidence]]:
+        """(slot, stall) of every slot that holds a stall; without those that have no end, if so asked."""
+        found = ((index, self.slot_evidence(index)) for index in range(self.slot_count))
+        return [
+            (index, evidence)
+            for index, evidence in found
+            if evidence is not None and (include_ongoing or evidence.end_ns is not None)
+        ]
+
+    def unslotted_stalls(self) -> list[StallEvidence]:
+        """Stalls that their threads recorded and the watchdog did not come to look at: exact, no samples.
+
+        Those that ended before the watchdog's last look were taken over then, and perhaps reported and
+        freed since, so only later ones are given.
+        """
+        last_look_ns = self.header.heartbeat_ns
+        slots = self._sections[SectionKind.SLOTS]
+        slotted = [read_slot_facts(self._source, slots, index) for index in range(slots.count)]
+        found = []
+        for index in range(self._used(SectionKind.LANES)):
+            found.extend(self._unslotted_of(index, last_look_ns, slotted))
+        return sorted(found, key=lambda evidence: evidence.begin_ns)
+
+    def _unslotted_of(
+        self, index: int, last_look_ns: int, slotted: list[dict[str, Any]]
+    ) -> list[StallEvidence]:
+        section, clock = self._sections[SectionKind.LANES], self.tick_clock
+        lane = read_lane(self._source, section, index)
+        if lane["state"] == LaneState.FREE:
+            return []
+        records = read_ended(self._source, section, index, clock)
+        collections, header = self.collections(), self.header
+        found = []
+        for record in records:
+            if record.end_ns <= last_look_ns or any(is_about(facts, record) for facts in slotted):
+                continue
+            evidence = record_evidence(record, lane, clock.duration_ns(lane["threshold"]))
+            overlap = overlapping(collections, header, record.begin_ns, record.end_ns)
+            found.append(replace(evidence, collections=overlap))
+        return found
+
+    def _lane_of(self, slot: SlotCopy) -> LaneView | None:
+        index = slot.facts["lane"]
+        section = self._sections[SectionKind.LANES]
+        if index >= section.count:
+            return None
+        lane = read_lane(self._source, section, index)
+        if lane["generation"] != slot.facts["lane_generation"]:
+            return None
+        # After the epochs: see the order of stores in native/core/lane.h.
+        clock = self.tick_clock
+        ended = read_ended(self._source, section, index, clock)
+        return LaneView(
+            epoch=lane["epoch"],
+            turn_epoch=lane["turn_epoch"],
+            turn_judged=bool(lane["turn_stalled"]),
+            allowance_ns=lane_allowance_ns(lane, clock),
+            ended=ended,
+        )
+
+    def _thread_names(self) -> dict[int, str]:
+        return {totals.tid: totals.thread_name for totals in self.lanes() if totals.closed_ns is None}
+
+    def _used(self, kind: SectionKind) -> int:
+        section = self._sections[kind]
+        return min(int.from_bytes(self._source.read(section.used_at, 8), "little"), section.count)
+
+    def _section_of(self, kind: SectionKind, index: int) -> Section:
+        section = self._sections[kind]
+        if not 0 <= index < section.count:
+            what = kind.name.lower()
+            raise FlightError(self.name, f"has {section.count} {what}; there is no number {index} among them")
+        return section
+
+
+def _start(source: Source) -> tuple[Source, dict[SectionKind, Section]]:
+    try:
+        check_identity(source)
+        return source, read_sections(source)
+    except FlightError:
+        source.close()
+        raise

@@ -1,0 +1,163 @@
+"""Slots: one stall each, as the watchdog recorded it, before it is joined with the rest of the file."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import Any, Final
+
+from loopcanary.flight import format as layout
+from loopcanary.flight.format import Gil, SlotState
+from loopcanary.flight.header import Section, bounded
+from loopcanary.flight.heap import SlotHeap
+from loopcanary.flight.lanes import text_of
+from loopcanary.flight.source import Source
+from loopcanary.model import CallbackNames, GilState, KernelView, Sample, ThreadStack
+
+_TRIES: Final = 8
+_SYSCALL_ARGS: Final = struct.Struct("<3Q")
+_GIL: Final = {Gil.FREE: GilState.FREE, Gil.HELD_BY_SELF: GilState.SELF, Gil.HELD_BY_OTHER: GilState.OTHER}
+
+# What must stand still while a slot is copied: whose stall it is, how far it has come, the interval
+# (samples are thinned when it doubles), and what is not written in one store.
+_GUARDS: Final = (
+    "state",
+    "serial",
+    "kind",
+    "epoch",
+    "turn_epoch",
+    "begin_ns",
+    "turn_begin_ns",
+    "end_ns",
+    "interval_ns",
+    "work_read_ns",
+)
+
+
+class SlotCopy:
+    """One slot as it stood at one moment; `facts` are the fields of lc_slot by name."""
+
+    def __init__(self, facts: Mapping[str, Any], data: bytes) -> None:
+        """`facts` were read before `data`, so what they count is whole in it."""
+        self.facts = facts
+        self.heap = SlotHeap(data, facts["heap_used"])
+        self._data = data
+
+    @property
+    def state(self) -> SlotState:
+        """How far the stall has come; a number that is no state counts as free."""
+        try:
+            return SlotState(self.facts["state"])
+        except ValueError:
+            return SlotState.FREE
+
+    @property
+    def loop_kind(self) -> str:
+        """Kind of the loop."""
+        return text_of(self.facts["loop_kind"])
+
+    @property
+    def thread_name(self) -> str:
+        """Name of the watched thread."""
+        return text_of(self.facts["thread_name"])
+
+    def names(self) -> CallbackNames | None:
+        """Names of the work, None where they were not read."""
+        if not self.facts["work_read_ns"]:
+            return None
+        callback, task = self.heap.text(self.facts["callback"]), self.heap.text(self.facts["task"])
+        name = callback or task
+        return None if name is None else CallbackNames(name=name, task=task)
+
+    def scene(self) -> str | None:
+        """Name of the scene, None without one."""
+        return self.heap.text(self.facts["scene"])
+
+    def dropped(self) -> tuple[tuple[str, int], ...]:
+        """(reason, count) of samples that were taken and not kept."""
+        reasons = ("moved", "unreadable", "full")
+        counts = ((reason, bounded(self.facts[f"samples_dropped_{reason}"])) for reason in reasons)
+        return tuple((reason, count) for reason, count in counts if count)
+
+    def samples(self, begin_ns: int, end_ns: int, epoch: int | None) -> tuple[Sample, ...]:
+        """Samples in [begin, end] by time; with an epoch, only those of that callback.
+
+        Two of the same time are one: the watchdog moves samples together when it thins them.
+        """
+        count = min(self.facts["sample_count"], layout.SAMPLE_MAX)
+        end = layout.SLOT_SAMPLES_OFFSET + count * layout.SAMPLE.size
+        view = memoryview(self._data)[layout.SLOT_SAMPLES_OFFSET : end]
+        found = {}
+        for fields in layout.SAMPLE.struct.iter_unpack(view):
+            at_ns = fields[0]
+            if begin_ns <= at_ns <= end_ns and (epoch is None or fields[1] == epoch):
+                found[at_ns] = self._sample(fields)
+        return tuple(found[at_ns] for at_ns in sorted(found))
+
+    def threads(self, thread_names: Mapping[int, str]) -> tuple[ThreadStack, ...]:
+        """The other threads as they stood when the stall became a hang."""
+        count = min(self.facts["thread_count"], layout.SLOT_THREADS_MAX)
+        end = layout.SLOT_THREADS_OFFSET + count * layout.THREAD.size
+        view = memoryview(self._data)[layout.SLOT_THREADS_OFFSET : end]
+        return tuple(
+            ThreadStack(
+                tid=bounded(tid),
+                at_ns=bounded(at_ns),
+                name=thread_names.get(tid, ""),
+                stack=self.heap.stack(stack),
+                thread_state=_letter(state),
+                holds_gil=bool(holds),
+                waits_for_gil=bool(waits),
+            )
+            for tid, at_ns, stack, state, holds, waits, _ in layout.THREAD.struct.iter_unpack(view)
+        )
+
+    def _sample(self, fields: tuple[Any, ...]) -> Sample:
+        (at_ns, _epoch, on_cpu, queue, voluntary, involuntary, faults, syscall, syscall_args) = fields[:9]
+        (stack, holder_stack, holder_tid, gil, thread_state, flags, gc_total, _) = fields[9:]
+        kernel = None
+        if not flags & layout.SAMPLE_NO_KERNEL_VIEW:
+            kernel = KernelView(
+                on_cpu_ns=bounded(on_cpu),
+                run_queue_ns=bounded(queue),
+                voluntary_switches=bounded(voluntary),
+                involuntary_switches=bounded(involuntary),
+                major_faults=bounded(faults),
+                thread_state=_letter(thread_state),
+                syscall=syscall if syscall >= 0 else None,
+                syscall_args=_SYSCALL_ARGS.unpack(syscall_args),
+            )
+        return Sample(
+            at_ns=at_ns,
+            stack=self.heap.stack(stack),
+            kernel=kernel,
+            gil=_GIL.get(gil, GilState.UNKNOWN),
+            waits_for_gil=bool(flags & layout.SAMPLE_WAITS_FOR_GIL),
+            in_gc=bool(flags & layout.SAMPLE_GC),
+            holder_tid=holder_tid or None,
+            holder_stack=self.heap.stack(holder_stack),
+            gc_total_ns=bounded(gc_total),
+        )
+
+
+def read_slot_facts(source: Source, section: Section, index: int) -> dict[str, Any]:
+    """The facts of a slot without its samples."""
+    return layout.SLOT_FACTS.read(source.read(section.at(index), layout.SLOT_FACTS.size))
+
+
+def copy_slot(source: Source, section: Section, index: int) -> SlotCopy | None:
+    """A slot that did not change while it was copied; None if it is free or changed at every try."""
+    for _ in range(_TRIES):
+        before = read_slot_facts(source, section, index)
+        if before["state"] == SlotState.FREE:
+            return None
+        data = source.read(section.at(index), section.stride)
+        after = read_slot_facts(source, section, index)
+        if all(before[name] == after[name] for name in _GUARDS):
+            return SlotCopy(before, data)
+    return None
+
+
+def _letter(code: int) -> str:
+    letter = chr(code)
+    return letter if letter.isascii() and letter.isalpha() else ""

@@ -1,0 +1,152 @@
+"""Where the bytes of a flight file come from: this process's mapping, or a file.
+
+A file is read with pread, never mapped: its writer, or anybody who may write to it, can cut it short
+at any time, and a load from a mapped page that is gone is a SIGBUS in the reader. Every read here
+gives a private copy, so that what has been checked stays as it was checked.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import threading
+from pathlib import Path
+from typing import Final, Protocol
+
+from loopcanary.flight.errors import FlightError
+
+MAX_FILE_BYTES: Final = 64 << 20
+"""Files beyond this are refused. A writer of this version makes 4 MiB."""
+
+_OPEN_FLAGS: Final = (
+    os.O_RDONLY
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)  # a FIFO or a device must not hold us up before fstat finds it out
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+
+
+class Source(Protocol):
+    """Bytes at offsets, as a copy. Thread-safe."""
+
+    name: str
+    size: int
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Exactly `size` bytes; FlightError where they are not all there."""
+
+    def close(self) -> None:
+        """Gives back what it holds; idempotent."""
+
+
+class BufferSource:
+    """Bytes of this process's own mapping, or of a copy."""
+
+    def __init__(self, buffer: bytes | bytearray | memoryview, name: str) -> None:
+        self.name = name
+        try:
+            self._view = memoryview(buffer).toreadonly().cast("B")
+        except TypeError as error:
+            raise FlightError(
+                name, f"is not a plain run of bytes ({error}); give a contiguous buffer"
+            ) from None
+        self.size = len(self._view)
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Exactly `size` bytes; FlightError where they are not all there."""
+        try:
+            if 0 <= offset <= self.size - size:
+                return self._view[offset : offset + size].tobytes()
+        except ValueError:  # released
+            raise FlightError(self.name, "is closed; open it again") from None
+        raise FlightError(
+            self.name, f"has {self.size} bytes, but bytes {offset} to {offset + size} are needed"
+        )
+
+    def close(self) -> None:
+        """Lets the buffer go, so that its owner can unmap it; idempotent."""
+        self._view.release()
+
+
+class FileSource:
+    """Bytes of a file, read when they are asked for: the file may belong to a running process."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.name = os.fspath(path)
+        self._lock = threading.Lock()
+        self._fd = _open_checked(self.name)
+        self.size = os.fstat(self._fd).st_size
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Exactly `size` bytes; FlightError where they are not all there."""
+        if not 0 <= offset <= self.size - size:
+            raise FlightError(
+                self.name, f"has {self.size} bytes, but bytes {offset} to {offset + size} are needed"
+            )
+        # The lock keeps close() from giving the descriptor's number to another file meanwhile.
+        with self._lock:
+            if self._fd < 0:
+                raise FlightError(self.name, "is closed; open it again")
+            try:
+                data = os.pread(self._fd, size, offset)
+            except OSError as error:
+                raise FlightError(self.name, f"cannot be read at byte {offset}: {error.strerror}") from error
+        if len(data) != size:
+            raise FlightError(
+                self.name, f"was cut short while it was read, at byte {offset + len(data)}; try again"
+            )
+        return data
+
+    def close(self) -> None:
+        """Closes the descriptor; idempotent."""
+        with self._lock:
+            fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+
+def open_source(path: str | os.PathLike[str]) -> Source:
+    """The bytes of the file at `path`; FlightError where it is not a file that we trust to be one."""
+    source = FileSource(path)
+    if hasattr(os, "pread"):
+        return source
+    # Windows: no flight file is written there, so nobody changes this copy under our hands.
+    source.close()
+    return BufferSource(Path(path).read_bytes(), source.name)
+
+
+def _open_checked(name: str) -> int:
+    try:
+        fd = os.open(name, _OPEN_FLAGS)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise FlightError(name, _why_not_opened(error)) from error
+    problem = _why_not_trusted(os.fstat(fd))
+    if problem is not None:
+        os.close(fd)
+        raise FlightError(name, problem)
+    return fd
+
+
+def _why_not_opened(error: OSError | ValueError) -> str:
+    if not isinstance(error, OSError):
+        return f"cannot be opened: {error}"
+    if error.errno == errno.ELOOP:
+        return "is a symbolic link; name the flight file itself"
+    return f"cannot be opened: {error.strerror}"
+
+
+def _why_not_trusted(facts: os.stat_result) -> str | None:
+    if not stat.S_ISREG(facts.st_mode):
+        return "is not a regular file; a flight file is one"
+    if hasattr(os, "geteuid"):
+        user = os.geteuid()
+        if user != 0 and facts.st_uid not in (0, user):
+            return (
+                f"belongs to user {facts.st_uid}, not to you (user {user}); read it as that user or as root"
+            )
+    if facts.st_size > MAX_FILE_BYTES:
+        return f"has {facts.st_size} bytes, and no flight file has more than {MAX_FILE_BYTES}; it is none"
+    return None

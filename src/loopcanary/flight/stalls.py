@@ -1,0 +1,185 @@
+"""Stalls: what a slot says, joined with its lane: was it a stall, of what, and when did it end?
+
+The process may have died between any two stores. The program thread writes its `ended` record before
+it moves on to the next epoch, so: a record settles the matter; a thread that has moved on without one
+did not stall; a thread that has not moved on is in it still, or died in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from loopcanary.flight.format import ENDED_COUNT, EndedKind, SlotState
+from loopcanary.flight.header import LARGEST, bounded
+from loopcanary.flight.lanes import EndedStall, text_of
+from loopcanary.flight.slots import SlotCopy
+from loopcanary.model import StallEvidence, StallScope
+
+_UNSLOTTED_SERIAL: Final = 1 << 56
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneView:
+    """The lane that a slot is about, while it still has the same owner."""
+
+    epoch: int
+    turn_epoch: int
+    turn_judged: bool
+    """A callback of the running turn has its own record, so the turn itself is no stall any more."""
+    allowance_ns: int
+    """What `expect` grants to the callback of `epoch`."""
+    ended: Sequence[EndedStall]
+    """Oldest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """What was too long, from when to when. `record`: what its own thread wrote at the end."""
+
+    scope: StallScope
+    begin_ns: int
+    end_ns: int | None
+    record: EndedStall | None = None
+
+
+def settle(slot: SlotCopy, lane: LaneView | None, *, include_open: bool) -> Extent | None:
+    """What the slot's stall was; None where it was none. `lane` is None once it has another owner."""
+    extent = _as_slot_says(slot)
+    if slot.state == SlotState.ENDED or extent.end_ns is not None:
+        return extent if extent.end_ns is not None else _ended_unseen(slot, extent)
+    record = _find_record(slot, extent, lane.ended) if lane is not None else None
+    if record is not None:
+        return Extent(scope=record.scope, begin_ns=record.begin_ns, end_ns=record.end_ns, record=record)
+    if lane is None or _records_lost(lane, extent):
+        return _ended_unseen(slot, extent) if slot.state == SlotState.STALL else None
+    running = _still_running(slot, extent, lane)
+    if running is None:
+        return None
+    if slot.state == SlotState.STALL and running.scope == extent.scope:
+        return running
+    return running if include_open or _too_long(slot, running, lane) else None
+
+
+def slot_evidence(slot: SlotCopy, extent: Extent) -> StallEvidence:
+    """The stall with its samples. Threads' names and collections are the caller's to add."""
+    facts, record = slot.facts, extent.record
+    turn = extent.scope is StallScope.TURN
+    epoch = None if turn else (record.epoch if record else facts["epoch"])
+    since, until = (extent.begin_ns, extent.end_ns or LARGEST) if turn else (0, LARGEST)
+    samples = slot.samples(since, until, epoch)
+    seen = [bounded(facts["last_look_ns"]), extent.begin_ns, *(s.at_ns for s in samples[-1:])]
+    return StallEvidence(
+        serial=bounded(facts["serial"]),
+        scope=extent.scope,
+        tid=bounded(facts["tid"]),
+        loop_kind=slot.loop_kind,
+        thread_name=slot.thread_name,
+        begin_ns=extent.begin_ns,
+        end_ns=extent.end_ns,
+        last_look_ns=max(seen),
+        threshold_ns=bounded(facts["threshold_ns"]),
+        names=slot.names(),
+        scene=slot.scene(),
+        samples=samples,
+        sample_interval_ns=bounded(facts["interval_ns"]),
+        samples_dropped=slot.dropped(),
+        allowance_ns=bounded(facts["allowance_ns"]),
+        turn_begin_ns=(record.turn_begin_ns if record else bounded(facts["turn_begin_ns"])) or None,
+        turn_callbacks=record.turn_callbacks if record else bounded(facts["turn_callbacks"]),
+        turn_callback_ns=record.turn_callback_ns if record else bounded(facts["turn_callback_ns"]),
+        longest_callback_ns=record.longest_ns if record else bounded(facts["longest_ns"]),
+        end_cpu_ns=record.cpu_ns if record else bounded(facts["end_cpu_ns"]) or None,
+        queue_ns=record.queue_ns if record else bounded(facts["queue_ns"]),
+    )
+
+
+def record_evidence(record: EndedStall, lane: dict[str, Any], threshold_ns: int) -> StallEvidence:
+    """A stall of which nothing but its thread's own record exists: exact, without samples.
+
+    Its serial is made of lane and sequence, the same at every reading, and none that a slot has.
+    """
+    return StallEvidence(
+        serial=_UNSLOTTED_SERIAL | record.lane << 40 | record.sequence & 0xFF_FFFF_FFFF,
+        scope=record.scope,
+        tid=bounded(lane["tid"]),
+        loop_kind=text_of(lane["loop_kind"]),
+        thread_name=text_of(lane["thread_name"]),
+        begin_ns=record.begin_ns,
+        end_ns=record.end_ns,
+        last_look_ns=record.end_ns,
+        threshold_ns=threshold_ns,
+        turn_begin_ns=record.turn_begin_ns or None,
+        turn_callbacks=record.turn_callbacks,
+        turn_callback_ns=record.turn_callback_ns,
+        longest_callback_ns=record.longest_ns,
+        end_cpu_ns=record.cpu_ns,
+        queue_ns=record.queue_ns,
+    )
+
+
+def is_about(facts: dict[str, Any], record: EndedStall) -> bool:
+    """Whether a slot, even one that was drained and freed, holds the stall of this record."""
+    if facts["lane"] != record.lane or facts["lane_generation"] != record.lane_generation:
+        return False
+    if facts["kind"] == EndedKind.TURN or record.scope is StallScope.TURN:
+        return bool(record.turn_epoch) and facts["turn_epoch"] == record.turn_epoch
+    return bool(facts["epoch"] == record.epoch)
+
+
+def _as_slot_says(slot: SlotCopy) -> Extent:
+    facts = slot.facts
+    turn = facts["kind"] == EndedKind.TURN or not facts["epoch"]
+    begin_ns = facts["begin_ns"] or facts["turn_begin_ns"]
+    end_ns = facts["end_ns"]
+    return Extent(
+        scope=StallScope.TURN if turn else StallScope.CALLBACK,
+        begin_ns=bounded(begin_ns),
+        end_ns=bounded(max(begin_ns, end_ns)) if end_ns else None,
+    )
+
+
+def _ended_unseen(slot: SlotCopy, extent: Extent) -> Extent:
+    """It is over, and nothing says when: it lasted at least to the last look."""
+    end_ns = max(extent.begin_ns, bounded(slot.facts["last_look_ns"]))
+    return Extent(scope=extent.scope, begin_ns=extent.begin_ns, end_ns=end_ns)
+
+
+def _find_record(slot: SlotCopy, extent: Extent, ended: Sequence[EndedStall]) -> EndedStall | None:
+    """The record of the slot's callback, or else of the turn that the slot is about.
+
+    A turn is judged once: as its callback that stalled, if one did. So a slot that was opened for a
+    callback can be settled by its turn's record, and the other way round.
+    """
+    epoch, turn_epoch = slot.facts["epoch"], slot.facts["turn_epoch"]
+    turn_records = [r for r in ended if turn_epoch and r.turn_epoch == turn_epoch]
+    if extent.scope is StallScope.TURN:
+        return turn_records[0] if turn_records else None
+    for record in ended:
+        if record.scope is StallScope.CALLBACK and record.epoch == epoch:
+            return record
+    return next((record for record in turn_records if record.scope is StallScope.TURN), None)
+
+
+def _records_lost(lane: LaneView, extent: Extent) -> bool:
+    """Whether the ring has been written round since the stall began."""
+    return len(lane.ended) == ENDED_COUNT and lane.ended[0].begin_ns > extent.begin_ns
+
+
+def _still_running(slot: SlotCopy, extent: Extent, lane: LaneView) -> Extent | None:
+    """What of the slot's work the thread is in still: the callback, or at least its turn."""
+    facts = slot.facts
+    if extent.scope is StallScope.CALLBACK and lane.epoch == facts["epoch"]:
+        return extent
+    if lane.turn_judged or not facts["turn_epoch"] or lane.turn_epoch != facts["turn_epoch"]:
+        return None
+    begin_ns = bounded(facts["turn_begin_ns"]) or extent.begin_ns
+    return Extent(scope=StallScope.TURN, begin_ns=begin_ns, end_ns=None)
+
+
+def _too_long(slot: SlotCopy, extent: Extent, lane: LaneView) -> bool:
+    limit_ns = slot.facts["threshold_ns"]
+    if extent.scope is StallScope.CALLBACK:
+        limit_ns = max(limit_ns, slot.facts["allowance_ns"], lane.allowance_ns)
+    return bool(slot.facts["last_look_ns"] - extent.begin_ns > limit_ns)
