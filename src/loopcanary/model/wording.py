@@ -31,6 +31,7 @@ _CAUSE_WORDS = {
     Cause.UNKNOWN: "there is not enough evidence",
 }
 _SEVERITY_WORDS = {Severity.STALL: "stall", Severity.HANG: "hang", Severity.ANR: "ANR"}
+_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")  # RFC 3986
 _CONFIDENCE_WORDS = ((0.9, "certain"), (0.7, "likely"), (0.4, "possible"))
 
 
@@ -127,3 +128,19 @@ def _cut(text: str, width: int) -> str:
             break
         end += 1
     return text[:end] + _ELLIPSIS
+
+
+def place(file: str, line: int, folder: str) -> str:
+    """`path:line` as terminals and editors recognise it, relative to `folder` where it is below it."""
+    prefix = folder.rstrip("/") + "/"
+    shown = file.removeprefix(prefix)
+    return printable(f"{shown}:{line}" if line > 0 else shown)
+
+
+def file_url(file: str, line: int) -> str | None:
+    """A file URL for terminal hyperlinks; None for what is no absolute path, such as `<string>`."""
+    if not file.startswith("/"):
+        return None
+    octets = file.encode("utf-8", "replace")
+    path = "".join(chr(octet) if octet in _UNRESERVED else f"%{octet:02X}" for octet in octets)
+    return f"file://{path}#{line}" if line > 0 else f"file://{path}"

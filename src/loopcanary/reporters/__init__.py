@@ -1,1 +1,1 @@
-"""TODO"""
+"""Reporters: what tells people about stalls while the program runs."""

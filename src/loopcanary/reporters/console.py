@@ -1,0 +1,107 @@
+"""Tells on stderr, inside the watched program, what stalled. Standard library only; never stdout."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from loopcanary.model import StallState
+from loopcanary.reporters.blocks import Tally, over_line, repeat_line, stall_block, summary_block
+from loopcanary.reporters.terminal import Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from loopcanary.model import Issue, Session, Stall
+
+_QUIET_NS = 5_000_000_000
+"""The same bug is told again after this long at the earliest."""
+_BUGS_MAX = 1_000
+_OTHERS = "others"
+RUN_PID = "LOOPCANARY_RUN_PID"
+"""Environment: the process that a person started with `loopcanary run`; its children are not it."""
+
+
+class ConsoleReporter:
+    """One block for each new bug, one line now and then for one that repeats, a table at the end.
+
+    Called on the drain thread only. Blocks that stderr does not take are dropped and counted in `dropped`.
+    `details`: the command that shows more, for the summary. `announce_clean`: say it, too, if there was
+    no stall at all; None: in the process that `loopcanary run` started.
+    """
+
+    name = "console"
+
+    def __init__(
+        self,
+        *,
+        terminal: Terminal | None = None,
+        details: str | None = "loopcanary report",
+        announce_clean: bool | None = None,
+        monotonic_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self._terminal = terminal or Terminal()
+        self._details = details
+        self._announce_clean = _is_run_by_hand(os.environ) if announce_clean is None else announce_clean
+        self._monotonic_ns = monotonic_ns
+        self._tallies: dict[str, Tally] = {}
+        self._quiet_until_ns: dict[str, int] = {}
+        self._ongoing: dict[str, int] = {}
+        """What was counted of stalls that were shown while they lasted, by id."""
+
+    @property
+    def dropped(self) -> int:
+        """Blocks that stderr did not take."""
+        return self._terminal.dropped
+
+    def report(self, issue: Issue, repeated: int) -> None:
+        """Tells of one stall; of one seen before only in short."""
+        shown_before = issue.id in self._ongoing
+        tally, is_new = self._count(issue)
+        look = self._terminal.look()
+        if shown_before:
+            if issue.state is not StallState.ONGOING:
+                self._terminal.write(over_line(issue, look))
+        elif is_new and repeated == 0:
+            self._terminal.write(stall_block(issue, look))
+            self._quiet(issue.fingerprint)
+        elif issue.state is StallState.ONGOING or self._may_speak(issue.fingerprint):
+            self._terminal.write(repeat_line(issue, tally, look))
+            self._quiet(issue.fingerprint)
+
+    def close(self, session: Session, stalls: Iterable[Stall]) -> None:  # noqa: ARG002 - counted as they came
+        """Shows the summary table."""
+        if self._tallies or self._announce_clean:
+            tallies = list(self._tallies.values())
+            self._terminal.write(summary_block(tallies, session, self._details, self._terminal.look()))
+
+    def _count(self, stall: Stall) -> tuple[Tally, bool]:
+        """Adds the stall to its bug's tally; True for a bug's first one. The longest ones to count."""
+        counted_ns = self._ongoing.pop(stall.id, None)
+        if stall.state is StallState.ONGOING:
+            self._ongoing[stall.id] = stall.duration_ns
+        tally = self._tallies.get(stall.fingerprint)
+        is_new = tally is None
+        if tally is None:
+            # A program that makes up fingerprints without end must not make us grow.
+            key = stall.fingerprint if len(self._tallies) < _BUGS_MAX else _OTHERS
+            empty = Tally(cause=stall.cause, culprit=stall.culprit, title=stall.title)
+            tally = self._tallies.setdefault(key, empty)
+        if counted_ns is None or is_new:
+            tally.add(stall.duration_ns)
+        else:
+            tally.total_ns += stall.duration_ns - counted_ns
+            tally.max_ns = max(tally.max_ns, stall.duration_ns)
+        return tally, is_new
+
+    def _may_speak(self, fingerprint: str) -> bool:
+        return self._monotonic_ns() >= self._quiet_until_ns.get(fingerprint, 0)
+
+    def _quiet(self, fingerprint: str) -> None:
+        if len(self._quiet_until_ns) < _BUGS_MAX or fingerprint in self._quiet_until_ns:
+            self._quiet_until_ns[fingerprint] = self._monotonic_ns() + _QUIET_NS
+
+
+def _is_run_by_hand(environ: Mapping[str, str]) -> bool:
+    return environ.get(RUN_PID) == str(os.getpid())
