@@ -18,7 +18,7 @@ def main() -> None:
             settings = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))
             requirements = settings["build-system"]["requires"]
         case ["dynamic"]:
-            from scikit_build_core.build import get_requires_for_build_wheel  # noqa: PLC0415: installed by now
+            from scikit_build_core.build import get_requires_for_build_wheel  # installed by now
 
             requirements = get_requires_for_build_wheel()
         case _:

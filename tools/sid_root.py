@@ -89,7 +89,9 @@ class SidRoot:
             "export DEBIAN_FRONTEND=noninteractive; apt-get update -qq -o Acquire::Check-Valid-Until=false"
             f" && apt-get install -y -qq --no-install-recommends {shlex.join(packages)}"
         )
-        _run(self._enter([(Path("/etc/resolv.conf"),) * 2], ["sh", "-c", script]), f"sid gave no {packages[0]}")
+        _run(
+            self._enter([(Path("/etc/resolv.conf"),) * 2], ["sh", "-c", script]), f"sid gave no {packages[0]}"
+        )
 
     def _enter(self, binds: Sequence[tuple[Path, Path]], command: Sequence[str]) -> list[str]:
         """The command in the root, with what it needs of the machine mounted for as long as it runs."""
@@ -128,7 +130,11 @@ def _pip_settings() -> Iterator[tuple[Path, Path]]:
 
 def _certificates() -> Iterator[tuple[Path, Path]]:
     named = [os.environ.get(name) for name in _CERTIFICATE_VARIABLES]
-    files = [Path(name) for name in (*named, ssl.get_default_verify_paths().cafile) if name and Path(name).is_file()]
+    files = [
+        Path(name)
+        for name in (*named, ssl.get_default_verify_paths().cafile)
+        if name and Path(name).is_file()
+    ]
     if files:
         yield files[0], _DEBIAN_CERTIFICATES
     yield from ((path, path) for path in sorted(set(files) - {_DEBIAN_CERTIFICATES}))
@@ -152,7 +158,10 @@ def _local_indexes() -> Iterator[Path]:
 def _need_root() -> None:
     if os.geteuid() != 0:
         raise SidRootError("making a Debian root for it takes root")
-    if shutil.which("unshare") is None or subprocess.run([*_namespace(), "true"], check=False, capture_output=True).returncode:
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run([*_namespace(), "true"], check=False, capture_output=True).returncode
+    ):
         raise SidRootError("this system lets nobody mount what a Debian root needs")
 
 
@@ -161,7 +170,8 @@ def _need_debootstrap() -> None:
         return
     if shutil.which("apt-get") is None:
         raise SidRootError("there is no debootstrap to make a Debian root with")
-    script = "apt-get update -qq && apt-get install -y -qq --no-install-recommends debootstrap debian-archive-keyring"
+    packages = "debootstrap debian-archive-keyring"
+    script = f"apt-get update -qq && apt-get install -y -qq --no-install-recommends {packages}"
     _run(["sh", "-c", script], "debootstrap cannot be installed")
 
 

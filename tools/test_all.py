@@ -124,7 +124,9 @@ def _is_cpython(python: str, version: str) -> bool:
         " bool(sysconfig.get_config_var('Py_GIL_DISABLED')))"
     )
     try:
-        answer = subprocess.run([python, "-c", question], capture_output=True, text=True, check=False, timeout=60)
+        answer = subprocess.run(
+            [python, "-c", question], capture_output=True, text=True, check=False, timeout=60
+        )
     except (OSError, subprocess.TimeoutExpired):
         return False
     return answer.stdout.split() == [version, "cpython", "False"]
@@ -142,9 +144,16 @@ def _run_tests(interpreter: Interpreter) -> Outcome:
     print(shlex.join(make), flush=True)
     closing_line = ""
     # A make that called this script must not pass its own flags and variables on.
-    environment = {name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}
+    }
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=environment
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env=environment,
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:

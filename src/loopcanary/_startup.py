@@ -13,6 +13,7 @@ are left alone. A worker of multiprocessing (spawn, forkserver) is watched: it r
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -33,15 +34,15 @@ def start() -> None:
     A failure is silent, since the program did not ask to hear of us; LOOPCANARY_DEBUG=1 prints it as one
     line on stderr.
     """
-    global _called  # noqa: PLW0603: once a process is what the module's own state is for
+    global _called  # noqa: PLW0603 - once a process
     if _called or is_tool(sys.orig_argv):
         return
     _called = True
     try:
-        import loopcanary  # noqa: PLC0415: a process that is left alone does not pay for it
+        import loopcanary  # a process that is left alone does not pay for it
 
         loopcanary.install(_from_startup=True)
-    except Exception as error:  # noqa: BLE001: the program must start whatever happens here
+    except Exception as error:  # noqa: BLE001 - the program must start whatever happens here
         if os.environ.get("LOOPCANARY_DEBUG"):
             _say(f"loopcanary: not started: {type(error).__name__}: {error}")
 
@@ -62,7 +63,7 @@ def is_tool(orig_argv: Sequence[str]) -> bool:
             if flag is None:
                 continue
             value = attached or next(arguments, "")
-            return value.split(".")[0] in _TOOL_MODULES if flag == "m" else value.startswith(_RESOURCE_TRACKER)
+            return _is_tool_module(value) if flag == "m" else value.startswith(_RESOURCE_TRACKER)
         else:
             return _is_tool_script(PurePath(argument))
     return False
@@ -78,6 +79,10 @@ def _command_flag(argument: str) -> tuple[str | None, str]:
     return None, ""
 
 
+def _is_tool_module(name: str) -> bool:
+    return name.partition(".")[0] in _TOOL_MODULES
+
+
 def _is_tool_script(path: PurePath) -> bool:
     name = path.stem if path.suffix in {".py", ".exe"} else path.name
     is_pip = name == "pip" or (name.startswith("pip") and name[3:].replace(".", "").isdigit())
@@ -85,7 +90,5 @@ def _is_tool_script(path: PurePath) -> bool:
 
 
 def _say(line: str) -> None:
-    try:
-        print(line, file=sys.stderr)
-    except (AttributeError, OSError, ValueError):
-        return  # stderr closed or not there: nobody to tell
+    with contextlib.suppress(AttributeError, OSError, ValueError):  # stderr not there, full or closed
+        sys.stderr.write(line + "\n")

@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    needing = [item for item in items if "native" in item.keywords]
+    if needing and importlib.util.find_spec("loopcanary._native") is None:
+        skip = pytest.mark.skip(reason="this loopcanary has no C core")
+        for item in needing:
+            item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def tree() -> Path:
+    """The project's folder: sources that are not installed, such as native/ and docs/."""
+    return Path(__file__).resolve().parents[1]

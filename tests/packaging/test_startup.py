@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import loopcanary
+from loopcanary import _startup
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
+    """The calls of install(), which does nothing here."""
+    made: list[dict[str, object]] = []
+    monkeypatch.setattr(loopcanary, "install", lambda **options: made.append(options), raising=False)
+    monkeypatch.setattr(_startup, "_called", False)
+    monkeypatch.setattr(sys, "orig_argv", ["python", "app.py"])
+    monkeypatch.delenv("LOOPCANARY_DEBUG", raising=False)
+    return made
+
+
+def test_it_starts_the_engine_once_a_process(calls):
+    _startup.start()
+    _startup.start()
+    assert calls == [{"_from_startup": True}]
+
+
+def test_it_leaves_tools_alone(calls, monkeypatch):
+    monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "pip", "install", "app"])
+    _startup.start()
+    assert calls == []
+
+
+def fails(**_options: object) -> None:
+    raise OSError("no space left")
+
+
+def test_a_failure_is_silent(calls, monkeypatch, capsys):
+    monkeypatch.setattr(loopcanary, "install", fails, raising=False)
+    _startup.start()
+    assert capsys.readouterr().err == ""
+
+
+def test_a_failure_is_one_line_where_somebody_looks_for_it(calls, monkeypatch, capsys):
+    monkeypatch.setattr(loopcanary, "install", fails, raising=False)
+    monkeypatch.setenv("LOOPCANARY_DEBUG", "1")
+    _startup.start()
+    assert capsys.readouterr().err == "loopcanary: not started: OSError: no space left\n"
+
+
+def test_it_needs_no_stderr_to_fail(calls, monkeypatch):
+    monkeypatch.setattr(loopcanary, "install", fails, raising=False)
+    monkeypatch.setenv("LOOPCANARY_DEBUG", "1")
+    monkeypatch.setattr(sys, "stderr", None)
+    _startup.start()
+
+
+@pytest.mark.parametrize(
+    "command_line",
+    [
+        "python -m pip install app",
+        "python3.12 -Im pip install app",
+        "python -W error -X dev -m pip list",
+        "python -Werror -mpip list",
+        "python -m ensurepip",
+        "python -m venv folder",
+        "python -m build",
+        "python -m loopcanary run app.py",
+        "python /usr/bin/pip install app",
+        "python /usr/bin/pip3.12 install app",
+        "python /lib/pip/__pip-runner__.py install app",
+        "python /lib/pyproject_hooks/_in_process/_in_process.py build_wheel",
+        "python /usr/bin/loopcanary run app.py",
+        "python Scripts/loopcanary.exe run app.py",
+    ],
+)
+def test_this_is_a_tool(command_line: str):
+    assert _startup.is_tool(command_line.split())
+
+
+def test_the_resource_tracker_is_a_tool():
+    command = "from multiprocessing.resource_tracker import main;main(7)"
+    assert _startup.is_tool(["python", "-s", "-c", command])
+
+
+@pytest.mark.parametrize(
+    "command_line",
+    [
+        "python",
+        "python app.py",
+        "python app.py -m pip",
+        "python -X pip app.py",
+        "python -u -W ignore app.py",
+        "python -m uvicorn app:app",
+        "python -m pipeline",
+        "python pipeline.py",
+        "python -c pass",
+        "python -",
+        "python --check-hash-based-pycs always app.py",
+        "python /usr/bin/gunicorn app:app",
+    ],
+)
+def test_this_is_a_program(command_line: str):
+    assert not _startup.is_tool(command_line.split())
+
+
+def test_a_worker_of_multiprocessing_is_a_program():
+    command = "from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=5, pipe_handle=7)"
+    assert not _startup.is_tool(["python", "-c", command, "--multiprocessing-fork"])

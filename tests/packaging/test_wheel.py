@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+AGENT_AND_TOOLS = {"loopcanary", "loopcanary.pth"}
+
+
+def names(wheel: Path) -> list[PurePosixPath]:
+    with zipfile.ZipFile(wheel) as archive:
+        return [PurePosixPath(name) for name in archive.namelist()]
+
+
+def test_a_wheel_holds_the_package_and_its_startup_file_only(any_wheel: Path):
+    roots = {name.parts[0] for name in names(any_wheel)}
+    assert {root for root in roots if not root.endswith(".dist-info")} == AGENT_AND_TOOLS
+
+
+def test_a_wheel_holds_no_tests_and_no_c_sources(any_wheel: Path):
+    unwanted = [
+        name
+        for name in names(any_wheel)
+        if name.suffix in {".c", ".h", ".a", ".pyc"} or any(part.startswith("test") for part in name.parts)
+    ]
+    assert unwanted == []
+
+
+def test_a_wheel_holds_every_module_of_the_tree(any_wheel: Path, tree: Path):
+    sources = {
+        path.relative_to(tree / "src").as_posix()
+        for path in (tree / "src/loopcanary").rglob("*")
+        if path.is_file() and path.suffix not in {".pyc", ".so"}
+    }
+    assert sources - {str(name) for name in names(any_wheel)} == set()
+    assert "loopcanary/py.typed" in sources
+
+
+def test_a_wheel_carries_the_licence(any_wheel: Path):
+    assert [name.name for name in names(any_wheel) if "licenses" in name.parts] == ["LICENSE"]
+
+
+def test_the_wheel_with_the_c_core_is_for_one_python_and_one_platform(wheel: Path):
+    python, abi, platform = wheel.stem.split("-")[2:]
+    assert python == abi
+    assert python.startswith("cp3")
+    assert platform != "any"
+    assert [
+        name for name in names(wheel) if name.parent.name == "loopcanary" and name.name.startswith("_native.")
+    ]
+
+
+def test_the_wheel_without_is_for_every_python_and_platform(pure_wheel: Path):
+    assert pure_wheel.stem.split("-")[2:] == ["py3", "none", "any"]
+    assert [name for name in names(pure_wheel) if name.suffix == ".so"] == []
+
+
+def test_a_source_release_holds_what_building_and_testing_it_takes(source_release: Path):
+    for name in (
+        "pyproject.toml",
+        "CMakeLists.txt",
+        "Makefile",
+        "LICENSE",
+        "README.md",
+        "src/loopcanary.pth",
+    ):
+        assert (source_release / name).is_file()
+    for name in ("native/core", "tests", "tools", "docs"):
+        assert any((source_release / name).iterdir())
+
+
+def test_a_build_that_must_have_the_c_core_fails_without_a_compiler(
+    source_release: Path, tmp_path: Path, build_wheel
+):
+    with pytest.raises(AssertionError, match="there-is-no-compiler"):
+        build_wheel(source_release, tmp_path, CC="there-is-no-compiler", LOOPCANARY_REQUIRE_NATIVE="1")

@@ -1,0 +1,178 @@
+"""The architecture of docs/architecture.md, read off the sources: a star, not a ladder."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TREE = Path(__file__).resolve().parents[1]
+PACKAGE = TREE / "src" / "loopcanary"
+
+# What every part may import.
+CENTRE = frozenset({"model", "protocols"})
+# What holds the parts together; no part imports these.
+WIRING = frozenset({"__init__", "__main__", "_startup", "assembly"})
+# Beyond the centre and itself, and why.
+MORE = {
+    # `loopcanary run` calls the public functions, the other commands what assembly wires for them.
+    "cli": frozenset({"", "assembly"}),
+}
+# What runs inside the watched program needs nothing installed. The tools around it may use these.
+LIBRARIES = {"cli": frozenset({"click", "rich"}), "report": frozenset({"click", "rich"})}
+
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
+
+
+def part_of(module: str) -> str:
+    """`loopcanary.store.schema` -> `store`; `loopcanary` itself -> the empty string."""
+    return module.partition(".")[2].partition(".")[0]
+
+
+def part_of_file(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported_modules(path: Path) -> Iterator[tuple[str, int]]:
+    """Every module that a file imports, wherever in it the import stands, with its line.
+
+    `from loopcanary import store` names a part as much as `import loopcanary.store` does, and so does
+    `import_module("loopcanary.store")`.
+    """
+    package = ["loopcanary", *path.relative_to(PACKAGE).parts[:-1]]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Import(names=names):
+                yield from ((name.name, node.lineno) for name in names)
+            case ast.ImportFrom(module=module, names=names, level=level):
+                origin = (
+                    ".".join([*package[: len(package) - level + 1], *([module] if module else [])])
+                    if level
+                    else module
+                )
+                if origin == "loopcanary":
+                    yield from (
+                        (f"loopcanary.{name.name}" if is_part(name.name) else "loopcanary", node.lineno)
+                        for name in names
+                    )
+                else:
+                    yield origin, node.lineno
+            case ast.Call(
+                func=ast.Name("import_module" | "__import__") | ast.Attribute(attr="import_module"),
+                args=[ast.Constant(str() as name), *_],
+            ):
+                yield name, node.lineno
+
+
+def is_part(name: str) -> bool:
+    return (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").exists() or name == "_native"
+
+
+def breaches(path: Path) -> Iterator[str]:
+    part = part_of_file(path)
+    allowed = CENTRE | {part} | MORE.get(part, frozenset()) if part not in CENTRE else CENTRE
+    for module, line in imported_modules(path):
+        root = module.partition(".")[0]
+        where = f"{path.relative_to(TREE)}:{line}"
+        if root == "loopcanary":
+            target = part_of(module)
+            if target == "_native":
+                if part != "engine" and part not in WIRING:
+                    yield f"{where}: only the engine may import loopcanary._native"
+            elif part not in WIRING and target not in allowed:
+                yield f"{where}: {part} may not import {module}"
+        elif root not in sys.stdlib_module_names and root not in LIBRARIES.get(part, frozenset()):
+            yield f"{where}: {part} may not import the library {root}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_a_part_imports_the_centre_and_itself_only(path: Path):
+    assert list(breaches(path)) == []
+
+
+def test_the_centre_imports_nothing_of_ours():
+    model_imports = {
+        module
+        for path in MODULES
+        if part_of_file(path) == "model"
+        for module, _ in imported_modules(path)
+        if module.startswith("loopcanary") and part_of(module) != "model"
+    }
+    assert model_imports == set()
+
+
+def test_every_part_is_on_the_map(tree: Path):
+    described = set(
+        re.findall(
+            r"^\| `loopcanary\.(\w+)`",
+            (tree / "docs/architecture.md").read_text(encoding="utf-8"),
+            re.MULTILINE,
+        )
+    )
+    present = {part_of_file(path) for path in MODULES} - {"__init__", "__main__", "_startup"}
+    assert present - described == set()
+
+
+C_FILES = sorted((TREE / "native").rglob("*.[ch]"))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in C_FILES if path.is_relative_to(TREE / "native/core")],
+    ids=lambda path: path.name,
+)
+def test_the_core_sees_nothing_of_python(path: Path):
+    text = path.read_text(encoding="utf-8")
+    assert (
+        re.findall(
+            r'^\s*#\s*include\s*[<"](?:Python\.h|cpython/|internal/|\.\./(?:cpython|module)/).*',
+            text,
+            re.MULTILINE,
+        )
+        == []
+    )
+    assert re.findall(r"\bPy[A-Z_]\w*\s*\(", strip_comments(text)) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in C_FILES if path.is_relative_to(TREE / "native/cpython")],
+    ids=lambda path: path.name,
+)
+def test_layouts_of_cpython_are_data_and_not_conditions_in_the_walker(path: Path):
+    """A version may be asked for only where its table is chosen: in files named after layouts."""
+    conditions = re.findall(
+        r"^\s*#\s*(?:el)?if.*PY_(?:VERSION_HEX|MINOR_VERSION|MAJOR_VERSION).*",
+        path.read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
+    assert conditions == [] or path.name.startswith("layout")
+
+
+def strip_comments(text: str) -> str:
+    return re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)
+
+
+def test_no_file_names_a_folder_of_somebodys_machine(tree: Path):
+    """Paths and hosts of one machine mean nothing on the next."""
+    if not (tree / ".git").exists():
+        pytest.skip("not a git checkout")
+    listing = subprocess.run(["git", "ls-files", "-z"], cwd=tree, capture_output=True, check=False)
+    if listing.returncode:
+        pytest.skip("no git here")
+    personal = re.compile(
+        rb"(?<![\w.])/(?:home/(?!user\b|app\b|me\b)\w+|Users/(?!user\b|me\b)\w+|work/|root/)"
+    )
+    found = {
+        name.decode(): personal.findall(content)
+        for name in listing.stdout.split(b"\0")
+        if name
+        and (tree / name.decode()).is_file()
+        and personal.search(content := (tree / name.decode()).read_bytes())
+    }
+    assert found == {}
