@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loopcanary.model import StallState
+from loopcanary.model import Cause, StallState
 from loopcanary.model.units import format_duration
 from loopcanary.model.wording import (
     cause_words,
@@ -21,7 +21,7 @@ from loopcanary.model.wording import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loopcanary.model import Cause, Culprit, LoopHealth, Session, Stall
+    from loopcanary.model import Culprit, LoopHealth, Session, Stall
     from loopcanary.reporters.terminal import Look
 
 _TAG = "[loopcanary]"
@@ -73,7 +73,7 @@ def repeat_line(stall: Stall, tally: Tally, look: Look) -> str:
 def over_line(stall: Stall, look: Look) -> str:
     """A stall that was shown while it lasted has ended."""
     length = _severity(stall, look)
-    return f"{_tag(look)} over after {length}: {_spot(stall.culprit, stall.title, look)}\n"
+    return f"{_tag(look)} over: {length}  {_spot(stall.culprit, stall.title, look)}\n"
 
 
 def summary_block(tallies: Sequence[Tally], session: Session, details: str | None, look: Look) -> str:
@@ -82,8 +82,8 @@ def summary_block(tallies: Sequence[Tally], session: Session, details: str | Non
     ranked = sorted(tallies, key=lambda tally: -tally.total_ns)
     length = _run_length(session)
     if count:
-        bugs = f" of {count_of(len(ranked), 'bug')}, {format_duration(total_ns)} in all"
-        lines = [f"{_tag(look)} {count_of(count, 'stall')}{bugs}{length}", *_table(ranked, look)]
+        sums = f" in {count_of(len(ranked), 'place')}, {format_duration(total_ns)} in all"
+        lines = [f"{_tag(look)} {count_of(count, 'stall')}{sums}{length}", *_table(ranked, look)]
     else:
         lines = [f"{_tag(look)} no stall over {format_duration(session.threshold_ns)}{length}"]
     lines += [_loop_line(loop, look) for loop in session.loops[:_LOOPS_MAX] if loop.turns]
@@ -98,8 +98,8 @@ def _headline(stall: Stall, look: Look) -> str:
         StallState.ONGOING: " and still going on",
         StallState.KILLED: " until the process was killed",
     }[stall.state]
-    cause = _paint(stall.cause.value, _BOLD, look)
-    verdict = f"{cause} ({confidence_word(stall.confidence)}): {cause_words(stall.cause)}"
+    sure = "" if stall.cause is Cause.UNKNOWN else f" ({confidence_word(stall.confidence)})"
+    verdict = f"{_paint(stall.cause.value, _BOLD, look)}{sure}: {cause_words(stall.cause)}"
     return f"{_tag(look)} {_severity(stall, look)}{state}, {verdict}"
 
 
@@ -111,9 +111,8 @@ def _severity(stall: Stall, look: Look) -> str:
 def _where(culprit: Culprit | None, look: Look) -> list[str]:
     if culprit is None:
         return ["  no frame could be read"]
-    lines = [
-        f"  {_linked(culprit, look)} in {_name(culprit.qualname)}{'' if culprit.in_app else ' (not your code)'}"
-    ]
+    foreign = "" if culprit.in_app else " (not your code)"
+    lines = [f"  {_linked(culprit, look)} in {_name(culprit.qualname)}{foreign}"]
     if culprit.source:
         source, marks = underlined(culprit.source, culprit.column, culprit.end_column, look.width - 4)
         lines.append(f"    {source}")
@@ -157,7 +156,7 @@ def _table(ranked: Sequence[Tally], look: Look) -> list[str]:
     left_out = len(ranked) - _ROWS_MAX
     if left_out > 0:
         total_ns = sum(tally.total_ns for tally in ranked[_ROWS_MAX:])
-        rows.append(f"  {format_duration(total_ns):>9}  in {count_of(left_out, 'more bug')}")
+        rows.append(f"  {format_duration(total_ns):>9}  in {count_of(left_out, 'more place')}")
     return [_paint(head, _DIM, look), *rows]
 
 
@@ -170,7 +169,7 @@ def _loop_line(loop: LoopHealth, look: Look) -> str:
 def _run_length(session: Session) -> str:
     if session.ended_wall_ns is None:
         return ""
-    return f" in a run of {format_duration(max(session.ended_wall_ns - session.started_wall_ns, 0))}"
+    return f", in a run of {format_duration(max(session.ended_wall_ns - session.started_wall_ns, 0))}"
 
 
 def _spot(culprit: Culprit | None, title: str, look: Look) -> str:
