@@ -196,6 +196,7 @@ _DURATIONS = st.integers(100_000, 1 << 52)  # parse_duration_ns goes through a f
 _WORDS = st.text(
     st.characters(codec="utf-8", exclude_categories=["C", "Z"], exclude_characters=","), min_size=1
 )
+_SWITCHES = [field.attribute for field in FIELDS if isinstance(field.default, bool)]
 _LINES = st.none() | _WORDS
 _NAMES = st.lists(_WORDS, max_size=3).map(tuple)
 
@@ -220,11 +221,7 @@ _NAMES = st.lists(_WORDS, max_size=3).map(tuple)
         qualifier=_LINES,
         user=_LINES,
         network=_LINES,
-        **{
-            switch: st.booleans()
-            for switch in ("only_concern", "keep_ignored", "quiet", "console", "follow_children")
-            + ("while_debugging", "production", "fail_on_stall")
-        },
+        **{switch: st.booleans() for switch in _SWITCHES},
     )
 )
 def test_a_child_reads_back_the_settings_of_its_parent(config):

@@ -67,7 +67,7 @@ def _content(path: Path) -> bytes | None:
 
 
 def _parsed(path: Path, content: bytes) -> dict[str, Any]:
-    import tomllib  # noqa: PLC0415 - only where there is a file to parse
+    import tomllib  # only where there is a file to parse
 
     try:
         return tomllib.loads(content.decode("utf-8-sig"))

@@ -76,7 +76,7 @@ def duration(least_ns: int) -> Kind:
 
 
 def _timedelta_ns(value: object) -> int | None:
-    from datetime import timedelta  # noqa: PLC0415 - whoever passes a timedelta has paid for the import
+    from datetime import timedelta  # whoever passes a timedelta has paid for the import
 
     if not isinstance(value, timedelta):
         return None

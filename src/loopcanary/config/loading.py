@@ -117,7 +117,7 @@ def _misspelt_variables(environment: Mapping[str, str]) -> Iterator[str]:
     unknown = [name for name in environment if name.startswith(ENVIRONMENT_PREFIX) and name not in known]
     if not unknown:
         return
-    import difflib  # noqa: PLC0415 - only a variable that is no setting pays for it
+    import difflib  # only a variable that is no setting pays for it
 
     for name in unknown:
         for near in difflib.get_close_matches(name, known, n=1, cutoff=0.85):
@@ -128,6 +128,6 @@ def _log_once(text: str) -> None:
     if text in _logged:
         return
     _logged.add(text)
-    import logging  # noqa: PLC0415 - only where there is something to say
+    import logging  # only where there is something to say
 
     logging.getLogger("loopcanary").warning("%s", text)

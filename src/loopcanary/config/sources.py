@@ -98,7 +98,7 @@ def _read(field: Field, found: _Finding) -> object:
 
 
 def _unknown(key: str, value: object, place: str) -> ConfigError:
-    import difflib  # noqa: PLC0415 - only a misspelt setting pays for it
+    import difflib  # only a misspelt setting pays for it
 
     near = difflib.get_close_matches(key.replace("-", "_").lower(), BY_KEY, n=1, cutoff=0.5)
     next_step = f"did you mean {near[0]}?" if near else "docs/configuration.md has the list of settings"
