@@ -77,7 +77,7 @@ lint: $(lint_stamp)
 	$(tool_path) cmake --build build/lint --parallel
 
 demo: $(install_stamp)
-	$(VENV)/bin/python examples/service/demo.py --wheel $(BUILD)/dist/loopcanary-*.whl --venv build/demo/venv
+	$(VENV)/bin/python examples/service/demo.py --wheel $(BUILD)/dist/loopcanary-*.whl
 
 bench: $(install_stamp)
 	for program in benchmarks/*.py; do echo "== $$program"; $(VENV)/bin/python "$$program"; done

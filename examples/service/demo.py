@@ -1,0 +1,90 @@
+"""Shows loopcanary at work on the shop: `make demo`.
+
+Makes a virtual environment of its own, serves the shop under `loopcanary run` while visitors come, then
+once more until a request hangs and the process is killed, and prints what `loopcanary report` knows of
+both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import shutil
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+
+
+def main() -> None:
+    options = parse_options()
+    store = options.folder / "store"
+    shutil.rmtree(store, ignore_errors=True)
+    binaries = provide_environment(options.folder / "venv", options.wheel)
+
+    say(f"The shop under `loopcanary run`, {options.seconds} s of visitors")
+    with shop(binaries, store) as (process, url):
+        subprocess.run([binaries / "python", FOLDER / "load.py", url, str(options.seconds)], check=True)
+        process.terminate()
+        process.wait(timeout=30)
+
+    say("The shop again: a request hangs, and after 3 s the process is killed (SIGKILL)")
+    with shop(binaries, store) as (process, url):
+        with contextlib.suppress(TimeoutError, urllib.error.URLError):
+            urllib.request.urlopen(url + "/audit", timeout=3)
+        process.kill()
+        process.wait()
+
+    say("What is known afterwards: `loopcanary report`")
+    subprocess.run([binaries / "loopcanary", "report", "--store", store], check=True)
+
+
+def parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Shows loopcanary at work on a small service.")
+    parser.add_argument("--wheel", type=Path, help="the loopcanary to show (default: the one of the index)")
+    parser.add_argument(
+        "--folder", type=Path, default=Path("build/demo"), help="for the environment and the store"
+    )
+    parser.add_argument("--seconds", type=float, default=10)
+    options = parser.parse_args()
+    options.folder = options.folder.resolve()
+    return options
+
+
+def provide_environment(folder: Path, wheel: Path | None) -> Path:
+    """Installs loopcanary and what the shop needs; gives the folder of the programs."""
+    if not (folder / "bin" / "pip").exists():
+        venv.create(folder, with_pip=True)
+    pip = [folder / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check"]
+    if wheel:
+        subprocess.run([*pip, "--force-reinstall", "--no-deps", wheel], check=True)
+    subprocess.run([*pip, wheel or "loopcanary", "aiohttp"], check=True)
+    return folder / "bin"
+
+
+@contextlib.contextmanager
+def shop(binaries: Path, store: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The shop, watched, and its address; it is gone afterwards whatever happened."""
+    command = [binaries / "loopcanary", "run", "--store", store, "--name", "shop", "-m", "shop"]
+    with subprocess.Popen(command, cwd=FOLDER, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            word, _, port = process.stdout.readline().partition(" ")
+            if word != "ready":
+                sys.exit("the shop did not start")
+            yield process, f"http://127.0.0.1:{port.strip()}"
+        finally:
+            process.kill()
+
+
+def say(line: str) -> None:
+    print(f"\n{line}\n{'-' * len(line)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
