@@ -134,7 +134,7 @@ def check_identity(source: Source) -> None:
     if version != layout.VERSION:
         raise FlightError(
             source.name,
-            f"has format {version}, but this loopcanary reads {layout.VERSION}; read it with the one that wrote it",
+            f"has format {version}, not {layout.VERSION}; read it with the loopcanary that wrote it",
         )
 
 

@@ -1,0 +1,343 @@
+"""Makes valid flight files out of model values, for tests of all that reads them.
+
+    flight = FlightBuilder(pid=41, facts={"name": "shop"})
+    lane = flight.add_lane(thread_name="MainThread")
+    flight.add_stall(evidence, lane=lane)
+    flight.write(tmp_path / "41.flight")
+
+One tick is a nanosecond unless `rate_q32` says otherwise. Written from src/loopcanary/flight/format.py alone,
+and with none of the reader's code.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from loopcanary.flight import format as layout
+from loopcanary.flight.format import EndedKind, LaneState, ProcessState, SectionKind, SlotState
+from loopcanary.model import (
+    Collection,
+    Frame,
+    GilState,
+    Sample,
+    Stack,
+    StallEvidence,
+    StallScope,
+    ThreadStack,
+)
+
+BOOT_ID = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
+PAGE = 4096
+
+_GIL = {GilState.UNKNOWN: 0, GilState.FREE: 1, GilState.SELF: 2, GilState.OTHER: 3}
+_KIND = {StallScope.CALLBACK: EndedKind.CALLBACK, StallScope.TURN: EndedKind.TURN}
+
+
+class FlightBuilder:
+    """A flight file under construction; `bytes(builder)` or `write` gives it."""
+
+    def __init__(
+        self,
+        *,
+        facts: Mapping[str, Any] | None = None,
+        lane_room: int = 4,
+        slot_room: int = 3,
+        rate_q32: int = 1 << 32,
+        **header: Any,
+    ) -> None:
+        """`header`: fields of lc_header that differ from those of a process 41 that runs."""
+        self._sections: dict[SectionKind, tuple[int, int]] = {}
+        self.data = bytearray(self._lay_out(lane_room, slot_room))
+        self.put_header(
+            magic=layout.MAGIC,
+            version=layout.VERSION,
+            byte_order=layout.BYTE_ORDER_MARK,
+            file_bytes=len(self.data),
+            pid=41,
+            parent_pid=1,
+            process_start=777,
+            pid_namespace=4026531836,
+            boot_id=uuid.UUID(BOOT_ID).bytes,
+            state=ProcessState.RUNNING,
+            started_ns=1_000,
+            anchor_wall_ns=1_700_000_000_000_000_000,
+            tick_ns_q32=rate_q32,
+        )
+        self.put_header(**header)
+        self._serial = 0
+        self._lanes = 0
+        self._slots = 0
+        self._collections = 0
+        if facts is not None:
+            self.put_facts(json.dumps(facts).encode())
+
+    def __bytes__(self) -> bytes:
+        return bytes(self.data)
+
+    def write(self, path: Path) -> Path:
+        path.write_bytes(self.data)
+        path.chmod(0o600)
+        return path
+
+    def put_header(self, **fields: Any) -> None:
+        put(self.data, layout.HEADER, 0, fields)
+
+    def put_section(self, kind: SectionKind, **fields: int) -> None:
+        put(self.data, layout.SECTION, layout.HEADER.offsets["sections"] + kind * layout.SECTION.size, fields)
+
+    def put_facts(self, text: bytes) -> None:
+        at = self.at(SectionKind.FACTS)
+        self.data[at : at + len(text)] = text
+        self.put_section(SectionKind.FACTS, used=len(text))
+
+    def put_counters(self, **counters: int) -> None:
+        for name, value in counters.items():
+            at = self.at(SectionKind.COUNTERS) + 8 * layout.COUNTERS.index(name)
+            struct.pack_into("<Q", self.data, at, value)
+
+    def add_collection(self, collection: Collection) -> None:
+        self._collections += 1
+        at = self.at(SectionKind.GC, (self._collections - 1) % layout.GC_COUNT)
+        fields = {
+            "sequence": self._collections,
+            "begin_ns": collection.begin_ns,
+            "end_ns": collection.end_ns,
+            "tid": collection.tid,
+            "generation": collection.generation,
+            "collected": collection.collected,
+            "uncollectable": collection.uncollectable,
+        }
+        put(self.data, layout.GC_ENTRY, at, fields)
+        self.put_section(SectionKind.GC, used=self._collections)
+
+    def add_lane(self, *, loop_kind: str = "asyncio", thread_name: str = "MainThread", **fields: Any) -> int:
+        """A lane of a thread 41 that has done nothing yet; `fields` are those of lc_lane. Gives its index."""
+        index, self._lanes = self._lanes, self._lanes + 1
+        self.put_section(SectionKind.LANES, used=self._lanes)
+        defaults = {"state": LaneState.ACTIVE, "tid": 41, "generation": 1, "threshold": 100_000_000}
+        names = {"loop_kind": loop_kind.encode(), "thread_name": thread_name.encode()}
+        self.put_lane(index, **{**defaults, **names, **fields})
+        return index
+
+    def put_lane(self, index: int, **fields: Any) -> None:
+        put(self.data, layout.LANE, self.at(SectionKind.LANES, index), fields)
+
+    def put_histogram(self, lane: int, counts: Mapping[int, int]) -> None:
+        at = self.at(SectionKind.LANES, lane) + layout.LANE.offsets["turn_histogram"]
+        for bucket, count in counts.items():
+            struct.pack_into("<Q", self.data, at + 8 * bucket, count)
+
+    def add_ended(
+        self, lane: int, *, sequence: int = 1, scope: StallScope = StallScope.CALLBACK, **fields: int
+    ) -> None:
+        """What the lane's thread records at the end of a stall; `fields` are those of lc_ended."""
+        ring = self.at(SectionKind.LANES, lane) + layout.LANE.offsets["ended"]
+        at = ring + (sequence - 1) % layout.ENDED_COUNT * layout.ENDED.size
+        put(self.data, layout.ENDED, at, {"sequence": sequence, "kind": _KIND[scope], **fields})
+        self.put_lane(lane, ended_count=sequence)
+
+    def add_stall(
+        self,
+        evidence: StallEvidence,
+        *,
+        lane: int | None = None,
+        state: SlotState | None = None,
+        epoch: int | None = None,
+        turn_epoch: int = 7,
+        **fields: Any,
+    ) -> int:
+        """A slot with this stall. Gives its index.
+
+        Without a lane it gets one of its own, whose thread is in the stall still if the evidence has no
+        end. `state`: ENDED or STALL by the evidence's end. `fields` are those of lc_slot.
+        """
+        index, self._slots = self._slots, self._slots + 1
+        self.put_section(SectionKind.SLOTS, used=self._slots)
+        if epoch is None:
+            epoch = 5 if evidence.scope is StallScope.CALLBACK else 0
+        if lane is None:
+            lane = self._add_lane_of(evidence, epoch, turn_epoch)
+        if state is None:
+            state = SlotState.STALL if evidence.end_ns is None else SlotState.ENDED
+        slot = SlotBuilder(self.data, self.at(SectionKind.SLOTS, index))
+        slot.put_evidence(evidence, epoch)
+        slot.put(state=state, lane=lane, lane_generation=1, epoch=epoch, turn_epoch=turn_epoch, **fields)
+        return index
+
+    def _add_lane_of(self, evidence: StallEvidence, epoch: int, turn_epoch: int) -> int:
+        over = evidence.end_ns is not None
+        return self.add_lane(
+            loop_kind=evidence.loop_kind,
+            thread_name=evidence.thread_name,
+            tid=evidence.tid,
+            threshold=evidence.threshold_ns,
+            epoch=epoch + over,
+            turn_epoch=turn_epoch + over,
+            begin=evidence.begin_ns,
+            turn_begin=evidence.turn_begin_ns or evidence.begin_ns,
+        )
+
+    def at(self, kind: SectionKind, index: int = 0) -> int:
+        offset, stride = self._sections[kind]
+        return offset + index * stride
+
+    def _lay_out(self, lane_room: int, slot_room: int) -> int:
+        shapes = {
+            SectionKind.FACTS: (layout.FACTS_BYTES, 1),
+            SectionKind.COUNTERS: (8, layout.COUNTER_ROOM),
+            SectionKind.GC: (layout.GC_ENTRY.size, layout.GC_COUNT),
+            SectionKind.LANES: (layout.LANE_BYTES, lane_room),
+            SectionKind.SLOTS: (layout.SLOT_BYTES, slot_room),
+        }
+        self.data = bytearray(layout.HEADER_BYTES)
+        at = layout.HEADER_BYTES
+        for kind, (stride, count) in shapes.items():
+            self._sections[kind] = (at, stride)
+            self.put_section(kind, offset=at, stride=stride, count=count)
+            at += -(-stride * count // PAGE) * PAGE
+        header = self.data
+        self.data = header + bytearray(at - len(header))
+        return len(self.data)
+
+
+class SlotBuilder:
+    """One slot: interns strings, codes and stacks as the native writer does."""
+
+    def __init__(self, data: bytearray, at: int) -> None:
+        self._data = data
+        self._at = at
+        self._heap_used = layout.SLOT_HEAP_OFFSET
+        self._known: dict[object, Any] = {}
+        self.put(heap_used=self._heap_used)
+
+    def put(self, **fields: Any) -> None:
+        put(self._data, layout.SLOT_FACTS, self._at, fields)
+
+    def put_evidence(self, evidence: StallEvidence, epoch: int) -> None:
+        names, dropped = evidence.names, dict(evidence.samples_dropped)
+        self.put(
+            serial=evidence.serial,
+            tid=evidence.tid,
+            kind=_KIND[evidence.scope],
+            begin_ns=evidence.begin_ns,
+            turn_begin_ns=evidence.turn_begin_ns or 0,
+            end_ns=evidence.end_ns or 0,
+            last_look_ns=evidence.last_look_ns,
+            threshold_ns=evidence.threshold_ns,
+            interval_ns=evidence.sample_interval_ns,
+            samples_dropped_moved=dropped.get("moved", 0),
+            samples_dropped_unreadable=dropped.get("unreadable", 0),
+            samples_dropped_full=dropped.get("full", 0),
+            turn_callbacks=evidence.turn_callbacks,
+            turn_callback_ns=evidence.turn_callback_ns,
+            longest_ns=evidence.longest_callback_ns,
+            end_cpu_ns=evidence.end_cpu_ns or 0,
+            queue_ns=evidence.queue_ns,
+            allowance_ns=evidence.allowance_ns,
+            loop_kind=evidence.loop_kind.encode(),
+            thread_name=evidence.thread_name.encode(),
+            callback=self.text(names.name if names else None),
+            task=self.text(names.task if names else None),
+            scene=self.text(evidence.scene),
+            work_read_ns=evidence.begin_ns + 1 if names else 0,
+        )
+        for index, sample in enumerate(evidence.samples):
+            self.put_sample(index, sample, epoch)
+        for index, thread in enumerate(evidence.threads):
+            self.put_thread(index, thread)
+
+    def put_sample(self, index: int, sample: Sample, epoch: int) -> None:
+        flags = layout.SAMPLE_WAITS_FOR_GIL * sample.waits_for_gil | layout.SAMPLE_GC * sample.in_gc
+        fields: dict[str, Any] = {
+            "at_ns": sample.at_ns,
+            "epoch": epoch,
+            "syscall": layout.SYSCALL_UNKNOWN,
+            "stack": self.stack(sample.stack),
+            "holder_stack": self.stack(sample.holder_stack),
+            "holder_tid": sample.holder_tid or 0,
+            "gil": _GIL[sample.gil],
+            "flags": flags | layout.SAMPLE_NO_KERNEL_VIEW * (sample.kernel is None),
+            "gc_total_ns": sample.gc_total_ns,
+        }
+        if (kernel := sample.kernel) is not None:
+            fields |= {
+                "on_cpu_ns": kernel.on_cpu_ns,
+                "run_queue_ns": kernel.run_queue_ns,
+                "voluntary_switches": kernel.voluntary_switches,
+                "involuntary_switches": kernel.involuntary_switches,
+                "major_faults": kernel.major_faults,
+                "thread_state": ord(kernel.thread_state or "\0"),
+                "syscall": layout.SYSCALL_RUNNING if kernel.syscall is None else kernel.syscall,
+                "syscall_args": struct.pack("<3Q", *kernel.syscall_args),
+            }
+        put(
+            self._data,
+            layout.SAMPLE,
+            self._at + layout.SLOT_SAMPLES_OFFSET + index * layout.SAMPLE.size,
+            fields,
+        )
+        self.put(sample_count=index + 1)
+
+    def put_thread(self, index: int, thread: ThreadStack) -> None:
+        fields = {
+            "tid": thread.tid,
+            "at_ns": thread.at_ns,
+            "stack": self.stack(thread.stack),
+            "thread_state": ord(thread.thread_state or "\0"),
+            "holds_gil": thread.holds_gil,
+            "waits_for_gil": thread.waits_for_gil,
+        }
+        put(
+            self._data,
+            layout.THREAD,
+            self._at + layout.SLOT_THREADS_OFFSET + index * layout.THREAD.size,
+            fields,
+        )
+        self.put(thread_count=index + 1)
+
+    def stack(self, stack: Stack | None) -> int:
+        if stack is None:
+            return layout.NO_REF
+        if stack not in self._known:
+            frames = b"".join(self._frame(frame) for frame in stack.frames)
+            flags = layout.STACK_TRUNCATED * stack.truncated
+            head = layout.STACK.struct.pack(len(stack.frames), flags, hash(stack) & (1 << 64) - 1)
+            self._known[stack] = self.store(head + frames)
+        return self._known[stack]
+
+    def text(self, text: str | None) -> bytes:
+        if not text:
+            return bytes(layout.REF.size)
+        if text not in self._known:
+            raw = text.encode()[: layout.STRING_MAX].decode("utf-8", "ignore").encode()
+            self._known[text] = layout.REF.struct.pack(self.store(raw), len(raw))
+        return self._known[text]
+
+    def store(self, raw: bytes) -> int:
+        """Puts bytes on the heap; gives their offset in the slot."""
+        offset = (self._heap_used + 7) & ~7
+        if offset + len(raw) > layout.SLOT_BYTES:
+            raise ValueError("the slot's heap is full")
+        self._data[self._at + offset : self._at + offset + len(raw)] = raw
+        self._heap_used = offset + len(raw)
+        self.put(heap_used=self._heap_used)
+        return offset
+
+    def _frame(self, frame: Frame) -> bytes:
+        code = ("code", frame.file, frame.qualname, frame.first_line, frame.code_flags)
+        if code not in self._known:
+            refs = self.text(frame.file), self.text(frame.qualname)
+            self._known[code] = self.store(layout.CODE.struct.pack(*refs, frame.first_line, frame.code_flags))
+        position = (frame.line, frame.end_line, frame.column, frame.end_column)
+        return layout.FRAME.struct.pack(self._known[code], *position)
+
+
+def put(data: bytearray, record: layout.Layout, at: int, fields: Mapping[str, Any]) -> None:
+    """Stores fields of one record, whose first byte is at `at`."""
+    for name, value in fields.items():
+        struct.pack_into("<" + record.codes[name], data, at + record.offsets[name], value)
