@@ -161,18 +161,18 @@ typedef enum { LC_ENDED_CALLBACK = 1, LC_ENDED_TURN = 2 } lc_ended_kind;
 /* One stall as its own thread saw it end: exact, and there even if the watchdog never ran. */
 typedef struct {
     lc_word sequence; /* 1-based, written last */
-    uint64_t kind;    /* lc_ended_kind */
-    uint64_t epoch;   /* of the callback; for a turn, of its longest callback (0 none) */
-    uint64_t turn_epoch;
-    uint64_t begin; /* ticks */
-    uint64_t end;   /* ticks */
-    uint64_t turn_begin;
-    uint64_t turn_callbacks; /* callbacks of the turn so far */
-    uint64_t turn_callback_ticks; /* their sum */
-    uint64_t longest_ticks; /* the longest of them */
-    uint64_t cpu_ns;  /* CPU time of the thread at the end (CLOCK_THREAD_CPUTIME_ID), 0 unknown */
-    uint64_t queue_ticks; /* how late the callback began: after its due time, or after its turn began */
-    uint64_t reserved[4];
+    lc_word kind;    /* lc_ended_kind */
+    lc_word epoch;   /* of the callback; for a turn, of its longest callback (0 none) */
+    lc_word turn_epoch;
+    lc_word begin; /* ticks */
+    lc_word end;   /* ticks */
+    lc_word turn_begin;
+    lc_word turn_callbacks; /* callbacks of the turn so far */
+    lc_word turn_callback_ticks; /* their sum */
+    lc_word longest_ticks; /* the longest of them */
+    lc_word cpu_ns;  /* CPU time of the thread at the end (CLOCK_THREAD_CPUTIME_ID), 0 unknown */
+    lc_word queue_ticks; /* how late the callback began: after its due time, or after its turn began */
+    lc_word reserved[4];
 } lc_ended;
 
 _Static_assert(sizeof(lc_ended) == 128, "two cache lines");

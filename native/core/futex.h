@@ -1,0 +1,42 @@
+/* Sleeping and waking on a 32-bit word, with absolute deadlines of the monotonic clock. */
+#ifndef LOOPCANARY_FUTEX_H
+#define LOOPCANARY_FUTEX_H
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef _Atomic uint32_t lc_bell;
+
+#define LC_NO_DEADLINE UINT64_MAX
+
+/* Rings: whoever waits with an older value returns. Any thread, signal-safe. */
+static inline void lc_bell_ring(lc_bell *bell)
+{
+    atomic_fetch_add_explicit(bell, 1, memory_order_release);
+    syscall(SYS_futex, bell, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+/* Sleeps until the bell's value is no longer `seen`, the deadline (ns, monotonic) has passed, or for no
+ * reason at all: the caller looks again. False: the deadline has passed. */
+static inline bool lc_bell_wait(lc_bell *bell, uint32_t seen, uint64_t deadline_ns)
+{
+    struct timespec at;
+    struct timespec *deadline = NULL;
+    if (deadline_ns != LC_NO_DEADLINE) {
+        at.tv_sec = (time_t)(deadline_ns / 1000000000u);
+        at.tv_nsec = (long)(deadline_ns % 1000000000u);
+        deadline = &at;
+    }
+    /* WAIT_BITSET takes an absolute time; plain WAIT a relative one, which drifts. */
+    const long result = syscall(SYS_futex, bell, FUTEX_WAIT_BITSET_PRIVATE, seen, deadline, NULL,
+                                FUTEX_BITSET_MATCH_ANY);
+    return !(result == -1 && errno == ETIMEDOUT);
+}
+
+#endif

@@ -1,0 +1,86 @@
+#include "lane.h"
+
+#include "histogram.h"
+
+static uint64_t thread_cpu_ns(void)
+{
+    struct timespec t;
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) != 0) {
+        return 0;
+    }
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void lc_lane_wake_watchdog(const lc_lane_context *context)
+{
+    /* Whoever turns the word back rings; the others need not. */
+    if (atomic_exchange_explicit(&context->header->parked, 0, memory_order_acq_rel)) {
+        lc_bell_ring(context->watchdog_bell);
+    }
+}
+
+static void record(const lc_lane_context *context, lc_lane *lane, lc_ended_kind kind, uint64_t epoch,
+                   uint64_t begin, uint64_t end)
+{
+    const uint64_t sequence = LC_LOAD(lane->ended_count) + 1u;
+    lc_ended *entry = &lane->ended[(sequence - 1u) % LC_ENDED_COUNT];
+    LC_STORE(entry->sequence, 0);
+    atomic_thread_fence(memory_order_release);
+    LC_STORE(entry->kind, kind);
+    LC_STORE(entry->epoch, epoch);
+    LC_STORE(entry->turn_epoch, LC_LOAD(lane->turn_epoch));
+    LC_STORE(entry->begin, begin);
+    LC_STORE(entry->end, end);
+    LC_STORE(entry->turn_begin, LC_LOAD(lane->turn_begin));
+    LC_STORE(entry->turn_callbacks, LC_LOAD(lane->turn_callbacks));
+    LC_STORE(entry->turn_callback_ticks, LC_LOAD(lane->turn_callback_ticks));
+    LC_STORE(entry->longest_ticks, LC_LOAD(lane->turn_longest));
+    LC_STORE(entry->cpu_ns, thread_cpu_ns());
+    LC_STORE(entry->queue_ticks, kind == LC_ENDED_CALLBACK ? LC_LOAD(lane->queue_ticks) : 0u);
+    LC_RELEASE(entry->sequence, sequence);
+    LC_RELEASE(lane->ended_count, sequence);
+    LC_STORE(lane->turn_stalled, 1);
+    lc_bell_ring(context->watchdog_bell);
+}
+
+void lc_lane_callback_stalled(const lc_lane_context *context, lc_lane *lane, uint64_t end)
+{
+    const uint64_t epoch = LC_LOAD(lane->epoch);
+    const uint64_t begin = LC_LOAD(lane->begin);
+    if (end - begin <= lc_lane_limit(lane, epoch)) {
+        atomic_fetch_add_explicit(&context->counters[LC_COUNTER_stalls_suppressed_expected], 1,
+                                  memory_order_relaxed);
+        LC_STORE(lane->turn_stalled, 1); /* what was expected of the callback is not held against its turn */
+        return;
+    }
+    record(context, lane, LC_ENDED_CALLBACK, epoch, begin, end);
+}
+
+static void add_to_totals(const lc_lane_context *context, lc_lane *lane, uint64_t ticks)
+{
+    const uint64_t ns = lc_ticks_to_ns(ticks, LC_LOAD(context->header->tick_ns_q32));
+    const unsigned __int128 square = (unsigned __int128)ns * ns;
+    const uint64_t low = LC_LOAD(lane->busy_ns2_low);
+    const uint64_t sum = low + (uint64_t)square;
+    LC_STORE(lane->busy_ns2_low, sum);
+    LC_ADD(lane->busy_ns2_high, (uint64_t)(square >> 64) + (sum < low ? 1u : 0u));
+    LC_ADD(lane->busy_ticks, ticks);
+    LC_ADD(lane->callbacks, LC_LOAD(lane->turn_callbacks));
+    LC_ADD(lane->turns, 1u);
+    if (ticks > LC_LOAD(lane->longest_turn)) {
+        LC_STORE(lane->longest_turn, ticks);
+    }
+    const uint32_t bucket = lc_histogram_bucket(ns);
+    LC_ADD(lane->turn_histogram[bucket], 1u);
+}
+
+void lc_lane_turn_over(const lc_lane_context *context, lc_lane *lane, uint64_t end)
+{
+    const uint64_t begin = LC_LOAD(lane->turn_begin);
+    const uint64_t took = end - begin;
+    if (__builtin_expect(took > LC_LOAD(lane->threshold) && !LC_LOAD(lane->turn_stalled), 0)) {
+        record(context, lane, LC_ENDED_TURN, LC_LOAD(lane->turn_longest_epoch), begin, end);
+    }
+    add_to_totals(context, lane, took);
+    LC_RELEASE(lane->turn_epoch, LC_LOAD(lane->turn_epoch) + 1u);
+}

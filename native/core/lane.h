@@ -1,0 +1,135 @@
+/* Lanes: what the program thread does, in a few plain stores.
+ *
+ * All functions here run on the thread that owns the lane and on no other, in any state of the GIL; none
+ * locks, allocates or waits. A begin and an end cost a tick reading and a handful of stores each, and a
+ * system call only where the watchdog has parked (first begin after idleness) or a stall ends.
+ *
+ * Order, for those who look on from other threads:
+ *   - `begin` is stored (release) before `epoch` turns odd (release). A reader that loads epoch, begin,
+ *     epoch (acquire) and finds the same odd epoch twice has the begin of that very callback; the
+ *     release on `begin` keeps it from passing the preceding even epoch.
+ *   - the same for turn_begin and turn_epoch.
+ */
+#ifndef LOOPCANARY_LANE_H
+#define LOOPCANARY_LANE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "clock.h"
+#include "flight_format.h"
+#include "futex.h"
+
+/* What a lane needs of the engine to do its work; shared by all lanes, fixed while lanes are active. */
+typedef struct {
+    lc_header *header;
+    lc_word *counters;
+    lc_bell *watchdog_bell;
+    /* The watchdog makes its store to `parked` visible everywhere by membarrier(2), so that a begin
+     * needs no fence of its own; where the kernel lacks it, the begin fences. */
+    bool begin_must_fence;
+} lc_lane_context;
+
+/* Slow paths, out of line. */
+void lc_lane_wake_watchdog(const lc_lane_context *context);
+void lc_lane_callback_stalled(const lc_lane_context *context, lc_lane *lane, uint64_t end);
+void lc_lane_turn_over(const lc_lane_context *context, lc_lane *lane, uint64_t end);
+
+#define LC_LOAD(word) atomic_load_explicit(&(word), memory_order_relaxed)
+#define LC_STORE(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
+#define LC_RELEASE(word, value) atomic_store_explicit(&(word), (value), memory_order_release)
+#define LC_ACQUIRE(word) atomic_load_explicit(&(word), memory_order_acquire)
+/* For words with one writer: an increment without the bus lock of fetch_add. */
+#define LC_ADD(word, value) LC_STORE(word, LC_LOAD(word) + (value))
+
+static inline bool lc_lane_in_turn(const lc_lane *lane) { return LC_LOAD(lane->turn_epoch) & 1u; }
+static inline bool lc_lane_in_callback(const lc_lane *lane) { return LC_LOAD(lane->epoch) & 1u; }
+
+/* The wait is over: the loop works. No-op inside a turn. */
+static inline void lc_turn_begin(const lc_lane_context *context, lc_lane *lane)
+{
+    const uint64_t epoch = LC_LOAD(lane->turn_epoch);
+    if (epoch & 1u) {
+        return;
+    }
+    LC_RELEASE(lane->turn_begin, lc_now_ticks());
+    LC_STORE(lane->turn_callbacks, 0);
+    LC_STORE(lane->turn_callback_ticks, 0);
+    LC_STORE(lane->turn_longest, 0);
+    LC_STORE(lane->turn_stalled, 0);
+    LC_RELEASE(lane->turn_epoch, epoch + 1u);
+    if (__builtin_expect(context->begin_must_fence, 0)) {
+        atomic_thread_fence(memory_order_seq_cst);
+    } else {
+        atomic_signal_fence(memory_order_seq_cst);
+    }
+    if (__builtin_expect(LC_LOAD(context->header->parked) != 0, 0)) {
+        lc_lane_wake_watchdog(context);
+    }
+}
+
+/* The loop is about to wait. No-op outside a turn. */
+static inline void lc_turn_end(const lc_lane_context *context, lc_lane *lane)
+{
+    if (lc_lane_in_turn(lane)) {
+        lc_lane_turn_over(context, lane, lc_now_ticks());
+    }
+}
+
+/* A callback begins, inside a turn. `work` names it to lc_frame_source.work; `due` is the tick at which it
+ * could have begun, 0 for "when its turn began". */
+static inline void lc_callback_begin(lc_lane *lane, uint64_t work, uint64_t due)
+{
+    const uint64_t now = lc_now_ticks();
+    const uint64_t since = due ? due : LC_LOAD(lane->turn_begin);
+    LC_STORE(lane->queue_ticks, now > since ? now - since : 0u);
+    LC_RELEASE(lane->begin, now);
+    LC_STORE(lane->work, work);
+    LC_RELEASE(lane->epoch, LC_LOAD(lane->epoch) + 1u);
+}
+
+static inline void lc_callback_end(const lc_lane_context *context, lc_lane *lane)
+{
+    const uint64_t now = lc_now_ticks();
+    const uint64_t took = now - LC_LOAD(lane->begin);
+    LC_ADD(lane->turn_callbacks, 1u);
+    LC_ADD(lane->turn_callback_ticks, took);
+    if (took > LC_LOAD(lane->turn_longest)) {
+        LC_STORE(lane->turn_longest, took);
+        LC_STORE(lane->turn_longest_epoch, LC_LOAD(lane->epoch));
+    }
+    const uint64_t queued = LC_LOAD(lane->queue_ticks);
+    LC_ADD(lane->queue_ticks_total, queued);
+    if (queued > LC_LOAD(lane->queue_ticks_max)) {
+        LC_STORE(lane->queue_ticks_max, queued);
+    }
+    if (__builtin_expect(took > LC_LOAD(lane->threshold), 0)) {
+        /* The record comes before the even epoch, so that no one finds the callback over and no record. */
+        lc_lane_callback_stalled(context, lane, now);
+    }
+    LC_RELEASE(lane->epoch, LC_LOAD(lane->epoch) + 1u);
+    LC_STORE(lane->work, 0);
+}
+
+/* Grants the running callback `ticks` before it is a stall; the largest grant counts. */
+static inline void lc_lane_allow(lc_lane *lane, uint64_t ticks)
+{
+    const uint64_t epoch = LC_LOAD(lane->epoch);
+    if (LC_LOAD(lane->allowance_epoch) != epoch || LC_LOAD(lane->allowance) < ticks) {
+        LC_STORE(lane->allowance, ticks);
+        LC_RELEASE(lane->allowance_epoch, epoch);
+    }
+}
+
+/* What the callback of this epoch may take, in ticks. Any thread. */
+static inline uint64_t lc_lane_limit(const lc_lane *lane, uint64_t epoch)
+{
+    const uint64_t threshold = LC_LOAD(lane->threshold);
+    if (LC_ACQUIRE(lane->allowance_epoch) != epoch) {
+        return threshold;
+    }
+    const uint64_t allowance = LC_LOAD(lane->allowance);
+    return allowance > threshold ? allowance : threshold;
+}
+
+#endif

@@ -1,0 +1,99 @@
+#include "agent.h"
+
+#include <string.h>
+
+lc_agent lc_the_agent;
+
+static void give_back(lc_agent *agent, bool process_ends)
+{
+    lc_watchdog_close(&agent->watchdog);
+    lc_cpython_source_close(&agent->source);
+    lc_memory_reader_close(&agent->reader);
+    lc_flight_close(&agent->flight, process_ends);
+}
+
+static bool open_parts(lc_agent *agent, const char *path, const lc_watchdog_settings *settings)
+{
+    const char *why_not = NULL;
+    if (lc_memory_reader_open(&agent->reader, getpid()) == LC_READER_NONE) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "this process may read its own memory neither by process_vm_readv nor by "
+                        "/proc/self/mem (seccomp?)");
+        return false;
+    }
+    if (!lc_cpython_source_open(&agent->source, &agent->reader, &why_not)) {
+        PyErr_SetString(PyExc_RuntimeError, why_not);
+        return false;
+    }
+    int error = lc_flight_create(&agent->flight, path);
+    if (error == 0) {
+        error = lc_watchdog_open(&agent->watchdog, &agent->flight,
+                                 &agent->source.source, settings);
+    }
+    if (error != 0) {
+        errno = error;
+        PyErr_SetFromErrnoWithFilename(PyExc_OSError, path);
+        return false;
+    }
+    return true;
+}
+
+bool lc_agent_start(const char *path, const char *facts, Py_ssize_t facts_bytes,
+                    const lc_watchdog_settings *settings, uint64_t threshold_ns, uint64_t sample_delay_ns)
+{
+    lc_agent *agent = &lc_the_agent;
+    if (agent->running) {
+        PyErr_SetString(PyExc_RuntimeError, "the native engine runs already");
+        return false;
+    }
+    agent->threshold_ns = threshold_ns;
+    agent->sample_delay_ns = sample_delay_ns;
+    if (!open_parts(agent, path, settings)) {
+        give_back(agent, false);
+        return false;
+    }
+    if (!lc_flight_set_facts(&agent->flight, facts, (size_t)facts_bytes)) {
+        PyErr_Format(PyExc_ValueError, "session facts of %zd bytes are over the %u that fit", facts_bytes,
+                     LC_FACTS_BYTES);
+        give_back(agent, false);
+        return false;
+    }
+    const int error = lc_watchdog_start(&agent->watchdog);
+    if (error != 0) {
+        errno = error;
+        PyErr_SetFromErrno(PyExc_OSError);
+        give_back(agent, false);
+        return false;
+    }
+    agent->generation++;
+    agent->running = true;
+    return true;
+}
+
+void lc_agent_stop(bool process_ends)
+{
+    lc_agent *agent = &lc_the_agent;
+    if (!agent->running) {
+        return;
+    }
+    /* Not yet "not running": the last look completes what threads have just ended. The GIL stays held, so
+     * that no thread can come by between the join and the unmapping. The watchdog never wants it. */
+    lc_watchdog_stop(&agent->watchdog);
+    agent->running = false;
+    agent->generation++;
+    Py_CLEAR(agent->scene_variable);
+    give_back(agent, process_ends);
+}
+
+void lc_agent_forget_after_fork(void)
+{
+    lc_agent *agent = &lc_the_agent;
+    if (!agent->running) {
+        return;
+    }
+    agent->running = false;
+    agent->generation++;
+    Py_CLEAR(agent->scene_variable);
+    agent->watchdog.running = false;
+    give_back(agent, false);
+}

@@ -1,0 +1,42 @@
+/* The engine's native half in this process: one, made by start() and given back by stop(), both under the
+ * GIL. Everything that the program's threads reach is here.
+ *
+ * `generation` changes at each start and stop. Whoever remembers something of the agent across a call
+ * into the program (a lane, an open bracket) remembers the generation too, and forgets it all where the
+ * number has changed: stop() unmaps the lanes, also while callbacks are running.
+ */
+#ifndef LOOPCANARY_AGENT_H
+#define LOOPCANARY_AGENT_H
+
+#include <Python.h>
+#include <stdbool.h>
+
+#include "cpython_source.h"
+#include "watchdog.h"
+
+typedef struct {
+    bool running;
+    uint64_t generation;
+    uint64_t threshold_ns;
+    uint64_t sample_delay_ns;
+    lc_flight flight;
+    lc_memory_reader reader;
+    lc_cpython_source source;
+    lc_watchdog watchdog;
+    PyObject *scene_variable; /* ContextVar of the scene, once one was used; else NULL */
+} lc_agent;
+
+extern lc_agent lc_the_agent;
+
+#define LC_AGENT_RUNS(remembered) \
+    (lc_the_agent.generation == (remembered) && lc_the_agent.running)
+
+/* All take the GIL as held. */
+bool lc_agent_start(const char *path, const char *facts, Py_ssize_t facts_bytes,
+                    const lc_watchdog_settings *settings, uint64_t threshold_ns,
+                    uint64_t sample_delay_ns); /* false: a Python exception is set */
+void lc_agent_stop(bool process_ends);
+/* In a forked child: the watchdog's thread is not there; its memory is given back without a join. */
+void lc_agent_forget_after_fork(void);
+
+#endif

@@ -1,0 +1,280 @@
+#include "asyncio_handle.h"
+
+#include <frameobject.h>
+#include <structmember.h>
+
+#include "bracket.h"
+
+/* Handle and TimerHandle keep their fields in __slots__; the members' descriptors say where. */
+typedef struct {
+    Py_ssize_t callback;
+    Py_ssize_t args;
+    Py_ssize_t context;
+    Py_ssize_t loop;
+    Py_ssize_t when;
+} handle_slots;
+
+/* One asyncio in one interpreter: the module refuses subinterpreters. */
+static struct {
+    handle_slots slots;
+    PyTypeObject *timer_type;
+    PyObject *original; /* NULL: replaced */
+    PyObject *report;
+    PyObject *adopt;
+    PyObject *traceback_code; /* stands for the original in tracebacks */
+    PyObject *traceback_globals;
+} asyncio;
+
+/* ---- what the original does -------------------------------------------------------------- */
+
+/* Borrowed; NULL with AttributeError, as an unset slot has it. */
+static PyObject *slot(PyObject *handle, Py_ssize_t offset, const char *name)
+{
+    PyObject *value = *(PyObject **)((char *)handle + offset);
+    if (value == NULL) {
+        PyErr_SetString(PyExc_AttributeError, name);
+    }
+    return value;
+}
+
+/* The scene is in the callback's context: it is read inside it. Costs nothing before the first scene(). */
+static void note_scene(void)
+{
+    lc_lane *lane = lc_thread_lane_peek();
+    PyObject *scene = NULL;
+    if (lane == NULL || PyContextVar_Get(lc_the_agent.scene_variable, Py_None, &scene) != 0) {
+        PyErr_Clear();
+        return;
+    }
+    LC_STORE(lane->scene, scene == Py_None ? 0 : (uint64_t)(uintptr_t)scene);
+    Py_DECREF(scene); /* the context keeps it while the callback runs */
+}
+
+/* context.run(callback, *args), as Context.run does it (CPython Python/context.c). */
+static PyObject *run_in_context(PyObject *context, PyObject *callback, PyObject *args)
+{
+    if (!PyContext_CheckExact(context) || !PyTuple_CheckExact(args)) {
+        PyObject *run = PyObject_GetAttrString(context, "run");
+        PyObject *tuple = run ? PySequence_Tuple(args) : NULL;
+        PyObject *first = tuple ? PyTuple_Pack(1, callback) : NULL;
+        PyObject *all = first ? PySequence_Concat(first, tuple) : NULL;
+        PyObject *result = all ? PyObject_Call(run, all, NULL) : NULL;
+        Py_XDECREF(all);
+        Py_XDECREF(first);
+        Py_XDECREF(tuple);
+        Py_XDECREF(run);
+        return result;
+    }
+    if (PyContext_Enter(context) != 0) {
+        return NULL;
+    }
+    if (lc_the_agent.scene_variable != NULL) {
+        note_scene();
+    }
+    PyObject *result = PyObject_Vectorcall(callback, &PyTuple_GET_ITEM(args, 0),
+                                           (size_t)PyTuple_GET_SIZE(args), NULL);
+    if (PyContext_Exit(context) != 0) {
+        Py_CLEAR(result);
+    }
+    return result;
+}
+
+/* The traceback gets the line that the original would have put there. */
+static void add_original_to_traceback(void)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyFrameObject *frame = PyFrame_New(PyThreadState_Get(), (PyCodeObject *)asyncio.traceback_code,
+                                       asyncio.traceback_globals, NULL);
+    if (frame == NULL) {
+        PyErr_Clear();
+    }
+    PyErr_Restore(type, value, traceback);
+    if (frame != NULL) {
+        PyTraceBack_Here(frame);
+        Py_DECREF(frame);
+    }
+}
+
+/* except BaseException as exc: self._loop.call_exception_handler(...). While the handler runs, exc is
+ * what sys.exception() gives, as in the original's except clause. */
+static PyObject *report_exception(PyObject *handle)
+{
+    add_original_to_traceback();
+    if (PyErr_ExceptionMatches(PyExc_SystemExit) || PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
+        return NULL;
+    }
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback != NULL) {
+        PyException_SetTraceback(value, traceback);
+    }
+    PyObject *outer = PyErr_GetHandledException();
+    PyErr_SetHandledException(value);
+    PyObject *arguments[] = {handle, value};
+    PyObject *result = PyObject_Vectorcall(asyncio.report, arguments, 2, NULL);
+    PyErr_SetHandledException(outer);
+    Py_XDECREF(outer);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    return result;
+}
+
+static PyObject *run_as_original(PyObject *handle)
+{
+    PyObject *context = slot(handle, asyncio.slots.context, "_context");
+    PyObject *callback = context ? slot(handle, asyncio.slots.callback, "_callback") : NULL;
+    PyObject *args = callback ? slot(handle, asyncio.slots.args, "_args") : NULL;
+    PyObject *result = NULL;
+    if (args != NULL) {
+        /* A handle that is cancelled while it runs drops its callback and arguments. */
+        Py_INCREF(context);
+        Py_INCREF(callback);
+        Py_INCREF(args);
+        result = run_in_context(context, callback, args);
+        Py_DECREF(args);
+        Py_DECREF(callback);
+        Py_DECREF(context);
+    }
+    if (result == NULL) {
+        result = report_exception(handle);
+        if (result == NULL) {
+            return NULL;
+        }
+    }
+    Py_DECREF(result);
+    Py_RETURN_NONE;
+}
+
+/* ---- the bracket ------------------------------------------------------------------------- */
+
+/* The tick at which a timer was due; 0 for other handles, or where its loop has a clock of its own. */
+static uint64_t due_tick(PyObject *handle, const lc_lane *lane)
+{
+    if (Py_TYPE(handle) != asyncio.timer_type && !PyObject_TypeCheck(handle, asyncio.timer_type)) {
+        return 0;
+    }
+    PyObject *when = *(PyObject **)((char *)handle + asyncio.slots.when);
+    if (when == NULL || !PyFloat_CheckExact(when)) {
+        return 0;
+    }
+    const lc_flight *flight = &lc_the_agent.flight;
+    const double due_ns = PyFloat_AS_DOUBLE(when) * 1e9;
+    const double opened_ns = (double)LC_LOAD(lane->opened_ns);
+    if (!(due_ns >= opened_ns) || due_ns > opened_ns + 1e18) {
+        return 0; /* of another clock than the monotonic one, or set before the lane was there */
+    }
+    const double tick_ns = (double)LC_LOAD(flight->header->tick_ns_q32) / 4294967296.0;
+    return flight->paired.ticks + (uint64_t)((due_ns - (double)flight->paired.ns) / tick_ns);
+}
+
+static lc_lane *open_lane_for(PyObject *handle)
+{
+    lc_lane *lane = lc_thread_lane_open("asyncio");
+    PyObject *loop = *(PyObject **)((char *)handle + asyncio.slots.loop);
+    if (lane != NULL && loop != NULL && asyncio.adopt != NULL) {
+        PyObject *result = PyObject_CallOneArg(asyncio.adopt, loop);
+        if (result == NULL) {
+            PyErr_Clear(); /* adopt reports its own failures; the program must not see them */
+        }
+        Py_XDECREF(result);
+    }
+    return lane;
+}
+
+/* The handle whose _run is being called through `original`: where somebody has laid a patch over ours and the
+ * engine was installed again, `original` is that patch, which comes back here for what it wraps. */
+static _Thread_local PyObject *calling_for;
+
+static PyObject *call_original(PyObject *handle)
+{
+    PyObject *original = Py_NewRef(asyncio.original);
+    PyObject *outer = calling_for;
+    calling_for = handle;
+    PyObject *result = PyObject_CallOneArg(original, handle);
+    calling_for = outer;
+    Py_DECREF(original);
+    return result;
+}
+
+static PyObject *handle_run(PyObject *handle, PyObject *unused)
+{
+    (void)unused;
+    lc_lane *lane = lc_own_lane.generation == lc_the_agent.generation ? lc_own_lane.lane
+                                                                      : open_lane_for(handle);
+    const uint64_t due = lane ? due_tick(handle, lane) : 0;
+    const lc_bracket bracket = lc_bracket_begin(lane, (uint64_t)(uintptr_t)handle, due);
+    PyObject *result = asyncio.original != NULL && calling_for != handle ? call_original(handle)
+                                                                         : run_as_original(handle);
+    lc_bracket_end(bracket);
+    return result;
+}
+
+/* ---- set-up ------------------------------------------------------------------------------ */
+
+static PyMethodDef run_method = {
+    "_run", handle_run, METH_NOARGS,
+    "Handle._run($self, /)\n--\n\nRuns the callback in its context; loopcanary's version of asyncio's own."};
+
+static Py_ssize_t member_offset(PyObject *type, const char *name)
+{
+    PyObject *member = PyObject_GetAttrString(type, name);
+    Py_ssize_t offset = -1;
+    if (member != NULL && Py_IS_TYPE(member, &PyMemberDescr_Type) &&
+        ((PyMemberDescrObject *)member)->d_member->type == T_OBJECT_EX) {
+        offset = ((PyMemberDescrObject *)member)->d_member->offset;
+    } else if (member != NULL) {
+        PyErr_Format(PyExc_RuntimeError, "asyncio's Handle.%s is no slot", name);
+    }
+    Py_XDECREF(member);
+    return offset;
+}
+
+static bool find_slots(PyObject *handle_type, PyObject *timer_type, handle_slots *out)
+{
+    out->callback = member_offset(handle_type, "_callback");
+    out->args = out->callback < 0 ? -1 : member_offset(handle_type, "_args");
+    out->context = out->args < 0 ? -1 : member_offset(handle_type, "_context");
+    out->loop = out->context < 0 ? -1 : member_offset(handle_type, "_loop");
+    out->when = out->loop < 0 ? -1 : member_offset(timer_type, "_when");
+    return out->when >= 0;
+}
+
+PyObject *lc_asyncio_handle_method(PyObject *module, PyObject *args)
+{
+    PyObject *handle_type, *timer_type, *original, *report, *adopt, *globals;
+    const char *file, *function;
+    int line;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!OOO(ssi)O!", &PyType_Type, &handle_type, &PyType_Type, &timer_type,
+                          &original, &report, &adopt, &file, &function, &line, &PyDict_Type, &globals)) {
+        return NULL;
+    }
+    handle_slots slots;
+    if (!find_slots(handle_type, timer_type, &slots)) {
+        return NULL;
+    }
+    PyObject *code = (PyObject *)PyCode_NewEmpty(file, function, line);
+    if (code == NULL) {
+        return NULL;
+    }
+    asyncio.slots = slots;
+    Py_XSETREF(asyncio.timer_type, (PyTypeObject *)Py_NewRef(timer_type));
+    Py_XSETREF(asyncio.original, original == Py_None ? NULL : Py_NewRef(original));
+    Py_XSETREF(asyncio.report, Py_NewRef(report));
+    Py_XSETREF(asyncio.adopt, Py_NewRef(adopt));
+    Py_XSETREF(asyncio.traceback_code, code);
+    Py_XSETREF(asyncio.traceback_globals, Py_NewRef(globals));
+    return PyDescr_NewMethod((PyTypeObject *)handle_type, &run_method);
+}
+
+PyObject *lc_asyncio_handle_forget(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    /* `report`, the traceback's code and the types stay: a callback that is running now may still need them. */
+    Py_CLEAR(asyncio.adopt);
+    Py_RETURN_NONE;
+}

@@ -1,0 +1,23 @@
+/* asyncio's Handle._run in C: what the original does, and the callback's bracket around it. */
+#ifndef LOOPCANARY_ASYNCIO_HANDLE_H
+#define LOOPCANARY_ASYNCIO_HANDLE_H
+
+#include <Python.h>
+
+/* asyncio_handle_method(handle_type, timer_type, original, report, adopt, line, globals) -> method descriptor
+ *
+ * handle_type  asyncio.events.Handle
+ * timer_type   asyncio.events.TimerHandle
+ * original     None to replace the original `_run`; or the `_run` that somebody else put there: it is called
+ *              inside the bracket instead
+ * report       report(handle, exception): tells the loop's exception handler
+ * adopt        adopt(loop): called once per thread, with the loop whose handle is the first seen on it
+ * line         (file, function, line) of the original's call of the callback, for tracebacks
+ * globals      of the original, for tracebacks
+ */
+PyObject *lc_asyncio_handle_method(PyObject *module, PyObject *args);
+
+/* Forgets what lc_asyncio_handle_method was given. */
+PyObject *lc_asyncio_handle_forget(PyObject *module, PyObject *unused);
+
+#endif

@@ -1,0 +1,54 @@
+/* Brackets around work on the calling thread: the lane's begin and end, made safe against an agent that
+ * stops or starts while the work runs. GIL held. Used as a value on the C stack of whoever runs the work. */
+#ifndef LOOPCANARY_BRACKET_H
+#define LOOPCANARY_BRACKET_H
+
+#include "thread_lane.h"
+
+typedef struct {
+    lc_lane *lane; /* NULL: nothing was begun */
+    uint64_t generation;
+    uint64_t epoch; /* of the callback; it moves on where a loop inside the callback turned */
+    bool own_turn;  /* no turn was open: the callback is a turn by itself */
+} lc_bracket;
+
+/* Inside a callback already (a loop that runs handles by hand): nothing is begun, the outer one counts. */
+static inline lc_bracket lc_bracket_begin(lc_lane *lane, uint64_t work, uint64_t due)
+{
+    if (lane == NULL || lc_lane_in_callback(lane)) {
+        return (lc_bracket){NULL, 0, 0, false};
+    }
+    const bool own_turn = !lc_lane_in_turn(lane);
+    if (own_turn) {
+        lc_turn_begin(&lc_the_agent.watchdog.lanes, lane);
+    }
+    lc_callback_begin(lane, work, due);
+    return (lc_bracket){lane, lc_the_agent.generation, LC_LOAD(lane->epoch), own_turn};
+}
+
+static inline void lc_bracket_end(lc_bracket bracket)
+{
+    if (bracket.lane == NULL || !LC_AGENT_RUNS(bracket.generation)) {
+        return;
+    }
+    const lc_lane_context *lanes = &lc_the_agent.watchdog.lanes;
+    if (LC_LOAD(bracket.lane->epoch) == bracket.epoch) {
+        lc_callback_end(lanes, bracket.lane);
+    }
+    if (bracket.own_turn) {
+        lc_turn_end(lanes, bracket.lane);
+    }
+}
+
+/* A loop inside the running callback is about to wait or to turn: the callback is judged so far and closed; what
+ * it does after the inner loop counts for the turn. (nest_asyncio, a debugger's prompt, a modal dialog.) */
+static inline void lc_bracket_interrupt(lc_lane *lane)
+{
+    const lc_lane_context *lanes = &lc_the_agent.watchdog.lanes;
+    if (lc_lane_in_callback(lane)) {
+        lc_callback_end(lanes, lane);
+    }
+    lc_turn_end(lanes, lane);
+}
+
+#endif

@@ -1,0 +1,62 @@
+#include "gc_stamp.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agent.h"
+
+static uint64_t number_in(PyObject *info, const char *key)
+{
+    PyObject *value = PyDict_Check(info) ? PyDict_GetItemString(info, key) : NULL; /* borrowed */
+    const long number = value ? PyLong_AsLong(value) : 0;
+    if (number == -1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    return (uint64_t)number;
+}
+
+static void stamp_begin(lc_header *header, PyObject *info)
+{
+    LC_STORE(header->gc_begin, lc_now_ticks());
+    LC_STORE(header->gc_generation, number_in(info, "generation"));
+    LC_STORE(header->gc_tid, (uint64_t)syscall(SYS_gettid));
+    LC_RELEASE(header->gc_epoch, LC_LOAD(header->gc_epoch) | 1u);
+}
+
+static void stamp_end(lc_flight *flight, PyObject *info)
+{
+    lc_header *header = flight->header;
+    if (!(LC_LOAD(header->gc_epoch) & 1u)) {
+        return; /* the engine was started in the middle of this one */
+    }
+    lc_word *written = &header->sections[LC_SECTION_GC].used;
+    const uint64_t sequence = LC_LOAD(*written) + 1u;
+    lc_gc_entry *entry = &flight->collections[(sequence - 1u) % LC_GC_COUNT];
+    LC_STORE(entry->sequence, 0);
+    atomic_thread_fence(memory_order_release);
+    entry->begin_ns = lc_flight_ns(flight, LC_LOAD(header->gc_begin));
+    entry->end_ns = lc_flight_ns(flight, lc_now_ticks());
+    entry->tid = LC_LOAD(header->gc_tid);
+    entry->generation = LC_LOAD(header->gc_generation);
+    entry->collected = number_in(info, "collected");
+    entry->uncollectable = number_in(info, "uncollectable");
+    LC_RELEASE(entry->sequence, sequence);
+    LC_RELEASE(*written, sequence);
+    LC_ADD(header->gc_total_ns, entry->end_ns - entry->begin_ns);
+    lc_flight_count(flight, LC_COUNTER_gc_collections, 1);
+    LC_RELEASE(header->gc_epoch, LC_LOAD(header->gc_epoch) + 1u);
+}
+
+PyObject *lc_gc_stamp(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count == 2 && lc_the_agent.running && PyUnicode_Check(args[0])) {
+        if (PyUnicode_CompareWithASCIIString(args[0], "start") == 0) {
+            stamp_begin(lc_the_agent.flight.header, args[1]);
+        } else {
+            stamp_end(&lc_the_agent.flight, args[1]);
+        }
+    }
+    Py_RETURN_NONE;
+}

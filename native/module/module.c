@@ -1,0 +1,249 @@
+/* loopcanary._native: the bindings. What they do is written where it is done. */
+#include <Python.h>
+
+#include "agent.h"
+#include "asyncio_handle.h"
+#include "asyncio_loop.h"
+#include "bracket.h"
+#include "exit_status.h"
+#include "gc_stamp.h"
+#include "thread_lane.h"
+#include "turn_select.h"
+
+static PyObject *start(PyObject *module, PyObject *args, PyObject *names)
+{
+    static char *keywords[] = {"path",    "facts",   "threshold_ns", "sample_delay_ns", "sample_interval_ns",
+                               "hang_ns", "anr_ns", NULL};
+    PyObject *path;
+    const char *facts;
+    Py_ssize_t facts_bytes;
+    unsigned long long threshold, delay, interval, hang, anr;
+    (void)module;
+    if (!PyArg_ParseTupleAndKeywords(args, names, "O&y#KKKKK", keywords, PyUnicode_FSConverter, &path, &facts,
+                                     &facts_bytes, &threshold, &delay, &interval, &hang, &anr)) {
+        return NULL;
+    }
+    const lc_watchdog_settings settings = {
+        .sample_interval_ns = interval,
+        .tick_ns = delay,
+        .park_ns = 1000000000u,
+        .hang_ns = hang,
+        .anr_ns = anr,
+    };
+    const bool started =
+        lc_agent_start(PyBytes_AS_STRING(path), facts, facts_bytes, &settings, threshold, delay);
+    Py_DECREF(path);
+    if (!started) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *stop(PyObject *module, PyObject *process_ends)
+{
+    (void)module;
+    lc_agent_stop(PyObject_IsTrue(process_ends) == 1);
+    Py_RETURN_NONE;
+}
+
+static PyObject *forget_after_fork(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    lc_agent_forget_after_fork();
+    Py_RETURN_NONE;
+}
+
+static PyObject *is_running(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return PyBool_FromLong(lc_the_agent.running);
+}
+
+/* The bell outlives the agent: it is static, and a stop rings it. */
+static PyObject *wait_for_news(PyObject *module, PyObject *args)
+{
+    unsigned int seen;
+    double timeout;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Id", &seen, &timeout)) {
+        return NULL;
+    }
+    lc_bell *bell = &lc_the_agent.watchdog.news;
+    const uint64_t deadline =
+        timeout < 0 ? LC_NO_DEADLINE : lc_now_ns() + (uint64_t)(timeout < 1e9 ? timeout * 1e9 : 1e18);
+    Py_BEGIN_ALLOW_THREADS
+    if (atomic_load_explicit(bell, memory_order_acquire) == seen) {
+        lc_bell_wait(bell, seen, deadline);
+    }
+    Py_END_ALLOW_THREADS
+    return PyLong_FromUnsignedLong(atomic_load_explicit(bell, memory_order_acquire));
+}
+
+static PyObject *wake(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    lc_bell_ring(&lc_the_agent.watchdog.news);
+    Py_RETURN_NONE;
+}
+
+static PyObject *release_slot(PyObject *module, PyObject *args)
+{
+    unsigned long long index, serial;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "KK", &index, &serial)) {
+        return NULL;
+    }
+    if (!lc_the_agent.running || index >= LC_SLOT_COUNT ||
+        index >= LC_ACQUIRE(lc_the_agent.flight.header->sections[LC_SECTION_SLOTS].used)) {
+        Py_RETURN_FALSE;
+    }
+    lc_slot *slot = lc_flight_slot(&lc_the_agent.flight, index);
+    if (LC_ACQUIRE(slot->state) != LC_SLOT_ENDED || LC_LOAD(slot->serial) != serial) {
+        Py_RETURN_FALSE;
+    }
+    LC_RELEASE(slot->state, LC_SLOT_FREE);
+    Py_RETURN_TRUE;
+}
+
+static PyObject *set_facts(PyObject *module, PyObject *json)
+{
+    char *text;
+    Py_ssize_t length;
+    (void)module;
+    if (PyBytes_AsStringAndSize(json, &text, &length) != 0) {
+        return NULL;
+    }
+    return PyBool_FromLong(lc_the_agent.running &&
+                           lc_flight_set_facts(&lc_the_agent.flight, text, (size_t)length));
+}
+
+static PyObject *learn_asyncio(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return PyBool_FromLong(lc_the_agent.running && lc_cpython_source_learn_asyncio(&lc_the_agent.source));
+}
+
+static PyObject *use_scenes(PyObject *module, PyObject *variable)
+{
+    (void)module;
+    if (!PyContextVar_CheckExact(variable)) {
+        PyErr_SetString(PyExc_TypeError, "use_scenes() takes a ContextVar");
+        return NULL;
+    }
+    if (lc_the_agent.running) {
+        Py_XSETREF(lc_the_agent.scene_variable, Py_NewRef(variable));
+    }
+    Py_RETURN_NONE;
+}
+
+/* The caller keeps the str alive until it sets another: the lane holds its address only. */
+static PyObject *set_scene(PyObject *module, PyObject *scene)
+{
+    (void)module;
+    lc_lane *lane = lc_thread_lane_peek();
+    if (lane != NULL) {
+        LC_STORE(lane->scene, PyUnicode_Check(scene) ? (uint64_t)(uintptr_t)scene : 0u);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *allow(PyObject *module, PyObject *nanoseconds)
+{
+    const unsigned long long ns = PyLong_AsUnsignedLongLong(nanoseconds);
+    (void)module;
+    if (ns == (unsigned long long)-1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    lc_lane *lane = lc_thread_lane_peek();
+    if (lane != NULL && lc_lane_in_callback(lane)) {
+        lc_lane_allow(lane, lc_ns_to_ticks(ns, LC_LOAD(lc_the_agent.flight.header->tick_ns_q32)));
+    }
+    Py_RETURN_NONE;
+}
+
+/* work_begin(name) -> token | None; the token goes to work_end, on the same thread. */
+static PyObject *work_begin(PyObject *module, PyObject *name)
+{
+    (void)module;
+    lc_bracket bracket =
+        lc_bracket_begin(lc_thread_lane_get("thread"), (uint64_t)(uintptr_t)name, 0);
+    if (bracket.lane == NULL) {
+        Py_RETURN_NONE;
+    }
+    return Py_BuildValue("KKKi", (unsigned long long)(uintptr_t)bracket.lane,
+                         (unsigned long long)bracket.generation, (unsigned long long)bracket.epoch,
+                         bracket.own_turn);
+}
+
+static PyObject *work_end(PyObject *module, PyObject *token)
+{
+    unsigned long long lane, generation, epoch;
+    int own_turn;
+    (void)module;
+    if (!PyArg_ParseTuple(token, "KKKi", &lane, &generation, &epoch, &own_turn)) {
+        return NULL;
+    }
+    /* Another thread's or an old token ends nothing. */
+    if (LC_AGENT_RUNS(generation) && lc_thread_lane_peek() == (lc_lane *)(uintptr_t)lane) {
+        lc_bracket_end((lc_bracket){(lc_lane *)(uintptr_t)lane, generation, epoch, own_turn != 0});
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *clock_kind(PyObject *module, PyObject *unused)
+{
+    static const char *const names[] = {"monotonic", "tsc", "cntvct"};
+    (void)module;
+    (void)unused;
+    return PyUnicode_FromString(names[lc_clock_choose()]);
+}
+
+static PyMethodDef methods[] = {
+    {"start", (PyCFunction)(void (*)(void))start, METH_VARARGS | METH_KEYWORDS,
+     "Creates the flight file and starts the watchdog."},
+    {"stop", stop, METH_O, "stop(process_ends): joins the watchdog and gives everything back; the file stays."},
+    {"forget_after_fork", forget_after_fork, METH_NOARGS, "In a forked child: lets go of the parent's engine."},
+    {"is_running", is_running, METH_NOARGS, "Whether the native engine watches this process."},
+    {"wait_for_news", wait_for_news, METH_VARARGS,
+     "wait_for_news(seen, timeout_s) -> int: sleeps until the count of news differs from seen; no GIL."},
+    {"wake", wake, METH_NOARGS, "Makes wait_for_news return."},
+    {"release_slot", release_slot, METH_VARARGS, "release_slot(index, serial): the drain has copied the slot."},
+    {"set_facts", set_facts, METH_O, "set_facts(json): stores the session's facts."},
+    {"learn_asyncio", learn_asyncio, METH_NOARGS, "Finds where asyncio keeps names; asyncio is imported."},
+    {"use_scenes", use_scenes, METH_O, "use_scenes(variable): note this ContextVar's value at each callback."},
+    {"set_scene", set_scene, METH_O, "set_scene(str | None): the scene of the calling thread's work."},
+    {"allow", allow, METH_O, "allow(ns): the running callback may take so long before it is a stall."},
+    {"work_begin", work_begin, METH_O, "work_begin(name) -> token | None"},
+    {"work_end", work_end, METH_O, "work_end(token)"},
+    {"clock_kind", clock_kind, METH_NOARGS, "What ticks are here: tsc, cntvct or monotonic."},
+    {"gc_stamp", (PyCFunction)(void (*)(void))lc_gc_stamp, METH_FASTCALL, "For gc.callbacks."},
+    {"fail_exit", lc_fail_exit, METH_O, "fail_exit(status): replaces an exit status of 0."},
+    {"asyncio_handle_method", lc_asyncio_handle_method, METH_VARARGS, "See asyncio_handle.h."},
+    {"asyncio_handle_forget", lc_asyncio_handle_forget, METH_NOARGS, "See asyncio_handle.h."},
+    {"asyncio_loop_method", lc_asyncio_loop_method, METH_VARARGS, "See asyncio_loop.h."},
+    {NULL, NULL, 0, NULL},
+};
+
+static int fill(PyObject *module) { return lc_turn_select_add(module); }
+
+static PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, fill},
+#ifdef Py_mod_multiple_interpreters
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "loopcanary._native",
+    .m_doc = "The native engine: lanes, watchdog and walker. Internal.",
+    .m_methods = methods,
+    .m_slots = module_slots,
+};
+
+PyMODINIT_FUNC PyInit__native(void) { return PyModuleDef_Init(&definition); }

@@ -1,0 +1,150 @@
+#include "thread_lane.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+_Thread_local lc_thread_lane lc_own_lane __attribute__((tls_model("initial-exec")));
+
+static const char capsule_name[] = "loopcanary.lane";
+
+/* A capsule in the thread state's dict dies with the thread, under the GIL: the lane's end. */
+typedef struct {
+    lc_lane *lane;
+    uint64_t generation;
+} lane_owner;
+
+static void close_lane(PyObject *capsule)
+{
+    lane_owner *owner = PyCapsule_GetPointer(capsule, capsule_name);
+    if (owner == NULL) {
+        PyErr_Clear();
+        return;
+    }
+    if (LC_AGENT_RUNS(owner->generation)) {
+        lc_lane *lane = owner->lane;
+        lc_turn_end(&lc_the_agent.watchdog.lanes, lane);
+        LC_STORE(lane->closed_ns, lc_now_ns());
+        LC_RELEASE(lane->state, LC_LANE_CLOSED);
+    }
+    PyMem_Free(owner);
+}
+
+static bool tie_to_thread(lc_lane *lane)
+{
+    PyObject *dict = PyThreadState_GetDict(); /* borrowed */
+    lane_owner *owner = dict == NULL ? NULL : PyMem_Malloc(sizeof *owner);
+    if (owner == NULL) {
+        return false;
+    }
+    *owner = (lane_owner){lane, lc_the_agent.generation};
+    PyObject *capsule = PyCapsule_New(owner, capsule_name, close_lane);
+    if (capsule == NULL) {
+        PyErr_Clear();
+        PyMem_Free(owner);
+        return false;
+    }
+    const bool tied = PyDict_SetItemString(dict, capsule_name, capsule) == 0;
+    Py_DECREF(capsule); /* not tied: closes the lane at once */
+    if (!tied) {
+        PyErr_Clear();
+    }
+    return tied;
+}
+
+/* First one never used, then one whose thread is gone. */
+static lc_lane *find_lane(lc_agent *agent)
+{
+    const lc_section *section = &agent->flight.header->sections[LC_SECTION_LANES];
+    const uint64_t used = LC_ACQUIRE(section->used);
+    if (used < LC_LANE_COUNT) {
+        return lc_flight_claim(&agent->flight, LC_SECTION_LANES, used);
+    }
+    for (uint64_t i = 0; i < LC_LANE_COUNT; i++) {
+        lc_lane *lane = lc_flight_lane(&agent->flight, i);
+        if (LC_ACQUIRE(lane->state) == LC_LANE_CLOSED) {
+            return lane;
+        }
+    }
+    return NULL;
+}
+
+static void set_name(char *field, size_t room, const char *text)
+{
+    memset(field, 0, room);
+    size_t length = strnlen(text, room - 1u);
+    while (length > 0 && text[length] != '\0' && ((unsigned char)text[length] & 0xC0u) == 0x80u) {
+        length--; /* not in the middle of a character */
+    }
+    memcpy(field, text, length);
+}
+
+/* threading.current_thread().name would make a dummy thread object, which the program could see; the
+ * table of living threads is only looked at. */
+static void copy_thread_name(lc_lane *lane)
+{
+    PyObject *modules = PyImport_GetModuleDict(); /* borrowed */
+    PyObject *threading = PyDict_GetItemString(modules, "threading"); /* borrowed */
+    PyObject *active = threading ? PyObject_GetAttrString(threading, "_active") : NULL;
+    PyObject *ident = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
+    PyObject *thread = active && ident && PyDict_Check(active) ? PyDict_GetItemWithError(active, ident) : NULL;
+    PyObject *name = thread ? PyObject_GetAttrString(thread, "_name") : NULL;
+    const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+    set_name(lane->thread_name, sizeof lane->thread_name, text ? text : "");
+    PyErr_Clear();
+    Py_XDECREF(name);
+    Py_XDECREF(ident);
+    Py_XDECREF(active);
+}
+
+void lc_thread_lane_set_kind(lc_lane *lane, const char *loop_kind)
+{
+    if (lane->loop_kind[0] == '\0' || strcmp(lane->loop_kind, "thread") == 0) {
+        set_name(lane->loop_kind, sizeof lane->loop_kind, loop_kind);
+    }
+}
+
+/* Epochs and the count of ended stalls go on from the lane's last owner; the sums start anew. */
+static void take_over(lc_agent *agent, lc_lane *lane, const char *loop_kind)
+{
+    const uint64_t rate = LC_LOAD(agent->flight.header->tick_ns_q32);
+    LC_RELEASE(lane->state, LC_LANE_FREE);
+    memset((char *)lane + offsetof(lc_lane, turns), 0,
+           offsetof(lc_lane, state) - offsetof(lc_lane, turns));
+    memset(lane->turn_histogram, 0, sizeof lane->turn_histogram);
+    memset(lane->loop_kind, 0, sizeof lane->loop_kind);
+    LC_STORE(lane->scene, 0);
+    LC_STORE(lane->nested, 0);
+    LC_STORE(lane->tid, (uint64_t)syscall(SYS_gettid));
+    LC_STORE(lane->thread_state, (uint64_t)(uintptr_t)PyThreadState_Get());
+    LC_STORE(lane->opened_ns, lc_now_ns());
+    LC_STORE(lane->closed_ns, 0);
+    LC_STORE(lane->threshold, lc_ns_to_ticks(agent->threshold_ns, rate));
+    LC_STORE(lane->sample_delay, lc_ns_to_ticks(agent->sample_delay_ns, rate));
+    LC_ADD(lane->generation, 1u);
+    copy_thread_name(lane);
+    lc_thread_lane_set_kind(lane, loop_kind);
+}
+
+lc_lane *lc_thread_lane_open(const char *loop_kind)
+{
+    lc_agent *agent = &lc_the_agent;
+    /* Also "none": the next call shall not search again. */
+    lc_own_lane = (lc_thread_lane){NULL, agent->generation};
+    if (!agent->running) {
+        return NULL;
+    }
+    lc_lane *lane = find_lane(agent);
+    if (lane == NULL) {
+        lc_flight_count(&agent->flight, LC_COUNTER_lanes_refused, 1);
+        return NULL;
+    }
+    take_over(agent, lane, loop_kind);
+    if (!tie_to_thread(lane)) {
+        LC_RELEASE(lane->state, LC_LANE_CLOSED);
+        return NULL;
+    }
+    LC_RELEASE(lane->state, LC_LANE_ACTIVE);
+    lc_own_lane.lane = lane;
+    return lane;
+}

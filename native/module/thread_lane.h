@@ -1,0 +1,39 @@
+/* The lane of the calling thread: found in one thread-local load, given out at its first use.
+ *
+ * All functions hold the GIL.
+ */
+#ifndef LOOPCANARY_THREAD_LANE_H
+#define LOOPCANARY_THREAD_LANE_H
+
+#include <stddef.h>
+
+#include "agent.h"
+
+typedef struct {
+    lc_lane *lane;
+    uint64_t generation; /* of the agent that gave the lane out */
+} lc_thread_lane;
+
+extern _Thread_local lc_thread_lane lc_own_lane __attribute__((tls_model("initial-exec")));
+
+/* Gives the calling thread a lane; NULL where there is none to give (counted) or the agent does not run.
+ * `loop_kind` is what reports call the loop; a lane keeps its first one, but for "thread". */
+lc_lane *lc_thread_lane_open(const char *loop_kind);
+
+static inline lc_lane *lc_thread_lane_get(const char *loop_kind)
+{
+    if (__builtin_expect(lc_own_lane.generation == lc_the_agent.generation, 1)) {
+        return lc_own_lane.lane;
+    }
+    return lc_thread_lane_open(loop_kind);
+}
+
+/* The calling thread's lane if it has one; never makes one. */
+static inline lc_lane *lc_thread_lane_peek(void)
+{
+    return lc_own_lane.generation == lc_the_agent.generation ? lc_own_lane.lane : NULL;
+}
+
+void lc_thread_lane_set_kind(lc_lane *lane, const char *loop_kind);
+
+#endif

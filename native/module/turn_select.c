@@ -1,0 +1,102 @@
+#include "turn_select.h"
+
+#include <stddef.h>
+#include <structmember.h>
+
+#include "bracket.h"
+
+/* TurnSelect(select): calls `select`; the call's begin ends the thread's turn, its end begins the next. */
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *select;
+} turn_select;
+
+static PyObject *call_select(PyObject *callable, PyObject *const *args, size_t count, PyObject *names)
+{
+    PyObject *select = ((turn_select *)callable)->select;
+    lc_lane *lane = lc_thread_lane_get("asyncio");
+    if (lane == NULL) {
+        return PyObject_Vectorcall(select, args, count, names);
+    }
+    const uint64_t generation = lc_the_agent.generation;
+    /* Only a loop calls its own selector: inside a callback, that is a loop inside the callback. */
+    lc_bracket_interrupt(lane);
+    PyObject *result = PyObject_Vectorcall(select, args, count, names);
+    if (LC_AGENT_RUNS(generation)) {
+        lc_turn_begin(&lc_the_agent.watchdog.lanes, lane);
+    }
+    return result;
+}
+
+static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *names)
+{
+    PyObject *select;
+    if (names != NULL && PyDict_GET_SIZE(names) != 0) {
+        PyErr_SetString(PyExc_TypeError, "TurnSelect() takes no keyword arguments");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(args, "O", &select)) {
+        return NULL;
+    }
+    turn_select *self = (turn_select *)type->tp_alloc(type, 0);
+    if (self != NULL) {
+        self->vectorcall = call_select;
+        self->select = Py_NewRef(select);
+    }
+    return (PyObject *)self;
+}
+
+static int traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(((turn_select *)self)->select);
+    return 0;
+}
+
+static int clear(PyObject *self)
+{
+    Py_CLEAR(((turn_select *)self)->select);
+    return 0;
+}
+
+static void dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    clear(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(turn_select, vectorcall), READONLY, NULL},
+    {"__wrapped__", T_OBJECT_EX, offsetof(turn_select, select), READONLY, "The select that is called."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "TurnSelect(select)\n--\n\nCalls select between the end of a turn and the begin of the next."},
+    {Py_tp_new, make},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_traverse, traverse},
+    {Py_tp_clear, clear},
+    {Py_tp_dealloc, dealloc},
+    {Py_tp_members, members},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "loopcanary._native.TurnSelect",
+    .basicsize = sizeof(turn_select),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};
+
+int lc_turn_select_add(PyObject *module)
+{
+    PyObject *type = PyType_FromModuleAndSpec(module, &spec, NULL);
+    const int result = type ? PyModule_AddObjectRef(module, "TurnSelect", type) : -1;
+    Py_XDECREF(type);
+    return result;
+}

@@ -1,0 +1,138 @@
+"""The asyncio probe: callbacks bracketed in `Handle._run`, turns around the selector's wait.
+
+With the native engine both brackets are C (native/module/asyncio_handle.c, turn_select.c): a callback
+costs less than in an unwatched program. With the portable engine only `run_forever` is patched, to
+learn of loops. asyncio itself is never imported here: the patches are laid when the program has
+imported it.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from loopcanary.probes.on_import import ImportWatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import CodeType, ModuleType
+
+KIND = "asyncio"
+
+
+class AsyncioProbe:
+    """Watches all loops of asyncio's own kind, made before or after, in any thread."""
+
+    kind = KIND
+
+    def __init__(self, native: ModuleType) -> None:
+        self._native = native
+        self._watch = ImportWatch("asyncio.base_events", self._patch)
+        self._handle_patch: _Patch | None = None
+        self._loop_patch: _Patch | None = None
+        self._selectors: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def install(self) -> None:
+        """Patches asyncio, now or when it is imported. Idempotent."""
+        if self._handle_patch is None:
+            self._watch.cancel()
+            self._watch.start()
+
+    def uninstall(self) -> None:
+        """Takes back every patch that is still ours; what others have put over it stays."""
+        self._watch.cancel()
+        for patch in (self._loop_patch, self._handle_patch):
+            if patch is not None:
+                patch.take_back()
+        self._handle_patch = self._loop_patch = None
+        for selector in list(self._selectors):
+            self._unbracket(selector)
+        self._selectors.clear()
+        self._native.asyncio_handle_forget()
+
+    def _patch(self) -> None:
+        base_events = sys.modules["asyncio.base_events"]
+        events = sys.modules["asyncio.events"]
+        loop_type = base_events.BaseEventLoop
+        original = events.Handle.__dict__["_run"]
+        pristine = _is_from(original, events)
+        run = self._native.asyncio_handle_method(
+            events.Handle,
+            events.TimerHandle,
+            None if pristine else original,
+            _report_exception,
+            self.adopt,
+            _callback_line(original.__code__) if pristine else ("", "_run", 1),
+            events.__dict__,
+        )
+        self._handle_patch = _Patch(events.Handle, "_run", run)
+        run_forever = loop_type.__dict__["run_forever"]
+        run_forever = self._native.asyncio_loop_method(
+            loop_type, run_forever, _is_from(run_forever, base_events), self.adopt
+        )
+        self._loop_patch = _Patch(loop_type, "run_forever", run_forever)
+        self._native.learn_asyncio()
+        running = events._get_running_loop()
+        if running is not None:
+            self.adopt(running)
+
+    def adopt(self, loop: Any) -> None:
+        """Brackets the wait of this loop. Called before it runs, or at the first handle that is seen of
+        a loop that ran before the engine was installed. Never raises."""
+        try:
+            selector = getattr(loop, "_selector", None)
+            base = sys.modules["selectors"].BaseSelector if "selectors" in sys.modules else None
+            # Test doubles and selectors without a __dict__ are left alone: callbacks are then turns.
+            if base is None or not isinstance(selector, base) or not hasattr(selector, "__dict__"):
+                return
+            select = selector.select
+            if type(select) is not self._native.TurnSelect:
+                selector.select = self._native.TurnSelect(select)
+                self._selectors.add(selector)
+        except Exception:  # noqa: BLE001 - a loop that cannot be bracketed is still watched by its callbacks
+            return
+
+    def _unbracket(self, selector: Any) -> None:
+        if type(selector.__dict__.get("select")) is self._native.TurnSelect:
+            del selector.select
+
+
+class _Patch:
+    """One replaced class attribute, and the way back."""
+
+    def __init__(self, owner: type, name: str, replacement: object) -> None:
+        self._owner = owner
+        self._name = name
+        self._original = owner.__dict__[name]
+        self._replacement = replacement
+        setattr(owner, name, replacement)
+
+    def take_back(self) -> None:
+        if self._owner.__dict__.get(self._name) is self._replacement:
+            setattr(self._owner, self._name, self._original)
+
+
+def _is_from(function: object, module: ModuleType) -> bool:
+    """Whether nobody has replaced the function: its code is of the module's own file."""
+    code: CodeType | None = getattr(function, "__code__", None)
+    return code is not None and getattr(function, "__globals__", None) is module.__dict__
+
+
+def _callback_line(code: CodeType) -> tuple[str, str, int]:
+    """Where the original calls the callback: the line after `try:`, which is its first."""
+    lines = sorted({line for _, _, line in code.co_lines() if line and line > code.co_firstlineno})
+    return code.co_filename, code.co_name, lines[1] if len(lines) > 1 else code.co_firstlineno
+
+
+def _report_exception(handle: Any, exception: BaseException) -> None:
+    """What Handle._run does with an exception of the callback (CPython Lib/asyncio/events.py)."""
+    format_source: Callable[..., str] = sys.modules["asyncio.format_helpers"]._format_callback_source
+    # The debug keyword decides whether arguments are shown; it came in the middle of 3.12 and 3.13.
+    takes_debug = "debug" in (getattr(format_source, "__kwdefaults__", None) or ())
+    options = {"debug": handle._loop.get_debug()} if takes_debug else {}
+    source = format_source(handle._callback, handle._args, **options)
+    context = {"message": f"Exception in callback {source}", "exception": exception, "handle": handle}
+    if handle._source_traceback:
+        context["source_traceback"] = handle._source_traceback
+    handle._loop.call_exception_handler(context)

@@ -1,0 +1,87 @@
+"""Calling back when a module has been imported, so that a probe needs not import it first."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+
+class _AfterExec(Loader):
+    """The module's own loader, and a call after it has run the module."""
+
+    def __init__(self, loader: Loader, after: Callable[[], None]) -> None:
+        self._loader = loader
+        self._after = after
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        spec = module.__spec__
+        if spec is not None:
+            spec.loader = self._loader
+        module.__loader__ = self._loader
+        self._loader.exec_module(module)
+        self._after()
+
+
+class ImportWatch(MetaPathFinder):
+    """Calls `after` once, when the module `name` has been imported; at once if it is there already.
+
+    Runs on the importing thread. While it waits it stands first on sys.meta_path and delegates to the
+    finders behind it; it leaves the path when it has fired or is cancelled.
+    """
+
+    def __init__(self, name: str, after: Callable[[], None]) -> None:
+        self._name = name
+        self._after = after
+        self._searching = False
+
+    def start(self) -> None:
+        """Waits for the module, or calls back now."""
+        if self._name in sys.modules:
+            self._after()
+        else:
+            sys.meta_path.insert(0, self)
+
+    def cancel(self) -> None:
+        """Stops waiting. Idempotent."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The spec that the finders behind this one give, with the call back added to its loader."""
+        if fullname != self._name or self._searching:
+            return None
+        self._searching = True
+        try:
+            spec = self._behind(fullname, path, target)
+        finally:
+            self._searching = False
+        if spec is not None and spec.loader is not None:
+            spec.loader = _AfterExec(spec.loader, self._fire)
+        return spec
+
+    def _behind(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None
+    ) -> ModuleSpec | None:
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            if finder is self or find is None:
+                continue
+            spec: ModuleSpec | None = find(fullname, path, target)
+            if spec is not None:
+                return spec
+        return None
+
+    def _fire(self) -> None:
+        self.cancel()
+        self._after()
