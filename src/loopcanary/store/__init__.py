@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 from loopcanary.store.errors import StoreError
+from loopcanary.store.forensics import Forensics
 from loopcanary.store.location import Location, locate
+from loopcanary.store.recovery import FLIGHT_FOLDER, Recovery, recover, settle
 from loopcanary.store.retention import Retention
 from loopcanary.store.store import Store, Totals
 
-__all__ = ["Location", "Retention", "Store", "StoreError", "Totals", "locate"]
+__all__ = [
+    "FLIGHT_FOLDER",
+    "Forensics",
+    "Location",
+    "Recovery",
+    "Retention",
+    "Store",
+    "StoreError",
+    "Totals",
+    "locate",
+    "recover",
+    "settle",
+]

@@ -4,8 +4,6 @@ Used on the drain thread inside the watched program, so SQLite is imported when 
 every wait is bounded. Everything that goes wrong leaves as StoreError.
 """
 
-# ruff: noqa: PLC0415 - SQLite is imported when the first stall is stored, not when the program starts
-
 from __future__ import annotations
 
 import os

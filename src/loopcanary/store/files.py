@@ -42,7 +42,7 @@ def alone(lock: Path) -> Iterator[None]:
     the lock keeps processes from doing the same repair twice, nothing is lost if they do.
     """
     try:
-        import fcntl  # noqa: PLC0415 - not there on Windows
+        import fcntl
 
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
     except (ImportError, OSError):

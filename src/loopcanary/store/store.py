@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.model import Session, SessionEnd, Stall
+from loopcanary.model import Session, SessionEnd, Stall, StallState
 from loopcanary.model.search import StallGroup, StallQuery
 from loopcanary.store import schema, search
 from loopcanary.store.database import Database
@@ -229,6 +229,21 @@ class Store:
         values = [SessionEnd.RUNNING.value, search.storable(host)]
         rows = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
         return [search.session_of(payload) for (payload,) in rows]
+
+    def ongoing_stalls(self, session: str) -> list[Stall]:
+        """Stalls of a session that were stored while they lasted and never completed."""
+        statement = """SELECT payload FROM main.payloads WHERE row IN
+                       (SELECT row FROM main.stalls WHERE session = ? AND state = ?)"""
+        values = [search.storable(session), StallState.ONGOING.value]
+        rows = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
+        return [search.stall_of(payload) for (payload,) in rows]
+
+    def last_sign_wall_ns(self, session: str) -> int | None:
+        """When a session's last stored stall was over, None where it has none."""
+        statement = "SELECT max(began_wall_ns + duration_ns) FROM main.stalls WHERE session = ?"
+        values = [search.storable(session)]
+        row = self._database.read(lambda connection: connection.execute(statement, values).fetchone())
+        return None if row[0] is None else int(row[0])
 
     def used_bytes(self) -> int:
         """Bytes that the database holds."""

@@ -1,0 +1,78 @@
+"""What recovery wants of flight files and of the diagnosis, both of which are other parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from loopcanary.model import Clock, LaneTotals, LoopHealth, Session, Stall, StallEvidence, StallState
+
+
+class Header(Protocol):
+    """The part of a flight file's header that recovery reads; `flight.FlightHeader` has it."""
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+
+    @property
+    def parent_pid(self) -> int:
+        """Process id of the parent."""
+
+    @property
+    def started_ns(self) -> int:
+        """When the engine started, monotonic."""
+
+    @property
+    def ended_ns(self) -> int | None:
+        """When the process ended well, monotonic; None where it did not."""
+
+    @property
+    def heartbeat_ns(self) -> int:
+        """When the watchdog last looked, monotonic; it does not look while all loops wait."""
+
+    @property
+    def clock(self) -> Clock:
+        """The pairing of the clocks."""
+
+
+class Remains(Protocol):
+    """An open flight file; `flight.FlightFile` is one."""
+
+    @property
+    def header(self) -> Header:
+        """The header."""
+
+    def facts(self) -> dict[str, Any]:
+        """The session as a dict (model.wire); empty where it cannot be read."""
+
+    def lanes(self) -> Sequence[LaneTotals]:
+        """Sums of every watched thread."""
+
+    def counters(self) -> Mapping[str, int]:
+        """The native side's own counters."""
+
+    def stalls(self) -> Sequence[tuple[int, StallEvidence]]:
+        """Stalls in slots, with the slot's number."""
+
+    def unslotted_stalls(self) -> Sequence[StallEvidence]:
+        """Stalls of which only the end was recorded."""
+
+    def close(self) -> None:
+        """Lets go of the file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forensics:
+    """How remains are read and judged; wired by loopcanary.assembly."""
+
+    open: Callable[[Path], Remains]
+    is_dead: Callable[[Remains], bool]
+    """True only for a process that certainly runs no more."""
+    judge: Callable[[StallEvidence, Session, Clock, StallState], Stall]
+    health: Callable[[Sequence[LaneTotals], int], tuple[LoopHealth, ...]]
+    """Figures of the loops at a monotonic time."""
+    unreadable: tuple[type[Exception], ...]
+    """What `open` and the readers raise for a file that is no flight file."""
