@@ -1,1 +1,26 @@
-"""TODO"""
+"""The diagnosis: from the evidence of a stall to a verdict.
+
+Pure: no clock is read, nothing is written. The one thing looked at besides the arguments is source text,
+through a SourceReader. docs/diagnosis.md explains every word and formula.
+"""
+
+from __future__ import annotations
+
+from loopcanary.diagnosis.codepaths import CodePaths
+from loopcanary.diagnosis.filters import drop_reason
+from loopcanary.diagnosis.fingerprint import explain
+from loopcanary.diagnosis.health import loop_health
+from loopcanary.diagnosis.judgement import diagnose
+from loopcanary.diagnosis.sources import FileSources, NoSources, SourceReader, SourceText
+
+__all__ = [
+    "CodePaths",
+    "FileSources",
+    "NoSources",
+    "SourceReader",
+    "SourceText",
+    "diagnose",
+    "drop_reason",
+    "explain",
+    "loop_health",
+]

@@ -1,0 +1,50 @@
+"""What the culprit was doing: the call as written, and the function that was reached."""
+
+from __future__ import annotations
+
+from loopcanary.diagnosis.calls import CallSites
+from loopcanary.diagnosis.culprit import Suspect
+from loopcanary.diagnosis.frames import PlacedFrame
+from loopcanary.model import Blocker
+
+STEADY_SHARE = 0.6
+"""A call or function speaks for the culprit from this share of its time. Below, the time was spread over
+many, and the heaviest would change from run to run."""
+
+
+def find_blocker(suspect: Suspect, sites: CallSites) -> Blocker | None:
+    """The call and the innermost function; None where neither is known or none was steady."""
+    call = _steady_call(suspect, sites)
+    function = _steady_function(suspect)
+    if call is None and function is None:
+        return None
+    return Blocker(call=call, function=function)
+
+
+def _steady_call(suspect: Suspect, sites: CallSites) -> str | None:
+    """The text at the culprit's line, if calls of that name hold most of its time. A text that is no
+    call counts where the frame did not move from it: `a @ b`, `del tree`, `import numpy`."""
+    chosen = sites.of(suspect.view)
+    if chosen.text is None:
+        return None
+    name = chosen.callee or chosen.text
+    total = same = 0
+    texts: dict[PlacedFrame, str | None] = {}
+    for view, below, weight in suspect.hits:
+        if view not in texts:
+            site = sites.of(view)
+            texts[view] = site.callee or site.text
+        total += weight
+        if texts[view] == name and (chosen.callee or below == suspect.below):
+            same += weight
+    return chosen.text if same >= STEADY_SHARE * total else None
+
+
+def _steady_function(suspect: Suspect) -> str | None:
+    """Qualified name of the innermost frame under the culprit, by weight; None where C was called
+    directly, or nothing at all."""
+    held: dict[str | None, int] = {}
+    for _, below, weight in suspect.hits:
+        innermost = below[0].shown.qualname if below else None
+        held[innermost] = held.get(innermost, 0) + weight
+    return max(held, key=lambda name: held[name])

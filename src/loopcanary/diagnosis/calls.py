@@ -1,0 +1,217 @@
+"""The text of the call that a frame was in, from its columns (PEP 657)."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from dataclasses import dataclass
+
+from loopcanary.diagnosis.frames import PlacedFrame
+from loopcanary.diagnosis.sources import SourceReader, SourceText
+from loopcanary.model import Frame
+
+CALL_TEXT_MAX = 80
+_CALL_LINES_MAX = 60
+_CHAIN_LINES_MAX = 12
+_CALLEE_MAX = 60
+_LEAD = re.compile(r"^(?:return |yield |[\w.\[\]\"', ]+(?::[^=]+)? [-+*/|&]?= |\(|await )+")
+_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSite:
+    """Where in the source a frame was. All None or 0 where the source is missing or has changed."""
+
+    text: str | None = None
+    """The call as written, on one line, cut at 80 characters."""
+    callee: str | None = None
+    """Its dotted name, such as `json.loads`; None where the text is no call."""
+    source: str | None = None
+    """The line, stripped."""
+    column: int = 0
+    """Of the text in `source`: characters from 1; 0 where it begins on another line."""
+    end_column: int = 0
+
+
+NO_SITE = CallSite()
+
+
+class CallSites:
+    """Finds call sites, each once. Not thread-safe."""
+
+    def __init__(self, sources: SourceReader, session_started_wall_ns: int) -> None:
+        self._sources = sources
+        self._started_wall_ns = session_started_wall_ns
+        self._texts: dict[str, SourceText | None] = {}
+        self._sites: dict[PlacedFrame, CallSite] = {}
+
+    def of(self, view: PlacedFrame) -> CallSite:
+        """The call that a frame was in."""
+        site = self._sites.get(view)
+        if site is None:
+            site = self._sites[view] = self._find(view.frame)
+        return site
+
+    def _find(self, frame: Frame) -> CallSite:
+        text = self._source(frame.file)
+        if text is None or not 1 <= frame.line <= len(text.lines):
+            return NO_SITE
+        return find_call(text.lines, frame)
+
+    def _source(self, file: str) -> SourceText | None:
+        """The file's text, None if it was written after the session began: the process may run another
+        text, and no text is better than a wrong one."""
+        if file not in self._texts:
+            text = self._sources.read(file)
+            if text is not None and (text.modified_wall_ns or 0) > self._started_wall_ns > 0:
+                text = None
+            self._texts[file] = text
+        return self._texts[file]
+
+
+def find_call(lines: tuple[str, ...], frame: Frame) -> CallSite:
+    """The call at a frame's columns. `frame.line` must be a line of `lines`."""
+    first = lines[frame.line - 1]
+    source = first.strip() or None
+    if not (frame.column and frame.end_column):
+        return CallSite(source=source)  # compiled without columns (-X no_debug_ranges)
+    end_line = frame.end_line or frame.line
+    if not frame.line <= end_line <= min(len(lines), frame.line + _CALL_LINES_MAX):
+        return CallSite(source=source)
+    pieces = _cut(lines[frame.line - 1 : end_line], frame.column - 1, frame.end_column - 1)
+    if pieces is None or not pieces[0].strip():
+        return NO_SITE  # the columns lie outside the line: another text was compiled
+    indent = len(first) - len(first.lstrip())
+    column = len(_decode(first.encode()[: frame.column - 1])) - indent + 1
+    on_one_line = end_line == frame.line
+    whole = one_line(pieces)
+    dangling = first.encode()[: frame.column - 1].decode(errors="replace").strip() == "."
+    chain = _chain_head(lines, frame.line - 1) if dangling else ""
+    return CallSite(
+        text=shorten(chain + whole),
+        callee=callee_of(chain + whole),
+        source=source,
+        column=column,
+        end_column=column + len(pieces[0]) if on_one_line else len(first.rstrip()) - indent + 1,
+    )
+
+
+def _cut(lines: tuple[str, ...], start: int, end: int) -> list[str] | None:
+    """The text from byte `start` of the first line to byte `end` of the last; None if out of bounds."""
+    raw = [line.encode() for line in lines]
+    if start >= len(raw[0]) or end > len(raw[-1]) or (len(raw) == 1 and end <= start):
+        return None
+    raw[-1] = raw[-1][:end]
+    raw[0] = raw[0][start:]
+    return [_decode(line) for line in raw]
+
+
+def _decode(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def one_line(pieces: list[str]) -> str:
+    """Joins a call written over several lines: comments left out, no space after `(` or before `)`."""
+    if len(pieces) == 1:
+        return pieces[0].strip()
+    joined = ""
+    for piece in _without_comments(pieces):
+        part = piece.strip().removesuffix("\\").rstrip()
+        if not part:
+            continue
+        tight = not joined or joined.endswith(("(", "[", "{")) or part.startswith((")", "]", "}", "."))
+        if part.startswith((")", "]", "}")):
+            joined = joined.rstrip(",")
+        joined += part if tight else f" {part}"
+    return joined
+
+
+def _without_comments(pieces: list[str]) -> list[str]:
+    lines = list(pieces)
+    try:
+        for token in tokenize.generate_tokens(io.StringIO("\n".join(pieces) + "\n").readline):
+            if token.type == tokenize.COMMENT:
+                row, column = token.start
+                lines[row - 1] = lines[row - 1][:column]
+    except (tokenize.TokenError, SyntaxError, IndexError):
+        pass  # half an expression: what was found so far is cut
+    return lines
+
+
+def _chain_head(lines: tuple[str, ...], index: int) -> str:
+    """The receiver of a call chain written one `.call()` a line, for a call that begins after the dot;
+    `….` where it cannot be told."""
+    above: list[str] = []
+    for row in range(index - 1, max(-1, index - 1 - _CHAIN_LINES_MAX), -1):
+        line = lines[row].strip()
+        above.insert(0, line)
+        if line.startswith("."):
+            continue
+        head = _LEAD.sub("", one_line(above))
+        return f"{head}." if _parses(head) else "…."
+    return "…."
+
+
+def _parses(text: str) -> bool:
+    try:
+        ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+def shorten(text: str) -> str:
+    """The text within 80 characters: arguments are cut before the name of what is called."""
+    if len(text) <= CALL_TEXT_MAX:
+        return text
+    if not text.endswith(")"):
+        return text[: CALL_TEXT_MAX - 1] + "…"
+    start = _last_call(text)
+    if start > _CALLEE_MAX:  # a long chain: its end says what was called
+        text = "…" + text[start - _CALLEE_MAX + 1 :]
+    return text if len(text) <= CALL_TEXT_MAX else text[: CALL_TEXT_MAX - 2] + "…)"
+
+
+def _last_call(text: str) -> int:
+    """Index of the bracket that opens the last call's arguments; brackets in strings may mislead it, at
+    the price of a longer cut."""
+    depth = 0
+    for index in range(len(text) - 1, -1, -1):
+        if text[index] in ")]}":
+            depth += 1
+        elif text[index] in "([{":
+            depth -= 1
+            if depth == 0:
+                return index
+    return len(text)
+
+
+def callee_of(text: str) -> str | None:
+    """The dotted name of what a text calls, arguments and subscripts of its receivers left out:
+    `await session.query(User).all()` -> `session.query.all`. None where the text is no call."""
+    bare = text.strip().removeprefix("await ").strip()
+    if not bare.endswith(")"):
+        return None
+    head = bare[: _last_call(bare)]
+    flat = _without_brackets(head).lstrip("….")
+    if flat.startswith(("'", '"', "f'", 'f"', "b'", 'b"')):
+        flat = f"str.{flat.rpartition('.')[2]}"
+    match = _NAME.fullmatch(flat.strip("."))
+    return match[0] if match else None
+
+
+def _without_brackets(text: str) -> str:
+    if "(" not in text and "[" not in text and "{" not in text:
+        return text
+    kept: list[str] = []
+    depth = 0
+    for character in text:
+        if character in "([{":
+            depth += 1
+        elif character in ")]}":
+            depth -= 1
+        elif depth == 0:
+            kept.append(character)
+    return "".join(kept)

@@ -1,0 +1,81 @@
+"""From an Observation to a cause: every rule says what it can explain, the largest share wins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from loopcanary.diagnosis.observation import Observation, Seen
+from loopcanary.model import Cause, Holder
+
+SECOND_SHARE = 0.25
+"""A second cause is mentioned from this share on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Finding:
+    """What one rule found."""
+
+    cause: Cause
+    share: float
+    """Of the stall's time that it explains, 0 to 1."""
+    confidence: float
+    """That it is right where it applies, 0 to 1."""
+    evidence: tuple[str, ...]
+    """Plain sentences with figures."""
+    explained: tuple[Seen, ...] = ()
+    """The samples it speaks for; the rules after it do not see them."""
+    holder: Holder | None = None
+    decides: bool = False
+    """It is the cause whatever the shares of the others: a burst consists of other things."""
+
+
+Rule = Callable[[Observation], Finding | None]
+"""Looks at the samples not yet explained and at the records of the stall. Pure."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Verdict:
+    """The cause of a stall."""
+
+    cause: Cause
+    confidence: float
+    evidence: tuple[str, ...]
+    holder: Holder | None = None
+    finding: Finding | None = None
+
+
+def judge(observation: Observation, rules: Sequence[Rule], coverage: float) -> Verdict:
+    """Asks the rules in order; what one explains, the next does not see. The rule for `unknown` comes
+    last and explains the rest, so that there is always a finding."""
+    findings: list[Finding] = []
+    left = observation
+    for rule in rules:
+        finding = rule(left)
+        if finding is not None:
+            findings.append(finding)
+            left = left.without(finding.explained)
+    ranked = sorted(findings, key=lambda finding: (not finding.decides, -finding.share))
+    if not ranked:
+        return Verdict(cause=Cause.UNKNOWN, confidence=0.0, evidence=("No rule applied.",))
+    first, rest = ranked[0], ranked[1:]
+    second = next((finding for finding in rest if finding.share >= SECOND_SHARE), None)
+    sentences = first.evidence
+    if second is not None:
+        sentences += (
+            f"Also {second.cause.value}: {round(100 * second.share)} % of the time.",
+            *second.evidence,
+        )
+    return Verdict(
+        cause=first.cause,
+        confidence=_confidence(first, coverage, sampled=observation.sample_count > 0),
+        evidence=sentences,
+        holder=first.holder,
+        finding=first,
+    )
+
+
+def _confidence(finding: Finding, coverage: float, *, sampled: bool) -> float:
+    """The rule's own confidence; less where it explains a part only, or little of the stall was seen."""
+    seen = 0.5 + 0.5 * min(1.0, coverage) if sampled and finding.explained else 1.0
+    return round(finding.confidence * (0.5 + 0.5 * min(1.0, finding.share)) * seen, 2)

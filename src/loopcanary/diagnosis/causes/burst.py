@@ -1,0 +1,54 @@
+"""burst: many short callbacks in one turn, none of them to blame alone."""
+
+from __future__ import annotations
+
+from loopcanary.diagnosis.cause import Finding
+from loopcanary.diagnosis.observation import Observation
+from loopcanary.diagnosis.ownership import Owner
+from loopcanary.model import Cause, StallScope
+from loopcanary.model.units import format_duration
+
+_CALLBACK_SHARE = 0.5
+_CONTRIBUTORS = 3
+
+
+def find_burst(observation: Observation) -> Finding | None:
+    """By the record of the turn: callbacks took at least half of it and none took half alone. It is the
+    cause whatever they did; what that was follows as the second cause. Where a collection or the
+    host explains half of the turn, its length is no matter of the callbacks."""
+    evidence, duration = observation.evidence, observation.duration_ns
+    if evidence.scope is not StallScope.TURN or evidence.turn_callbacks < 2 or not duration:
+        return None
+    share = min(1.0, evidence.turn_callback_ns / duration)
+    if share < _CALLBACK_SHARE or 2 * evidence.longest_callback_ns >= duration:
+        return None
+    if 2 * (observation.ledger.gc_ns or 0) >= duration:
+        return None
+    if observation.sample_count and observation.share(observation.seen) < _CALLBACK_SHARE:
+        return None
+    return Finding(
+        cause=Cause.BURST,
+        share=share,
+        confidence=0.9,
+        evidence=(
+            f"{evidence.turn_callbacks:,} callbacks in one turn took "
+            f"{format_duration(evidence.turn_callback_ns)} of {format_duration(duration)} together; "
+            f"the longest took {format_duration(evidence.longest_callback_ns)}.",
+            *_contributors(observation),
+        ),
+        decides=True,
+    )
+
+
+def _contributors(observation: Observation) -> tuple[str, ...]:
+    """The functions of the program that the loop called, by their share of the samples."""
+    held: dict[str, int] = {}
+    for seen in observation.seen:
+        outermost = next((view for view in reversed(seen.work) if view.owner is Owner.OWN), None)
+        if outermost is not None:
+            held[outermost.shown.qualname] = held.get(outermost.shown.qualname, 0) + seen.weight_ns
+    ranked = sorted(held.items(), key=lambda entry: -entry[1])[:_CONTRIBUTORS]
+    if not ranked or not observation.total_ns:
+        return ()
+    parts = [f"{name} {round(100 * weight / observation.total_ns)} %" for name, weight in ranked]
+    return (f"Share of the samples: {', '.join(parts)}.",)

@@ -1,0 +1,49 @@
+"""cpu: Python code was computing."""
+
+from __future__ import annotations
+
+from loopcanary.diagnosis.cause import Finding
+from loopcanary.diagnosis.observation import Observation, Seen
+from loopcanary.model import Cause
+from loopcanary.model.units import format_duration
+
+
+def find_compute(observation: Observation) -> Finding | None:
+    """By samples on a CPU; where the kernel's view is missing, by a stack that moved from its neighbours:
+    a thread that sleeps stands still."""
+    running = observation.select(lambda seen: seen.on_cpu is True)
+    moving = _moving(observation.select(lambda seen: seen.on_cpu is None and bool(seen.placed)))
+    explained = (*running, *moving)
+    if not explained:
+        return None
+    return Finding(
+        cause=Cause.CPU,
+        share=observation.share(explained),
+        confidence=(0.85 * len(running) + 0.5 * len(moving)) / len(explained),
+        evidence=tuple(_sentences(observation, running, moving)),
+        explained=explained,
+    )
+
+
+def _moving(samples: tuple[Seen, ...]) -> tuple[Seen, ...]:
+    moved: list[Seen] = []
+    for index, seen in enumerate(samples):
+        neighbours = samples[max(0, index - 1) : index] + samples[index + 1 : index + 2]
+        if any(neighbour.placed != seen.placed for neighbour in neighbours):
+            moved.append(seen)
+    return tuple(moved)
+
+
+def _sentences(observation: Observation, running: tuple[Seen, ...], moving: tuple[Seen, ...]) -> list[str]:
+    sentences: list[str] = []
+    if running:
+        places = len({seen.placed for seen in running})
+        where = "one place" if places == 1 else f"{places} places"
+        sentences.append(f"{observation.of_all(running)} were on a CPU, at {where} of the code.")
+    if moving:
+        sentences.append(f"{observation.of_all(moving)} found the stack moving from one to the next.")
+    on_cpu_ns = observation.ledger.on_cpu_ns
+    if on_cpu_ns is not None and running:
+        total = format_duration(observation.duration_ns)
+        sentences.append(f"The thread ran for {format_duration(on_cpu_ns)} of {total}.")
+    return sentences

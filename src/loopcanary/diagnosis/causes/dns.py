@@ -1,0 +1,38 @@
+"""dns: resolving a name."""
+
+from __future__ import annotations
+
+from loopcanary.diagnosis.cause import Finding
+from loopcanary.diagnosis.causes.marks import call_sentence, in_file, last_name, slept_in
+from loopcanary.diagnosis.observation import Observation, Seen
+from loopcanary.model import Cause
+
+RESOLVING_CALLS = frozenset(
+    {"getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr", "getfqdn"}
+)
+
+
+def find_dns(observation: Observation) -> Finding | None:
+    """By the name of the call or of the function, whatever the resolver sleeps in: glibc polls a socket,
+    reads files, or asks a daemon."""
+    explained = observation.select(lambda seen: _resolves(observation, seen))
+    if not explained:
+        return None
+    slept = slept_in(explained)
+    return Finding(
+        cause=Cause.DNS,
+        share=observation.share(explained),
+        confidence=0.95,
+        evidence=(
+            f"{observation.of_all(explained)} were resolving a name"
+            f"{f', asleep in {slept}' if slept else ''}.",
+            *call_sentence(observation, explained),
+        ),
+        explained=explained,
+    )
+
+
+def _resolves(observation: Observation, seen: Seen) -> bool:
+    if last_name(observation.callee(seen)) in RESOLVING_CALLS:
+        return True
+    return in_file(seen, "socket.py") and seen.placed[0].shown.function in RESOLVING_CALLS

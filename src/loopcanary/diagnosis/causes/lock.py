@@ -1,0 +1,75 @@
+"""lock: waiting for another thread, or another process, to let go."""
+
+from __future__ import annotations
+
+import re
+
+from loopcanary.diagnosis.calls import CallSite
+from loopcanary.diagnosis.cause import Finding
+from loopcanary.diagnosis.causes.marks import call_sentence, certainty, in_file, last_name, sleep_sentence
+from loopcanary.diagnosis.observation import Observation, Seen
+from loopcanary.diagnosis.plumbing import is_import_machinery
+from loopcanary.diagnosis.syscalls import FUTEX_CALLS, LOCK_CALLS
+from loopcanary.model import Cause, GilState
+
+WAITING_CALLS = frozenset(
+    {"acquire", "join", "wait", "wait_for", "get", "put", "result", "exception", "shutdown", "lock", "lockf"}
+)
+_FILES = (
+    "threading.py",
+    "queue.py",
+    "futures/_base.py",
+    "futures/thread.py",
+    "multiprocessing/synchronize.py",
+    "multiprocessing/pool.py",
+)
+_LOCK_NAME = re.compile(r"lock|mutex|sem|cond|guard|barrier", re.IGNORECASE)
+
+
+def find_lock(observation: Observation) -> Finding | None:
+    """By a futex that is not the GIL's, or a lock between processes; by frames and text where the kernel
+    named no call. Asked after `gil`."""
+    explained = observation.select(lambda seen: _waits(observation, seen))
+    if not explained:
+        return None
+    doubtful = all(
+        seen.sample.gil is GilState.UNKNOWN and not looks_like_lock(observation, seen) for seen in explained
+    )
+    sentences = [
+        sleep_sentence(observation, explained, "stood at a call that waits for another thread"),
+        *call_sentence(observation, explained),
+    ]
+    if doubtful:
+        sentences.append("Whether it was the GIL could not be read.")
+    return Finding(
+        cause=Cause.LOCK,
+        share=observation.share(explained),
+        confidence=0.4 if doubtful else certainty(explained, named=0.9, guessed=0.6),
+        evidence=tuple(sentences),
+        explained=explained,
+    )
+
+
+def _waits(observation: Observation, seen: Seen) -> bool:
+    if seen.syscall in LOCK_CALLS:
+        return True
+    if seen.innermost is not None and is_import_machinery(seen.innermost.shown.file):
+        return False  # the lock of a module: the rule for imports names it
+    if seen.syscall in FUTEX_CALLS:
+        return True
+    return seen.waits_unseen and looks_like_lock(observation, seen)
+
+
+def looks_like_lock(observation: Observation, seen: Seen) -> bool:
+    """Whether the innermost frame is one that waits for other threads, by its file or its text."""
+    if in_file(seen, *_FILES):
+        return True
+    site = observation.site(seen)
+    return last_name(site.callee) in WAITING_CALLS or _enters_lock(site)
+
+
+def _enters_lock(site: CallSite) -> bool:
+    """`with self._lock:` is a call without brackets: the text is the lock's name."""
+    if site.callee is not None or site.text is None or site.source is None:
+        return False
+    return site.source.startswith("with ") and _LOCK_NAME.search(site.text) is not None

@@ -1,0 +1,45 @@
+"""network-io: waiting for a peer."""
+
+from __future__ import annotations
+
+from loopcanary.diagnosis.cause import Finding
+from loopcanary.diagnosis.causes.marks import call_sentence, certainty, in_file, last_name, sleep_sentence
+from loopcanary.diagnosis.observation import Observation, Seen
+from loopcanary.diagnosis.syscalls import NETWORK_CALLS, STREAM_CALLS
+from loopcanary.model import Cause
+
+SOCKET_CALLS = frozenset(
+    {
+        *("connect", "connect_ex", "create_connection", "accept", "do_handshake", "urlopen"),
+        *("recv", "recv_into", "recvfrom", "recvmsg", "send", "sendall", "sendto", "sendfile"),
+    }
+)
+_FILES = ("socket.py", "ssl.py", "http/client.py", "smtplib.py", "ftplib.py", "imaplib.py", "poplib.py")
+
+
+def find_network(observation: Observation) -> Finding | None:
+    """By the system call. OpenSSL reads sockets with `read`, so a `read` under a socket's or ssl's frame
+    counts. Where the kernel named no call: by frames and text."""
+    explained = observation.select(lambda seen: _waits(observation, seen))
+    if not explained:
+        return None
+    return Finding(
+        cause=Cause.NETWORK_IO,
+        share=observation.share(explained),
+        confidence=certainty(explained, named=0.92, guessed=0.65),
+        evidence=(
+            sleep_sentence(observation, explained, "stood at a call on a socket"),
+            *call_sentence(observation, explained),
+        ),
+        explained=explained,
+    )
+
+
+def _waits(observation: Observation, seen: Seen) -> bool:
+    if seen.syscall in NETWORK_CALLS:
+        return True
+    if seen.syscall is not None and seen.syscall not in STREAM_CALLS:
+        return False
+    if seen.syscall is None and not seen.waits_unseen:
+        return False
+    return in_file(seen, *_FILES) or last_name(observation.callee(seen)) in SOCKET_CALLS

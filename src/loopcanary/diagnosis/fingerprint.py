@@ -1,0 +1,97 @@
+"""The identity of the bug behind a stall: the same over runs, hosts and shifts of lines."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from loopcanary.diagnosis.blocker import STEADY_SHARE
+from loopcanary.diagnosis.calls import callee_of
+from loopcanary.diagnosis.codepaths import CodePaths
+from loopcanary.diagnosis.ownership import portable_path
+from loopcanary.model import Cause, Culprit, Stall
+
+VERSION = 1
+"""Raised when the same stall would get another fingerprint than before."""
+_DIGITS = 12
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
+_NUMBER = re.compile(r"\d+")
+
+_CODELESS = frozenset({Cause.GC, Cause.HOST})
+"""Causes that strike code by chance: all their stalls of one scope are one group."""
+
+
+def fingerprint(stall: Stall, paths: CodePaths) -> str:
+    """`1:` and twelve hexadecimal digits. Looks at no line number, time, process or host."""
+    digest = hashlib.blake2s("\0".join(explain(stall, paths)).encode("utf-8", "replace"))
+    return f"{VERSION}:{digest.hexdigest()[:_DIGITS]}"
+
+
+def explain(stall: Stall, paths: CodePaths) -> tuple[str, ...]:
+    """The parts that a fingerprint is made of, in order, each as `name=value`."""
+    return (f"scope={stall.scope.value}", *_identity(stall, paths))
+
+
+def _identity(stall: Stall, paths: CodePaths) -> tuple[str, ...]:
+    if stall.cause in _CODELESS:
+        return (f"cause={stall.cause.value}",)
+    if stall.cause is Cause.GIL and stall.holder is not None and stall.holder.culprit is not None:
+        return (f"cause={stall.cause.value}", *_place("holder", stall.holder.culprit, paths))
+    if stall.cause is Cause.BURST and not _is_steady(stall):
+        return (f"cause={stall.cause.value}",)
+    if stall.culprit is None:
+        return (f"callback={_plain_name(stall.callback)}",)
+    place = _place("culprit", stall.culprit, paths)
+    reached = _reached(stall, stall.culprit)
+    return (*place, f"blocker={reached}") if reached else place
+
+
+def _place(role: str, culprit: Culprit, paths: CodePaths) -> tuple[str, str]:
+    return (f"{role}.file={portable_path(culprit.file, paths)}", f"{role}.function={culprit.qualname}")
+
+
+def _plain_name(name: str | None) -> str:
+    """A callback's name without addresses and numbers: `<function f at 0x7f..>`, `worker-12`."""
+    return _NUMBER.sub("#", _ADDRESS.sub("0x", name or "?"))
+
+
+def _reached(stall: Stall, culprit: Culprit) -> str:
+    """The plain name of what the culprit called: `get` of `requests.get(url)`, and equally of the frame
+    `get` under the culprit, so that a host without the source text gives the same."""
+    callee = callee_of(stall.blocker.call) if stall.blocker is not None and stall.blocker.call else None
+    if callee is not None:
+        return callee.rpartition(".")[2]
+    held: dict[str, int] = {}
+    total = 0
+    for stack in stall.stacks:
+        for index, frame in enumerate(stack.frames):
+            if (frame.file, frame.qualname) == (culprit.file, culprit.qualname):
+                total += stack.weight_ns
+                name = _call_name(stack.frames[index - 1].qualname) if index else ""
+                held[name] = held.get(name, 0) + stack.weight_ns
+                break
+    if not held:
+        return ""
+    best = max(held, key=lambda name: held[name])
+    return best if held[best] >= STEADY_SHARE * total else ""
+
+
+def _call_name(qualname: str) -> str:
+    """The name that a call of a function is written with: that of the class for its construction."""
+    outer, _, name = qualname.rpartition(".")
+    return outer.rpartition(".")[2] if name in ("__init__", "__new__") and outer else name
+
+
+def _is_steady(stall: Stall) -> bool:
+    """Whether the culprit of a burst held most of it, so that it names the burst."""
+    culprit = stall.culprit
+    if culprit is None:
+        return False
+    place = (culprit.file, culprit.qualname)
+    total = sum(stack.weight_ns for stack in stall.stacks)
+    held = sum(
+        stack.weight_ns
+        for stack in stall.stacks
+        if any((frame.file, frame.qualname) == place for frame in stack.frames)
+    )
+    return total > 0 and held >= STEADY_SHARE * total

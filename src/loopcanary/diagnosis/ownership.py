@@ -1,0 +1,137 @@
+"""Whose code a file is: the program's own, an installed package's, the standard library's, ours."""
+
+from __future__ import annotations
+
+import os
+from enum import Enum
+
+from loopcanary.diagnosis.codepaths import CodePaths
+
+_INSTALLED_PARTS = ("/site-packages/", "/dist-packages/")
+
+
+class Owner(Enum):
+    """Whom a frame belongs to."""
+
+    OWN = "own"
+    """The program: what its user can change. With `concern`: code of these packages only."""
+    OTHER = "other"
+    """The program's code, but outside the packages of concern."""
+    INSTALLED = "installed"
+    STDLIB = "stdlib"
+    SYNTHETIC = "synthetic"
+    """Code without a file: `<string>` of exec and dataclasses, `<__array_function__ internals>`."""
+    OURS = "ours"
+    """loopcanary; never shown and never blamed."""
+
+
+class Ownership:
+    """Judges files by the folders of one process. Remembers its answers; not thread-safe."""
+
+    def __init__(self, paths: CodePaths, concern: tuple[str, ...] = ()) -> None:
+        self._paths = paths
+        self._concern = tuple(f"/{package.replace('.', '/')}" for package in concern if package)
+        kinds = (
+            # Where two kinds claim the same folder, the later one wins.
+            (Owner.STDLIB, paths.stdlib),
+            (Owner.INSTALLED, paths.site),
+            (Owner.OWN, paths.editable),
+            (Owner.OURS, paths.ours),
+        )
+        self._roots = {folder: owner for owner, folders in kinds for folder in folders}
+        self._known: dict[str, Owner] = {}
+
+    def of(self, file: str) -> Owner:
+        """The owner of a code object's file name."""
+        owner = self._known.get(file)
+        if owner is None:
+            owner = self._known[file] = self._judge(file)
+        return owner
+
+    def _judge(self, file: str) -> Owner:
+        owner = self._by_place(file)
+        if not self._concern or owner is Owner.OURS:
+            return owner
+        if self.is_in(file, self._concern):
+            return Owner.OWN
+        return Owner.OTHER if owner is Owner.OWN else owner
+
+    def _by_place(self, file: str) -> Owner:
+        if file.startswith("<"):
+            return self._synthetic(file)
+        path = absolute(file, self._paths)
+        folder = _longest_root(path, self._roots)
+        owner = Owner.OWN if folder is None else self._roots[folder]
+        inside = path if folder is None else path[len(folder) :]
+        if owner is not Owner.OURS and any(part in inside for part in _INSTALLED_PARTS):
+            return Owner.INSTALLED  # of another environment: a zipapp, PYTHONPATH, a vendored one
+        return owner
+
+    def _synthetic(self, file: str) -> Owner:
+        if file == self._paths.main or file.startswith("<ipython-input"):
+            return Owner.OWN
+        return Owner.STDLIB if file.startswith("<frozen ") else Owner.SYNTHETIC
+
+    def is_in(self, file: str, packages: tuple[str, ...]) -> bool:
+        """Whether a file belongs to one of the packages, each written `/app/web`: a folder or a module of
+        that name below a known root, or anywhere in the path of a file below none."""
+        places = {f"/{place}" for place in relative_places(file, self._paths)}
+        return any(
+            f"{package}/" in place or place.endswith(f"{package}.py")
+            for package in packages
+            for place in places
+        )
+
+
+def absolute(file: str, paths: CodePaths) -> str:
+    """The file with the working folder before it where it is relative; `/` as separator."""
+    path = file if os.path.isabs(file) or not paths.working else os.path.join(paths.working, file)
+    return path.replace("\\", "/") if os.sep == "\\" else path
+
+
+def relative_places(file: str, paths: CodePaths) -> tuple[str, ...]:
+    """The file relative to the longest root above it and to the working folder; as it is below none."""
+    if file.startswith("<"):
+        return (file,)
+    path = absolute(file, paths)
+    roots = (_longest_root(path, all_roots(paths)), _longest_root(path, (paths.working,)))
+    places = tuple(dict.fromkeys(path[len(root) :].lstrip("/") for root in roots if root))
+    return places or (path.lstrip("/"),)
+
+
+def all_roots(paths: CodePaths) -> tuple[str, ...]:
+    """Every folder that module names can be relative to."""
+    return (*paths.roots, *paths.editable, *paths.site, *paths.stdlib)
+
+
+def portable_path(file: str, paths: CodePaths) -> str:
+    """The file without what differs between hosts: relative to its site-packages, standard library or
+    program root. Below no known root: the last two parts."""
+    if file.startswith("<"):
+        return file
+    path = absolute(file, paths)
+    for part in _INSTALLED_PARTS:
+        if part in path:
+            return path.rpartition(part)[2]
+    root = _longest_root(path, all_roots(paths)) or _longest_root(path, (paths.working,))
+    if root is not None:
+        return path[len(root) :].lstrip("/")
+    return "/".join(path.split("/")[-2:])
+
+
+def module_name(file: str, paths: CodePaths) -> str:
+    """The dotted name a file would be imported by: `app/web/__init__.py` -> `app.web`."""
+    if file.startswith("<frozen "):
+        return file[len("<frozen ") : -1]
+    name = portable_path(file, paths).removesuffix(".py").removesuffix("/__init__")
+    return name.replace("/", ".")
+
+
+def _longest_root(path: str, roots: tuple[str, ...] | dict[str, Owner]) -> str | None:
+    best: str | None = None
+    for root in roots:
+        if root and path.startswith(root) and (best is None or len(root) > len(best)):
+            inside = path[len(root) :]
+            if inside.startswith("/") or root.endswith("/"):
+                best = root
+    return best

@@ -1,0 +1,75 @@
+"""Frames that only carry others: the loop's own, import machinery, wrappers. Data, and two questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_ANY: frozenset[str] = frozenset()
+
+PLUMBING: Mapping[str, frozenset[str]] = {
+    # Tail of the path -> functions; an empty set: every function of the file.
+    "asyncio/base_events.py": _ANY,
+    "asyncio/events.py": _ANY,
+    "asyncio/runners.py": _ANY,
+    "asyncio/unix_events.py": _ANY,
+    "asyncio/selector_events.py": frozenset({"_process_events"}),
+    "concurrent/futures/thread.py": _ANY,
+    "gevent/hub.py": _ANY,
+    "_core/_run.py": _ANY,
+}
+"""Never the culprit. Files one level below the standard library are in PLUMBING_MODULES."""
+
+PLUMBING_MODULES: frozenset[str] = frozenset(
+    {"selectors.py", "runpy.py", "contextlib.py", "functools.py", "contextvars.py"}
+)
+"""Files of the standard library all of whose functions only carry others."""
+
+PLUMBING_FUNCTIONS: Mapping[str, frozenset[str]] = {
+    "threading.py": frozenset({"_bootstrap", "_bootstrap_inner", "run"}),
+}
+"""Files of the standard library some of whose functions do."""
+
+BOUNDARIES: Mapping[str, frozenset[str]] = {
+    "asyncio/base_events.py": frozenset({"_run_once", "run_forever", "run_until_complete"}),
+    "asyncio/events.py": frozenset({"_run"}),
+    "asyncio/runners.py": frozenset({"run"}),
+    "_core/_run.py": frozenset({"unrolled_run", "run", "guest_tick"}),
+    "tkinter/__init__.py": frozenset({"mainloop", "update", "update_idletasks"}),
+    "gevent/hub.py": frozenset({"run"}),
+    "overrides/GLib.py": frozenset({"run"}),
+    "internet/base.py": frozenset({"mainLoop", "run"}),
+}
+"""Where the loop calls the work: what lies outside called the loop, and is not part of the stall."""
+
+IMPORT_FILES: frozenset[str] = frozenset(
+    {"<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>", "importlib/__init__.py"}
+)
+
+
+def tail(file: str) -> str:
+    """The last two parts of a path, by which the tables are keyed."""
+    folder, _, name = file.replace("\\", "/").rpartition("/")
+    return f"{folder.rpartition('/')[2]}/{name}" if folder else name
+
+
+def is_import_machinery(file: str) -> bool:
+    """Whether the file is part of importlib."""
+    return file in IMPORT_FILES or tail(file) in IMPORT_FILES
+
+
+def is_plumbing(file: str, function: str, *, stdlib: bool) -> bool:
+    """Whether a frame only carries others. `stdlib`: the file belongs to the standard library."""
+    if is_import_machinery(file) or file == "<frozen runpy>":
+        return True
+    place = tail(file)
+    if stdlib:
+        name = place.rpartition("/")[2]
+        if name in PLUMBING_MODULES or function in PLUMBING_FUNCTIONS.get(name, ()):
+            return True
+    functions = PLUMBING.get(place)
+    return functions is not None and (not functions or function in functions)
+
+
+def is_boundary(file: str, function: str) -> bool:
+    """Whether the loop's own frames begin here, seen from the innermost frame."""
+    return function in BOUNDARIES.get(tail(file), _ANY)

@@ -1,0 +1,93 @@
+"""Source files, read for the text of a line. The only input of the diagnosis that is not evidence."""
+
+from __future__ import annotations
+
+import io
+import linecache
+import os
+import stat
+import tokenize
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Protocol
+
+_FILE_BYTES_MAX = 4 << 20
+_FILES_KEPT = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SourceText:
+    """The lines of one file, without line ends, and when it was last written (None: never since it was
+    compiled, such as a notebook's cell)."""
+
+    lines: tuple[str, ...]
+    modified_wall_ns: int | None = None
+
+
+class SourceReader(Protocol):
+    """Gives source text, or None where there is none. Raises nothing."""
+
+    def read(self, file: str) -> SourceText | None: ...
+
+
+class NoSources:
+    """For evidence whose sources are not on this machine."""
+
+    def read(self, file: str) -> SourceText | None:
+        """Always None."""
+        del file
+
+
+class FileSources:
+    """Reads regular files of at most 4 MiB, keeps the last 64, and looks again when one has changed.
+    For names that are no files (`<string>`, notebook cells): what linecache was given."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, tuple[tuple[int, int, int], SourceText]] = OrderedDict()
+
+    def read(self, file: str) -> SourceText | None:
+        """The text of a file as it is now. One stat where it is kept."""
+        if file.startswith("<"):
+            return _from_linecache(file)
+        try:
+            facts = os.stat(file)
+        except (OSError, ValueError):
+            return None
+        stamp = (facts.st_mtime_ns, facts.st_size, facts.st_ino)
+        kept = self._kept.get(file)
+        if kept is not None and kept[0] == stamp:
+            return kept[1]
+        if not stat.S_ISREG(facts.st_mode) or facts.st_size > _FILE_BYTES_MAX:
+            return None
+        text = _read_file(file, facts.st_mtime_ns)
+        if text is not None:
+            self._keep(file, stamp, text)
+        return text
+
+    def _keep(self, file: str, stamp: tuple[int, int, int], text: SourceText) -> None:
+        self._kept[file] = (stamp, text)
+        self._kept.move_to_end(file)
+        while len(self._kept) > _FILES_KEPT:
+            self._kept.popitem(last=False)
+
+
+def _read_file(file: str, modified_wall_ns: int) -> SourceText | None:
+    try:
+        with open(file, "rb") as stream:
+            data = stream.read(_FILE_BYTES_MAX + 1)
+        if len(data) > _FILE_BYTES_MAX:
+            return None
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        text = data.decode(encoding)
+    except (OSError, SyntaxError, ValueError, LookupError):
+        return None
+    # Not splitlines(): that also splits at form feeds and others, where Python counts no line.
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return SourceText(lines=tuple(lines), modified_wall_ns=modified_wall_ns)
+
+
+def _from_linecache(file: str) -> SourceText | None:
+    entry = linecache.cache.get(file)
+    if not isinstance(entry, tuple) or len(entry) < 3:  # noqa: PLR2004 - size, mtime, lines, name
+        return None
+    return SourceText(lines=tuple(str(line).rstrip("\r\n") for line in entry[2]))

@@ -1,0 +1,68 @@
+"""How much of a stall each sample stands for, and how much of it was seen at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from loopcanary.diagnosis.frames import Placed
+from loopcanary.model import StackFrame, WeightedStack
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleWeights:
+    """Per sample, in order of time: `weights_ns` sum to the stall's duration, `seen_ns` to `covered_ns`."""
+
+    weights_ns: tuple[int, ...]
+    seen_ns: tuple[int, ...]
+    duration_ns: int
+    covered_ns: int
+
+    @property
+    def coverage(self) -> float:
+        """Share of the stall's time that was seen, 0 to 1."""
+        if self.duration_ns <= 0:
+            return 1.0 if self.weights_ns else 0.0
+        return self.covered_ns / self.duration_ns
+
+
+def weigh(times_ns: Sequence[int], begin_ns: int, end_ns: int, interval_ns: int) -> SampleWeights:
+    """Gives each moment of the stall to the sample nearest to it.
+
+    The time between two samples is seen. So is the time after the last one, up to the longest step
+    between samples (or `interval_ns`, the one in force). The head before the first sample is not:
+    nobody looked yet. `times_ns` ascend; those outside the stall are taken as at its ends.
+    """
+    duration = max(0, end_ns - begin_ns)
+    times = [min(max(time, begin_ns), begin_ns + duration) for time in times_ns]
+    if not times:
+        return SampleWeights(weights_ns=(), seen_ns=(), duration_ns=duration, covered_ns=0)
+    middles = [(left + right) // 2 for left, right in zip(times, times[1:], strict=False)]
+    edges = [begin_ns, *middles, begin_ns + duration]
+    weights = [right - left for left, right in zip(edges, edges[1:], strict=False)]
+    steps = [right - left for left, right in zip(times, times[1:], strict=False)]
+    tail = min(begin_ns + duration - times[-1], max([interval_ns, *steps]))
+    seen_edges = [times[0], *middles, times[-1] + tail]
+    seen = [right - left for left, right in zip(seen_edges, seen_edges[1:], strict=False)]
+    return SampleWeights(
+        weights_ns=tuple(weights), seen_ns=tuple(seen), duration_ns=duration, covered_ns=sum(seen)
+    )
+
+
+def merge_stacks(stacks: Iterable[tuple[Placed, int, bool]]) -> tuple[WeightedStack, ...]:
+    """Stacks that read the same to a person, merged: heaviest first, of equal ones the earliest first.
+    Each entry: frames, weight, truncated."""
+    merged: dict[tuple[int, ...], tuple[tuple[StackFrame, ...], int, bool]] = {}
+    for placed, weight_ns, truncated in stacks:
+        shown = tuple([view.shown for view in placed])
+        key = tuple(map(id, shown))  # a FrameTable keeps one StackFrame of each kind
+        known = merged.get(key)
+        if known is None:
+            merged[key] = (shown, weight_ns, truncated)
+        else:
+            merged[key] = (known[0], known[1] + weight_ns, known[2] or truncated)
+    ranked = sorted(merged.values(), key=lambda entry: -entry[1])
+    return tuple(
+        WeightedStack(weight_ns=weight_ns, frames=frames, truncated=truncated)
+        for frames, weight_ns, truncated in ranked
+    )
