@@ -2,6 +2,7 @@
 #
 #   make test        builds the wheel, installs it into $(VENV), runs pytest and the C tests
 #   make test-all    pytest on every CPython from 3.11 to 3.15 that is here or can be made
+#   make test-asan   pytest with the C core built for the address and undefined-behaviour sanitizers
 #   make lint        ruff, mypy, the C core with warnings as errors
 #   make demo        a service that stalls in many ways, watched by loopcanary
 #   make bench       every program in benchmarks/
@@ -15,6 +16,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BUILD ?= build/$(patsubst .%,%,$(notdir $(VENV)))
 PYTEST_ARGS ?=
+PYTEST_LAUNCHER ?=
+SANITIZE ?=
 
 SHELL := /bin/bash
 .SHELLFLAGS := -o errexit -o pipefail -c
@@ -32,18 +35,25 @@ tools_stamp := $(VENV)/.loopcanary-build-tools
 install_stamp := $(VENV)/.loopcanary-installed
 lint_stamp := $(VENV)/.loopcanary-lint-tools
 
-.PHONY: test test-python test-c test-all lint demo bench dist install clean
+.PHONY: test test-python test-c test-all test-asan lint demo bench dist install clean
 
 test: test-python test-c
 
 test-python: $(install_stamp)
-	$(VENV)/bin/pytest $(PYTEST_ARGS)
+	$(PYTEST_LAUNCHER) $(VENV)/bin/pytest $(PYTEST_ARGS)
 
 test-c: $(tools_stamp)
 	$(tool_path) tools/c-tests build/c
 
 test-all:
 	$(PYTHON) tools/test_all.py $(TEST_ALL_ARGS)
+
+# The interpreter is not built for the sanitizer, which must therefore be loaded before it, and which
+# cannot tell its leaks from ours. Building a wheel under it would test the compiler.
+test-asan:
+	$(MAKE) test-python VENV=.venv-asan PYTEST_ARGS="--ignore=tests/packaging $(PYTEST_ARGS)" \
+		SANITIZE=address,undefined \
+		PYTEST_LAUNCHER="env LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0"
 
 install: $(install_stamp)
 
@@ -52,7 +62,8 @@ install: $(install_stamp)
 $(install_stamp): $(tools_stamp) $(sources)
 	rm -rf $(BUILD)/dist
 	$(tool_path) LOOPCANARY_REQUIRE_NATIVE=1 $(VENV)/bin/pip wheel --quiet --no-deps --no-build-isolation \
-		--config-settings=build-dir=$(BUILD)/wheel --wheel-dir=$(BUILD)/dist .
+		--config-settings=build-dir=$(BUILD)/wheel \
+		--config-settings=cmake.define.LOOPCANARY_SANITIZE=$(SANITIZE) --wheel-dir=$(BUILD)/dist .
 	$(VENV)/bin/pip install --quiet --force-reinstall --no-deps $(BUILD)/dist/loopcanary-*.whl
 	wheel=$$(echo $(BUILD)/dist/loopcanary-*.whl); $(VENV)/bin/pip install --quiet "$$wheel[test,all]"
 	touch $@
@@ -87,4 +98,4 @@ dist: $(tools_stamp)
 	$(VENV)/bin/python -m build --outdir dist .
 
 clean:
-	rm -rf build dist $(VENV) .venv-3.* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build dist $(VENV) .venv-3.* .venv-asan .mypy_cache .ruff_cache .pytest_cache .hypothesis
