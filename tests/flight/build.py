@@ -52,7 +52,8 @@ class FlightBuilder:
     ) -> None:
         """`header`: fields of lc_header that differ from those of a process 41 that runs."""
         self._sections: dict[SectionKind, tuple[int, int]] = {}
-        self.data = bytearray(self._lay_out(lane_room, slot_room))
+        self.data = bytearray(layout.HEADER_BYTES)
+        self._lay_out(lane_room, slot_room)
         self.put_header(
             magic=layout.MAGIC,
             version=layout.VERSION,
@@ -136,10 +137,13 @@ class FlightBuilder:
         self, lane: int, *, sequence: int = 1, scope: StallScope = StallScope.CALLBACK, **fields: int
     ) -> None:
         """What the lane's thread records at the end of a stall; `fields` are those of lc_ended."""
-        ring = self.at(SectionKind.LANES, lane) + layout.LANE.offsets["ended"]
-        at = ring + (sequence - 1) % layout.ENDED_COUNT * layout.ENDED.size
-        put(self.data, layout.ENDED, at, {"sequence": sequence, "kind": _KIND[scope], **fields})
+        place = (sequence - 1) % layout.ENDED_COUNT
+        self.put_ended(lane, place, sequence=sequence, kind=_KIND[scope], **fields)
         self.put_lane(lane, ended_count=sequence)
+
+    def put_ended(self, lane: int, place: int, **fields: int) -> None:
+        ring = self.at(SectionKind.LANES, lane) + layout.LANE.offsets["ended"]
+        put(self.data, layout.ENDED, ring + place * layout.ENDED.size, fields)
 
     def add_stall(
         self,
@@ -169,6 +173,9 @@ class FlightBuilder:
         slot.put(state=state, lane=lane, lane_generation=1, epoch=epoch, turn_epoch=turn_epoch, **fields)
         return index
 
+    def put_slot(self, index: int, **fields: Any) -> None:
+        put(self.data, layout.SLOT_FACTS, self.at(SectionKind.SLOTS, index), fields)
+
     def _add_lane_of(self, evidence: StallEvidence, epoch: int, turn_epoch: int) -> int:
         over = evidence.end_ns is not None
         return self.add_lane(
@@ -186,7 +193,7 @@ class FlightBuilder:
         offset, stride = self._sections[kind]
         return offset + index * stride
 
-    def _lay_out(self, lane_room: int, slot_room: int) -> int:
+    def _lay_out(self, lane_room: int, slot_room: int) -> None:
         shapes = {
             SectionKind.FACTS: (layout.FACTS_BYTES, 1),
             SectionKind.COUNTERS: (8, layout.COUNTER_ROOM),
@@ -194,15 +201,12 @@ class FlightBuilder:
             SectionKind.LANES: (layout.LANE_BYTES, lane_room),
             SectionKind.SLOTS: (layout.SLOT_BYTES, slot_room),
         }
-        self.data = bytearray(layout.HEADER_BYTES)
         at = layout.HEADER_BYTES
         for kind, (stride, count) in shapes.items():
             self._sections[kind] = (at, stride)
             self.put_section(kind, offset=at, stride=stride, count=count)
             at += -(-stride * count // PAGE) * PAGE
-        header = self.data
-        self.data = header + bytearray(at - len(header))
-        return len(self.data)
+        self.data.extend(bytes(at - layout.HEADER_BYTES))
 
 
 class SlotBuilder:

@@ -77,8 +77,10 @@ class TickClock:
     rate_q32: int
 
     def instant_ns(self, ticks: int) -> int:
-        """Monotonic time of a tick count."""
-        return bounded(self.anchor_ns + ((ticks - self.anchor_ticks) * self.rate_q32 >> 32))
+        """Monotonic time of a tick count, to the nanosecond as the native side computes it."""
+        since = ticks - self.anchor_ticks
+        ns = abs(since) * self.rate_q32 >> 32
+        return bounded(self.anchor_ns + ns if since >= 0 else self.anchor_ns - ns)
 
     def duration_ns(self, ticks: int) -> int:
         """Length of so many ticks."""
