@@ -42,9 +42,9 @@ class SidRoot:
 
     def provide(self, version: str) -> None:
         """Sees to it that this version of CPython is there; raises SidRootError where that can't be."""
+        _need_root()  # to enter it, too
         if self._has(version):
             return
-        _need_root()
         with self._alone():
             if not (self._folder / "etc/debian_version").exists():
                 self._make()
@@ -157,7 +157,7 @@ def _local_indexes() -> Iterator[Path]:
 
 def _need_root() -> None:
     if os.geteuid() != 0:
-        raise SidRootError("making a Debian root for it takes root")
+        raise SidRootError("a Debian root for it takes root")
     if (
         shutil.which("unshare") is None
         or subprocess.run([*_namespace(), "true"], check=False, capture_output=True).returncode

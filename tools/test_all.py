@@ -9,6 +9,7 @@ environment and build folder in the tree, so that a second run is quick.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 import shlex
@@ -106,8 +107,9 @@ def _find_here(version: str) -> Interpreter | None:
 def _candidates(version: str) -> Iterator[str]:
     # pyenv's own folders come first: its shims answer to a name only in some folders.
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    folders = sorted((pyenv / "versions").glob(f"{version}.*"), key=_patch_level, reverse=True)
-    yield from (str(folder / "bin" / "python") for folder in folders)
+    with contextlib.suppress(OSError):  # another user's, say
+        folders = sorted((pyenv / "versions").glob(f"{version}.*"), key=_patch_level, reverse=True)
+        yield from (str(folder / "bin" / "python") for folder in folders)
     yield f"python{version}"
 
 
