@@ -91,7 +91,8 @@ demo: $(install_stamp)
 	$(VENV)/bin/python examples/service/demo.py --wheel $(BUILD)/dist/loopcanary-*.whl
 
 bench: $(install_stamp)
-	for program in benchmarks/*.py; do echo "== $$program"; $(VENV)/bin/python "$$program"; done
+	for program in $(sort $(wildcard benchmarks/*.py)); do \
+		echo "== $$program"; $(VENV)/bin/python "$$program"; done
 
 dist: $(tools_stamp)
 	$(VENV)/bin/pip install --quiet build
