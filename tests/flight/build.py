@@ -219,6 +219,15 @@ class SlotBuilder:
         self._known: dict[object, Any] = {}
         self.put(heap_used=self._heap_used)
 
+    @classmethod
+    def resumed(cls, data: bytearray, at: int) -> SlotBuilder:
+        """One that goes on where the slot's heap ends."""
+        used = layout.SLOT_FACTS.read(data, at)["heap_used"]
+        slot = cls(data, at)
+        slot._heap_used = used
+        slot.put(heap_used=used)
+        return slot
+
     def put(self, **fields: Any) -> None:
         put(self._data, layout.SLOT_FACTS, self._at, fields)
 

@@ -21,6 +21,8 @@ def read_facts(source: Source, section: Section) -> dict[str, Any]:
     Numbers beyond 64 bits, nesting beyond a few levels and halves of surrogate pairs do not come
     through: others store what stands here.
     """
+    if not section.count:
+        return {}
     for _ in range(_TRIES):
         used = _used(source, section)
         data = source.read(section.offset, min(used, section.stride * section.count))
@@ -39,7 +41,7 @@ def read_counters(source: Source, section: Section) -> dict[str, int]:
 
 
 def _used(source: Source, section: Section) -> int:
-    return int.from_bytes(source.read(section.used_at, 8), "little") if section.count else 0
+    return int.from_bytes(source.read(section.used_at, 8), "little")
 
 
 def _parse(data: bytes) -> dict[str, Any]:

@@ -187,7 +187,9 @@ class FlightFile:
         collections, header = self.collections(), self.header
         found = []
         for record in records:
-            if record.end_ns <= last_look_ns or any(is_about(facts, record) for facts in slotted):
+            if record.end_ns <= last_look_ns or record.lane_generation != lane["generation"]:
+                continue
+            if any(is_about(facts, record) for facts in slotted):
                 continue
             evidence = record_evidence(record, lane, clock.duration_ns(lane["threshold"]))
             overlap = overlapping(collections, header, record.begin_ns, record.end_ns)
