@@ -132,8 +132,7 @@ def _cut(text: str, width: int) -> str:
 
 def place(file: str, line: int, folder: str) -> str:
     """`path:line` as terminals and editors recognise it, relative to `folder` where it is below it."""
-    prefix = folder.rstrip("/") + "/"
-    shown = file.removeprefix(prefix)
+    shown = file.removeprefix(folder.rstrip("/") + "/") if folder else file
     return printable(f"{shown}:{line}" if line > 0 else shown)
 
 

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Stored stalls as text, JSON (contract, docs/report-schema.md) and Markdown."""

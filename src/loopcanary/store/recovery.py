@@ -23,6 +23,7 @@ _CLAIMED = ".claimed"
 _UNREADABLE = "unreadable"
 _FRESH_S = 60
 """A file this young may still be in the making, and a claim this young still at work."""
+_LOST_S = 30 * 86_400
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,12 +85,18 @@ class _Visit:
         """Deals with one file."""
         # The engine keeps the file in memory where it can, and a link to it here.
         target = path.resolve() if path.is_symlink() else path
-        if not target.exists() or (path.suffix == _CLAIMED and self._is_fresh(path)):
+        if not target.exists():
+            # Its memory is another container's, or was lost with a reboot: not ours to judge for a while.
+            if not self._is_younger(path, _LOST_S):
+                with suppress(OSError):
+                    path.unlink()
+            return
+        if path.suffix == _CLAIMED and self._is_younger(path, _FRESH_S):
             return
         try:
             remains = self._forensics.open(target)
         except self._forensics.unreadable as error:
-            if not self._is_fresh(target):
+            if not self._is_younger(target, _FRESH_S):
                 self._set_aside(path, error)
             return
         try:
@@ -164,10 +171,10 @@ class _Visit:
             statistics=dict(remains.counters()),
         )
 
-    def _is_fresh(self, path: Path) -> bool:
-        """True for a file that was made, written or renamed a moment ago."""
+    def _is_younger(self, path: Path, age_s: float) -> bool:
+        """True for a file that was made, written or renamed since then."""
         try:
-            return self._now_s - path.lstat().st_ctime < _FRESH_S
+            return self._now_s - path.lstat().st_ctime < age_s
         except OSError:
             return True
 

@@ -1,0 +1,199 @@
+"""The report as Markdown, for an issue tracker.
+
+Names and sources of the watched program stand in code spans and blocks, where they are neither markup nor
+mentions of people; other text has all that Markdown and HTML act on escaped.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from loopcanary.model import Cause
+from loopcanary.model.units import format_duration
+from loopcanary.model.wording import (
+    cause_words,
+    confidence_word,
+    count_of,
+    place,
+    printable,
+    severity_word,
+    underlined,
+)
+from loopcanary.report.folding import Fold, folded
+from loopcanary.report.times import span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from loopcanary.model import Culprit, Ledger, Stall, WeightedStack
+    from loopcanary.model.search import StallGroup
+    from loopcanary.report.model import Report
+
+_NAME_MAX = 100
+_SOURCE_WIDTH = 120
+_STACKS_MAX = 3
+_ACTIVE = re.compile(r"[\\`*_\[\]#|~$]|:(?=//)|(?<=www)\.")
+
+
+def render(report: Report, folder: str = "") -> str:
+    """The whole report; paths below `folder` relative to it."""
+    return "\n".join(_Markdown(folder).lines(report)) + "\n"
+
+
+def escaped(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    text = printable(text)
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("@", "&#64;")
+    # Entities made above hold `#` and `;`, which must stay.
+    return "".join(part if part.startswith("&") else _ACTIVE.sub(r"\\\g<0>", part) for part in _split(text))
+
+
+def code(text: str) -> str:
+    """Text in a code span; its fence is longer than any run of backticks inside."""
+    text = printable(text, _NAME_MAX)
+    fence = "`" * (_longest_run(text) + 1)
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{pad}{text}{pad}{fence}" if text else ""
+
+
+def code_block(lines: list[str], language: str = "") -> list[str]:
+    """Lines in a fenced block; they are printable already."""
+    fence = "`" * max(3, max((_longest_run(line) for line in lines), default=0) + 1)
+    return [fence + language, *lines, fence]
+
+
+def _split(text: str) -> list[str]:
+    return re.split(r"(&(?:amp|lt|gt|#64);)", text)
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in re.findall(r"`+", text)), default=0)
+
+
+class _Markdown:
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def lines(self, report: Report) -> Iterator[str]:
+        sums = report.sums
+        places = count_of(sums.groups, "place")
+        yield f"## {count_of(sums.stalls, 'stall')} in {places}, {format_duration(sums.total_ns)}"
+        yield ""
+        if len(report.groups) > 1:
+            yield from self._table(report)
+        for number, group in enumerate(report.groups, start=1):
+            yield from self._group(number, group, report.worst.get(group.fingerprint))
+        left_out = sums.groups - len(report.groups)
+        if left_out > 0:
+            yield f"And {count_of(left_out, 'more place')}."
+
+    def _table(self, report: Report) -> Iterator[str]:
+        yield "| | total | count | median | max | cause | where |"
+        yield "|---|---:|---:|---:|---:|---|---|"
+        for number, group in enumerate(report.groups, start=1):
+            times = " | ".join(
+                [
+                    format_duration(group.total_ns),
+                    f"{group.count:,}",
+                    format_duration(group.p50_ns),
+                    format_duration(group.max_ns),
+                ]
+            )
+            # A bar ends a cell even inside a code span, unless escaped.
+            spot = self._spot(group.culprit).replace("|", "\\|")
+            yield f"| {number} | {times} | {group.cause.value} | {spot} |"
+        yield ""
+
+    def _group(self, number: int, group: StallGroup, worst: Stall | None) -> Iterator[str]:
+        yield f"### {number}. {escaped(printable(group.title, _NAME_MAX))}"
+        yield ""
+        yield self._spot(group.culprit)
+        yield ""
+        yield from _source(group.culprit)
+        seen = span(group.first_wall_ns, group.last_wall_ns)
+        sums = f"{count_of(group.count, 'time')}, {format_duration(group.total_ns)} in all"
+        lengths = f"median {format_duration(group.p50_ns)}, max {format_duration(group.max_ns)}"
+        yield f"- **Stalls**: {sums}, {lengths}"
+        yield f"- **Seen**: {seen}"
+        yield f"- **Cause**: {group.cause.value}{_sure(group, worst)}, {cause_words(group.cause)}"
+        if worst is not None:
+            yield from self._worst(worst)
+        yield f"- **Fingerprint**: {code(group.fingerprint)}"
+        yield ""
+        if worst is not None:
+            yield from self._stacks(worst)
+
+    def _worst(self, stall: Stall) -> Iterator[str]:
+        for line in stall.evidence:
+            yield f"  - {escaped(printable(line, 300))}"
+        who = [f"{label} {code(text)}" for label, text in _who(stall) if text]
+        yield f"- **The longest**: {severity_word(stall.severity)}, {stall.state.value}; {', '.join(who)}"
+        if stall.holder is not None:
+            at = f" at {self._spot(stall.holder.culprit)}" if stall.holder.culprit else ""
+            yield f"- **Held by**: thread {code(stall.holder.thread)}{at}"
+        if time := _ledger(stall.ledger):
+            yield f"- **Time of the longest**: {time}"
+        if stall.advice:
+            yield f"- **Advice**: {escaped(printable(stall.advice, 1_000))}"
+
+    def _spot(self, culprit: Culprit | None) -> str:
+        if culprit is None:
+            return "no frame could be read"
+        return f"{code(place(culprit.file, culprit.line, self._folder))} in {code(culprit.qualname)}"
+
+    def _stacks(self, stall: Stall) -> Iterator[str]:
+        if not stall.stacks:
+            return
+        heaviest = sorted(stall.stacks, key=lambda stack: -stack.weight_ns)[:_STACKS_MAX]
+        yield "<details><summary>Stacks, innermost frame first</summary>"
+        yield ""
+        for stack in heaviest:
+            yield from code_block([f"{format_duration(stack.weight_ns)}:", *self._frames(stack)])
+            yield ""
+        yield "</details>"
+        yield ""
+
+    def _frames(self, stack: WeightedStack) -> Iterator[str]:
+        for row in folded(stack.frames):
+            if isinstance(row, Fold):
+                yield f"  {count_of(row.count, 'frame')} in {printable(', '.join(row.packages), _NAME_MAX)}"
+            else:
+                mark = ">" if row.in_app else " "
+                at = printable(place(row.file, row.line, self._folder), 300)
+                yield f"{mark} {at} in {printable(row.qualname, _NAME_MAX)}"
+
+
+def _who(stall: Stall) -> list[tuple[str, str | None]]:
+    return [
+        ("thread", stall.thread),
+        ("callback", stall.callback),
+        ("task", stall.task),
+        ("scene", stall.scene),
+        ("id", stall.id),
+    ]
+
+
+def _ledger(ledger: Ledger) -> str:
+    entries = [
+        ("on CPU", ledger.on_cpu_ns),
+        ("of that garbage collection", ledger.gc_ns),
+        ("waiting for the GIL", ledger.gil_wait_ns),
+        ("waiting for a CPU", ledger.run_queue_ns),
+        ("blocked", ledger.blocked_ns),
+    ]
+    return ", ".join(f"{word} {format_duration(ns)}" for word, ns in entries if ns)
+
+
+def _sure(group: StallGroup, worst: Stall | None) -> str:
+    if worst is None or worst.cause is not group.cause or group.cause is Cause.UNKNOWN:
+        return ""
+    return f" ({confidence_word(worst.confidence)})"
+
+
+def _source(culprit: Culprit | None) -> Iterator[str]:
+    if culprit is None or not culprit.source:
+        return
+    source, marks = underlined(culprit.source, culprit.column, culprit.end_column, _SOURCE_WIDTH)
+    yield from code_block([source, marks] if marks else [source], "python")
+    yield ""

@@ -1,0 +1,177 @@
+"""Pieces of a text report: lines of rich text that stay whole where they are longer than the screen.
+
+A wrapped `path:line` cannot be clicked, so lines are never wrapped by the console; what may be long is cut
+or wrapped here.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.style import Style
+from rich.text import Text
+
+from loopcanary.model import Cause
+from loopcanary.model.wording import (
+    cause_words,
+    confidence_word,
+    count_of,
+    file_url,
+    place,
+    printable,
+    underlined,
+)
+from loopcanary.report.folding import Fold, folded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from loopcanary.model import Culprit, Ledger, StackFrame, Stall, ThreadView, WeightedStack
+
+INDENT = "   "
+NAME_MAX = 60
+PATH_MAX = 300
+_BAR_WIDTH = 20
+_SHARE_LEAST = 0.005
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Where the report is shown."""
+
+    width: int = 80
+    folder: str = ""
+    """Paths below it are shown relative to it."""
+    unicode: bool = True
+
+
+def name(text: str) -> str:
+    """A name of the watched program, made safe and not too long."""
+    return printable(text, NAME_MAX)
+
+
+def link(file: str, line: int, page: Page, style: str = "cyan") -> Text:
+    """`path:line`, clickable."""
+    url = file_url(file, line) if len(file) <= PATH_MAX else None
+    return Text(
+        printable(place(file, line, page.folder), PATH_MAX), Style.parse(style) + Style(link=url or None)
+    )
+
+
+def spot(culprit: Culprit | None, page: Page) -> Text:
+    """Where, in a few words."""
+    if culprit is None:
+        return Text("no frame could be read", "dim")
+    return Text.assemble(link(culprit.file, culprit.line, page), f" in {name(culprit.function)}")
+
+
+def where(culprit: Culprit | None, page: Page) -> Iterator[Text]:
+    """The culprit, and its line with the call underlined."""
+    if culprit is None:
+        yield Text("no frame could be read", "dim")
+        return
+    foreign = Text("" if culprit.in_app else " (not your code)", "dim")
+    yield Text.assemble(link(culprit.file, culprit.line, page), f" in {name(culprit.qualname)}", foreign)
+    if culprit.source:
+        width = page.width - len(INDENT) - 2
+        source, marks = underlined(culprit.source, culprit.column, culprit.end_column, width)
+        yield Text("  " + source)
+        if marks:
+            yield Text("  " + marks, "yellow")
+
+
+def verdict(cause: Cause, confidence: float | None) -> Text:
+    """The cause, how sure it is, and what it means."""
+    sure = "" if confidence is None or cause is Cause.UNKNOWN else f" ({confidence_word(confidence)})"
+    return Text.assemble((cause.value, "bold"), f"{sure}: {cause_words(cause)}")
+
+
+def blocker(stall: Stall) -> Iterator[Text]:
+    """What the culprit was doing, and who held what it waited for."""
+    if stall.blocker is not None and (stall.blocker.call or stall.blocker.function):
+        call = printable(stall.blocker.call or "", NAME_MAX)
+        reached = name(stall.blocker.function or "")
+        words = f"{call}, which was in {reached}" if call and reached else call or reached
+        yield Text.assemble(("call   ", "dim"), words)
+
+
+def holder(stall: Stall, page: Page) -> Iterator[Text]:
+    """The thread that held the GIL or lock."""
+    if stall.holder is not None:
+        at = Text.assemble(" at ", spot(stall.holder.culprit, page)) if stall.holder.culprit else Text()
+        yield Text.assemble(("held by thread ", "dim"), name(stall.holder.thread), at)
+
+
+def advice(text: str | None, page: Page) -> Iterator[Text]:
+    """What would help, wrapped."""
+    if text:
+        yield from labelled("try  ", printable(text, 1_000), page)
+
+
+def labelled(label: str, text: str, page: Page) -> Iterator[Text]:
+    """A text of several lines beside its label."""
+    lines = textwrap.wrap(text, max(page.width - len(INDENT) - len(label), 20), break_on_hyphens=False)
+    for index, line in enumerate(lines):
+        yield Text.assemble((label if index == 0 else " " * len(label), "dim"), line)
+
+
+def ledger(ledger: Ledger, duration_ns: int, page: Page) -> Iterator[Text]:
+    """Where the wall time went, as a bar with its words."""
+    entries = [
+        ("CPU", ledger.on_cpu_ns, "green", "█#"),
+        ("GIL", ledger.gil_wait_ns, "red", "▓="),
+        ("run queue", ledger.run_queue_ns, "magenta", "▒-"),
+        ("blocked", ledger.blocked_ns, "yellow", "░."),
+    ]
+    known = [(word, ns, style, marks) for word, ns, style, marks in entries if ns is not None]
+    if not known or duration_ns <= 0:
+        return
+    bar, words = Text(), Text()
+    left = _BAR_WIDTH
+    for word, ns, style, marks in known:
+        share = min(max(ns / duration_ns, 0.0), 1.0)
+        cells = min(round(share * _BAR_WIDTH), left)
+        left -= cells
+        bar.append(marks[0 if page.unicode else 1] * cells, style)
+        if share >= _SHARE_LEAST:
+            gc = _gc_words(ledger, duration_ns) if word == "CPU" else ""
+            words.append(f"{', ' if words else ''}{word} {share:.0%}{gc}")
+    yield Text.assemble(("time ", "dim"), bar, " " * left, "  ", words)
+
+
+def _gc_words(ledger: Ledger, duration_ns: int) -> str:
+    share = (ledger.gc_ns or 0) / duration_ns
+    return f" (gc {share:.0%})" if share >= _SHARE_LEAST else ""
+
+
+def stack(stack: WeightedStack, page: Page, *, most: int) -> Iterator[Text]:
+    """Frames, innermost first, folded to own code; `most`: so many lines at most."""
+    rows = folded(stack.frames)
+    yield from frame_rows(rows[:most], page)
+    if len(rows) > most:
+        yield Text(f"  and {count_of(len(rows) - most, 'more line')}", "dim")
+    if stack.truncated:
+        yield Text("  outer frames were not read", "dim")
+
+
+def frame_rows(rows: Sequence[StackFrame | Fold], page: Page) -> Iterator[Text]:
+    """One line a frame or fold; own code stands out."""
+    for row in rows:
+        if isinstance(row, Fold):
+            yield Text(f"  {count_of(row.count, 'frame')} in {printable(', '.join(row.packages), 50)}", "dim")
+        else:
+            style = "cyan" if row.in_app else "dim"
+            function = Text(f" in {name(row.qualname)}", "" if row.in_app else "dim")
+            yield Text.assemble("  ", link(row.file, row.line, page, style), function)
+
+
+def thread(view: ThreadView, page: Page) -> Iterator[Text]:
+    """Another thread of the process, as it was when the stall became a hang."""
+    notes = ["held the GIL"] if view.holds_gil else []
+    notes += ["waited for the GIL"] if view.waits_for_gil else []
+    notes += [f"state {name(view.state)}"] if view.state else []
+    extra = f" ({', '.join(notes)})" if notes else ""
+    yield Text.assemble(("thread ", "dim"), name(view.name or str(view.tid)), (extra, "dim"))
+    yield from frame_rows(folded(view.frames), page)

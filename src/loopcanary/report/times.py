@@ -1,0 +1,28 @@
+"""Wall times for people, in their own time zone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+_S = 1_000_000_000
+
+
+def moment(wall_ns: int) -> str:
+    """`2026-11-21 05:12:40` in local time."""
+    return _local(wall_ns).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def span(first_wall_ns: int, last_wall_ns: int) -> str:
+    """Two moments, the second without its date where that is the same."""
+    first, last = moment(first_wall_ns), moment(last_wall_ns)
+    if first == last:
+        return first
+    return f"{first} to {last[11:] if last[:10] == first[:10] else last}"
+
+
+def _local(wall_ns: int) -> datetime:
+    try:
+        return datetime.fromtimestamp(wall_ns // _S, UTC).astimezone()
+    except (OverflowError, ValueError, OSError):
+        # A clock that was far off, or a file that lies.
+        return datetime.fromtimestamp(0, UTC)
