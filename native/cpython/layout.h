@@ -10,6 +10,7 @@
 #ifndef LOOPCANARY_LAYOUT_H
 #define LOOPCANARY_LAYOUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -100,6 +101,9 @@ typedef struct {
 /* The column of a CPython version, by its PY_VERSION_HEX; NULL where there is none, or where it is
  * before the release (alphas and betas move fields around). */
 const lc_layout *lc_layout_find(uint64_t version_hex);
+
+/* Whether all that is read lies inside what is copied: asked after offsets came from elsewhere. */
+bool lc_layout_sane(const lc_layout *layout);
 
 /* Upper bounds that every layout keeps, so that copies have fixed sizes; asserted in layouts.c. */
 #define LC_FRAME_BYTES_MAX 96u

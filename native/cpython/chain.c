@@ -1,0 +1,158 @@
+#include "chain.h"
+
+static bool plausible(uint64_t address)
+{
+    return address >= 4096 && address < UINT64_C(1) << 56 && address % 8 == 0;
+}
+
+static lc_chain_result innermost(lc_snapshot *snapshot, const lc_layout *layout,
+                                 uint64_t thread_state, uint64_t *frame, lc_read_plan *plan)
+{
+    const uint32_t thread_bytes = layout->thread_native_id + 8; /* behind all that is read of it */
+    if (!plausible(thread_state)) {
+        return LC_CHAIN_BROKEN;
+    }
+    lc_read_plan_add(plan, thread_state, thread_bytes);
+    const uint8_t *thread = lc_snapshot_get(snapshot, thread_state, thread_bytes);
+    if (thread == NULL) {
+        return LC_CHAIN_UNREADABLE;
+    }
+    *frame = lc_u64_at(thread, layout->thread_frame);
+    if (layout->cframe_frame == LC_ABSENT || *frame == 0) {
+        return LC_CHAIN_OK;
+    }
+    const uint64_t cframe = *frame;
+    if (!plausible(cframe)) {
+        return LC_CHAIN_BROKEN;
+    }
+    lc_read_plan_add(plan, cframe + layout->cframe_frame, 8);
+    const uint8_t *word = lc_snapshot_get(snapshot, cframe + layout->cframe_frame, 8);
+    if (word == NULL) {
+        return LC_CHAIN_UNREADABLE;
+    }
+    *frame = lc_u64_at(word, 0);
+    return LC_CHAIN_OK;
+}
+
+static bool decode(const uint8_t *bytes, const lc_layout *layout, uint64_t address,
+                   lc_raw_frame *frame)
+{
+    frame->address = address;
+    frame->previous = lc_u64_at(bytes, layout->frame_previous);
+    frame->code = lc_u64_at(bytes, layout->frame_code) & ~(uint64_t)layout->frame_tags;
+    frame->instr = lc_u64_at(bytes, layout->frame_instr);
+    frame->stack = layout->frame_stack_bytes == 8 ? lc_u64_at(bytes, layout->frame_stack)
+                                                  : lc_u32_at(bytes, layout->frame_stack);
+    frame->owner = bytes[layout->frame_owner];
+    frame->shim = frame->owner >= layout->owner_shim;
+    /* A frame that a frame object owns has ended: it is in no running chain. */
+    return frame->owner < layout->owner_end && frame->owner != layout->owner_frame_object &&
+           frame->previous != address && (frame->shim || plausible(frame->code));
+}
+
+lc_chain_result lc_chain_follow(lc_snapshot *snapshot, const lc_layout *layout,
+                                uint64_t thread_state, uint32_t limit, lc_chain *chain,
+                                lc_read_plan *plan)
+{
+    chain->count = 0;
+    chain->cut = false;
+    uint64_t address = 0;
+    lc_chain_result result = innermost(snapshot, layout, thread_state, &address, plan);
+    uint32_t shown = 0;
+    while (result == LC_CHAIN_OK && address != 0) {
+        if (chain->count == LC_CHAIN_MAX || shown == limit) {
+            chain->cut = true; /* also the bound of a chain that bites its tail */
+            break;
+        }
+        if (!plausible(address)) {
+            return LC_CHAIN_BROKEN;
+        }
+        const uint8_t *bytes = lc_snapshot_get_frame(snapshot, address, layout->frame_bytes);
+        if (bytes == NULL) {
+            return LC_CHAIN_UNREADABLE;
+        }
+        lc_raw_frame *frame = &chain->frames[chain->count++];
+        if (!decode(bytes, layout, address, frame)) {
+            return LC_CHAIN_BROKEN;
+        }
+        lc_read_plan_add(plan, address, layout->frame_bytes);
+        shown += !frame->shim;
+        address = frame->previous;
+    }
+    return result;
+}
+
+static bool same_activation(const lc_raw_frame *a, const lc_raw_frame *b)
+{
+    return a->address == b->address && a->previous == b->previous && a->owner == b->owner &&
+           a->code == b->code;
+}
+
+static bool same_words(const lc_raw_frame *a, const lc_raw_frame *b)
+{
+    if (a->shim && b->shim) { /* CPython sets only some of a shim's words */
+        return a->address == b->address && a->previous == b->previous && a->owner == b->owner;
+    }
+    return same_activation(a, b) && a->instr == b->instr && a->stack == b->stack;
+}
+
+/* Chains that were cut end at different frames if the depth changed: finds where they overlap. */
+static bool align(const lc_chain *a, const lc_chain *b, uint32_t *end_a, uint32_t *end_b)
+{
+    *end_a = a->count;
+    *end_b = b->count;
+    if (a->count == 0 || b->count == 0) {
+        return false;
+    }
+    if (!a->cut && !b->cut) {
+        return true;
+    }
+    for (uint32_t i = b->count; i > 0; i--) {
+        if (b->frames[i - 1].address == a->frames[a->count - 1].address) {
+            *end_b = i;
+            return true;
+        }
+    }
+    for (uint32_t i = a->count; i > 0; i--) {
+        if (a->frames[i - 1].address == b->frames[b->count - 1].address) {
+            *end_a = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+lc_agreement lc_chains_agree(const lc_chain *first, const lc_chain *second)
+{
+    uint32_t i = 0;
+    uint32_t j = 0;
+    if (!align(first, second, &i, &j)) {
+        return (lc_agreement){.any = false};
+    }
+    lc_agreement agreement = {.any = false};
+    while (i > 0 && j > 0) {
+        const lc_raw_frame *a = &first->frames[--i];
+        const lc_raw_frame *b = &second->frames[--j];
+        if (!same_activation(a, b) && !(a->shim && b->shim && same_words(a, b))) {
+            break;
+        }
+        agreement = (lc_agreement){.any = true, .in_first = i, .in_second = j};
+        if (!same_words(a, b)) {
+            break; /* it moved on: what it called in one reading is not what it called in the other */
+        }
+    }
+    return agreement;
+}
+
+bool lc_chains_equal(const lc_chain *first, const lc_chain *second)
+{
+    if (first->count != second->count || first->cut != second->cut) {
+        return false;
+    }
+    for (uint32_t i = 0; i < first->count; i++) {
+        if (!same_words(&first->frames[i], &second->frames[i])) {
+            return false;
+        }
+    }
+    return true;
+}

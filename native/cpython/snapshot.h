@@ -1,0 +1,72 @@
+/* Copies of ranges of the program's memory, taken together as far as possible, and looked up
+ * by the address they came from.
+ *
+ * A walk follows pointers, so the naive way is a system call a frame. But a stalled thread has nearly
+ * the stack that it had at the last sample: what the last walk touched is the plan of the next
+ * one, read in one vectored call; only what differs is then read by itself.
+ *
+ * Working memory of one thread; no allocation. */
+#ifndef LOOPCANARY_SNAPSHOT_H
+#define LOOPCANARY_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "memory_reader.h"
+
+#define LC_PLAN_RANGES_MAX 1024u
+#define LC_SNAPSHOT_BYTES (512u * 1024u)
+
+typedef struct {
+    uint64_t address;
+    uint32_t bytes;
+    uint32_t at; /* in the snapshot's data; unused in a plan */
+} lc_range;
+
+typedef struct {
+    uint32_t count;
+    lc_range ranges[LC_PLAN_RANGES_MAX];
+} lc_read_plan;
+
+typedef struct {
+    const lc_memory_reader *reader;
+    uint32_t count;
+    uint32_t used;
+    uint32_t cursor; /* lookups mostly go in the order of the plan */
+    lc_range ranges[LC_PLAN_RANGES_MAX];
+    uint8_t data[LC_SNAPSHOT_BYTES];
+} lc_snapshot;
+
+/* Adds a range that the next walk will probably want; merges neighbours. A full plan
+ * forgets; no plan (NULL) may be given. */
+void lc_read_plan_add(lc_read_plan *plan, uint64_t address, uint32_t bytes);
+
+/* Starts anew with copies of the plan's ranges; those that cannot be read are left out. */
+void lc_snapshot_take(lc_snapshot *snapshot, const lc_memory_reader *reader,
+                      const lc_read_plan *plan);
+
+/* The copy of [address, address + bytes); read now if the snapshot has it not yet. NULL: unreadable, or
+ * no room. Valid until the next take. Not aligned: use lc_word_at and its like. */
+const uint8_t *lc_snapshot_get(lc_snapshot *snapshot, uint64_t address, uint32_t bytes);
+
+/* The same, but what is not there yet is read from the start of its page: callers' frames lie right
+ * below on the data stack. */
+const uint8_t *lc_snapshot_get_frame(lc_snapshot *snapshot, uint64_t address, uint32_t bytes);
+
+static inline uint64_t lc_u64_at(const uint8_t *bytes, uint32_t offset)
+{
+    uint64_t value;
+    memcpy(&value, bytes + offset, sizeof value);
+    return value;
+}
+
+static inline uint32_t lc_u32_at(const uint8_t *bytes, uint32_t offset)
+{
+    uint32_t value;
+    memcpy(&value, bytes + offset, sizeof value);
+    return value;
+}
+
+#endif

@@ -1,0 +1,68 @@
+/* What of the source needs no interpreter. */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cpython_source.h"
+#include "threads.h"
+#include "walker.h"
+#include "work.h"
+
+static lc_cpython_source *own(lc_frame_source *self)
+{
+    return (lc_cpython_source *)self; /* its first member */
+}
+
+static lc_walk_result walk(lc_frame_source *self, uint64_t thread_state, lc_stack *out)
+{
+    return lc_walk(own(self), thread_state, out);
+}
+
+static void gil(lc_frame_source *self, uint64_t thread_state, lc_gil_view *out)
+{
+    lc_gil(own(self), thread_state, out);
+}
+
+static uint32_t threads(lc_frame_source *self, uint64_t thread_state, lc_thread_ref *out,
+                        uint32_t room)
+{
+    return lc_threads(own(self), thread_state, out, room);
+}
+
+static void work(lc_frame_source *self, uint64_t address, lc_work_names *out)
+{
+    lc_work(own(self), address, out);
+}
+
+static lc_text text(lc_frame_source *self, uint64_t str_object)
+{
+    return lc_text_of(own(self), str_object);
+}
+
+bool lc_cpython_source_init(lc_cpython_source *source, const lc_memory_reader *reader,
+                            const lc_layout *layout, const lc_interpreter_addresses *at)
+{
+    /* Zero pages: all of it is valid when zero, and what is never used never becomes resident. */
+    void *memory = mmap(NULL, sizeof(lc_walker), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        return false;
+    }
+    *source = (lc_cpython_source){
+        .source = {.walk = walk, .gil = gil, .threads = threads, .work = work, .text = text},
+        .reader = reader,
+        .layout = *layout,
+        .at = *at,
+        .walker = memory,
+    };
+    source->walker->own_process = reader->pid == getpid();
+    source->walker->random = UINT64_C(0x9E3779B97F4A7C15) ^ (uint64_t)(uintptr_t)memory;
+    return true;
+}
+
+void lc_cpython_source_close(lc_cpython_source *source)
+{
+    if (source->walker != NULL) {
+        munmap(source->walker, sizeof(lc_walker));
+    }
+    *source = (lc_cpython_source){0};
+}

@@ -1,0 +1,180 @@
+/* From an asyncio Handle to the name of what it runs. Each step is taken only from an object whose
+ * type is the one expected: anything else gives no name rather than a wrong one.
+ *
+ *   Handle._callback = a function, bound method, partial, builtin
+ *                    = a task's step (TaskStepMethWrapper) or wake-up (builtin bound to the task):
+ *                      the task's coroutine is what runs, and the task has a name
+ */
+#include "work.h"
+
+#include <stdio.h>
+
+#include "objects.h"
+#include "walker.h"
+
+#define CALLABLE_DEPTH_MAX 8u /* partial of partial of method of ... */
+#define BASES_MAX 8u
+#define C_NAME_MAX 128u
+
+enum { TEXT_CALLBACK, TEXT_TASK, TEXT_ANY };
+
+static uint64_t word(const lc_cpython_source *source, uint64_t address)
+{
+    uint64_t value = 0;
+    return address % 8 == 0 && lc_read(source->reader, address, &value, sizeof value) ? value : 0;
+}
+
+static uint64_t type_of(const lc_cpython_source *source, uint64_t object)
+{
+    return object == 0 ? 0 : word(source, object + source->layout.object_type);
+}
+
+static bool is_instance(const lc_cpython_source *source, uint64_t object, uint64_t type)
+{
+    uint64_t each = type_of(source, object);
+    for (uint32_t i = 0; i < BASES_MAX && each != 0 && type != 0; i++) {
+        if (each == type) {
+            return true;
+        }
+        each = word(source, each + source->layout.type_base);
+    }
+    return false;
+}
+
+static lc_text read_text(lc_cpython_source *source, uint64_t str_object, uint32_t buffer)
+{
+    lc_str_value value = {.bytes = source->walker->text[buffer]};
+    if (!lc_read_str(source, str_object, source->walker->scratch, &value)) {
+        return (lc_text){0};
+    }
+    return (lc_text){value.bytes, value.length};
+}
+
+lc_text lc_text_of(lc_cpython_source *source, uint64_t str_object)
+{
+    return read_text(source, str_object, TEXT_ANY);
+}
+
+/* A C string, which may end right before an unmapped page: byte ranges up to page edges. ASCII only. */
+static uint32_t read_c_name(const lc_cpython_source *source, uint64_t address, char *into,
+                            uint32_t room)
+{
+    uint32_t used = 0;
+    while (used < room && address != 0) {
+        const uint32_t to_page_end = 4096u - (uint32_t)((address + used) % 4096u);
+        const uint32_t part = to_page_end < room - used ? to_page_end : room - used;
+        if (!lc_read(source->reader, address + used, into + used, part)) {
+            return 0;
+        }
+        for (uint32_t i = used; i < used + part; i++) {
+            if (into[i] == '\0') {
+                return i;
+            }
+            if ((unsigned char)into[i] < 0x20 || (unsigned char)into[i] > 0x7E) {
+                return 0;
+            }
+        }
+        used += part;
+    }
+    return 0;
+}
+
+/* "append" of a builtin bound to a list becomes "list.append", of a module's function stays as it is. */
+static lc_text builtin_name(lc_cpython_source *source, uint64_t builtin, uint64_t self)
+{
+    char type[C_NAME_MAX];
+    char name[C_NAME_MAX];
+    const uint64_t def = word(source, builtin + source->layout.cfunction_def);
+    const uint32_t name_bytes =
+        def == 0 ? 0 : read_c_name(source, word(source, def), name, sizeof name);
+    const uint64_t type_name =
+        self == 0 ? 0 : word(source, type_of(source, self) + source->layout.type_name);
+    const uint32_t type_bytes = read_c_name(source, type_name, type, sizeof type);
+    uint32_t last = type_bytes;
+    while (last > 0 && type[last - 1] != '.') {
+        last--;
+    }
+    if (name_bytes == 0) {
+        return (lc_text){0};
+    }
+    char *out = source->walker->text[TEXT_CALLBACK];
+    const bool bound = type_bytes > last && strncmp(type + last, "module", type_bytes - last) != 0;
+    const int bytes = snprintf(out, LC_STRING_MAX, "%.*s%s%.*s", bound ? (int)(type_bytes - last) : 0,
+                               type + last, bound ? "." : "", (int)name_bytes, name);
+    return (lc_text){out, (uint32_t)bytes};
+}
+
+static lc_text task_name(lc_cpython_source *source, uint64_t name)
+{
+    uint64_t number = 0;
+    if (!lc_read_int(source, name, &number)) { /* 3.12+: a counter until somebody asks for the name */
+        return read_text(source, name, TEXT_TASK);
+    }
+    char *out = source->walker->text[TEXT_TASK];
+    const int bytes = snprintf(out, LC_STRING_MAX, "Task-%llu", (unsigned long long)number);
+    return (lc_text){out, (uint32_t)bytes};
+}
+
+static void name_task(lc_cpython_source *source, uint64_t task, lc_work_names *out)
+{
+    const lc_asyncio_facts *asyncio = &source->asyncio;
+    if (!is_instance(source, task, asyncio->task_type)) {
+        return;
+    }
+    const uint64_t coroutine = word(source, task + asyncio->task_coroutine);
+    const uint64_t type = type_of(source, coroutine);
+    if (type != 0 && (type == source->at.coroutine_type || type == source->at.generator_type)) {
+        out->callback = read_text(
+            source, word(source, coroutine + source->layout.generator_qualname), TEXT_CALLBACK);
+    }
+    out->task = task_name(source, word(source, task + asyncio->task_name));
+}
+
+static void name_callable(lc_cpython_source *source, uint64_t callable, lc_work_names *out)
+{
+    const lc_layout *l = &source->layout;
+    const lc_interpreter_addresses *at = &source->at;
+    const lc_asyncio_facts *asyncio = &source->asyncio;
+    for (uint32_t depth = 0; depth < CALLABLE_DEPTH_MAX; depth++) {
+        const uint64_t type = type_of(source, callable);
+        if (type == 0) {
+            return;
+        }
+        if (type == at->function_type) {
+            out->callback =
+                read_text(source, word(source, callable + l->function_qualname), TEXT_CALLBACK);
+            return;
+        }
+        if (type == asyncio->step_type && asyncio->task_type != 0) {
+            name_task(source, word(source, callable + asyncio->step_task), out);
+            return;
+        }
+        if (type == at->cfunction_type) {
+            const uint64_t self = word(source, callable + l->cfunction_self);
+            if (is_instance(source, self, asyncio->task_type)) {
+                name_task(source, self, out);
+            } else {
+                out->callback = builtin_name(source, callable, self);
+            }
+            return;
+        }
+        if (type == at->method_type) {
+            callable = word(source, callable + l->method_function);
+        } else if (type == asyncio->partial_type) {
+            callable = word(source, callable + asyncio->partial_function);
+        } else {
+            return;
+        }
+    }
+}
+
+void lc_work(lc_cpython_source *source, uint64_t work, lc_work_names *out)
+{
+    *out = (lc_work_names){0};
+    const lc_asyncio_facts *asyncio = &source->asyncio;
+    if (!atomic_load_explicit(&asyncio->learned, memory_order_acquire) ||
+        !is_instance(source, work, asyncio->handle_type)) {
+        return;
+    }
+    name_callable(source, word(source, work + asyncio->handle_callback), out);
+}
