@@ -88,6 +88,7 @@ void lc_agent_stop(bool process_ends)
 void lc_agent_forget_after_fork(void)
 {
     lc_agent *agent = &lc_the_agent;
+    Py_CLEAR(agent->on_first_lane);
     if (!agent->running) {
         return;
     }

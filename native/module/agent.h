@@ -24,6 +24,7 @@ typedef struct {
     lc_cpython_source source;
     lc_watchdog watchdog;
     PyObject *scene_variable; /* ContextVar of the scene, once one was used; else NULL */
+    PyObject *on_first_lane;  /* called once, when a thread wants a lane and nothing runs; else NULL */
 } lc_agent;
 
 extern lc_agent lc_the_agent;

@@ -54,6 +54,20 @@ static PyObject *forget_after_fork(PyObject *module, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+static PyObject *on_first_lane(PyObject *module, PyObject *hook)
+{
+    (void)module;
+    if (hook != Py_None && !PyCallable_Check(hook)) {
+        PyErr_SetString(PyExc_TypeError, "on_first_lane() takes a callable or None");
+        return NULL;
+    }
+    Py_XSETREF(lc_the_agent.on_first_lane, hook == Py_None ? NULL : Py_NewRef(hook));
+    if (!lc_the_agent.running) {
+        lc_the_agent.generation++; /* threads that were told "no lane" ask again */
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *is_running(PyObject *module, PyObject *unused)
 {
     (void)module;
@@ -207,6 +221,8 @@ static PyMethodDef methods[] = {
      "Creates the flight file and starts the watchdog."},
     {"stop", stop, METH_O, "stop(process_ends): joins the watchdog and gives everything back; the file stays."},
     {"forget_after_fork", forget_after_fork, METH_NOARGS, "In a forked child: lets go of the parent's engine."},
+    {"on_first_lane", on_first_lane, METH_O,
+     "on_first_lane(hook | None): called once, without arguments, when a loop runs and the engine does not."},
     {"is_running", is_running, METH_NOARGS, "Whether the native engine watches this process."},
     {"wait_for_news", wait_for_news, METH_VARARGS,
      "wait_for_news(seen, timeout_s) -> int: sleeps until the count of news differs from seen; no GIL."},

@@ -126,9 +126,25 @@ static void take_over(lc_agent *agent, lc_lane *lane, const char *loop_kind)
     lc_thread_lane_set_kind(lane, loop_kind);
 }
 
+/* An armed engine starts when the first loop runs: a process without one pays for no thread and no file. */
+static void start_engine(lc_agent *agent)
+{
+    PyObject *hook = agent->on_first_lane;
+    agent->on_first_lane = NULL;
+    PyObject *result = PyObject_CallNoArgs(hook);
+    if (result == NULL) {
+        PyErr_Clear(); /* the hook reports its own failures */
+    }
+    Py_XDECREF(result);
+    Py_DECREF(hook);
+}
+
 lc_lane *lc_thread_lane_open(const char *loop_kind)
 {
     lc_agent *agent = &lc_the_agent;
+    if (!agent->running && agent->on_first_lane != NULL) {
+        start_engine(agent);
+    }
     /* Also "none": the next call shall not search again. */
     lc_own_lane = (lc_thread_lane){NULL, agent->generation};
     if (!agent->running) {

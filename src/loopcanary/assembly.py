@@ -1,0 +1,232 @@
+"""Wires the parts together; the only module that knows them all."""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from loopcanary import diagnosis, flight, store
+from loopcanary.engine.boundary import Boundary
+from loopcanary.engine.canary import Canary, FileBackend, Parts
+from loopcanary.engine.facts import session_facts
+from loopcanary.engine.guards import DebuggerGuard, StormGuard
+from loopcanary.engine.native import NativeBackend
+from loopcanary.engine.pipeline import Pipeline, Stations
+from loopcanary.model import Clock, Config, EngineChoice, Session, Stall, StallEvidence, StallState
+from loopcanary.model.wire import session_to_dict
+from loopcanary.protocols import Interceptor, Probe, Reporter
+from loopcanary.registry import REGISTRY, entry_points
+
+_CODE_PATHS = "code_paths"
+_SETTINGS = "settings"
+
+
+# ---- the watched program ------------------------------------------------------------------------
+
+
+def make_canary(config: Config) -> Canary:
+    """A canary for this process, not yet armed. Reads no file but the extension's."""
+    boundary = Boundary()
+    native, reason = _native_module(config.engine)
+    if native is None and config.engine is EngineChoice.NATIVE:
+        boundary.failed("native engine", RuntimeError(reason), keep=True)
+    canary = Canary(
+        config,
+        native=native,
+        probes=lambda made: _probes(made, native),
+        make_parts=lambda made: _parts(made, native),
+        boundary=boundary,
+    )
+    os.register_at_fork(after_in_child=canary.after_fork_in_child)
+    atexit.register(canary.stop)
+    return canary
+
+
+def _native_module(choice: EngineChoice) -> tuple[ModuleType | None, str]:
+    """The extension, or None and why it is not used."""
+    if choice is EngineChoice.PORTABLE:
+        return None, "the portable engine was asked for"
+    try:
+        return importlib.import_module("loopcanary._native"), ""
+    except ImportError as error:
+        return None, f"the native engine is not there: {error}"
+
+
+def _probes(canary: Canary, native: ModuleType | None) -> Sequence[Probe]:
+    from loopcanary.probes.asyncio import AsyncioProbe
+
+    return [AsyncioProbe(native, canary.loop_seen)]
+
+
+def _parts(canary: Canary, native: ModuleType | None) -> Parts:
+    config = canary.config
+    session = session_facts(config)
+    now_ns = time.monotonic_ns()
+    clock = Clock(monotonic_ns=now_ns, wall_ns=time.time_ns())
+    location = store.locate(config.store)
+    backend = _backend(canary, native, session, location.folder)
+    session = replace(session, engine=backend.name)
+    sink = open_store(location.folder, config)
+    paths = _PathsOnce()
+
+    def judge(evidence: StallEvidence, state: StallState) -> Stall:
+        return diagnosis.diagnose(evidence, session, config, clock, state=state, paths=paths.get())
+
+    reporters, interceptors = _plugged_in(canary)
+    stations = Stations(
+        judge=judge,
+        drop_reason=lambda stall: diagnosis.drop_reason(stall, config, paths.get()),
+        keep_ignored=config.keep_ignored,
+        interceptors=interceptors,
+        sink=sink,
+        reporters=reporters,
+        debugger=DebuggerGuard(),
+        while_debugging=config.while_debugging,
+        storm=StormGuard(config.stalls_per_minute, now_ns),
+    )
+    return Parts(
+        session=session,
+        clock=clock,
+        backend=backend,
+        pipeline=Pipeline(stations, canary.boundary, time.monotonic_ns),
+        sink=sink,
+        reporters=reporters,
+        health=diagnosis.loop_health,
+        facts=lambda: {
+            **session_to_dict(session),
+            _CODE_PATHS: paths.refresh().to_json(),
+            _SETTINGS: {"concern": list(config.concern)},
+        },
+        notices=[location.notice] if location.notice else [],
+    )
+
+
+class _PathsOnce:
+    """Where the program's code lies, looked up when it is first needed, and again when a loop runs."""
+
+    def __init__(self) -> None:
+        self._paths: diagnosis.CodePaths | None = None
+
+    def get(self) -> diagnosis.CodePaths:
+        return self._paths or self.refresh()
+
+    def refresh(self) -> diagnosis.CodePaths:
+        self._paths = diagnosis.CodePaths.capture()
+        return self._paths
+
+
+def _backend(canary: Canary, native: ModuleType | None, session: Session, folder: Path) -> FileBackend:
+    if native is None:
+        from loopcanary.engine.portable import PortableBackend
+
+        return PortableBackend(canary.config)
+    return NativeBackend(
+        native,
+        canary.config,
+        folder=folder / store.FLIGHT_FOLDER,
+        session_id=session.id,
+        open_flight=flight.FlightFile.open,
+    )
+
+
+def _plugged_in(canary: Canary) -> tuple[list[Reporter], list[Interceptor]]:
+    """Built-in and third parties' reporters, and the live list of interceptors: later ones count at once."""
+    makers = dict(REGISTRY.reporters)
+    if canary.config.console and not canary.config.quiet:
+        from loopcanary.reporters.console import ConsoleReporter
+
+        makers.setdefault("console", ConsoleReporter)
+    for group, name, found in entry_points(canary.boundary.failed):
+        if group == "loopcanary.reporters":
+            makers.setdefault(name, found)
+        else:
+            REGISTRY.add_interceptor(found)
+    if canary.config.fail_on_stall:
+        makers["exit status"] = _exit_status_reporter
+    made = [canary.boundary.call(f"reporter {name}", make) for name, make in makers.items()]
+    return [reporter for reporter in made if reporter is not None], REGISTRY.interceptors
+
+
+def _exit_status_reporter() -> Reporter:
+    from loopcanary.reporters.exit_status import ExitStatusReporter
+
+    return ExitStatusReporter(importlib.import_module("loopcanary._native").fail_exit)
+
+
+# ---- stores and what dead processes left in them ---------------------------------------------------
+
+
+def open_store(folder: Path, config: Config | None = None) -> store.Store:
+    """The store in a folder; nothing is opened before it is needed."""
+    config = config or Config()
+    retention = store.Retention(
+        age_ns=config.retention_age_ns, stalls=config.retention_stalls, bytes=config.retention_bytes
+    )
+    return store.Store(folder, retention=retention)
+
+
+def recover(into: store.Store) -> store.Recovery:
+    """Takes in what dead processes left in the store's folder, and looks at what running ones do now."""
+    autopsy = _Autopsy()
+    forensics = store.Forensics(
+        open=autopsy.open,
+        is_dead=autopsy.is_dead,
+        judge=autopsy.judge,
+        health=lambda lanes, now_ns: tuple(diagnosis.loop_health(lane, now_ns) for lane in lanes),
+        unreadable=(flight.FlightError, OSError),
+    )
+    found = store.recover(into, forensics)
+    store.settle(into, found, host=platform.node(), is_gone=_is_gone)
+    return found
+
+
+class _Autopsy:
+    """Reads flight files of other processes, and judges by those processes' own paths and settings."""
+
+    def __init__(self) -> None:
+        self._facts: dict[str, tuple[diagnosis.CodePaths, Config]] = {}
+
+    def open(self, path: Path) -> flight.FlightFile:
+        opened = flight.FlightFile.open(path)
+        facts = opened.facts()
+        self._facts[str(facts.get("id", ""))] = (_paths_of(facts), _config_of(facts))
+        return opened
+
+    def is_dead(self, remains: flight.FlightFile) -> bool:
+        return flight.liveness(remains.header) is flight.Liveness.DEAD
+
+    def judge(self, evidence: StallEvidence, session: Session, clock: Clock, state: StallState) -> Stall:
+        paths, config = self._facts.get(session.id, (diagnosis.CodePaths(), Config()))
+        return diagnosis.diagnose(evidence, session, config, clock, state=state, paths=paths)
+
+
+def _paths_of(facts: dict[str, Any]) -> diagnosis.CodePaths:
+    paths = facts.get(_CODE_PATHS)
+    return diagnosis.CodePaths.from_json(paths) if isinstance(paths, dict) else diagnosis.CodePaths()
+
+
+def _config_of(facts: dict[str, Any]) -> Config:
+    settings = facts.get(_SETTINGS)
+    concern = settings.get("concern") if isinstance(settings, dict) else None
+    names = tuple(name for name in concern if isinstance(name, str)) if isinstance(concern, list) else ()
+    return Config(concern=names)
+
+
+def _is_gone(session: Session) -> bool:
+    """True only where no process has the session's number, or one that started later."""
+    try:
+        os.kill(session.pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False

@@ -1,0 +1,59 @@
+"""The one place where failures of ours, or of plugged-in parts, stop inside the watched program.
+
+A part that fails is switched off, logged once and counted; the program never sees an exception.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+_LOG = logging.getLogger("loopcanary")
+
+
+class Boundary:
+    """Calls parts so that nothing they raise gets out. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._failures: dict[str, int] = {}
+        self._reasons: dict[str, str] = {}
+        self._off: set[str] = set()
+
+    def call(self, part: str, function: Callable[..., Any], /, *args: Any, keep: bool = False) -> Any:
+        """What `function(*args)` returns; None where it raises, or where `part` is switched off.
+
+        `keep`: the part is not switched off by a failure (a store whose disk is full may have room later).
+        """
+        if part in self._off:
+            return None
+        try:
+            return function(*args)
+        except Exception as error:  # noqa: BLE001 - this is the boundary
+            self.failed(part, error, keep=keep)
+            return None
+
+    def failed(self, part: str, error: BaseException, *, keep: bool = False) -> None:
+        """Notes a failure that was caught elsewhere."""
+        reason = f"{type(error).__name__}: {error}"
+        with self._lock:
+            self._failures[part] = self._failures.get(part, 0) + 1
+            first = part not in self._reasons
+            self._reasons.setdefault(part, reason)
+            if not keep:
+                self._off.add(part)
+        if first:
+            outcome = "goes on" if keep else "is switched off"
+            _LOG.warning("loopcanary: %s failed and %s: %s", part, outcome, reason)
+
+    def counts(self) -> dict[str, int]:
+        """Failures by part."""
+        with self._lock:
+            return {f"failures_{part}": count for part, count in self._failures.items()}
+
+    def reasons(self) -> dict[str, str]:
+        """First failure of each part, for `doctor`."""
+        with self._lock:
+            return dict(self._reasons)

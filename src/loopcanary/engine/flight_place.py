@@ -1,0 +1,55 @@
+"""Where the flight file of this process lies, and how a later process finds it.
+
+The file belongs in memory: a store to a page of a disk file can block in the kernel for as long as the
+disk does (the JVM's hsperfdata pauses), and lanes are stored to from the thread that must not block. The
+store's `flight` folder then holds a symbolic link to it. Without a tmpfs the file lies in that folder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a tmpfs by definition of the kernel's documentation
+SUFFIX = ".flight"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlightPlace:
+    """One candidate: the file, and the link to it in the store (None where the file is in the store)."""
+
+    path: Path
+    link: Path | None
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether page write-back can never reach the file."""
+        return self.link is not None
+
+
+def candidates(folder: Path, session_id: str, shared_memory: Path = SHARED_MEMORY) -> Iterator[FlightPlace]:
+    """Places for the flight file of a session, best first. `folder`: the store's flight folder."""
+    name = session_id + SUFFIX
+    if shared_memory.is_dir():
+        path = shared_memory / f"loopcanary-{os.getuid()}-{name}"
+        yield FlightPlace(path=path, link=folder / name)
+    yield FlightPlace(path=folder / name, link=None)
+
+
+def prepare(place: FlightPlace) -> None:
+    """Makes the store's flight folder and the link. OSError where they cannot be made."""
+    folder = (place.link or place.path).parent
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if place.link is not None:
+        place.link.symlink_to(place.path)
+
+
+def discard(place: FlightPlace) -> None:
+    """Removes the file and its link; what is not there is no error."""
+    for path in (place.link, place.path):
+        if path is not None:
+            with suppress(OSError):
+                path.unlink()

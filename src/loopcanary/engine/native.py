@@ -1,0 +1,139 @@
+"""The native backend: the C watchdog, and its flight file as the drain reads it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+from loopcanary.engine.flight_place import FlightPlace, candidates, discard, prepare
+from loopcanary.model import Config, LaneTotals, StallEvidence
+from loopcanary.model.stall import ANR_NS, HANG_NS
+
+
+class OpenFlight(Protocol):
+    """What the drain needs of a flight file; `flight.FlightFile` is one."""
+
+    def stalls(self, *, include_ongoing: bool = True) -> Sequence[tuple[int, StallEvidence]]:
+        """Stalls in slots, with the slot's number."""
+
+    def lanes(self) -> Sequence[LaneTotals]:
+        """Sums of every watched thread."""
+
+    def counters(self) -> dict[str, int]:
+        """The native side's own counters."""
+
+    def close(self) -> None:
+        """Gives the mapping back."""
+
+
+class FlightOpener(Protocol):
+    """Opens a flight file by path; `flight.FlightFile.open` is one."""
+
+    def __call__(self, path: Path, /) -> OpenFlight: ...
+
+
+class NativeBackend:
+    """The C engine behind the Backend protocol. GIL held in every method; `wait` sleeps without it."""
+
+    name = "native"
+
+    def __init__(
+        self, native: ModuleType, config: Config, *, folder: Path, session_id: str, open_flight: FlightOpener
+    ) -> None:
+        self._native = native
+        self._config = config
+        self._folder = folder
+        self._session_id = session_id
+        self._open_flight = open_flight
+        self._place: FlightPlace | None = None
+        self._flight: OpenFlight | None = None
+        self._news = 0
+        self._announced: set[int] = set()
+
+    def start(self) -> None:
+        """Creates the flight file in the best place that works. OSError or RuntimeError with the reason."""
+        errors = []
+        for place in candidates(self._folder, self._session_id):
+            try:
+                self._start_at(place)
+            except OSError as error:
+                discard(place)
+                errors.append(f"{place.path}: {error.strerror or error}")
+            else:
+                return
+        raise OSError("no place for the flight file: " + "; ".join(errors))
+
+    def _start_at(self, place: FlightPlace) -> None:
+        prepare(place)
+        self._native.start(
+            path=str(place.path),
+            facts=b"{}",
+            threshold_ns=self._config.threshold_ns,
+            sample_delay_ns=self._config.first_sample_ns,
+            sample_interval_ns=self._config.sample_interval_ns,
+            hang_ns=HANG_NS,
+            anr_ns=ANR_NS,
+        )
+        self._place = place
+        self._flight = self._open_flight(place.path)
+
+    def set_facts(self, facts: dict[str, Any]) -> bool:
+        """Stores the session's facts in the flight file; False where they are too long for it."""
+        text = json.dumps(facts, separators=(",", ":"), ensure_ascii=False)
+        return bool(self._native.set_facts(text.encode("utf-8", "replace")))
+
+    def stop(self) -> None:
+        """Joins the watchdog, which completes what has ended; `take` and `totals` work until `discard`."""
+        self._native.stop(True)
+
+    def discard(self) -> None:
+        """Closes the flight file and removes it: all that it held has been taken."""
+        self.let_go()
+        if self._place is not None:
+            discard(self._place)
+            self._place = None
+
+    def let_go(self) -> None:
+        """Closes the flight file and leaves it where it is. In a forked child, too: it is the parent's."""
+        if self._flight is not None:
+            self._flight.close()
+            self._flight = None
+
+    def connect_scopes(self) -> None:
+        """The native engine is told directly."""
+
+    def wait(self, timeout_s: float | None) -> bool:
+        """Sleeps without the GIL until there is news or the time is over."""
+        before = self._news
+        self._news = self._native.wait_for_news(before, -1.0 if timeout_s is None else timeout_s)
+        return self._news != before
+
+    def wake(self) -> None:
+        """Makes `wait` return. Any thread."""
+        self._native.wake()
+
+    def take(self) -> Sequence[StallEvidence]:
+        """Ended stalls, whose slots are given back; and each ANR once while it lasts."""
+        taken = []
+        if self._flight is None:
+            return taken
+        for slot, evidence in self._flight.stalls():
+            if evidence.end_ns is not None:
+                taken.append(evidence)
+                self._announced.discard(evidence.serial)
+                self._native.release_slot(slot, evidence.serial)
+            elif evidence.last_look_ns - evidence.begin_ns >= ANR_NS and evidence.serial not in self._announced:
+                taken.append(evidence)
+                self._announced.add(evidence.serial)
+        return sorted(taken, key=lambda evidence: evidence.begin_ns)
+
+    def totals(self) -> Sequence[LaneTotals]:
+        """Sums of every watched thread."""
+        return self._flight.lanes() if self._flight is not None else ()
+
+    def statistics(self) -> dict[str, int]:
+        """The native side's counters."""
+        return self._flight.counters() if self._flight is not None else {}

@@ -1,0 +1,108 @@
+"""What happens to each stall after it was seen: guards, diagnosis, interceptors, store, reporters."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from loopcanary.engine.boundary import Boundary
+from loopcanary.engine.guards import DebuggerGuard, StormGuard
+from loopcanary.model import Stall, StallEvidence, StallState
+from loopcanary.protocols import Interceptor, Reporter, Sink
+
+_REMEMBERED_STALLS = 1_000
+_REMEMBERED_GROUPS = 10_000
+
+
+class Judge(Protocol):
+    """Evidence and the stall's state in, verdict out; assembled from `diagnosis.diagnose`."""
+
+    def __call__(self, evidence: StallEvidence, state: StallState, /) -> Stall: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stations:
+    """What a stall passes through."""
+
+    judge: Judge
+    drop_reason: Callable[[Stall], str | None]
+    keep_ignored: bool
+    interceptors: Sequence[Interceptor]
+    sink: Sink
+    reporters: Sequence[Reporter]
+    debugger: DebuggerGuard
+    while_debugging: bool
+    storm: StormGuard
+
+
+class Pipeline:
+    """Takes evidence, one stall at a time. Drain thread, and the stopping thread after it has ended."""
+
+    def __init__(self, stations: Stations, boundary: Boundary, monotonic_ns: Callable[[], int]) -> None:
+        self._stations = stations
+        self._boundary = boundary
+        self._monotonic_ns = monotonic_ns
+        self._seen: Counter[str] = Counter()
+        self.recent: deque[Stall] = deque(maxlen=_REMEMBERED_STALLS)
+        self.counts: Counter[str] = Counter()
+
+    def take(self, evidence: StallEvidence) -> None:
+        """Judges, stores and reports one stall. Raises nothing."""
+        self._boundary.call("pipeline", self._take, evidence, keep=True)
+
+    def _take(self, evidence: StallEvidence) -> None:
+        reason = self._suppressed(evidence)
+        if reason is not None:
+            self.counts[reason] += 1
+            return
+        state = StallState.ONGOING if evidence.end_ns is None else StallState.ENDED
+        stall = self._boundary.call("diagnosis", self._stations.judge, evidence, state, keep=True)
+        if stall is None:
+            self.counts["stalls_undiagnosed"] += 1
+            return
+        dropped = self._stations.drop_reason(stall)
+        if dropped is not None:
+            self.counts["stalls_dropped_" + dropped.partition(":")[0]] += 1
+            if self._stations.keep_ignored:
+                self._store(stall)
+            return
+        self._publish(stall)
+
+    def _suppressed(self, evidence: StallEvidence) -> str | None:
+        now_ns = self._monotonic_ns()
+        if not self._stations.while_debugging and self._stations.debugger.reason(now_ns, evidence):
+            return "stalls_suppressed_debugger"
+        if not self._stations.storm.admits(now_ns):
+            return "stalls_suppressed_storm"
+        return None
+
+    def _publish(self, stall: Stall) -> None:
+        for interceptor in self._stations.interceptors:
+            name = f"interceptor {getattr(interceptor, '__qualname__', type(interceptor).__qualname__)}"
+            failed_before = name in self._boundary.reasons()
+            changed = self._boundary.call(name, interceptor, stall)
+            if changed is None:
+                if name in self._boundary.reasons():
+                    # One that fails is switched off; the issue goes on without it.
+                    self.counts["interceptors_skipped" if failed_before else "interceptors_failed"] += 1
+                    continue
+                self.counts["stalls_dropped_interceptor"] += 1
+                return
+            stall = changed
+        self._store(stall)
+        repeated = self._seen[stall.fingerprint]
+        for reporter in self._stations.reporters:
+            self._boundary.call(f"reporter {reporter.name}", reporter.report, stall, repeated)
+        if stall.state is not StallState.ONGOING:
+            self._remember(stall)
+
+    def _store(self, stall: Stall) -> None:
+        self._boundary.call("store", self._stations.sink.put_stall, stall, keep=True)
+
+    def _remember(self, stall: Stall) -> None:
+        self.counts["stalls_reported"] += 1
+        self.recent.append(stall)
+        if len(self._seen) < _REMEMBERED_GROUPS or stall.fingerprint in self._seen:
+            self._seen[stall.fingerprint] += 1
