@@ -43,7 +43,7 @@ def _find(cause: Cause, blocker: Blocker | None, reached: tuple[str, ...]) -> Re
 
 
 def _is_call(callee: str, name: str) -> bool:
-    return callee == name or callee.endswith(f".{name}") or callee.endswith(f"_{name}")
+    return callee == name or callee.endswith((f".{name}", f"_{name}"))
 
 
 def _word(remedy: Remedy, cause: Cause, loop: str) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from loopcanary.diagnosis.calls import CallSites
 from loopcanary.diagnosis.culprit import Suspect
-from loopcanary.diagnosis.frames import PlacedFrame
+from loopcanary.diagnosis.frames import Placed, PlacedFrame
 from loopcanary.model import Blocker
 
 STEADY_SHARE = 0.6
@@ -28,16 +28,17 @@ def _steady_call(suspect: Suspect, sites: CallSites) -> str | None:
     if chosen.text is None:
         return None
     name = chosen.callee or chosen.text
-    total = same = 0
-    texts: dict[PlacedFrame, str | None] = {}
+    held: dict[tuple[PlacedFrame, Placed], int] = {}
     for view, below, weight in suspect.hits:
-        if view not in texts:
-            site = sites.of(view)
-            texts[view] = site.callee or site.text
-        total += weight
-        if texts[view] == name and (chosen.callee or below == suspect.below):
-            same += weight
-    return chosen.text if same >= STEADY_SHARE * total else None
+        held[view, below] = held.get((view, below), 0) + weight
+    spare = sum(held.values()) * (1.0 - STEADY_SHARE)
+    for (view, below), weight in sorted(held.items(), key=lambda entry: -entry[1]):
+        site = sites.of(view)
+        if (site.callee or site.text) != name or (chosen.callee is None and below != suspect.below):
+            spare -= weight
+            if spare < 0:
+                return None
+    return chosen.text
 
 
 def _steady_function(suspect: Suspect) -> str | None:

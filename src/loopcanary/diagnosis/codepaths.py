@@ -1,4 +1,8 @@
-"""Where the code of a process lies: captured there, so that a dead process can be judged elsewhere."""
+"""Where the code of a process lies: captured there, so that a dead process can be judged elsewhere.
+
+Paths are made absolute by os.path: pathlib can only do so by following links, and a code object may hold
+either form.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 from pathlib import Path
 
 _PTH_BYTES_MAX = 1 << 16
@@ -70,7 +75,7 @@ class CodePaths:
 
 
 def _folders(entries: Iterable[str]) -> tuple[str, ...]:
-    """Absolute, as written and with links resolved (code objects hold either form), each once."""
+    """Absolute, as written and with links resolved, each once."""
     seen: dict[str, None] = {}
     for entry in entries:
         if entry:
@@ -102,12 +107,13 @@ def _editable_folders(installed: tuple[str, ...]) -> list[str]:
     found: list[str] = []
     for folder in installed:
         try:
-            names = sorted(name for name in os.listdir(folder) if name.endswith(".pth"))[:_PTH_FILES_MAX]
+            files = sorted(Path(folder).glob("*.pth"))[:_PTH_FILES_MAX]
         except OSError:
             continue
-        for name in names:
-            found += _pth_entries(Path(folder, name))
-    return [entry for entry in found if entry not in installed]
+        for file in files:
+            found += _pth_entries(file)
+    # Packages also name folders of their own in this way (pywin32): these stay installed.
+    return [entry for entry in found if not any(entry.startswith(folder) for folder in installed)]
 
 
 def _pth_entries(path: Path) -> list[str]:
@@ -119,13 +125,20 @@ def _pth_entries(path: Path) -> list[str]:
     # site.addpackage: `import` lines are code, `#` lines are comments, all others are folders.
     lines = [line.strip() for line in text.splitlines()]
     entries = [line for line in lines if line and not line.startswith(("#", "import ", "import\t"))]
-    candidates = [str(path.parent / entry) for entry in entries]
-    return [entry for entry in candidates if os.path.isdir(entry)]
+    folders = [path.parent / entry for entry in entries]
+    return [os.path.abspath(folder) for folder in folders if _is_folder(folder)]
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
 
 
 def _working_folder() -> str:
     try:
-        return os.getcwd()
+        return str(Path.cwd())
     except OSError:
         return ""  # it was removed under the process
 
@@ -138,3 +151,9 @@ def _main_file() -> str:
         return "<stdin>"
     file = getattr(sys.modules.get("__main__"), "__file__", None)
     return os.path.abspath(file) if isinstance(file, str) else ""
+
+
+@cache
+def captured() -> CodePaths:
+    """The paths of this process, as of the first call."""
+    return CodePaths.capture()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from loopcanary.diagnosis.calls import CallSites
@@ -29,47 +29,57 @@ class Suspect:
     in_app: bool
 
 
-_TIERS: tuple[Callable[[PlacedFrame], bool], ...] = (
-    lambda view: view.owner is Owner.OWN,
-    lambda view: view.owner is Owner.OTHER and not view.plumbing,
-    lambda view: view.owner is Owner.INSTALLED and not view.plumbing,
-    lambda view: not view.plumbing,
-)
+Chain = tuple[Placed, list[int], int]
+"""A sample's frames, the indexes of those that count, innermost first, and its weight."""
 
 
-def find_suspect(samples: Sequence[Weighed]) -> Suspect | None:
+def _tier(view: PlacedFrame) -> int | None:
+    """How near a frame is to the user's hand: own code first; None for what only carries others."""
+    if view.owner is Owner.OWN:
+        return 0
+    if view.plumbing:
+        return None
+    return {Owner.OTHER: 1, Owner.INSTALLED: 2}.get(view.owner, 3)
+
+
+def find_suspect(samples: Iterable[Weighed]) -> Suspect | None:
     """The innermost function of the program's own code that held at least half of the time of the
     samples with own code in them; where none did (a turn of many short callbacks), the heaviest.
 
-    Without any own frame: likewise of the packages out of concern, of installed packages, of all. None
-    where there are only frames that carry others.
+    Without any own frame: likewise of the packages out of concern; else the innermost of installed
+    packages, of all. None where there are only frames that carry others.
     """
-    for tier, accepts in enumerate(_TIERS):
+    merged: dict[Placed, int] = {}
+    for placed, weight in samples:
+        merged[placed] = merged.get(placed, 0) + weight
+    tiers = {view: _tier(view) for view in set().union(*merged)}
+    for tier in sorted({tier for tier in tiers.values() if tier is not None}):
         chains = [
             (placed, indexes, weight)
-            for placed, weight in samples
-            if (indexes := _innermost_of_each(placed, accepts))
+            for placed, weight in merged.items()
+            if (indexes := [index for index, view in enumerate(placed) if tiers[view] == tier])
         ]
         if chains:
             return _choose(chains, in_app=tier == 0, innermost_only=tier > 1)
     return None
 
 
-def _innermost_of_each(placed: Placed, accepts: Callable[[PlacedFrame], bool]) -> list[int]:
-    """Indexes of the accepted frames, innermost first, of each function only the innermost: recursion
-    is one function."""
+def _fold(placed: Placed, indexes: list[int]) -> list[int]:
+    """Of each function only the innermost frame: recursion is one function."""
     seen: set[tuple[str, str]] = set()
-    indexes: list[int] = []
-    for index, view in enumerate(placed):
-        if accepts(view) and view.function not in seen:
-            seen.add(view.function)
-            indexes.append(index)
-    return indexes
+    folded: list[int] = []
+    for index in indexes:
+        function = placed[index].function
+        if function not in seen:
+            seen.add(function)
+            folded.append(index)
+    return folded
 
 
 def _choose(chains: list[tuple[Placed, list[int], int]], *, in_app: bool, innermost_only: bool) -> Suspect:
     """`innermost_only`: of foreign code only the innermost frame counts; which of its callers is to
     blame is nothing the user can change."""
+    chains = [(placed, _fold(placed, indexes), weight) for placed, indexes, weight in chains]
     total = sum(weight for _, _, weight in chains)
     held: dict[tuple[str, str], int] = {}
     depth: dict[tuple[str, str], int] = {}

@@ -7,7 +7,7 @@ import re
 
 from loopcanary.diagnosis.blocker import STEADY_SHARE
 from loopcanary.diagnosis.calls import callee_of
-from loopcanary.diagnosis.codepaths import CodePaths
+from loopcanary.diagnosis.codepaths import CodePaths, captured
 from loopcanary.diagnosis.ownership import portable_path
 from loopcanary.model import Cause, Culprit, Stall
 
@@ -15,7 +15,7 @@ VERSION = 1
 """Raised when the same stall would get another fingerprint than before."""
 _DIGITS = 12
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"(?<![A-Za-z0-9_])\d+")
 
 _CODELESS = frozenset({Cause.GC, Cause.HOST})
 """Causes that strike code by chance: all their stalls of one scope are one group."""
@@ -27,9 +27,10 @@ def fingerprint(stall: Stall, paths: CodePaths) -> str:
     return f"{VERSION}:{digest.hexdigest()[:_DIGITS]}"
 
 
-def explain(stall: Stall, paths: CodePaths) -> tuple[str, ...]:
-    """The parts that a fingerprint is made of, in order, each as `name=value`."""
-    return (f"scope={stall.scope.value}", *_identity(stall, paths))
+def explain(stall: Stall, paths: CodePaths | None = None) -> tuple[str, ...]:
+    """The parts that a fingerprint is made of, in order, each as `name=value`. `paths`: as the stall was
+    judged with; None: as in this process."""
+    return (f"scope={stall.scope.value}", *_identity(stall, paths or captured()))
 
 
 def _identity(stall: Stall, paths: CodePaths) -> tuple[str, ...]:
@@ -51,7 +52,8 @@ def _place(role: str, culprit: Culprit, paths: CodePaths) -> tuple[str, str]:
 
 
 def _plain_name(name: str | None) -> str:
-    """A callback's name without addresses and numbers: `<function f at 0x7f..>`, `worker-12`."""
+    """A callback's name without addresses and numbers: `<function f at 0x7f..>`, `worker-12`; but
+    `step2` keeps its number."""
     return _NUMBER.sub("#", _ADDRESS.sub("0x", name or "?"))
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
 
 from loopcanary.diagnosis.advice import advise
 from loopcanary.diagnosis.blocker import find_blocker
@@ -13,10 +11,10 @@ from loopcanary.diagnosis.calls import CallSites, callee_of
 from loopcanary.diagnosis.cause import Verdict, judge
 from loopcanary.diagnosis.causes import RULES
 from loopcanary.diagnosis.causes.unknown import no_sample
-from loopcanary.diagnosis.codepaths import CodePaths
+from loopcanary.diagnosis.codepaths import CodePaths, captured
 from loopcanary.diagnosis.culprit import Suspect, find_suspect, to_culprit
 from loopcanary.diagnosis.fingerprint import fingerprint
-from loopcanary.diagnosis.frames import FrameTable, Placed, work_part
+from loopcanary.diagnosis.frames import FrameTable
 from loopcanary.diagnosis.ledger import make_ledger
 from loopcanary.diagnosis.observation import Observation, see
 from loopcanary.diagnosis.ownership import Ownership, module_name
@@ -30,7 +28,6 @@ from loopcanary.model import (
     Config,
     Session,
     Severity,
-    Stack,
     Stall,
     StallEvidence,
     StallState,
@@ -42,7 +39,6 @@ from loopcanary.model.stall import ANR_NS, HANG_NS
 from loopcanary.model.units import format_duration
 
 _FILE_SOURCES = FileSources()
-_captured_paths = cache(CodePaths.capture)
 _THIN_COVERAGE = 0.5
 
 
@@ -74,7 +70,7 @@ def diagnose(
     nothing for any evidence a reader can produce. Takes under 5 ms for 384 samples; one thread at a time
     may use the same `sources`.
     """
-    case = _open_case(evidence, session, config, sources, paths or _captured_paths())
+    case = _open_case(evidence, session, config, sources, paths or captured())
     observation = case.observation
     verdict = judge(observation, RULES, case.weights.coverage)
     suspect = observation.suspect
@@ -133,7 +129,7 @@ def _open_case(
     weights = weigh(times, evidence.begin_ns, end_ns, evidence.sample_interval_ns)
     table = FrameTable(Ownership(paths, config.concern))
     sites = CallSites(sources, session.started_wall_ns)
-    seen = see(evidence.samples, weights.weights_ns, _placer(table), session.machine or platform.machine())
+    seen = see(evidence.samples, weights.weights_ns, table.place, session.machine or platform.machine())
     suspect = find_suspect([(entry.work, entry.weight_ns) for entry in seen if entry.placed])
     observation = Observation(
         evidence=evidence,
@@ -156,20 +152,6 @@ def _open_case(
         blocker=blocker,
         paths=paths,
     )
-
-
-def _placer(table: FrameTable) -> Callable[[Stack], tuple[Placed, Placed]]:
-    """Gives a stack's frames and those of the work, each distinct stack once."""
-    parts: dict[int, tuple[Placed, Placed]] = {}
-
-    def place(stack: Stack) -> tuple[Placed, Placed]:
-        known = parts.get(id(stack))
-        if known is None:
-            placed = table.place(stack)
-            known = parts[id(stack)] = (placed, work_part(placed))
-        return known
-
-    return place
 
 
 def _fit_blocker(blocker: Blocker | None, cause: Cause) -> Blocker | None:
@@ -213,7 +195,7 @@ def _merge(case: _Case) -> tuple[WeightedStack, ...]:
 
 
 def _view(thread: ThreadStack, table: FrameTable) -> ThreadView:
-    placed = () if thread.stack is None else table.place(thread.stack)
+    placed = () if thread.stack is None else table.place(thread.stack).frames
     return ThreadView(
         tid=thread.tid,
         name=thread.name,

@@ -58,20 +58,17 @@ def _count(evidence: StallEvidence, end_ns: int, weights: SampleWeights) -> _Cou
     if not viewed:
         return None
     (first_ns, first), (last_ns, last) = viewed[0], viewed[-1]
-    steps = last_ns - first_ns
-    exact = evidence.end_cpu_ns is not None and evidence.end_ns is not None
+    step = last_ns - first_ns
     if evidence.end_cpu_ns is not None and evidence.end_ns is not None:
         span = max(0, end_ns - first_ns)
         on_cpu = evidence.end_cpu_ns - first.on_cpu_ns
-    else:
-        if steps <= 0:
-            return None
+    elif step > 0:
         span = max(0, min(weights.covered_ns, end_ns - first_ns))
-        on_cpu = (last.on_cpu_ns - first.on_cpu_ns) * span // steps
-    if steps <= 0:
-        return _Counted(span_ns=span, on_cpu_ns=on_cpu, run_queue_ns=None) if exact else None
-    waited = last.run_queue_ns - first.run_queue_ns
-    return _Counted(span_ns=span, on_cpu_ns=on_cpu, run_queue_ns=waited * span // steps)
+        on_cpu = (last.on_cpu_ns - first.on_cpu_ns) * span // step
+    else:
+        return None
+    waited = (last.run_queue_ns - first.run_queue_ns) * span // step if step > 0 else None
+    return _Counted(span_ns=span, on_cpu_ns=on_cpu, run_queue_ns=waited)
 
 
 def _gil_wait(samples: tuple[Sample, ...], weights: SampleWeights) -> int | None:

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from loopcanary.diagnosis.calls import NO_SITE, CallSite, CallSites
 from loopcanary.diagnosis.culprit import Suspect
-from loopcanary.diagnosis.frames import Placed, PlacedFrame
+from loopcanary.diagnosis.frames import Placed, PlacedFrame, PlacedStack
 from loopcanary.diagnosis.syscalls import syscall_name
 from loopcanary.model import Ledger, Sample, Stack, StallEvidence
+
+_NO_STACK = PlacedStack(frames=(), work=(), roles=frozenset())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -18,31 +20,34 @@ class Seen:
 
     sample: Sample
     weight_ns: int
-    placed: Placed
-    """All frames, innermost first."""
-    work: Placed
-    """The frames of the work: those inside the loop's own."""
+    kind: int
+    """Number of the kind of sample: of one kind are all that differ in time, weight and counters only."""
+    stack: PlacedStack
     syscall: str | None
     """Name of the system call it slept in; a number without a name as `system call 999`."""
+    state: str
+    """The kernel's letter for the thread; empty where unknown."""
     on_cpu: bool | None
     """Whether the thread ran; None: not known."""
-    cpu_share: float | None = None
-    """Of the time between the neighbouring samples, the share it spent on a CPU; None: not measured."""
+    waits_unseen: bool
+    """Whether it may sleep in a call that the kernel did not name: frames and text must tell."""
+    cpu_share: float | None
+    """Of the time around it, the share that it spent on a CPU; None: not measured."""
+
+    @property
+    def placed(self) -> Placed:
+        """All frames, innermost first."""
+        return self.stack.frames
+
+    @property
+    def work(self) -> Placed:
+        """The frames of the work: those inside the loop's own."""
+        return self.stack.work
 
     @property
     def innermost(self) -> PlacedFrame | None:
         """The frame that was running; None without a stack."""
-        return self.placed[0] if self.placed else None
-
-    @property
-    def waits_unseen(self) -> bool:
-        """Whether it may sleep in a call that the kernel did not name: frames and text must tell."""
-        return self.syscall is None and not self.on_cpu and self.state not in ("T", "t")
-
-    @property
-    def state(self) -> str:
-        """The kernel's letter for the thread; empty where unknown."""
-        return self.sample.kernel.thread_state if self.sample.kernel is not None else ""
+        return self.stack.frames[0] if self.stack.frames else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -59,7 +64,7 @@ class Observation:
     """Likewise, their number."""
     ledger: Ledger
     sites: CallSites
-    place: Callable[[Stack], Placed]
+    place: Callable[[Stack], PlacedStack]
     """Places any other stack, such as that of the thread that held the GIL."""
     suspect: Suspect | None = None
     threads: dict[int, str] = field(default_factory=dict)
@@ -80,7 +85,20 @@ class Observation:
         return len(list(selected)) / self.sample_count if self.sample_count else 0.0
 
     def select(self, accepts: Callable[[Seen], bool]) -> tuple[Seen, ...]:
-        """The samples that are not yet explained and that `accepts`."""
+        """The samples not yet explained whose kind `accepts`. It is asked once for each kind, so it must
+        not look at times, weights and counters; `select_each` is for those."""
+        answers: dict[int, bool] = {}
+        chosen: list[Seen] = []
+        for seen in self.seen:
+            answer = answers.get(seen.kind)
+            if answer is None:
+                answer = answers[seen.kind] = accepts(seen)
+            if answer:
+                chosen.append(seen)
+        return tuple(chosen)
+
+    def select_each(self, accepts: Callable[[Seen], bool]) -> tuple[Seen, ...]:
+        """The samples not yet explained that `accepts`, each asked about."""
         return tuple([seen for seen in self.seen if accepts(seen)])
 
     def without(self, explained: Iterable[Seen]) -> Observation:
@@ -98,66 +116,75 @@ class Observation:
 def see(
     samples: tuple[Sample, ...],
     weights_ns: tuple[int, ...],
-    place: Callable[[Stack], tuple[Placed, Placed]],
+    place: Callable[[Stack], PlacedStack],
     machine: str,
 ) -> tuple[Seen, ...]:
-    """Makes the samples ready for the rules. `place` gives a stack's frames: all, and those of the work."""
-    shares = _cpu_shares(samples)
-    return tuple(
-        [
-            _one(sample, weight_ns, place, machine, share)
-            for sample, weight_ns, share in zip(samples, weights_ns, shares, strict=True)
-        ]
-    )
+    """Makes the samples ready for the rules."""
+    kinds: dict[tuple[object, ...], int] = {}
+    seen: list[Seen] = []
+    for sample, weight_ns, share in zip(samples, weights_ns, _cpu_shares(samples), strict=True):
+        stack = _NO_STACK if sample.stack is None else place(sample.stack)
+        kernel = sample.kernel
+        state = "" if kernel is None else kernel.thread_state
+        number = None if kernel is None else kernel.syscall
+        on_cpu = _on_cpu(sample, share)
+        key = (
+            *(id(stack), number, state, on_cpu, None if kernel is None else kernel.syscall_args),
+            *(sample.gil, sample.waits_for_gil, sample.in_gc),
+        )
+        seen.append(
+            Seen(
+                sample=sample,
+                weight_ns=weight_ns,
+                kind=kinds.setdefault(key, len(kinds)),
+                stack=stack,
+                syscall=_name(number, machine),
+                state=state,
+                on_cpu=on_cpu,
+                waits_unseen=number is None and not on_cpu and state not in _STOPPED,
+                cpu_share=share,
+            )
+        )
+    return tuple(seen)
 
 
-def _one(
-    sample: Sample,
-    weight_ns: int,
-    place: Callable[[Stack], tuple[Placed, Placed]],
-    machine: str,
-    cpu_share: float | None,
-) -> Seen:
-    placed, work = place(sample.stack) if sample.stack is not None else ((), ())
-    kernel = sample.kernel
-    name = None
-    if kernel is not None and kernel.syscall is not None:
-        name = syscall_name(kernel.syscall, machine) or f"system call {kernel.syscall}"
-    return Seen(
-        sample=sample,
-        weight_ns=weight_ns,
-        placed=placed,
-        work=work,
-        syscall=name,
-        on_cpu=_on_cpu(sample, name, cpu_share),
-        cpu_share=cpu_share,
-    )
-
-
+_STOPPED = ("T", "t")
 _RUNNING_SHARE = 0.5
 
 
-def _on_cpu(sample: Sample, syscall: str | None, cpu_share: float | None) -> bool | None:
+def _name(number: int | None, machine: str) -> str | None:
+    return None if number is None else syscall_name(number, machine) or f"system call {number}"
+
+
+def _on_cpu(sample: Sample, cpu_share: float | None) -> bool | None:
     """R also means ready to run; the rule for `host` tells the two apart by the CPU clock."""
     kernel = sample.kernel
     if kernel is None:
         return None
     if kernel.thread_state:
         return kernel.thread_state == "R"
-    if syscall is not None:
+    if kernel.syscall is not None:
         return False
     return None if cpu_share is None else cpu_share >= _RUNNING_SHARE
 
 
+_CPU_WINDOW_NS = 16_000_000
+"""The kernel adds to a running thread's CPU time at its ticks, 1 to 10 ms apart: over less time than this,
+a share says nothing."""
+
+
 def _cpu_shares(samples: tuple[Sample, ...]) -> list[float | None]:
-    """For each sample, CPU time over wall time from the sample before to the one after."""
-    shares: list[float | None] = []
-    last = len(samples) - 1
-    for index in range(len(samples)):
-        left, right = samples[max(0, index - 1)], samples[min(last, index + 1)]
-        wall = right.at_ns - left.at_ns
-        if wall <= 0 or left.kernel is None or right.kernel is None:
-            shares.append(None)
-        else:
-            shares.append((right.kernel.on_cpu_ns - left.kernel.on_cpu_ns) / wall)
-    return shares
+    """For each sample, CPU time over wall time between samples before and after it, far enough apart."""
+    return [_cpu_share(samples, index) for index in range(len(samples))]
+
+
+def _cpu_share(samples: tuple[Sample, ...], index: int) -> float | None:
+    left, right, last = index, index, len(samples) - 1
+    wall = 0
+    while wall < _CPU_WINDOW_NS and (left > 0 or right < last):
+        left, right = max(0, left - 1), min(last, right + 1)
+        wall = samples[right].at_ns - samples[left].at_ns
+    before, after = samples[left].kernel, samples[right].kernel
+    if wall < _CPU_WINDOW_NS or before is None or after is None:
+        return None
+    return (after.on_cpu_ns - before.on_cpu_ns) / wall

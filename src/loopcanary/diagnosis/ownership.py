@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
+import re
 from enum import Enum
 
 from loopcanary.diagnosis.codepaths import CodePaths
 
 _INSTALLED_PARTS = ("/site-packages/", "/dist-packages/")
+_STDLIB_PART = re.compile(r"/lib(?:64)?/python3\.\d+t?/|/lib/python3\d+\.zip/")
 
 
 class Owner(Enum):
@@ -65,6 +66,8 @@ class Ownership:
         inside = path if folder is None else path[len(folder) :]
         if owner is not Owner.OURS and any(part in inside for part in _INSTALLED_PARTS):
             return Owner.INSTALLED  # of another environment: a zipapp, PYTHONPATH, a vendored one
+        if folder is None and _STDLIB_PART.search(path):
+            return Owner.STDLIB  # of another interpreter: the process ran elsewhere
         return owner
 
     def _synthetic(self, file: str) -> Owner:
@@ -84,9 +87,12 @@ class Ownership:
 
 
 def absolute(file: str, paths: CodePaths) -> str:
-    """The file with the working folder before it where it is relative; `/` as separator."""
-    path = file if os.path.isabs(file) or not paths.working else os.path.join(paths.working, file)
-    return path.replace("\\", "/") if os.sep == "\\" else path
+    """The file with the working folder before it where it is relative. Text only: the process may have run
+    elsewhere."""
+    path = file.replace("\\", "/") if "\\" in paths.working else file
+    if path.startswith("/") or path[1:2] == ":" or not paths.working:
+        return path
+    return f"{paths.working.rstrip('/')}/{path}"
 
 
 def relative_places(file: str, paths: CodePaths) -> tuple[str, ...]:
@@ -116,6 +122,9 @@ def portable_path(file: str, paths: CodePaths) -> str:
     root = _longest_root(path, all_roots(paths)) or _longest_root(path, (paths.working,))
     if root is not None:
         return path[len(root) :].lstrip("/")
+    stdlib = _STDLIB_PART.search(path)
+    if stdlib is not None:
+        return path[stdlib.end() :]
     return "/".join(path.split("/")[-2:])
 
 

@@ -45,6 +45,11 @@ IMPORT_FILES: frozenset[str] = frozenset(
     {"<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>", "importlib/__init__.py"}
 )
 
+CHILD_FILES: frozenset[str] = frozenset(
+    {"multiprocessing/popen_fork.py", "multiprocessing/popen_spawn_posix.py"}
+)
+"""What starts child processes and waits for them, beside subprocess.py."""
+
 
 def tail(file: str) -> str:
     """The last two parts of a path, by which the tables are keyed."""
@@ -55,6 +60,12 @@ def tail(file: str) -> str:
 def is_import_machinery(file: str) -> bool:
     """Whether the file is part of importlib."""
     return file in IMPORT_FILES or tail(file) in IMPORT_FILES
+
+
+def is_child_control(file: str) -> bool:
+    """Whether the file starts child processes and waits for them."""
+    place = tail(file)
+    return place in CHILD_FILES or place.endswith("/subprocess.py")
 
 
 def is_plumbing(file: str, function: str, *, stdlib: bool) -> bool:

@@ -60,7 +60,7 @@ REMEDIES: tuple[Remedy, ...] = (
     Remedy(
         modules=("multiprocessing",),
         names=("pool.map", "pool.starmap", "pool.apply"),
-        asyncio="Use `await loop.run_in_executor(ProcessPoolExecutor(), ...)` in place of waiting for the pool.",
+        asyncio="Use `await loop.run_in_executor(process_pool, ...)` in place of waiting for the pool.",
     ),
     Remedy(
         modules=("requests",),
@@ -192,11 +192,11 @@ BY_CAUSE: Mapping[Cause, str] = {
     Cause.DISK_IO: "Run the file work with `await asyncio.to_thread(...)`, or use aiofiles.",
     Cause.LOCK: "Wait without blocking the loop: an asyncio primitive, or `await asyncio.to_thread(...)`.",
     Cause.IMPORT: "Import the module when the program starts, before the loop runs.",
-    Cause.NATIVE_CPU: "Run it with `await asyncio.to_thread(...)` if it releases the GIL, else in a process pool.",
-    Cause.CPU: "Cut the work into pieces with `await asyncio.sleep(0)` between them, or run it in a process pool.",
-    Cause.GC: "Call `gc.freeze()` after start-up and raise `gc.set_threshold`; look for what allocates so much.",
+    Cause.NATIVE_CPU: "Run it by `asyncio.to_thread` if it releases the GIL, else in a process pool.",
+    Cause.CPU: "Cut the work up with `await asyncio.sleep(0)` between the pieces, or use a process pool.",
+    Cause.GC: "Call `gc.freeze()` after start-up, raise `gc.set_threshold`; look for what allocates so much.",
     Cause.GIL: "Make the thread that holds the GIL do less at a time, or move its work to a process.",
-    Cause.BURST: "Spread the work over turns: bound what is scheduled at once, for instance with a semaphore.",
+    Cause.BURST: "Spread the work over turns: bound what is scheduled at once, such as with a semaphore.",
     Cause.HOST: "Not the code: give the process more CPU, or look at its limits and neighbours.",
 }
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 import linecache
-import os
 import stat
+import threading
 import tokenize
-from collections import OrderedDict
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 _FILE_BYTES_MAX = 4 << 20
@@ -27,7 +27,9 @@ class SourceText:
 class SourceReader(Protocol):
     """Gives source text, or None where there is none. Raises nothing."""
 
-    def read(self, file: str) -> SourceText | None: ...
+    def read(self, file: str) -> SourceText | None:
+        """The text of a file, by the name its code objects have."""
+        ...
 
 
 class NoSources:
@@ -36,21 +38,23 @@ class NoSources:
     def read(self, file: str) -> SourceText | None:
         """Always None."""
         del file
+        return None
 
 
 class FileSources:
     """Reads regular files of at most 4 MiB, keeps the last 64, and looks again when one has changed.
-    For names that are no files (`<string>`, notebook cells): what linecache was given."""
+    For names that are no files (`<string>`, notebook cells): what linecache was given. Thread-safe."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, tuple[tuple[int, int, int], SourceText]] = OrderedDict()
+        self._lock = threading.Lock()
+        self._kept: dict[str, tuple[tuple[int, int, int], SourceText]] = {}
 
     def read(self, file: str) -> SourceText | None:
         """The text of a file as it is now. One stat where it is kept."""
         if file.startswith("<"):
             return _from_linecache(file)
         try:
-            facts = os.stat(file)
+            facts = Path(file).stat()
         except (OSError, ValueError):
             return None
         stamp = (facts.st_mtime_ns, facts.st_size, facts.st_ino)
@@ -65,15 +69,16 @@ class FileSources:
         return text
 
     def _keep(self, file: str, stamp: tuple[int, int, int], text: SourceText) -> None:
-        self._kept[file] = (stamp, text)
-        self._kept.move_to_end(file)
-        while len(self._kept) > _FILES_KEPT:
-            self._kept.popitem(last=False)
+        with self._lock:
+            self._kept.pop(file, None)
+            self._kept[file] = (stamp, text)
+            while len(self._kept) > _FILES_KEPT:
+                del self._kept[next(iter(self._kept))]
 
 
 def _read_file(file: str, modified_wall_ns: int) -> SourceText | None:
     try:
-        with open(file, "rb") as stream:
+        with Path(file).open("rb") as stream:
             data = stream.read(_FILE_BYTES_MAX + 1)
         if len(data) > _FILE_BYTES_MAX:
             return None
@@ -88,6 +93,6 @@ def _read_file(file: str, modified_wall_ns: int) -> SourceText | None:
 
 def _from_linecache(file: str) -> SourceText | None:
     entry = linecache.cache.get(file)
-    if not isinstance(entry, tuple) or len(entry) < 3:  # noqa: PLR2004 - size, mtime, lines, name
+    if not isinstance(entry, tuple) or len(entry) < 3:
         return None
     return SourceText(lines=tuple(str(line).rstrip("\r\n") for line in entry[2]))

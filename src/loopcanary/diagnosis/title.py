@@ -32,21 +32,21 @@ def make_title(
 ) -> str:
     """Such as `time.sleep(0.3) in handler (app.py:41)`."""
     if cause is Cause.GIL and holder is not None:
-        if holder.culprit is None:
-            return f"GIL held by {holder.thread}{_in(culprit)}"
-        return f"GIL held by {holder.thread}{_in(holder.culprit)}"
+        return f"GIL held by {holder.thread}{_in(holder.culprit or culprit)}"
     if cause is Cause.BURST:
-        return f"{evidence.turn_callbacks:,} callbacks in one turn{_mostly(culprit)}"
+        mostly = f", mostly{_in(culprit)}" if culprit is not None else ""
+        return f"{evidence.turn_callbacks:,} callbacks in one turn{mostly}"
     what = _WORDS[cause]
     if cause not in _NOT_ABOUT_THE_CALL and blocker is not None:
         what = blocker.call or f"{blocker.function}()"
-    if culprit is not None:
-        return f"{what}{_in(culprit)}"
-    if evidence.names is not None:
-        return f"{what} in {evidence.names.name}"
-    if evidence.scope is StallScope.TURN:
-        return f"{what} in the loop of {evidence.thread_name or evidence.loop_kind}"
-    return f"{what} in a callback of {evidence.thread_name or evidence.loop_kind}"
+    return f"{what}{_in(culprit)}" if culprit is not None else f"{what} in {_work(evidence)}"
+
+
+def _work(evidence: StallEvidence) -> str:
+    if evidence.names is not None and evidence.names.name:
+        return evidence.names.name
+    thread = evidence.thread_name or evidence.loop_kind
+    return f"the loop of {thread}" if evidence.scope is StallScope.TURN else f"a callback of {thread}"
 
 
 def _in(culprit: Culprit | None) -> str:
@@ -54,7 +54,3 @@ def _in(culprit: Culprit | None) -> str:
         return ""
     name = culprit.file.replace("\\", "/").rpartition("/")[2]
     return f" in {culprit.function} ({name}:{culprit.line})"
-
-
-def _mostly(culprit: Culprit | None) -> str:
-    return f", mostly{_in(culprit)}" if culprit is not None else ""

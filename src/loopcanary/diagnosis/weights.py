@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from loopcanary.diagnosis.frames import Placed
 from loopcanary.model import StackFrame, WeightedStack
@@ -37,24 +39,31 @@ def weigh(times_ns: Sequence[int], begin_ns: int, end_ns: int, interval_ns: int)
     times = [min(max(time, begin_ns), begin_ns + duration) for time in times_ns]
     if not times:
         return SampleWeights(weights_ns=(), seen_ns=(), duration_ns=duration, covered_ns=0)
-    middles = [(left + right) // 2 for left, right in zip(times, times[1:], strict=False)]
+    middles = [(left + right) // 2 for left, right in itertools.pairwise(times)]
     edges = [begin_ns, *middles, begin_ns + duration]
-    weights = [right - left for left, right in zip(edges, edges[1:], strict=False)]
-    steps = [right - left for left, right in zip(times, times[1:], strict=False)]
+    weights = [right - left for left, right in itertools.pairwise(edges)]
+    steps = [right - left for left, right in itertools.pairwise(times)]
     tail = min(begin_ns + duration - times[-1], max([interval_ns, *steps]))
     seen_edges = [times[0], *middles, times[-1] + tail]
-    seen = [right - left for left, right in zip(seen_edges, seen_edges[1:], strict=False)]
+    seen = [right - left for left, right in itertools.pairwise(seen_edges)]
     return SampleWeights(
         weights_ns=tuple(weights), seen_ns=tuple(seen), duration_ns=duration, covered_ns=sum(seen)
     )
 
 
+_shown = attrgetter("shown")
+
+
 def merge_stacks(stacks: Iterable[tuple[Placed, int, bool]]) -> tuple[WeightedStack, ...]:
     """Stacks that read the same to a person, merged: heaviest first, of equal ones the earliest first.
     Each entry: frames, weight, truncated."""
-    merged: dict[tuple[int, ...], tuple[tuple[StackFrame, ...], int, bool]] = {}
+    placed_weights: dict[Placed, tuple[int, bool]] = {}
     for placed, weight_ns, truncated in stacks:
-        shown = tuple([view.shown for view in placed])
+        weight, cut = placed_weights.get(placed, (0, False))
+        placed_weights[placed] = (weight + weight_ns, cut or truncated)
+    merged: dict[tuple[int, ...], tuple[tuple[StackFrame, ...], int, bool]] = {}
+    for placed, (weight_ns, truncated) in placed_weights.items():
+        shown = tuple(map(_shown, placed))
         key = tuple(map(id, shown))  # a FrameTable keeps one StackFrame of each kind
         known = merged.get(key)
         if known is None:

@@ -10,6 +10,7 @@ from loopcanary.model.units import format_duration
 
 _CALLBACK_SHARE = 0.5
 _CONTRIBUTORS = 3
+_FEWEST = 2
 
 
 def find_burst(observation: Observation) -> Finding | None:
@@ -17,7 +18,7 @@ def find_burst(observation: Observation) -> Finding | None:
     cause whatever they did; what that was follows as the second cause. Where a collection or the
     host explains half of the turn, its length is no matter of the callbacks."""
     evidence, duration = observation.evidence, observation.duration_ns
-    if evidence.scope is not StallScope.TURN or evidence.turn_callbacks < 2 or not duration:
+    if evidence.scope is not StallScope.TURN or evidence.turn_callbacks < _FEWEST or not duration:
         return None
     share = min(1.0, evidence.turn_callback_ns / duration)
     if share < _CALLBACK_SHARE or 2 * evidence.longest_callback_ns >= duration:
@@ -31,9 +32,11 @@ def find_burst(observation: Observation) -> Finding | None:
         share=share,
         confidence=0.9,
         evidence=(
-            f"{evidence.turn_callbacks:,} callbacks in one turn took "
-            f"{format_duration(evidence.turn_callback_ns)} of {format_duration(duration)} together; "
-            f"the longest took {format_duration(evidence.longest_callback_ns)}.",
+            (
+                f"{evidence.turn_callbacks:,} callbacks in one turn took "
+                f"{format_duration(evidence.turn_callback_ns)} of {format_duration(duration)} together; "
+                f"the longest took {format_duration(evidence.longest_callback_ns)}."
+            ),
             *_contributors(observation),
         ),
         decides=True,

@@ -6,11 +6,10 @@ from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.causes.marks import (
     call_sentence,
     certainty,
-    frames_of,
-    is_file,
     last_name,
     sleep_sentence,
 )
+from loopcanary.diagnosis.frames import Role
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.diagnosis.syscalls import CHILD_CALLS
 from loopcanary.model import Cause
@@ -18,7 +17,6 @@ from loopcanary.model import Cause
 WAITING_CALLS = frozenset(
     {"waitpid", "wait3", "wait4", "waitid", "system", "spawnv", "spawnve", "posix_spawn"}
 )
-_FILES = ("subprocess.py", "multiprocessing/popen_fork.py", "multiprocessing/popen_spawn_posix.py")
 
 
 def find_child(observation: Observation) -> Finding | None:
@@ -39,6 +37,6 @@ def find_child(observation: Observation) -> Finding | None:
 
 
 def _waits(observation: Observation, seen: Seen) -> bool:
-    if seen.syscall in CHILD_CALLS or frames_of(seen, lambda view: is_file(view, *_FILES)):
+    if seen.syscall in CHILD_CALLS or Role.CHILD in seen.stack.roles:
         return True
     return not seen.on_cpu and last_name(observation.callee(seen)) in WAITING_CALLS

@@ -24,8 +24,10 @@ def find_dns(observation: Observation) -> Finding | None:
         share=observation.share(explained),
         confidence=0.95,
         evidence=(
-            f"{observation.of_all(explained)} were resolving a name"
-            f"{f', asleep in {slept}' if slept else ''}.",
+            (
+                f"{observation.of_all(explained)} were resolving a name"
+                f"{f', asleep in {slept}' if slept else ''}."
+            ),
             *call_sentence(observation, explained),
         ),
         explained=explained,
@@ -33,6 +35,7 @@ def find_dns(observation: Observation) -> Finding | None:
 
 
 def _resolves(observation: Observation, seen: Seen) -> bool:
-    if last_name(observation.callee(seen)) in RESOLVING_CALLS:
+    if in_file(seen, "socket.py") and seen.placed[0].shown.function in RESOLVING_CALLS:
         return True
-    return in_file(seen, "socket.py") and seen.placed[0].shown.function in RESOLVING_CALLS
+    # A thread that computes is seldom at such a call: its source need not be read.
+    return not seen.on_cpu and last_name(observation.callee(seen)) in RESOLVING_CALLS

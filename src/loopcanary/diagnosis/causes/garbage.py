@@ -22,7 +22,7 @@ def find_garbage(observation: Observation) -> Finding | None:
         if entry.tid == evidence.tid and entry.end_ns > begin_ns and entry.begin_ns < end_ns
     ]
     recorded_ns = overlap_ns(mine, evidence.tid, begin_ns, end_ns)
-    inside = observation.select(lambda seen: seen.sample.in_gc or _during(seen, mine))
+    inside = observation.select_each(lambda seen: seen.sample.in_gc or _during(seen, mine))
     stamped = recorded_ns / observation.duration_ns if observation.duration_ns else 0.0
     share = min(1.0, stamped if mine else observation.share(inside))
     if share < _WORTH_SAYING:
@@ -46,11 +46,11 @@ def _sentences(
     sentences: list[str] = []
     if mine:
         count = "One garbage collection" if len(mine) == 1 else f"{len(mine)} garbage collections"
+        took = f"{format_duration(recorded_ns)} of {format_duration(observation.duration_ns)}"
         oldest = max(entry.generation for entry in mine)
         objects = sum(entry.collected for entry in mine)
         sentences.append(
-            f"{count} on this thread took {format_duration(recorded_ns)} of "
-            f"{format_duration(observation.duration_ns)} (oldest generation {oldest}, {objects:,} objects freed)."
+            f"{count} on this thread took {took} (oldest generation {oldest}, {objects:,} objects freed)."
         )
     if inside:
         sentences.append(f"{observation.of_all(inside)} lay inside a garbage collection.")

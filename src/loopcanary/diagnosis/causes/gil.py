@@ -5,7 +5,6 @@ from __future__ import annotations
 from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.causes.lock import looks_like_lock
 from loopcanary.diagnosis.culprit import Weighed, find_suspect, to_culprit
-from loopcanary.diagnosis.frames import work_part
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.diagnosis.syscalls import FUTEX_CALLS
 from loopcanary.model import Cause, GilState, Holder
@@ -50,7 +49,7 @@ def _find_holder(observation: Observation, explained: tuple[Seen, ...]) -> Holde
         return None
     tid = max(held, key=lambda entry: held[entry])
     stacks: list[Weighed] = [
-        (work_part(observation.place(seen.sample.holder_stack)), seen.weight_ns)
+        (observation.place(seen.sample.holder_stack).work, seen.weight_ns)
         for seen in explained
         if seen.sample.holder_tid == tid and seen.sample.holder_stack is not None
     ]

@@ -18,7 +18,7 @@ def find_host(observation: Observation) -> Finding | None:
     """By the kernel's state letter, the CPU clock between samples, and the run-queue time."""
     stopped = observation.select(lambda seen: seen.state in ("T", "t"))
     queued = _queue_share(observation)
-    waiting = observation.select(
+    waiting = observation.select_each(
         lambda seen: seen.state == "R" and (queued >= _QUEUE_SHARE or _is_starved(seen))
     )
     explained = (*stopped, *waiting)

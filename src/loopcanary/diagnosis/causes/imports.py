@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections import Counter
 
 from loopcanary.diagnosis.cause import Finding
-from loopcanary.diagnosis.causes.marks import frames_of
-from loopcanary.diagnosis.frames import PlacedFrame
+from loopcanary.diagnosis.frames import PlacedFrame, Role
 from loopcanary.diagnosis.observation import Observation, Seen
-from loopcanary.diagnosis.plumbing import is_import_machinery
 from loopcanary.model import Cause
 
 
 def find_imports(observation: Observation) -> Finding | None:
     """By frames of importlib inside the work. A module that sleeps or waits while it is imported has been
     explained by what it waits for; reading, parsing and running its code is the import."""
-    explained = observation.select(
-        lambda seen: frames_of(seen, lambda view: is_import_machinery(view.shown.file))
-    )
+    explained = observation.select(lambda seen: Role.IMPORT in seen.stack.roles)
     if not explained:
         return None
     statement = _statement(observation, explained)
@@ -35,7 +31,7 @@ def _importer(seen: Seen) -> PlacedFrame | None:
     """The frame that began the outermost import of the sample."""
     importer = None
     for inner, outer in zip(seen.work, seen.work[1:], strict=False):
-        if is_import_machinery(inner.shown.file) and not is_import_machinery(outer.shown.file):
+        if inner.role is Role.IMPORT and outer.role is not Role.IMPORT:
             importer = outer
     return importer
 

@@ -7,8 +7,8 @@ import re
 from loopcanary.diagnosis.calls import CallSite
 from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.causes.marks import call_sentence, certainty, in_file, last_name, sleep_sentence
+from loopcanary.diagnosis.frames import Role
 from loopcanary.diagnosis.observation import Observation, Seen
-from loopcanary.diagnosis.plumbing import is_import_machinery
 from loopcanary.diagnosis.syscalls import FUTEX_CALLS, LOCK_CALLS
 from loopcanary.model import Cause, GilState
 
@@ -53,7 +53,7 @@ def find_lock(observation: Observation) -> Finding | None:
 def _waits(observation: Observation, seen: Seen) -> bool:
     if seen.syscall in LOCK_CALLS:
         return True
-    if seen.innermost is not None and is_import_machinery(seen.innermost.shown.file):
+    if seen.innermost is not None and seen.innermost.role is Role.IMPORT:
         return False  # the lock of a module: the rule for imports names it
     if seen.syscall in FUTEX_CALLS:
         return True

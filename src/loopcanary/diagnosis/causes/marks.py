@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from loopcanary.diagnosis.frames import PlacedFrame
 from loopcanary.diagnosis.observation import Observation, Seen
@@ -60,8 +60,3 @@ def certainty(selected: tuple[Seen, ...], *, named: float, guessed: float) -> fl
         return guessed
     known = sum(seen.syscall is not None for seen in selected) / len(selected)
     return guessed + (named - guessed) * known
-
-
-def frames_of(seen: Seen, accepts: Callable[[PlacedFrame], bool]) -> bool:
-    """Whether any frame of the work is accepted."""
-    return any(accepts(view) for view in seen.work)

@@ -45,7 +45,7 @@ def _runs(samples: tuple[Seen, ...]) -> list[list[Seen]]:
     """Neighbouring samples with the very same stack."""
     runs: list[list[Seen]] = []
     for seen in samples:
-        if runs and runs[-1][-1].placed == seen.placed:
+        if runs and runs[-1][-1].placed is seen.placed:
             runs[-1].append(seen)
         else:
             runs.append([seen])
