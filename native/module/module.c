@@ -1,4 +1,5 @@
 /* loopcanary._native: the bindings. What they do is written where it is done. */
+#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "agent.h"

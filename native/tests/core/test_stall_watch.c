@@ -1,0 +1,296 @@
+/* The life of a stall, told as stories; the watchdog looks when the story says so. Ages are set, not slept. */
+#include "bench_lane.h"
+
+static stage s;
+
+static void begin_callback(uint64_t work)
+{
+    lc_turn_begin(stage_context(&s), s.lane);
+    lc_callback_begin(s.lane, work, 0);
+}
+
+static void end_callback(void) { lc_callback_end(stage_context(&s), s.lane); }
+static void end_turn(void) { lc_turn_end(stage_context(&s), s.lane); }
+
+static void a_short_callback_leaves_nothing(void)
+{
+    begin_callback(7);
+    look(&s);
+    end_callback();
+    end_turn();
+    look(&s);
+    CHECK(slot(&s, 0) == NULL && s.source.walks == 0);
+    CHECK(LC_LOAD(s.lane->turns) == 1 && LC_LOAD(s.lane->callbacks) == 1);
+}
+
+static void a_callback_past_the_delay_is_sampled_and_forgotten_if_it_ends_in_time(void)
+{
+    begin_callback(7);
+    age_callback(&s, 50);
+    look(&s);
+    CHECK(LC_LOAD(slot(&s, 0)->state) == LC_SLOT_OPEN);
+    CHECK(LC_LOAD(slot(&s, 0)->sample_count) == 1 && LC_LOAD(slot(&s, 0)->level) == LC_LEVEL_NONE);
+    end_callback();
+    end_turn();
+    look(&s);
+    CHECK(LC_LOAD(slot(&s, 0)->state) == LC_SLOT_FREE);
+    CHECK(counted(&s, LC_COUNTER_stalls_recorded) == 0);
+}
+
+static void a_callback_past_the_threshold_is_a_stall_while_it_lasts_and_exact_when_it_ends(void)
+{
+    begin_callback(7);
+    age_callback(&s, 150);
+    look(&s);
+    lc_slot *it = slot(&s, 0);
+    CHECK(LC_LOAD(it->state) == LC_SLOT_STALL && LC_LOAD(it->level) == LC_LEVEL_STALL);
+    CHECK(LC_LOAD(it->kind) == LC_ENDED_CALLBACK && LC_LOAD(it->end_ns) == 0);
+    CHECK(it->callback.bytes == 7 && memcmp((char *)it + it->callback.offset, "handler", 7) == 0);
+    CHECK(it->task.bytes == 6);
+    end_callback();
+    end_turn();
+    look(&s);
+    CHECK(LC_LOAD(it->state) == LC_SLOT_ENDED);
+    const uint64_t took = LC_LOAD(it->end_ns) - LC_LOAD(it->begin_ns);
+    CHECK(took >= 150u * MS && took < 10000ull * MS);
+    CHECK(LC_LOAD(it->sample_count) == 1 && it->samples[0].epoch == LC_LOAD(it->epoch));
+    CHECK(counted(&s, LC_COUNTER_stalls_recorded) == 1);
+    LC_STORE(it->state, LC_SLOT_FREE);
+}
+
+static void a_stall_that_the_watchdog_never_saw_is_recorded_without_samples(void)
+{
+    const uint64_t before = counted(&s, LC_COUNTER_stalls_unsampled);
+    begin_callback(7);
+    age_callback(&s, 300);
+    end_callback();
+    end_turn();
+    look(&s);
+    CHECK(LC_LOAD(slot(&s, 0)->state) == LC_SLOT_ENDED && LC_LOAD(slot(&s, 0)->sample_count) == 0);
+    CHECK(counted(&s, LC_COUNTER_stalls_unsampled) == before + 1);
+    LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
+}
+
+static void many_short_callbacks_in_one_turn_are_one_stall_of_the_turn(void)
+{
+    lc_turn_begin(stage_context(&s), s.lane);
+    for (int i = 0; i < 1000; i++) {
+        lc_callback_begin(s.lane, 8, 0);
+        lc_callback_end(stage_context(&s), s.lane);
+    }
+    age_turn(&s, 200);
+    look(&s);
+    CHECK(LC_LOAD(slot(&s, 0)->kind) == LC_ENDED_TURN && LC_LOAD(slot(&s, 0)->state) == LC_SLOT_STALL);
+    end_turn();
+    look(&s);
+    CHECK(LC_LOAD(slot(&s, 0)->state) == LC_SLOT_ENDED && LC_LOAD(slot(&s, 0)->turn_callbacks) == 1000);
+    LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
+}
+
+static void a_turn_is_judged_once_as_its_long_callback(void)
+{
+    const uint64_t before = counted(&s, LC_COUNTER_stalls_recorded);
+    begin_callback(7);
+    age_callback(&s, 150);
+    end_callback();
+    age_turn(&s, 100);
+    end_turn();
+    look(&s);
+    CHECK(counted(&s, LC_COUNTER_stalls_recorded) == before + 1);
+    CHECK(LC_LOAD(slot(&s, 0)->kind) == LC_ENDED_CALLBACK);
+    LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
+}
+
+static void a_slot_that_was_opened_for_a_turn_follows_its_long_callback(void)
+{
+    lc_turn_begin(stage_context(&s), s.lane);
+    lc_callback_begin(s.lane, 8, 0);
+    age_callback(&s, 30);
+    look(&s);
+    lc_callback_end(stage_context(&s), s.lane);
+    lc_callback_begin(s.lane, 7, 0);
+    look(&s);
+    CHECK(LC_LOAD(slot(&s, 0)->kind) == LC_ENDED_TURN);
+    age_callback(&s, 40);
+    look(&s);
+    CHECK(LC_LOAD(slot(&s, 0)->kind) == LC_ENDED_CALLBACK && LC_LOAD(slot(&s, 0)->epoch) == LC_LOAD(s.lane->epoch));
+    CHECK(slot(&s, 0)->callback.bytes == 7);
+    end_callback();
+    end_turn();
+    look(&s);
+    CHECK(LC_LOAD(slot(&s, 0)->state) == LC_SLOT_FREE);
+}
+
+static void what_was_expected_is_no_stall_before_its_time(void)
+{
+    const uint64_t rate = LC_LOAD(s.flight.header->tick_ns_q32);
+    const uint64_t before = counted(&s, LC_COUNTER_stalls_recorded);
+    begin_callback(7);
+    lc_lane_allow(s.lane, lc_ns_to_ticks(2000ull * MS, rate));
+    age_callback(&s, 500);
+    look(&s);
+    CHECK(LC_LOAD(slot(&s, 0)->state) == LC_SLOT_OPEN);
+    end_callback();
+    end_turn();
+    look(&s);
+    CHECK(counted(&s, LC_COUNTER_stalls_recorded) == before);
+    CHECK(counted(&s, LC_COUNTER_stalls_suppressed_expected) == 1);
+    begin_callback(7);
+    lc_lane_allow(s.lane, lc_ns_to_ticks(2000ull * MS, rate));
+    age_callback(&s, 2500);
+    end_callback();
+    end_turn();
+    look(&s);
+    CHECK(counted(&s, LC_COUNTER_stalls_recorded) == before + 1);
+    LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
+}
+
+static void hang_and_anr_are_reached_while_it_lasts(void)
+{
+    const uint32_t news = atomic_load(&s.watchdog.news);
+    begin_callback(7);
+    age_callback(&s, 1500);
+    look(&s);
+    CHECK(LC_LOAD(slot(&s, 0)->level) == LC_LEVEL_HANG && LC_LOAD(slot(&s, 0)->thread_count) == 2);
+    CHECK(atomic_load(&s.watchdog.news) == news);
+    age_callback(&s, 4000);
+    look(&s);
+    CHECK(LC_LOAD(slot(&s, 0)->level) == LC_LEVEL_ANR && atomic_load(&s.watchdog.news) != news);
+    end_callback();
+    end_turn();
+    look(&s);
+    LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
+}
+
+static void callback_moves_on(void)
+{
+    lc_callback_end(stage_context(&s), s.lane);
+    lc_callback_begin(s.lane, 8, 0);
+}
+
+static void a_sample_whose_callback_moved_on_is_dropped_and_counted(void)
+{
+    const uint64_t before = counted(&s, LC_COUNTER_samples_dropped_moved);
+    begin_callback(7);
+    age_callback(&s, 60);
+    s.source.during_walk = callback_moves_on;
+    look(&s);
+    s.source.during_walk = NULL;
+    CHECK(LC_LOAD(slot(&s, 0)->sample_count) == 0);
+    CHECK(counted(&s, LC_COUNTER_samples_dropped_moved) == before + 1);
+    end_callback();
+    end_turn();
+    look(&s);
+}
+
+static void a_long_stall_is_thinned_and_stays_covered(void)
+{
+    begin_callback(7);
+    age_callback(&s, 30);
+    const uint64_t first = lc_now_ns();
+    for (uint64_t i = 0; i < 3u * LC_SAMPLE_MAX; i++) {
+        s.source.serial = 1 + i % 5;
+        s.watchdog.watches[0].next_sample_ns = 0;
+        look(&s);
+        CHECK(LC_LOAD(slot(&s, 0)->sample_count) <= LC_SAMPLE_MAX);
+    }
+    const lc_slot *it = slot(&s, 0);
+    const uint64_t count = LC_LOAD(it->sample_count);
+    CHECK(LC_LOAD(it->interval_ns) > 10u * MS && count > LC_SAMPLE_MAX / 2);
+    CHECK(it->samples[0].at_ns - first < 1000ull * MS);
+    for (uint64_t i = 1; i < count; i++) {
+        CHECK(it->samples[i].at_ns > it->samples[i - 1].at_ns);
+    }
+    end_callback();
+    end_turn();
+    look(&s);
+    s.source.serial = 1;
+}
+
+static void a_full_heap_drops_samples_and_counts_them(void)
+{
+    s.source.depth = LC_STACK_FRAMES_MAX;
+    begin_callback(7);
+    age_callback(&s, 30);
+    for (uint64_t i = 0; i < 64; i++) {
+        s.source.serial = 100 + i;
+        s.watchdog.watches[0].next_sample_ns = 0;
+        look(&s);
+    }
+    CHECK(counted(&s, LC_COUNTER_samples_dropped_full) > 0);
+    CHECK(LC_LOAD(slot(&s, 0)->heap_used) <= LC_SLOT_BYTES);
+    end_callback();
+    end_turn();
+    look(&s);
+    s.source.depth = 3;
+    s.source.serial = 1;
+}
+
+static void stalls_that_find_no_slot_are_counted(void)
+{
+    for (uint64_t i = 0; i < LC_SLOT_COUNT + 3u; i++) {
+        begin_callback(7);
+        age_callback(&s, 200);
+        end_callback();
+        end_turn();
+        look(&s);
+    }
+    CHECK(counted(&s, LC_COUNTER_stalls_dropped_no_slot) == 3);
+    for (uint64_t i = 0; i < LC_SLOT_COUNT; i++) {
+        CHECK(LC_LOAD(slot(&s, i)->state) == LC_SLOT_ENDED);
+        LC_STORE(slot(&s, i)->state, LC_SLOT_FREE);
+    }
+}
+
+static void ended_stalls_beyond_the_ring_are_counted(void)
+{
+    const uint64_t before = counted(&s, LC_COUNTER_stalls_dropped_ring_full);
+    for (uint64_t i = 0; i < LC_ENDED_COUNT + 5u; i++) {
+        begin_callback(7);
+        age_callback(&s, 200);
+        end_callback();
+        end_turn();
+    }
+    look(&s);
+    CHECK(counted(&s, LC_COUNTER_stalls_dropped_ring_full) == before + 5);
+    for (uint64_t i = 0; i < LC_SLOT_COUNT; i++) {
+        LC_STORE(slot(&s, i)->state, LC_SLOT_FREE);
+    }
+}
+
+static void idle_lanes_let_the_watchdog_park(void)
+{
+    const uint64_t now = lc_now_ns();
+    CHECK(lc_watchdog_look(&s.watchdog, now) != LC_NO_DEADLINE);
+    CHECK(lc_watchdog_look(&s.watchdog, now + 2000ull * MS) == LC_NO_DEADLINE);
+}
+
+static void a_closed_lane_asks_for_nothing(void)
+{
+    LC_RELEASE(s.lane->state, LC_LANE_CLOSED);
+    CHECK(look(&s) == LC_NO_DEADLINE);
+    LC_RELEASE(s.lane->state, LC_LANE_ACTIVE);
+}
+
+int main(void)
+{
+    stage_open(&s);
+    a_short_callback_leaves_nothing();
+    a_callback_past_the_delay_is_sampled_and_forgotten_if_it_ends_in_time();
+    a_callback_past_the_threshold_is_a_stall_while_it_lasts_and_exact_when_it_ends();
+    a_stall_that_the_watchdog_never_saw_is_recorded_without_samples();
+    many_short_callbacks_in_one_turn_are_one_stall_of_the_turn();
+    a_turn_is_judged_once_as_its_long_callback();
+    a_slot_that_was_opened_for_a_turn_follows_its_long_callback();
+    what_was_expected_is_no_stall_before_its_time();
+    hang_and_anr_are_reached_while_it_lasts();
+    a_sample_whose_callback_moved_on_is_dropped_and_counted();
+    a_long_stall_is_thinned_and_stays_covered();
+    a_full_heap_drops_samples_and_counts_them();
+    stalls_that_find_no_slot_are_counted();
+    ended_stalls_beyond_the_ring_are_counted();
+    idle_lanes_let_the_watchdog_park();
+    a_closed_lane_asks_for_nothing();
+    stage_close(&s);
+    return 0;
+}
