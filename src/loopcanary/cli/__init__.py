@@ -1,1 +1,111 @@
-"""TODO"""
+"""The command line: `loopcanary COMMAND`, one module a command, loaded when it is called."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+COMMANDS = ("run", "report", "show", "clean", "doctor")
+BAD_USE = 2
+_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+
+
+class _Commands(click.Group):
+    """Commands whose modules are imported when they are needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """All names, in the order in which one meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """The command of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"loopcanary.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+
+def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: ARG001
+    if not value or ctx.resilient_parsing:
+        return
+    try:
+        number = version("loopcanary")
+    except PackageNotFoundError:
+        number = "(not installed: run from its sources)"
+    click.echo(f"loopcanary {number}")
+    ctx.exit()
+
+
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    callback=_show_version,
+    expose_value=False,
+    is_eager=True,
+    help="Show the version.",
+)
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Sees every stall of the thread that must not block: when, how long, in which line, and why."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command line and answers its exit status: 0; 1 nothing found; 2 bad use, told in one line."""
+    _keep_output_encodable()
+    try:
+        status = cli.main(args=arguments, prog_name="loopcanary", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        return refuse(error.format_message())
+    except click.Abort:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        return _reader_left()
+    except Exception as error:
+        if not _is_for_people(error):
+            raise
+        return refuse(str(error))
+    return status if isinstance(status, int) else 0
+
+
+def refuse(message: str) -> int:
+    """Says in one line on stderr what is wrong; the status of bad use."""
+    click.echo(f"loopcanary: {' '.join(message.split())}", err=True)
+    return BAD_USE
+
+
+def _is_for_people(error: Exception) -> bool:
+    """Whether the error says what happened and what to do: one of ours, whose module is loaded then."""
+    kinds = (("loopcanary.store.errors", "StoreError"), ("loopcanary.config.errors", "ConfigError"))
+    found = [getattr(sys.modules.get(module), kind, None) for module, kind in kinds]
+    return isinstance(error, tuple(kind for kind in found if kind is not None))
+
+
+def _keep_output_encodable() -> None:
+    """A name that the terminal's encoding lacks is shown as an escape; it must not end the report."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, ValueError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def _reader_left() -> int:
+    """`loopcanary report | head`: not an error, and nothing more to flush at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0

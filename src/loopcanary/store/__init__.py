@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from loopcanary.store.errors import StoreError
 from loopcanary.store.forensics import Forensics
-from loopcanary.store.location import Location, locate
+from loopcanary.store.location import Location, find, locate
 from loopcanary.store.recovery import FLIGHT_FOLDER, Recovery, recover, settle
 from loopcanary.store.retention import Retention
 from loopcanary.store.store import Store, Totals
@@ -18,6 +18,7 @@ __all__ = [
     "Store",
     "StoreError",
     "Totals",
+    "find",
     "locate",
     "recover",
     "settle",

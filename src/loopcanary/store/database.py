@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from loopcanary.store import schema
 from loopcanary.store.errors import StoreError
-from loopcanary.store.files import alone, identity, make_private_file, make_private_folder, set_aside
+from loopcanary.store.files import (
+    alone,
+    identity,
+    is_writable,
+    make_private_file,
+    make_private_folder,
+    set_aside,
+)
 
 if TYPE_CHECKING:
     import sqlite3
@@ -35,10 +42,10 @@ _READONLY_MOVED = 8 | 4 << 8
 class Database:
     """A connection that is made when it is needed, and made again after damage, removal or fork."""
 
-    def __init__(self, folder: Path, *, read_only: bool = False, notify: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, *, notify: Callable[[str], None]) -> None:
         self.folder = folder
         self.path = folder / FILE_NAME
-        self._read_only = read_only
+        self._read_only = False
         self._notify = notify
         self._lock = threading.Lock()
         self._pid = os.getpid()
@@ -175,11 +182,12 @@ class Database:
     def _connect(self) -> sqlite3.Connection:
         import sqlite3
 
+        # SQLite makes files beside its own, so it needs the folder too. A reader of somebody else's store
+        # has neither, and gets by without.
+        self._read_only = self.path.exists() and not (is_writable(self.path) and is_writable(self.folder))
         if not self._read_only:
             make_private_folder(self.folder)
             make_private_file(self.path)
-        elif not self.path.exists():
-            raise StoreError(f"there is no store in {self.folder}")
         self._file = identity(self.path)
         if not self._read_only:
             return self._open_file("mode=rw")

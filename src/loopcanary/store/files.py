@@ -13,19 +13,30 @@ if TYPE_CHECKING:
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
+_FIRST_NAMES = frozenset({"flight"})
+"""What the engine may have made in a store's folder before there is a database."""
 _LOCK_PATIENCE_S = 3.0
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 
 
 def make_private_folder(folder: Path) -> None:
-    """The folder with mode 0700 and a .gitignore that keeps it out of commits. Raises OSError."""
-    if folder.is_dir():
-        return
+    """The folder with mode 0700 and a .gitignore that keeps it out of commits. Raises OSError.
+
+    A folder that holds anything of somebody else stays as it is.
+    """
     folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+    if not {path.name for path in folder.iterdir()} <= _FIRST_NAMES:
+        return
     with suppress(OSError):
+        folder.chmod(FOLDER_MODE)
         descriptor = os.open(folder / ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
         with os.fdopen(descriptor, "w") as file:
             file.write("# Made by loopcanary: recorded stalls are no part of the source.\n*\n")
+
+
+def is_writable(path: Path) -> bool:
+    """Says whether this user may write the file, or make files in the folder."""
+    return os.access(path, os.W_OK)
 
 
 def make_private_file(path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from loopcanary.model import Clock, LaneTotals, LoopHealth, Session, Stall, StallEvidence, StallState
 
@@ -64,12 +64,15 @@ class Remains(Protocol):
         """Lets go of the file."""
 
 
+_R = TypeVar("_R", bound=Remains)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forensics:
+class Forensics(Generic[_R]):
     """How remains are read and judged; wired by loopcanary.assembly."""
 
-    open: Callable[[Path], Remains]
-    is_dead: Callable[[Remains], bool]
+    open: Callable[[Path], _R]
+    is_dead: Callable[[_R], bool]
     """True only for a process that certainly runs no more."""
     judge: Callable[[StallEvidence, Session, Clock, StallState], Stall]
     health: Callable[[Sequence[LaneTotals], int], tuple[LoopHealth, ...]]

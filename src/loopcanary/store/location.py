@@ -41,6 +41,17 @@ def locate(
     return Location(folder=folder, notice=f"{here} cannot be written: stalls are stored in {folder}")
 
 
+def find(
+    given: Path | None = None, *, cwd: Path | None = None, environ: Mapping[str, str] = os.environ
+) -> Location:
+    """Says where the store is that reports read: as `locate`, but one that exists goes first."""
+    first = locate(given, cwd=cwd, environ=environ)
+    if given is not None or first.folder.is_dir():
+        return Location(folder=first.folder)
+    second = user_folder(environ)
+    return Location(folder=second if second.is_dir() else first.folder)
+
+
 def user_folder(environ: Mapping[str, str] = os.environ) -> Path:
     """`loopcanary` in the user's state folder: XDG_STATE_HOME, or ~/.local/state."""
     state = environ.get("XDG_STATE_HOME", "")

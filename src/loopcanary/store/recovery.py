@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from loopcanary.model import Session, SessionEnd, Stall, StallEvidence, StallState
 from loopcanary.model.wire import WireError, session_from_dict
 from loopcanary.store.files import set_aside
 from loopcanary.store.forensics import Forensics, Header, Remains
 from loopcanary.store.store import Store
+
+_R = TypeVar("_R", bound=Remains)
 
 FLIGHT_FOLDER = "flight"
 _CLAIMED = ".claimed"
@@ -42,7 +45,7 @@ class Recovery:
     """Lines for people."""
 
 
-def recover(store: Store, forensics: Forensics, *, now_s: Callable[[], float] = time.time) -> Recovery:
+def recover(store: Store, forensics: Forensics[_R], *, now_s: Callable[[], float] = time.time) -> Recovery:
     """Takes in the flight files of the store's folder. StoreError where the store fails.
 
     A file whose process is dead is stored and removed; one of a running process is only read; one that
@@ -72,10 +75,10 @@ def settle(
     return lost
 
 
-class _Visit:
+class _Visit(Generic[_R]):
     """One pass over the flight folder."""
 
-    def __init__(self, store: Store, forensics: Forensics, now_s: float) -> None:
+    def __init__(self, store: Store, forensics: Forensics[_R], now_s: float) -> None:
         self.found = Recovery()
         self._store = store
         self._forensics = forensics
@@ -109,7 +112,7 @@ class _Visit:
         finally:
             remains.close()
 
-    def _look(self, remains: Remains) -> None:
+    def _look(self, remains: _R) -> None:
         """Reads what a running process does now."""
         session = self._session(remains, time.monotonic_ns())
         clock = remains.header.clock
@@ -119,7 +122,7 @@ class _Visit:
                 stall = self._forensics.judge(evidence, session, clock, StallState.ONGOING)
                 self.found.ongoing.append(stall)
 
-    def _bury(self, claim: Path, target: Path, remains: Remains) -> None:
+    def _bury(self, claim: Path, target: Path, remains: _R) -> None:
         """Stores what a dead process left, then removes it; after a failure it is there for the next one."""
         try:
             session, stalls = self._post_mortem(remains)
@@ -134,7 +137,7 @@ class _Visit:
             with suppress(OSError):
                 leftover.unlink()
 
-    def _post_mortem(self, remains: Remains) -> tuple[Session, list[Stall]]:
+    def _post_mortem(self, remains: _R) -> tuple[Session, list[Stall]]:
         evidence = [*(found for _, found in remains.stalls()), *remains.unslotted_stalls()]
         header = remains.header
         last_ns = _last_sign_ns(header, evidence)
@@ -147,7 +150,7 @@ class _Visit:
             self._forensics.judge(found, session, header.clock, _final_state(found)) for found in evidence
         ]
 
-    def _session(self, remains: Remains, now_ns: int) -> Session:
+    def _session(self, remains: _R, now_ns: int) -> Session:
         """The session as its process described it, or, before it came to that, as the header tells."""
         header = remains.header
         try:

@@ -54,8 +54,8 @@ class Store:
     """Issues and sessions of any number of processes in one folder.
 
     Thread-safe; every method raises only StoreError. Nothing is opened before it is needed.
-    `folder` is made where it is not there. `notify` gets one line for people when something is out of the
-    ordinary, such as a damaged database that was set aside.
+    `folder` is made where it is not there; one that may only be read can be read. `notify` gets one line
+    for people when something is out of the ordinary, such as a damaged database that was set aside.
     """
 
     def __init__(
@@ -63,13 +63,12 @@ class Store:
         folder: Path,
         *,
         retention: Retention | None = None,
-        read_only: bool = False,
         notify: Callable[[str], None] | None = None,
     ) -> None:
         self.folder = folder
         self.notices: list[str] = []
         self._retention = retention or Retention()
-        self._database = Database(folder, read_only=read_only, notify=notify or self.notices.append)
+        self._database = Database(folder, notify=notify or self.notices.append)
         self._puts = 0
 
     @property

@@ -1,0 +1,60 @@
+"""`loopcanary clean`: deletes stored stalls."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from loopcanary.cli.opening import NOTHING_FOUND, opened, store_option
+from loopcanary.cli.times import Duration
+from loopcanary.model.search import StallQuery
+from loopcanary.model.wording import count_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loopcanary.store import Store
+
+
+@click.command()
+@store_option
+@click.option("--older-than", type=Duration(), metavar="DURATION", help="Stalls older than this, such as 7d.")
+@click.option("--keep", type=click.IntRange(min=0), metavar="N", help="All stalls but the newest N.")
+@click.option("--fingerprint", metavar="FINGERPRINT", help="All stalls of this bug.")
+@click.option("--all", "everything", is_flag=True, help="All stalls and ended sessions; asks first.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def command(
+    *,
+    store: Path | None,
+    older_than: int | None,
+    keep: int | None,
+    fingerprint: str | None,
+    everything: bool,
+    yes: bool,
+) -> int:
+    """Delete stored stalls, for good."""
+    if sum([older_than is not None, keep is not None, fingerprint is not None, everything]) != 1:
+        raise click.UsageError("say what to delete: one of --older-than, --keep, --fingerprint and --all")
+    with opened(store, live=False) as source:
+        if source is None:
+            return NOTHING_FOUND
+        if everything and not yes:
+            _ask(source)
+        if keep is not None:
+            deleted = source.delete_all_but_newest(keep)
+        elif older_than is not None:
+            deleted = source.delete(StallQuery(until_wall_ns=time.time_ns() - older_than))
+        else:
+            deleted = source.delete(StallQuery(fingerprint=fingerprint))
+        click.echo(f"Deleted {count_of(deleted, 'stall')}.")
+        return NOTHING_FOUND if fingerprint is not None and deleted == 0 else 0
+
+
+def _ask(source: Store) -> None:
+    if not sys.stdin.isatty():
+        raise click.UsageError("--all asks first, and there is no terminal to ask on: add --yes")
+    count = source.totals(StallQuery()).stalls
+    click.confirm(f"Delete {count_of(count, 'stall')} in {source.folder}?", abort=True, err=True)

@@ -1,0 +1,50 @@
+"""`loopcanary doctor`: what works here, what does not, and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from loopcanary.model.wording import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.text import Text
+
+_STYLES = {"ok": "green", "off": "yellow", "problem": "bold red"}
+_FAILED = 1
+
+
+@click.command()
+@click.option("--self-test/--no-self-test", default=True, help="Stall a child program and see if it is seen.")
+def command(self_test: bool) -> int:
+    """Show what works here, what does not, and why.
+
+    Exit status 1 where something that should work does not.
+    """
+    from rich.console import Console
+
+    from loopcanary import assembly
+
+    console = Console(markup=False, emoji=False, highlight=False)
+    facts = [tuple(row) for row in assembly.doctor_facts()]
+    if self_test:
+        facts.append(tuple(assembly.self_test()))
+    for line in _lines(facts):
+        console.print(line, soft_wrap=True)
+    return _FAILED if any(status == "problem" for _, status, _ in facts) else 0
+
+
+def _lines(facts: Iterable[tuple[str, str, str]]) -> Iterable[Text]:
+    from rich.text import Text
+
+    rows = list(facts)
+    width = max((len(name) for name, _, _ in rows), default=0)
+    for name, status, detail in rows:
+        yield Text.assemble(
+            f"{printable(name):<{width}}  ",
+            (f"{printable(status):<7}", _STYLES.get(status, "")),
+            f"  {printable(detail)}" if detail else "",
+        )

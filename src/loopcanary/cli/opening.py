@@ -1,0 +1,74 @@
+"""The store that a command works on, opened, with what dead processes left taken in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from loopcanary.cli import refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from loopcanary.store import Store
+
+from contextlib import contextmanager
+
+NOTHING_FOUND = 1
+
+store_option: Callable[[Any], Any] = click.option(
+    "--store",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Folder of the store. Default: .loopcanary in the current folder.",
+)
+
+
+@contextmanager
+def opened(given: Path | None, *, live: bool = True) -> Iterator[Store | None]:
+    """The store, or None, said on stderr, where none is there. `live`: with what runs now laid over it.
+
+    Raises StoreError and ConfigError.
+    """
+    from loopcanary import assembly
+    from loopcanary.config import load
+    from loopcanary.store import find
+
+    config = load(store=given)
+    folder = find(config.store).folder
+    if not folder.is_dir():
+        refuse(f"there is no store in {folder}: `loopcanary run PROGRAM` makes one, --store names another")
+        yield None
+        return
+    store = assembly.open_store(folder, config)
+    try:
+        store.open()
+        _recover(store, live)
+        yield store
+    finally:
+        store.close()
+
+
+def _recover(store: Store, live: bool) -> None:
+    from loopcanary import assembly
+    from loopcanary.store import StoreError
+
+    try:
+        found = assembly.recover(store)
+    except StoreError as error:
+        # Somebody else's store can be read all the same; its flight files stay for its owner.
+        refuse(f"what dead processes left was not taken in: {error}")
+        return
+    finally:
+        _tell(store.notices)
+    _tell(found.notices)
+    if live:
+        store.overlay(found.running, found.ongoing)
+
+
+def _tell(notices: list[str]) -> None:
+    for notice in notices:
+        refuse(notice)
+    notices.clear()

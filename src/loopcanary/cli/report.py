@@ -1,0 +1,79 @@
+"""`loopcanary report`: what stalled, bug by bug."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from loopcanary.cli.formats import LIMITS, format_option, write
+from loopcanary.cli.opening import NOTHING_FOUND, opened, store_option
+from loopcanary.cli.times import Moment
+from loopcanary.model.search import StallQuery
+from loopcanary.model.stall import Cause
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@click.command()
+@store_option
+@format_option
+@click.option("--since", type=Moment(), help="Began then or later: 2h (ago), 2026-11-21, 2026-11-21T05:00.")
+@click.option("--until", type=Moment(), help="Began before then.")
+@click.option(
+    "--cause",
+    "causes",
+    multiple=True,
+    type=click.Choice([cause.value for cause in Cause]),
+    metavar="CAUSE",
+    help="Only this cause, such as lock or native-cpu; can be given several times.",
+)
+@click.option(
+    "--text",
+    "words",
+    multiple=True,
+    help="Has this in a name, path or source line; can be given several times.",
+)
+@click.option("--session", metavar="ID", help="Only this session; the start of its id is enough.")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Show at most N of each; 0: all.")
+def command(
+    *,
+    store: Path | None,
+    form: str,
+    since: int | None,
+    until: int | None,
+    causes: tuple[str, ...],
+    words: tuple[str, ...],
+    session: str | None,
+    limit: int | None,
+) -> int:
+    """Show what stalled: bugs by total time, latest stalls, sessions.
+
+    Stalls of processes that were killed, and those that go on now, are in it.
+    """
+    query = StallQuery(
+        since_wall_ns=since,
+        until_wall_ns=until,
+        causes=frozenset(Cause(cause) for cause in causes),
+        words=words,
+        session=session,
+    )
+    with opened(store) as source:
+        if source is None:
+            return NOTHING_FOUND
+        from loopcanary.report.model import build
+
+        report = build(
+            source,
+            query,
+            limit=LIMITS[form] if limit is None else limit,
+            now_wall_ns=time.time_ns(),
+            with_worst=form != "json",
+        )
+        if report.is_empty and form != "json":
+            click.echo("No stall was recorded." if query == StallQuery() else "No stall matches.")
+        else:
+            write(report, form, "report")
+        return NOTHING_FOUND if report.is_empty and query != StallQuery() else 0

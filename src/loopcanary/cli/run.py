@@ -1,0 +1,115 @@
+"""`loopcanary run`: a program as it is, watched.
+
+Python is executed anew on the program, in this process: same process id, same exit status, same signals,
+same sys.argv, nothing of the command line left in memory. The engine starts in it by its startup hook;
+the settings travel in the environment.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from loopcanary.cli import refuse
+from loopcanary.cli.program import hook_is_installed, interpreter_flags, obstacle, split, with_bootstrap
+from loopcanary.model.config import EngineChoice
+
+_PROGRAM = "program"
+
+
+class _Run(click.Command):
+    """Leaves everything from the program on alone: its options may look like ours."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Takes our options; the program goes to ctx.obj."""
+        with_value = {
+            name
+            for option in self.params
+            if isinstance(option, click.Option) and not option.is_flag
+            for name in option.opts
+        }
+        ours, ctx.obj = split(args, with_value)
+        return super().parse_args(ctx, ours)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """What the usage line says."""
+        return [*super().collect_usage_pieces(ctx), "(SCRIPT | -m MODULE | -c CODE) [ARGS]..."]
+
+
+@click.command(cls=_Run)
+@click.option("--threshold", metavar="DURATION", help="Longer than this is a stall. Default: 100ms.")
+@click.option(
+    "--store",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where stalls are stored. Default: .loopcanary in the current folder.",
+)
+@click.option("--name", help="Name of the program in reports.")
+@click.option("--concern", multiple=True, metavar="PACKAGE", help="Counts as your own code. Several times.")
+@click.option(
+    "--only-concern", is_flag=True, default=None, help="Report only stalls with your own code in them."
+)
+@click.option(
+    "--ignore", multiple=True, metavar="WHAT", help="Package, file glob or package:function not to report."
+)
+@click.option("--methods", multiple=True, metavar="PACKAGE", help="Trace the methods of this package.")
+@click.option("--engine", type=click.Choice([choice.value for choice in EngineChoice]), help="Default: auto.")
+@click.option("--no-children", is_flag=True, default=None, help="Do not watch child processes.")
+@click.option("--while-debugging", is_flag=True, default=None, help="Record stalls under a debugger, too.")
+@click.option("--quiet", is_flag=True, default=None, help="Say nothing while the program runs.")
+@click.option(
+    "--fail-on-stall",
+    is_flag=True,
+    default=None,
+    help="Exit status 70 where it would be 0 and there was a stall.",
+)
+@click.pass_obj
+def command(program: list[str], /, no_children: bool | None, **settings: Any) -> int:
+    """Run a program and watch it; nothing in it needs to change.
+
+    Same process, same exit status, same signals. Stalls are told on stderr and stored for `loopcanary
+    report`. Options come before the program; what follows it is the program's.
+    """
+    if not program:
+        raise click.UsageError("nothing to run: name a script, -m MODULE or -c CODE")
+    if problem := obstacle():
+        raise click.UsageError(problem)
+    if no_children:
+        settings["follow_children"] = False
+    environment = _environment({key: value for key, value in settings.items() if value not in (None, ())})
+    return _become([sys.executable, *interpreter_flags(), *program], environment)
+
+
+def _environment(settings: dict[str, Any]) -> dict[str, str]:
+    """This environment with the settings in force, checked. Raises ConfigError and StoreError."""
+    from loopcanary.config import load, settings_as_environment
+    from loopcanary.store import locate
+
+    config = load(**settings)
+    location = locate(config.store)
+    if location.notice:
+        refuse(location.notice)
+    # Absolute, so that the program and its children store in one place wherever they change to.
+    config = replace(config, store=location.folder.absolute(), console=not config.quiet)
+    environment = {**os.environ, **settings_as_environment(config)}
+    environment |= {"LOOPCANARY": "1", "LOOPCANARY_RUN_PID": str(os.getpid())}
+    return environment if hook_is_installed() else with_bootstrap(environment)
+
+
+def _become(words: list[str], environment: dict[str, str]) -> int:
+    """Turns this process into the program; where the system has no such thing, runs it as a child."""
+    if not sys.executable:
+        raise click.UsageError("Python does not know where its own executable is")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if sys.platform == "win32":
+        # exec there starts another process and ends this one, which the shell takes for the program's end.
+        import subprocess
+
+        return subprocess.call(words, env=environment)  # noqa: S603 - the user's own program
+    os.execve(sys.executable, words, environment)  # noqa: S606, RET503 - the user's own program; never returns

@@ -1,0 +1,76 @@
+"""`loopcanary show`: everything about one bug or one stall."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from loopcanary.cli import refuse
+from loopcanary.cli.formats import LIMITS, format_option, write
+from loopcanary.cli.opening import NOTHING_FOUND, opened, store_option
+from loopcanary.model.wording import printable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loopcanary.store import Store
+
+_CANDIDATES_MAX = 5
+
+
+@click.command()
+@click.argument("which", metavar="FINGERPRINT_OR_ID")
+@store_option
+@format_option
+def command(which: str, store: Path | None, form: str) -> int:
+    """Show everything about one bug (by its fingerprint) or one stall (by its id).
+
+    The start of either is enough where only one begins so.
+    """
+    with opened(store) as source:
+        if source is None:
+            return NOTHING_FOUND
+        fingerprints, ids = _matches(source, which)
+        match (fingerprints, ids):
+            case ([], []):
+                refuse(f"no fingerprint or id in {source.folder} begins with {printable(which, 60)}")
+                return NOTHING_FOUND
+            case ([fingerprint], []):
+                _show_group(source, fingerprint, form)
+                return 0
+            case ([], [stall_id]):
+                _show_stall(source, stall_id, form)
+                return 0
+            case _:
+                return refuse(_ambiguity(which, [*fingerprints, *ids]))
+
+
+def _matches(source: Store, which: str) -> tuple[list[str], list[str]]:
+    """Fingerprints and ids that are meant; one that is given in full is the one."""
+    fingerprints = source.fingerprints_like(which, _CANDIDATES_MAX + 1)
+    ids = source.ids_like(which, _CANDIDATES_MAX + 1)
+    if which in fingerprints:
+        return [which], []
+    return ([], [which]) if which in ids else (fingerprints, ids)
+
+
+def _ambiguity(which: str, candidates: list[str]) -> str:
+    named = ", ".join(printable(candidate, 60) for candidate in candidates[:_CANDIDATES_MAX])
+    more = " and more" if len(candidates) > _CANDIDATES_MAX else ""
+    return f"{printable(which, 60)} is the start of several: {named}{more}; write more of it"
+
+
+def _show_group(source: Store, fingerprint: str, form: str) -> None:
+    from loopcanary.report.model import of_group
+
+    write(of_group(source, fingerprint, limit=LIMITS[form], now_wall_ns=time.time_ns()), form, "group")
+
+
+def _show_stall(source: Store, stall_id: str, form: str) -> None:
+    from loopcanary.report.model import of_stall
+
+    stall = source.stall(stall_id)
+    if stall is not None:
+        write(of_stall(source, stall, now_wall_ns=time.time_ns()), form, "stall")
