@@ -28,8 +28,8 @@ _STRIDES: Final = {
 _MOST: Final = {
     SectionKind.FACTS: 1 << 20,
     SectionKind.COUNTERS: layout.COUNTER_ROOM,
-    SectionKind.GC: 1024,
-    SectionKind.LANES: 4096,
+    SectionKind.GC: 256,
+    SectionKind.LANES: 1024,
     SectionKind.SLOTS: 64,
 }
 

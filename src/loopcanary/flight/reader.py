@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
@@ -21,12 +22,14 @@ from loopcanary.flight.header import (
     read_tick_clock,
 )
 from loopcanary.flight.lanes import (
+    EndedStall,
     LaneNow,
     lane_allowance_ns,
     lane_totals,
     read_ended,
     read_lane,
     read_lane_now,
+    text_of,
 )
 from loopcanary.flight.slots import SlotCopy, copy_slot, read_slot_facts
 from loopcanary.flight.source import BufferSource, Source, open_source
@@ -168,33 +171,29 @@ class FlightFile:
         Those that ended before the watchdog's last look were taken over then, and perhaps reported and
         freed since, so only later ones are given.
         """
-        last_look_ns = self.header.heartbeat_ns
+        # The records first: the watchdog may take one over while we look, and is then seen to have.
+        recorded = list(self._recorded())
         slots = self._sections[SectionKind.SLOTS]
         slotted = [read_slot_facts(self._source, slots, index) for index in range(slots.count)]
+        header, collections = self.header, self.collections()
         found = []
-        for index in range(self._used(SectionKind.LANES)):
-            found.extend(self._unslotted_of(index, last_look_ns, slotted))
+        for record, evidence in recorded:
+            seen = record.end_ns <= header.heartbeat_ns or any(is_about(facts, record) for facts in slotted)
+            if not seen:
+                overlap = overlapping(collections, header, record.begin_ns, record.end_ns)
+                found.append(replace(evidence, collections=overlap))
         return sorted(found, key=lambda evidence: evidence.begin_ns)
 
-    def _unslotted_of(
-        self, index: int, last_look_ns: int, slotted: list[dict[str, Any]]
-    ) -> list[StallEvidence]:
+    def _recorded(self) -> Iterator[tuple[EndedStall, StallEvidence]]:
         section, clock = self._sections[SectionKind.LANES], self.tick_clock
-        lane = read_lane(self._source, section, index)
-        if lane["state"] == LaneState.FREE:
-            return []
-        records = read_ended(self._source, section, index, clock)
-        collections, header = self.collections(), self.header
-        found = []
-        for record in records:
-            if record.end_ns <= last_look_ns or record.lane_generation != lane["generation"]:
+        for index in range(self._used(SectionKind.LANES)):
+            lane = read_lane(self._source, section, index)
+            if lane["state"] == LaneState.FREE:
                 continue
-            if any(is_about(facts, record) for facts in slotted):
-                continue
-            evidence = record_evidence(record, lane, clock.duration_ns(lane["threshold"]))
-            overlap = overlapping(collections, header, record.begin_ns, record.end_ns)
-            found.append(replace(evidence, collections=overlap))
-        return found
+            threshold_ns = clock.duration_ns(lane["threshold"])
+            for record in read_ended(self._source, section, index, clock):
+                if record.lane_generation == lane["generation"]:
+                    yield record, record_evidence(record, lane, threshold_ns)
 
     def _lane_of(self, slot: SlotCopy) -> LaneView | None:
         index = slot.facts["lane"]
@@ -216,7 +215,11 @@ class FlightFile:
         )
 
     def _thread_names(self) -> dict[int, str]:
-        return {totals.tid: totals.thread_name for totals in self.lanes() if totals.closed_ns is None}
+        section = self._sections[SectionKind.LANES]
+        lanes = (read_lane(self._source, section, index) for index in range(self._used(SectionKind.LANES)))
+        return {
+            lane["tid"]: text_of(lane["thread_name"]) for lane in lanes if lane["state"] == LaneState.ACTIVE
+        }
 
     def _used(self, kind: SectionKind) -> int:
         section = self._sections[kind]

@@ -16,6 +16,7 @@ from loopcanary.model import CallbackNames, GilState, KernelView, Sample, Thread
 
 _TRIES: Final = 8
 _SYSCALL_ARGS: Final = struct.Struct("<3Q")
+_TAKEN: Final = (SlotState.OPEN, SlotState.STALL, SlotState.ENDED)
 _GIL: Final = {Gil.FREE: GilState.FREE, Gil.HELD_BY_SELF: GilState.SELF, Gil.HELD_BY_OTHER: GilState.OTHER}
 
 # What must stand still while a slot is copied: whose stall it is, how far it has come, the interval
@@ -45,11 +46,8 @@ class SlotCopy:
 
     @property
     def state(self) -> SlotState:
-        """How far the stall has come; a number that is no state counts as free."""
-        try:
-            return SlotState(self.facts["state"])
-        except ValueError:
-            return SlotState.FREE
+        """How far the stall has come."""
+        return SlotState(self.facts["state"])
 
     @property
     def loop_kind(self) -> str:
@@ -149,7 +147,7 @@ def copy_slot(source: Source, section: Section, index: int) -> SlotCopy | None:
     """A slot that did not change while it was copied; None if it is free or changed at every try."""
     for _ in range(_TRIES):
         before = read_slot_facts(source, section, index)
-        if before["state"] == SlotState.FREE:
+        if before["state"] not in _TAKEN:
             return None
         data = source.read(section.at(index), section.stride)
         after = read_slot_facts(source, section, index)
