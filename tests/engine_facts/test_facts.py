@@ -93,7 +93,7 @@ def test_facts_are_cheap():
         ("python -Im pkg secret", "-m pkg"),
         ("python -mpkg secret", "-m pkg"),
         ("python -uc secret more", "-c"),
-        ("python --check-hash-based-pycs app.py", "app.py"),
+        ("python --check-hash-based-pycs always app.py", "app.py"),
         ("python -", "-"),
         ("python -W", ""),
     ],

@@ -96,7 +96,7 @@ def test_coverage_is_no_debugger(monkeypatch):
 
 
 def test_a_debugger_tool_of_sys_monitoring_is_a_reason(monkeypatch):
-    monitoring = SimpleNamespace(DEBUGGER_ID=0, get_tool=lambda tool: {0: "bdb"}.get(tool))
+    monitoring = SimpleNamespace(DEBUGGER_ID=0, get_tool={0: "bdb"}.get)
     monkeypatch.setattr(sys, "monitoring", monitoring, raising=False)
     assert attached_debugger() == "sys.monitoring has the debugger tool 'bdb'"
 

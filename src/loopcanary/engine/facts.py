@@ -85,6 +85,8 @@ def program_of_command_line(words: Sequence[str]) -> str:
         if not word.startswith("-") or word == "-":
             return word
         if word.startswith("--"):
+            if word == "--check-hash-based-pycs":
+                next(rest, "")
             continue
         for index, option in enumerate(word[1:], start=2):
             if option == "c":

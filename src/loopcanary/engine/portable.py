@@ -1,0 +1,209 @@
+"""The portable engine: watches threads with Python alone, on any platform and interpreter.
+
+Used where the native engine cannot run, or with `engine = "portable"`. It sees less, and `cannot_see` says
+what; what it does see comes in the same evidence.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from loopcanary.engine import scopes
+from loopcanary.engine.portable_blind_spots import BLIND_SPOTS, BLIND_WITHOUT_CLOCKS
+from loopcanary.engine.portable_clocks import ThreadClocks
+from loopcanary.engine.portable_gc import CollectionLog
+from loopcanary.engine.portable_lanes import Lanes
+from loopcanary.engine.portable_loop import Bracket, SelectBracket, Ticker, selector_of
+from loopcanary.engine.portable_observer import Observer, Watched
+from loopcanary.engine.portable_watch import Limits
+from loopcanary.engine.portable_watchdog import Bell, Watchdog
+from loopcanary.engine.portable_work import WorkBrackets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from loopcanary.engine.portable_lane import Lane
+    from loopcanary.model.config import Config
+    from loopcanary.model.evidence import LaneTotals, StallEvidence
+
+_NEWS_MAX = 256
+_THREAD = "thread"
+
+
+class PortableBackend:
+    """Implements protocols.Backend without the extension. Methods may be called from any thread."""
+
+    name = "portable"
+
+    def __init__(self, config: Config, clock: Callable[[], int] = time.monotonic_ns) -> None:
+        self._clock = clock
+        self._pid = os.getpid()
+        self._running = False
+        self._limits = Limits(config.threshold_ns, config.first_sample_ns, config.sample_interval_ns)
+        self._news: deque[StallEvidence] = deque(maxlen=_NEWS_MAX)
+        self._news_bell = Bell()
+        self._news_dropped = 0
+        self._collections = CollectionLog(clock)
+        self._observer = Observer(
+            clock=clock, clocks=ThreadClocks(), collections=self._collections, publish=self._publish
+        )
+        self._lanes = Lanes(self._limits, clock, self._wake_watchdog)
+        self._watchdog = Watchdog(self._observer, lambda: self._lanes.watched, clock, self._limits.delay_ns)
+        self._brackets: dict[int, tuple[Any, Bracket, Watched]] = {}
+        self._work = WorkBrackets(clock, self._lanes.busy_here, self._open_work_lane)
+
+    def start(self) -> None:
+        """Begins to watch. Idempotent. RuntimeError where the system gives no thread."""
+        if not self._running:
+            self._watchdog.start()
+            self._collections.start()
+            self._running = True
+
+    def stop(self) -> None:
+        """Ends watching, joins the watchdog and takes every bracket back. Idempotent."""
+        if not self._running:
+            return
+        self._running = False
+        while self._brackets:
+            _, (_, bracket, watched) = self._brackets.popitem()
+            bracket.detach()
+            watched.lane.closed_ns = self._clock()
+        self._watchdog.stop()
+        self._collections.stop()
+        self.wake()
+
+    def wait(self, timeout_s: float | None) -> bool:
+        """Sleeps until there is news, `wake`, or the time is over; True if there is news."""
+        if not self._news:
+            self._news_bell.wait(timeout_s)
+        return bool(self._news)
+
+    def wake(self) -> None:
+        """Makes a `wait` return."""
+        self._news_bell.ring()
+
+    def take(self) -> Sequence[StallEvidence]:
+        """Stalls that ended or became an ANR since the last call."""
+        taken: list[StallEvidence] = []
+        while self._news:
+            taken.append(self._news.popleft())
+        return taken
+
+    def totals(self) -> Sequence[LaneTotals]:
+        """Sums of every watched thread. Callbacks are not counted; with a ticker, turns neither."""
+        self._lanes.close_those_of_dead_threads()
+        now_ns = self._clock()
+        return [one.lane.totals(now_ns) for one in self._lanes.watched]
+
+    def statistics(self) -> dict[str, int]:
+        """Own counters."""
+        return {
+            **self._observer.counters,
+            "watchdog_rounds": self._watchdog.rounds,
+            "watchdog_parks": self._watchdog.parks,
+            "watchdog_faults": self._watchdog.faults,
+            "lane_faults": sum(one.lane.faults for one in self._lanes.watched),
+            "lanes_opened": self._lanes.opened,
+            "lanes_refused": self._lanes.refused,
+            "stalls_dropped_full": self._news_dropped,
+        }
+
+    def loop_started(self, loop: Any, thread_ident: int, kind: str | None = None) -> None:
+        """A loop runs in a thread, or is about to. `kind`: what reports call it; None: found out.
+
+        Called on that thread before the loop's first turn, or from any other for a loop that runs.
+        """
+        if not self._running or id(loop) in self._brackets:
+            return
+        selector = selector_of(loop)
+        kind = kind or type(loop).__module__.partition(".")[0]
+        watched = self._lanes.open(thread_ident, kind, loop, by_ticks=selector is None)
+        if watched is None:
+            return
+        bracket = self._bracket(watched.lane, loop, selector)
+        # The loop is kept while it runs, so that no other can get its id.
+        if self._brackets.setdefault(id(loop), (loop, bracket, watched))[1] is bracket:
+            bracket.attach(on_own_thread=thread_ident == threading.get_ident())
+            self._watchdog.wake_if_parked()
+
+    def loop_stopped(self, loop: Any) -> None:
+        """The loop runs no more. On its thread."""
+        _, bracket, watched = self._brackets.pop(id(loop), (None, None, None))
+        if bracket is None or watched is None:
+            return
+        bracket.detach()
+        now_ns = self._clock()
+        watched.lane.end(now_ns)
+        watched.lane.close(now_ns)
+
+    def begin_work(self, name: str) -> bool:
+        """A named piece of work begins on this thread: a part of what the thread is in, or timed alone.
+
+        Gives a token for `end_work`.
+        """
+        self._work.begin(name)
+        self._watchdog.wake_if_parked()
+        return True
+
+    def end_work(self, _token: object = None) -> None:
+        """The work ends that began last on this thread."""
+        self._work.end()
+
+    def set_scene(self, scene: str | None) -> None:
+        """Where the user is, for stalls of this thread from now on."""
+        for lane in self._lanes.here():
+            lane.scene = scene
+
+    def allow(self, allowance_ns: int) -> None:
+        """The work that goes on in this thread may take so long before it is a stall."""
+        for lane in self._lanes.here():
+            lane.allow(allowance_ns)
+
+    def connect_scopes(self) -> None:
+        """Lets `loopcanary.watch` tell this engine of its work."""
+        scopes.connect(None, self.begin_work, self.end_work)
+
+    def set_facts(self, _facts: dict[str, Any]) -> bool:
+        """There is no evidence outside the process to put facts beside: False."""
+        return False
+
+    def discard(self) -> None:
+        """Nothing is left behind that could be removed."""
+
+    def let_go(self) -> None:
+        """In a forked child: takes the brackets off the parent's loops, without its thread and locks."""
+        if os.getpid() == self._pid:
+            return
+        self._running = False
+        for _, bracket, _ in self._brackets.values():
+            bracket.detach()
+        self._brackets = {}
+        self._collections.stop()
+
+    def cannot_see(self) -> tuple[str, ...]:
+        """What the portable engine is blind to, in sentences for people."""
+        return BLIND_SPOTS if sys.platform.startswith("linux") else (*BLIND_SPOTS, *BLIND_WITHOUT_CLOCKS)
+
+    def _bracket(self, lane: Lane, loop: Any, selector: Any) -> Bracket:
+        wake = self._watchdog.wake_if_parked
+        if selector is not None:
+            return SelectBracket(lane, selector, self._clock, wake)
+        return Ticker(lane, loop, self._clock, wake, self._limits.delay_ns)
+
+    def _open_work_lane(self) -> Lane | None:
+        watched = self._lanes.open(threading.get_ident(), _THREAD) if self._running else None
+        return watched.lane if watched is not None else None
+
+    def _wake_watchdog(self) -> None:
+        self._watchdog.wake()
+
+    def _publish(self, evidence: StallEvidence) -> None:
+        if len(self._news) == _NEWS_MAX:
+            self._news_dropped += 1
+        self._news.append(evidence)
+        self._news_bell.ring()

@@ -1,0 +1,32 @@
+"""What the portable engine cannot see, in sentences for people. `loopcanary doctor` shows them."""
+
+from __future__ import annotations
+
+BLIND_SPOTS = (
+    (
+        "A C call that holds the GIL is seen only once it ends: then its length and its line are reported, "
+        "but nothing while it lasts."
+    ),
+    (
+        "What the kernel saw (system call, state of the thread, descriptor) is not recorded; causes rest "
+        "on Python frames and CPU times."
+    ),
+    "Nothing is left behind by a process that is killed or ends by os._exit while it stalls.",
+    (
+        "Single callbacks are not timed: a turn is, and its samples say which callback held most of it; "
+        "many short callbacks are told apart only as well as samples can."
+    ),
+    "The thread that held the GIL is not named.",
+    "A Python signal handler that runs while the loop waits is not timed, unless a timer became overdue.",
+    (
+        "In loops without a Python selector, such as uvloop's, a timer measures how late the loop is: the "
+        "first part of a stall, up to one sample delay, is not seen, and an idle loop is woken once per "
+        "sample delay."
+    ),
+)
+BLIND_WITHOUT_CLOCKS = (
+    (
+        "CPU times of single threads are not available on this platform: computing and waiting look "
+        "alike, unless the stack moves."
+    ),
+)

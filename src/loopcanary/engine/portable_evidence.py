@@ -1,0 +1,89 @@
+"""From what the portable engine gathered to the evidence of a stall. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from loopcanary.model.evidence import CallbackNames, StallEvidence
+from loopcanary.model.stall import StallScope
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loopcanary.engine.portable_lane import Ended, Lane
+    from loopcanary.engine.portable_watch import Case, Mark
+    from loopcanary.model.evidence import Collection
+
+
+def make_evidence(
+    *,
+    serial: int,
+    lane: Lane,
+    case: Case | None,
+    ended: Ended | None,
+    collections: tuple[Collection, ...] = (),
+) -> StallEvidence:
+    """The evidence of a stall: with its samples where there is a case, over where there is an end."""
+    source = ended or case
+    assert source is not None
+    begin_ns, epoch = source.begin_ns, source.epoch
+    end_ns = ended.end_ns if ended is not None else None
+    last_look_ns = end_ns or max(begin_ns, case.last_look_ns if case is not None else 0)
+    marks = _marks_within(case, begin_ns, last_look_ns)
+    work = ended.work if ended is not None else lane.work(epoch)
+    dominant, share = _dominant(marks)
+    # Work of `watch` is one callback by name. Elsewhere only the samples tell whether one did it all.
+    is_callback = work is not None or 2 * share >= 1
+    duration_ns = last_look_ns - begin_ns
+    callbacks = max(len({id(mark.key) for mark in marks if mark is not None}), _ready(case))
+    return StallEvidence(
+        serial=serial,
+        scope=StallScope.CALLBACK if is_callback else StallScope.TURN,
+        tid=lane.identity.tid,
+        loop_kind=lane.identity.loop_kind,
+        thread_name=lane.identity.thread_name,
+        begin_ns=begin_ns,
+        end_ns=end_ns,
+        last_look_ns=last_look_ns,
+        threshold_ns=lane.threshold_ns,
+        names=CallbackNames(name=work) if work is not None else dominant,
+        scene=ended.scene if ended is not None else lane.scene,
+        samples=tuple(case.samples) if case is not None else (),
+        sample_interval_ns=case.interval_ns if case is not None else 0,
+        samples_dropped=tuple(sorted(case.dropped.items())) if case is not None else (),
+        threads=case.threads if case is not None else (),
+        collections=collections,
+        turn_begin_ns=begin_ns,
+        turn_callbacks=callbacks,
+        turn_callback_ns=duration_ns if callbacks else 0,
+        longest_callback_ns=int(duration_ns * share),
+        end_cpu_ns=ended.cpu_ns if ended is not None else None,
+        allowance_ns=ended.allowance_ns if ended is not None else lane.allowance(epoch),
+        engine="portable",
+    )
+
+
+def _marks_within(case: Case | None, begin_ns: int, end_ns: int) -> list[Mark | None]:
+    if case is None:
+        return []
+    pairs = zip(case.samples, case.marks, strict=True)
+    return [mark for sample, mark in pairs if begin_ns <= sample.at_ns <= end_ns]
+
+
+def _dominant(marks: Sequence[Mark | None]) -> tuple[CallbackNames | None, float]:
+    """The callback that most samples were taken in, and its share of them.
+
+    Samples are evenly spaced, so that their number stands for time.
+    """
+    counts = Counter(id(mark.key) for mark in marks if mark is not None)
+    if not counts:
+        return None, 0.0
+    key, count = counts.most_common(1)[0]
+    share = count / len(marks)
+    names = next(mark.names for mark in marks if mark is not None and id(mark.key) == key)
+    return (names if 2 * share >= 1 else None), share
+
+
+def _ready(case: Case | None) -> int:
+    return case.ready if case is not None else 0

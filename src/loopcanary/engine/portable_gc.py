@@ -1,0 +1,64 @@
+"""Garbage collections, with their thread and duration, by gc.callbacks."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from loopcanary.model.evidence import Collection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_SHORTEST_NS = 1_000_000
+"""Collections of the youngest generation come by the thousand and explain no stall."""
+_KEPT_MAX = 64
+
+
+class CollectionLog:
+    """The last collections that took long enough to matter."""
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self._clock = clock
+        self._begin_ns: int | None = None
+        self._collections: deque[Collection] = deque(maxlen=_KEPT_MAX)
+
+    def start(self) -> None:
+        """Begins to note. Any thread."""
+        callbacks = getattr(gc, "callbacks", None)  # PyPy has none
+        if callbacks is not None and self._note not in callbacks:
+            callbacks.append(self._note)
+
+    def stop(self) -> None:
+        """Takes the callback back. Any thread."""
+        callbacks = getattr(gc, "callbacks", None)
+        if callbacks is not None and self._note in callbacks:
+            callbacks.remove(self._note)
+
+    def between(self, begin_ns: int, end_ns: int) -> tuple[Collection, ...]:
+        """Collections of any thread that overlap with a stall."""
+        return tuple(
+            one for one in self._collections.copy() if one.begin_ns < end_ns and one.end_ns > begin_ns
+        )
+
+    def _note(self, phase: str, info: dict[str, Any]) -> None:
+        # Any thread, inside a collection. One runs at a time (Modules/gcmodule.c: `collecting`).
+        if phase == "start":
+            self._begin_ns = self._clock()
+            return
+        begin_ns, self._begin_ns = self._begin_ns, None
+        now_ns = self._clock()
+        if begin_ns is None or now_ns - begin_ns < _SHORTEST_NS:
+            return
+        self._collections.append(
+            Collection(
+                begin_ns=begin_ns,
+                end_ns=now_ns,
+                tid=threading.get_native_id(),
+                generation=info.get("generation", 0),
+                collected=info.get("collected", 0),
+                uncollectable=info.get("uncollectable", 0),
+            )
+        )

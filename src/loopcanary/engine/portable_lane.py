@@ -1,0 +1,204 @@
+"""A lane: what a watched thread tells the portable engine, in plain attributes.
+
+The thread's side (`begin`, `end`) takes no lock and never waits; a lane belongs to one thread. The watchdog
+reads it under the GIL. Time is an argument throughout.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
+
+from loopcanary.model.evidence import LaneTotals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_ENDED_MAX = 64
+_SUB_BITS = 4
+_MIN_BITS = 10
+"""Buckets as in the native engine: 16 an octave, all below 1.024 us in the first."""
+
+
+class Look(NamedTuple):
+    """A piece of work that is going on: which, and since when."""
+
+    epoch: int
+    begin_ns: int
+
+
+class Ended(NamedTuple):
+    """A stall as its own thread saw it end: exact, and there even if the watchdog never ran."""
+
+    epoch: int
+    begin_ns: int
+    end_ns: int
+    cpu_ns: int
+    """CPU time of the thread at the end, since the thread's start."""
+    scene: str | None
+    work: str | None
+    allowance_ns: int
+
+
+class LaneIdentity(NamedTuple):
+    """What a lane is of. `by_ticks`: its busy times come from a ticker, so turns cannot be counted."""
+
+    number: int
+    tid: int
+    ident: int
+    loop_kind: str
+    thread_name: str
+    by_ticks: bool = False
+
+
+class Lane:
+    """The words of one watched thread. An odd epoch: it works."""
+
+    __slots__ = (
+        "_allowance_epoch",
+        "_allowance_ns",
+        "_buckets",
+        "_busy_ns",
+        "_busy_ns_squared",
+        "_longest_ns",
+        "_on_ended",
+        "_work",
+        "_work_epoch",
+        "begin_ns",
+        "closed_ns",
+        "ended",
+        "epoch",
+        "faults",
+        "identity",
+        "opened_ns",
+        "scene",
+        "threshold_ns",
+        "turns",
+    )
+
+    def __init__(
+        self, identity: LaneIdentity, *, threshold_ns: int, opened_ns: int, on_ended: Callable[[], None]
+    ) -> None:
+        self.identity = identity
+        self.threshold_ns = threshold_ns
+        self.opened_ns = opened_ns
+        self.closed_ns: int | None = None
+        self.epoch = 0
+        self.begin_ns = 0
+        self.turns = 0
+        self.faults = 0
+        self.scene: str | None = None
+        self.ended: deque[Ended] = deque(maxlen=_ENDED_MAX)
+        self._on_ended = on_ended
+        self._work: str | None = None
+        self._work_epoch = 0
+        self._allowance_epoch = 0
+        self._allowance_ns = 0
+        self._busy_ns = 0
+        self._busy_ns_squared = 0
+        self._longest_ns = 0
+        self._buckets: dict[int, int] = {}
+
+    def begin(self, now_ns: int) -> None:
+        """Work begins, or will at the moment `now_ns`. Own thread."""
+        # The begin before the epoch: whoever sees the odd epoch sees the begin that goes with it.
+        self.begin_ns = now_ns
+        self.epoch |= 1
+
+    def end(self, now_ns: int) -> None:
+        """Work ends; nothing where none was going on. Own thread."""
+        epoch = self.epoch
+        if not epoch & 1:
+            return
+        duration_ns = max(0, now_ns - self.begin_ns)
+        if duration_ns > self.threshold_ns:
+            self._record(epoch, now_ns)
+        self.epoch = epoch + 1
+        self.turns += 1
+        self._busy_ns += duration_ns
+        self._busy_ns_squared += duration_ns * duration_ns
+        self._longest_ns = max(self._longest_ns, duration_ns)
+        bucket = _bucket(duration_ns)
+        self._buckets[bucket] = self._buckets.get(bucket, 0) + 1
+
+    def close(self, now_ns: int) -> None:
+        """No more work will be told: its loop has stopped or its thread is gone."""
+        self.epoch = (self.epoch + 1) & ~1
+        self.closed_ns = now_ns
+
+    def allow(self, allowance_ns: int) -> None:
+        """The work that is going on may take so long before it is a stall. Own thread."""
+        granted_ns = self._allowance_ns if self._allowance_epoch == self.epoch else 0
+        self._allowance_ns = max(allowance_ns, granted_ns)
+        self._allowance_epoch = self.epoch
+
+    def allowance(self, epoch: int) -> int:
+        """What `allow` granted to the work of this epoch, 0 nothing."""
+        return self._allowance_ns if self._allowance_epoch == epoch else 0
+
+    def name_work(self, name: str | None) -> None:
+        """Names the work that is going on. Own thread."""
+        self._work = name
+        self._work_epoch = self.epoch
+
+    def work(self, epoch: int) -> str | None:
+        """The name of the work of this epoch, if it was given one."""
+        return self._work if self._work_epoch == epoch else None
+
+    def look(self) -> Look | None:
+        """The work that is going on; None while the thread waits. Any thread."""
+        epoch = self.epoch
+        if not epoch & 1:
+            return None
+        begin_ns = self.begin_ns
+        return Look(epoch, begin_ns) if self.epoch == epoch else None
+
+    def totals(self, now_ns: int) -> LaneTotals:
+        """Sums since the lane was opened. Any thread."""
+        look, identity = self.look(), self.identity
+        return LaneTotals(
+            lane=identity.number,
+            generation=1,
+            tid=identity.tid,
+            loop_kind=identity.loop_kind,
+            thread_name=identity.thread_name,
+            opened_ns=self.opened_ns,
+            closed_ns=self.closed_ns,
+            turns=0 if identity.by_ticks else self.turns,
+            callbacks=0,
+            busy_ns=self._busy_ns,
+            busy_ns_squared=self._busy_ns_squared,
+            longest_turn_ns=self._longest_ns,
+            queue_ns_total=0,
+            queue_ns_max=0,
+            histogram=tuple(
+                (_upper_bound(bucket), count) for bucket, count in sorted(self._buckets.copy().items())
+            ),
+            busy_since_ns=look.begin_ns if look is not None and look.begin_ns <= now_ns else None,
+        )
+
+    def _record(self, epoch: int, now_ns: int) -> None:
+        allowance_ns = self.allowance(epoch)
+        if now_ns - self.begin_ns <= allowance_ns:
+            return
+        cpu_ns = time.thread_time_ns()
+        work = self.work(epoch)
+        self.ended.append(Ended(epoch, self.begin_ns, now_ns, cpu_ns, self.scene, work, allowance_ns))
+        self._on_ended()
+
+
+def _bucket(duration_ns: int) -> int:
+    """Number of the bucket: 0 below the first octave, then `octave * 16 + part of it`."""
+    octave = duration_ns.bit_length() - 1 - _MIN_BITS
+    if octave < 0:
+        return 0
+    return 1 + (octave << _SUB_BITS) + ((duration_ns >> (octave + _MIN_BITS - _SUB_BITS)) & 15)
+
+
+def _upper_bound(bucket: int) -> int:
+    """The first duration beyond a bucket."""
+    if bucket == 0:
+        return 1 << _MIN_BITS
+    octave, part = divmod(bucket - 1, 1 << _SUB_BITS)
+    return (17 + part) << (octave + _MIN_BITS - _SUB_BITS)

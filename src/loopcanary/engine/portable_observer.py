@@ -1,0 +1,263 @@
+"""One round of the portable watchdog: who is busy too long, their frames, the stalls that ended.
+
+Everything it touches is an argument: clock, frames, CPU clocks. What runs it again and again is
+portable_watchdog.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections import Counter
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from loopcanary.engine.portable_evidence import make_evidence
+from loopcanary.engine.portable_frames import FrameCache, Reading, current_frames, read
+from loopcanary.engine.portable_names import handle_run_code, mark_of, ready_callbacks
+from loopcanary.engine.portable_watch import LATE_NS, Limits, Spent, StallWatch, Wish, holder_while_late
+from loopcanary.model.evidence import GilState, KernelView, Sample, StallEvidence, ThreadStack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import FrameType
+
+    from loopcanary.engine.portable_clocks import ThreadClocks
+    from loopcanary.engine.portable_gc import CollectionLog
+    from loopcanary.engine.portable_lane import Lane, Look
+
+THREADS_MAX = 64
+OWN_THREADS = "loopcanary"
+"""How the names of our own threads begin."""
+_PATIENT_SWITCHES = 5
+_OWN_STALE_NS = 1_000_000_000
+
+
+class Baseline(NamedTuple):
+    """CPU times at an earlier look."""
+
+    thread: KernelView
+    process_ns: int
+    own_queue_ns: int
+    """What the watchdog itself had waited for a CPU, up to a second earlier."""
+
+
+class Watched:
+    """A lane under watch, and the loop it belongs to, if any."""
+
+    def __init__(self, lane: Lane, limits: Limits, loop: Any = None) -> None:
+        self.lane = lane
+        self.watch = StallWatch(limits)
+        self.baseline: Baseline | None = None
+        self._loop: Callable[[], Any] | None = None
+        self.follow(loop)
+
+    def follow(self, loop: Any) -> None:
+        """The lane is of this loop from now on."""
+        self._loop = None if loop is None else weakref.ref(loop)
+
+    @property
+    def loop(self) -> Any:
+        """The loop while it is alive."""
+        return None if self._loop is None else self._loop()
+
+
+class _Taken(NamedTuple):
+    """The reading upon one wish."""
+
+    watched: Watched
+    wish: Wish
+    at_ns: int
+    reading: Reading
+    others: list[tuple[int, Reading]]
+
+
+class Observer:
+    """Turns lanes and frames into evidence. Watchdog thread only."""
+
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], int],
+        clocks: ThreadClocks,
+        collections: CollectionLog,
+        publish: Callable[[StallEvidence], None],
+        frames: Callable[[], dict[int, FrameType]] = current_frames,
+    ) -> None:
+        self._clock = clock
+        self._clocks = clocks
+        self._collections = collections
+        self._publish = publish
+        self._frames = frames
+        self._cache = FrameCache()
+        self._serials = count(1)
+        self._free_since_ns = 0
+        self.counters: Counter[str] = Counter()
+
+    def round(self, watched: Sequence[Watched], now_ns: int) -> int | None:
+        """Looks at all lanes once. Gives the moment of the next look, None where nobody is busy."""
+        looks = [one.lane.look() for one in watched]
+        wishes = [one.watch.wish(look, now_ns) for one, look in zip(watched, looks, strict=True)]
+        if any(wishes):
+            # First of all, while the GIL is ours still: whatever lets it go lets the thread walk on.
+            for taken in self._take(watched, wishes):
+                self._add(taken)
+        for one in watched:
+            self._close_ended(one)
+        for one, look in zip(watched, looks, strict=True):
+            self._publish_anr(one, look, now_ns)
+        for one, wish in zip(watched, wishes, strict=True):
+            if wish is None and one.lane.closed_ns is None:
+                one.baseline = self._baseline(one.lane.identity.tid, late=False)
+        next_ns = self._next_look(watched)
+        self._free_since_ns = self._clock()
+        return next_ns
+
+    def _next_look(self, watched: Sequence[Watched]) -> int | None:
+        looks = [(one.watch, one.lane.look()) for one in watched]
+        return min((watch.due_ns(look) for watch, look in looks if look is not None), default=None)
+
+    def _take(self, watched: Sequence[Watched], wishes: Sequence[Wish | None]) -> list[_Taken]:
+        handle_run = handle_run_code()
+        at_ns = self._clock()
+        frames = self._frames()
+        taken = []
+        for one, wish in zip(watched, wishes, strict=True):
+            if wish is None:
+                continue
+            ident = one.lane.identity.ident
+            reading = read(frames.get(ident), handle_run)
+            others = _others(frames, ident) if wish.all_threads else []
+            if one.lane.epoch != wish.epoch:
+                # It ended while we read: what was read may be of the next piece of work.
+                self._drop(one, wish, "moved", at_ns)
+            elif not reading.places:
+                self._drop(one, wish, "unreadable", at_ns)
+            else:
+                taken.append(_Taken(one, wish, at_ns, reading, others))
+        return taken
+
+    def _drop(self, one: Watched, wish: Wish, reason: str, at_ns: int) -> None:
+        one.watch.drop(wish, reason, at_ns)
+        self.counters[f"samples_dropped_{reason}"] += 1
+
+    def _add(self, taken: _Taken) -> None:
+        one, wish = taken.watched, taken.wish
+        # Late by others' doing, not by a round of our own that was under way when the sample was due.
+        due_ns = max(wish.due_ns, self._free_since_ns)
+        late_ns = max(0, taken.at_ns - due_ns)
+        before = one.baseline
+        now = one.baseline = self._baseline(one.lane.identity.tid, late=late_ns >= _patience_ns())
+        holder = holder_while_late(late_ns, _spent(before, now), _patience_ns())
+        sample = Sample(
+            at_ns=taken.at_ns,
+            stack=self._cache.stack(taken.reading),
+            kernel=now.thread if now is not None else None,
+            gil=holder,
+            waits_for_gil=holder is GilState.OTHER,
+        )
+        samples = [sample]
+        if holder is not GilState.UNKNOWN and before is not None and now is not None:
+            self.counters["samples_late"] += 1
+            samples = [_as_it_was_due(sample, due_ns, before, now), sample]
+        mark = mark_of(taken.reading.handle, one.loop)
+        one.watch.add(wish, samples, mark, self._threads(taken))
+        one.watch.note_ready(wish, ready_callbacks(one.loop))
+        self.counters["samples"] += 1
+
+    def _threads(self, taken: _Taken) -> tuple[ThreadStack, ...]:
+        if not taken.others:
+            return ()
+        known = dict(threading._active)  # type: ignore[attr-defined]  # noqa: SLF001 - enumerate() takes a lock
+        threads = []
+        for ident, reading in taken.others:
+            thread = known.get(ident)
+            name = thread.name if thread is not None else ""
+            if not name.startswith(OWN_THREADS):
+                tid = getattr(thread, "native_id", None) or 0
+                stack = self._cache.stack(reading)
+                threads.append(ThreadStack(tid=tid, at_ns=taken.at_ns, name=name, stack=stack))
+        return tuple(threads)
+
+    def _close_ended(self, one: Watched) -> None:
+        ended_records = one.lane.ended
+        while ended_records:
+            ended = ended_records.popleft()
+            case = one.watch.close(ended.epoch)
+            serial = case.serial if case is not None and case.serial is not None else next(self._serials)
+            self.counters["stalls"] += 1
+            self._publish(
+                make_evidence(
+                    serial=serial,
+                    lane=one.lane,
+                    case=case,
+                    ended=ended,
+                    collections=self._collections.between(ended.begin_ns, ended.end_ns),
+                )
+            )
+
+    def _publish_anr(self, one: Watched, look: Look | None, now_ns: int) -> None:
+        if look is None or one.lane.epoch != look.epoch:
+            return
+        case = one.watch.long_running(look, now_ns, one.lane.allowance(look.epoch))
+        if case is None:
+            return
+        case.serial = next(self._serials)
+        self.counters["anrs"] += 1
+        collections = self._collections.between(case.begin_ns, now_ns)
+        self._publish(
+            make_evidence(serial=case.serial, lane=one.lane, case=case, ended=None, collections=collections)
+        )
+
+    def _baseline(self, tid: int, *, late: bool) -> Baseline | None:
+        now_ns = self._clock()
+        thread = self._clocks.read(tid, now_ns)
+        if thread is None:
+            return None
+        own_ns = self._clocks.run_queue_ns(
+            threading.get_native_id(), now_ns, stale_ns=0 if late else _OWN_STALE_NS
+        )
+        return Baseline(thread, self._clocks.process_ns(), own_ns)
+
+
+def _others(frames: dict[int, FrameType], ident: int) -> list[tuple[int, Reading]]:
+    own = threading.get_ident()
+    idents = [other for other in frames if other not in (ident, own)][:THREADS_MAX]
+    return [(other, read(frames[other])) for other in idents]
+
+
+def _patience_ns() -> int:
+    """How late a watchdog may be that only waits for its turn among Python threads."""
+    return max(LATE_NS, int(_PATIENT_SWITCHES * sys.getswitchinterval() * 1e9))
+
+
+def _spent(before: Baseline | None, now: Baseline | None) -> Spent | None:
+    if before is None or now is None:
+        return None
+    return Spent(
+        thread_ns=now.thread.on_cpu_ns - before.thread.on_cpu_ns,
+        process_ns=now.process_ns - before.process_ns,
+        own_queue_ns=now.own_queue_ns - before.own_queue_ns,
+    )
+
+
+def _as_it_was_due(sample: Sample, due_ns: int, before: Baseline, now: Baseline) -> Sample:
+    """The same stack at the moment when the sample was due.
+
+    That the watchdog could not run means that no other thread did: whoever held the GIL had it all the
+    time, and the watched thread stood in that one call, or waited in this one place.
+    """
+    late_ns = sample.at_ns - due_ns
+    spent_ns = min(late_ns, now.thread.on_cpu_ns - before.thread.on_cpu_ns)
+    queued_ns = min(late_ns - spent_ns, now.thread.run_queue_ns - before.thread.run_queue_ns)
+    kernel = KernelView(
+        on_cpu_ns=now.thread.on_cpu_ns - spent_ns, run_queue_ns=now.thread.run_queue_ns - max(0, queued_ns)
+    )
+    return Sample(
+        at_ns=due_ns,
+        stack=sample.stack,
+        kernel=kernel,
+        gil=sample.gil,
+        waits_for_gil=sample.waits_for_gil,
+    )

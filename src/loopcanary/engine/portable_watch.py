@@ -1,0 +1,181 @@
+"""Decides when to look at a thread that is busy, and what its samples amount to.
+
+A state machine for one lane, pure: it is told what was seen and when, and reads no clock. The same policy as
+the native engine's: a first sample after the delay, then one each interval, the interval doubled whenever the
+buffer is full.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from loopcanary.model.evidence import CallbackNames, GilState, Sample, ThreadStack
+from loopcanary.model.stall import ANR_NS, HANG_NS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loopcanary.engine.portable_lane import Look
+
+SAMPLES_MAX = 128
+LATE_NS = 25_000_000
+"""Five switch intervals of the GIL: so late, the watchdog was not kept waiting by Python code alone."""
+
+
+class Limits(NamedTuple):
+    """When to look."""
+
+    threshold_ns: int
+    delay_ns: int
+    interval_ns: int
+    samples_max: int = SAMPLES_MAX
+
+
+class Mark(NamedTuple):
+    """The callback that a sample was taken in. Equal keys: the same run of it."""
+
+    key: object
+    names: CallbackNames
+
+
+class Wish(NamedTuple):
+    """A sample is due. `all_threads`: of the other threads too, once."""
+
+    epoch: int
+    due_ns: int
+    all_threads: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class Case:
+    """What has been gathered of one piece of work."""
+
+    epoch: int
+    begin_ns: int
+    due_ns: int
+    interval_ns: int
+    samples: list[Sample] = field(default_factory=list)
+    marks: list[Mark | None] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+    threads: tuple[ThreadStack, ...] = ()
+    serial: int | None = None
+    last_look_ns: int = 0
+    ready: int = 0
+    """Callbacks of the turn that were not done when it was first sampled; 0 unknown."""
+
+
+class StallWatch:
+    """Watches one lane. Watchdog thread."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._case: Case | None = None
+        self._before: Case | None = None
+
+    def wish(self, look: Look | None, now_ns: int) -> Wish | None:
+        """The sample that is due now, if one is."""
+        if look is None:
+            return None
+        case = self._at(look)
+        if now_ns < case.due_ns:
+            return None
+        all_threads = now_ns - case.begin_ns >= HANG_NS and not case.threads
+        return Wish(case.epoch, case.due_ns, all_threads)
+
+    def due_ns(self, look: Look) -> int:
+        """When this work has to be looked at next."""
+        return self._at(look).due_ns
+
+    def add(
+        self, wish: Wish, samples: Sequence[Sample], mark: Mark | None, threads: tuple[ThreadStack, ...] = ()
+    ) -> None:
+        """What was seen upon the wish: one sample, or two where it stands for the time since it was due."""
+        case = self._case
+        if case is None or case.epoch != wish.epoch or not samples:
+            return
+        case.samples.extend(samples)
+        case.marks.extend([mark] * len(samples))
+        case.threads = case.threads or threads
+        self._settle(case, samples[-1].at_ns)
+        if len(case.samples) >= self._limits.samples_max:
+            _thin(case)
+
+    def note_ready(self, wish: Wish, ready: int) -> None:
+        """How many callbacks were ready behind the one that was seen."""
+        case = self._case
+        if case is not None and case.epoch == wish.epoch and case.ready == 0 and ready:
+            case.ready = 1 + ready
+
+    def drop(self, wish: Wish, reason: str, now_ns: int) -> None:
+        """Nothing could be seen upon the wish."""
+        case = self._case
+        if case is not None and case.epoch == wish.epoch:
+            case.dropped[reason] += 1
+            self._settle(case, now_ns)
+
+    def long_running(self, look: Look | None, now_ns: int, allowance_ns: int) -> Case | None:
+        """The case, at the first time that it is an ANR."""
+        if look is None or now_ns - look.begin_ns <= max(ANR_NS, allowance_ns):
+            return None
+        case = self._at(look)
+        case.last_look_ns = now_ns
+        return case if case.serial is None else None
+
+    def close(self, epoch: int) -> Case | None:
+        """The case of work that has ended, None where it was never looked at."""
+        for case in (self._case, self._before):
+            if case is not None and case.epoch == epoch:
+                return case
+        return None
+
+    def _at(self, look: Look) -> Case:
+        if self._case is None or self._case.epoch != look.epoch:
+            # Its record of the end may still be on the way: it is read after the samples.
+            self._before = self._case
+            self._case = Case(
+                epoch=look.epoch,
+                begin_ns=look.begin_ns,
+                due_ns=look.begin_ns + self._limits.delay_ns,
+                interval_ns=self._limits.interval_ns,
+            )
+        return self._case
+
+    def _settle(self, case: Case, now_ns: int) -> None:
+        """The next moment on the case's own grid; those that were missed are counted, not caught up."""
+        case.last_look_ns = now_ns
+        missed = max(0, now_ns - case.due_ns) // case.interval_ns
+        case.due_ns += (missed + 1) * case.interval_ns
+        if missed:
+            case.dropped["late"] += missed
+
+
+def _thin(case: Case) -> None:
+    """Every second sample goes, and the interval doubles: the whole of the stall stays covered."""
+    del case.samples[1::2], case.marks[1::2]
+    case.interval_ns *= 2
+
+
+class Spent(NamedTuple):
+    """Time between two looks: on a CPU, of the watched thread and of the whole process; and what the
+    watchdog itself waited for a CPU."""
+
+    thread_ns: int
+    process_ns: int
+    own_queue_ns: int = 0
+
+
+def holder_while_late(late_ns: int, spent: Spent | None, patience_ns: int = LATE_NS) -> GilState:
+    """Who held the GIL while the watchdog could not run.
+
+    A thread that computed for most of the time held it. Where the watchdog had the GIL and no CPU, or
+    where nobody computed, it was the host, or a call that blocks without letting go of the GIL: unknown.
+    """
+    if late_ns < patience_ns or spent is None or 2 * spent.own_queue_ns >= late_ns:
+        return GilState.UNKNOWN
+    if 2 * spent.thread_ns >= late_ns:
+        return GilState.SELF
+    if 2 * (spent.process_ns - spent.thread_ns) >= late_ns:
+        return GilState.OTHER
+    return GilState.UNKNOWN

@@ -1,0 +1,73 @@
+"""Named pieces of work on a thread: what `loopcanary.watch` brackets."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from loopcanary.engine.portable_lane import Lane
+
+
+class _Here(threading.local):
+    """The work of one thread."""
+
+    depth = 0
+    lane: Lane | None = None
+    """The lane that times it."""
+    own: Lane | None = None
+    """The thread's own lane for work outside loops; opened once."""
+    begin_ns = 0
+
+
+class WorkBrackets:
+    """Times work as a callback: the outermost of a thread; what is nested in it is a part of it.
+
+    Work inside a turn of a watched loop has no time of its own either: it gives the turn its name.
+    Called on the working thread.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], int],
+        busy_lane: Callable[[], Lane | None],
+        open_lane: Callable[[], Lane | None],
+    ) -> None:
+        self._clock = clock
+        self._busy_lane = busy_lane
+        self._open_lane = open_lane
+        self._here = _Here()
+
+    def begin(self, name: str) -> None:
+        """Work begins."""
+        here = self._here
+        here.depth += 1
+        if here.depth > 1:
+            return
+        here.begin_ns = self._clock()
+        here.lane = self._busy_lane()
+        if here.lane is None:
+            if here.own is None or here.own.closed_ns is not None:
+                here.own = self._open_lane()
+            here.lane = here.own
+            if here.lane is not None:
+                here.lane.begin(here.begin_ns)
+        if here.lane is not None:
+            here.lane.name_work(name)
+
+    def end(self) -> None:
+        """The work ends that began last."""
+        here = self._here
+        if here.depth == 0:
+            return
+        here.depth -= 1
+        if here.depth or here.lane is None:
+            return
+        now_ns, lane, here.lane = self._clock(), here.lane, None
+        if lane is here.own:
+            lane.end(now_ns)
+        elif now_ns - here.begin_ns <= lane.threshold_ns:
+            # The turn goes on, and is not to bear the name of something short.
+            lane.name_work(None)
