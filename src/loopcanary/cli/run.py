@@ -11,7 +11,7 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -77,12 +77,15 @@ def command(program: list[str], /, no_children: bool | None, **settings: Any) ->
     """
     if not program:
         raise click.UsageError("nothing to run: name a script, -m MODULE or -c CODE")
+    if not sys.executable:
+        raise click.UsageError("Python does not know where its own executable is")
     if problem := obstacle():
         raise click.UsageError(problem)
     if no_children:
         settings["follow_children"] = False
     environment = _environment({key: value for key, value in settings.items() if value not in (None, ())})
-    return _become([sys.executable, *interpreter_flags(), *program], environment)
+    words = [sys.executable, *interpreter_flags(), *program]
+    return _run_as_child(words, environment) if sys.platform == "win32" else _become(words, environment)
 
 
 def _environment(settings: dict[str, Any]) -> dict[str, str]:
@@ -101,15 +104,15 @@ def _environment(settings: dict[str, Any]) -> dict[str, str]:
     return environment if hook_is_installed() else with_bootstrap(environment)
 
 
-def _become(words: list[str], environment: dict[str, str]) -> int:
-    """Turns this process into the program; where the system has no such thing, runs it as a child."""
-    if not sys.executable:
-        raise click.UsageError("Python does not know where its own executable is")
+def _become(words: list[str], environment: dict[str, str]) -> NoReturn:
+    """Turns this process into the program."""
     sys.stdout.flush()
     sys.stderr.flush()
-    if sys.platform == "win32":
-        # exec there starts another process and ends this one, which the shell takes for the program's end.
-        import subprocess
+    os.execve(sys.executable, words, environment)  # noqa: S606 - the user's own program
 
-        return subprocess.call(words, env=environment)  # noqa: S603 - the user's own program
-    os.execve(sys.executable, words, environment)  # noqa: S606, RET503 - the user's own program; never returns
+
+def _run_as_child(words: list[str], environment: dict[str, str]) -> int:
+    """Runs the program where exec starts another process and ends this one, which shells take for its end."""
+    import subprocess
+
+    return subprocess.call(words, env=environment)  # noqa: S603 - the user's own program

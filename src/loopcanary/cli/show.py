@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _CANDIDATES_MAX = 5
 
 
-@click.command()
+@click.command(short_help="Show everything about one bug or one stall.")
 @click.argument("which", metavar="FINGERPRINT_OR_ID")
 @store_option
 @format_option
