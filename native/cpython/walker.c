@@ -165,6 +165,7 @@ static bool know_code(lc_cpython_source *source, lc_reading *reading, lc_walk_co
     if (code->entry == NULL) {
         code->entry = lc_code_cache_load(&walker->cache, source, code->address, &code->words);
         code->fresh = true;
+        reading->learned = true;
         count(&source->counts.codes_loaded);
     }
     if (code->entry != NULL) {
@@ -215,6 +216,7 @@ static void find_positions(lc_cpython_source *source, lc_reading *reading)
                 lc_code_cache_position(&source->walker->cache, source,
                                        reading->codes[frame->code].entry, frame->unit,
                                        &frame->fresh_position);
+            reading->learned |= frame->fresh_position;
         }
     }
 }
@@ -257,6 +259,9 @@ static bool settle(lc_cpython_source *source, lc_reading *reading, lc_snapshot *
 /* The same for the last reading of a walk, or one that came to nothing. */
 static void settle_now(lc_cpython_source *source, lc_reading *reading)
 {
+    if (!reading->learned) {
+        return;
+    }
     static const lc_read_plan nothing;
     lc_snapshot *now = &source->walker->confirmation;
     lc_snapshot_take(now, source->reader, &nothing);
@@ -336,11 +341,13 @@ static bool proven(lc_cpython_source *source, uint64_t thread_state, lc_reading 
 typedef enum { READ, READ_FAILED, READ_EMPTY } read_outcome;
 
 static read_outcome read_stack(lc_cpython_source *source, lc_remembered_thread *thread,
-                               lc_reading *reading, lc_walk_result *why)
+                               bool first_try, lc_reading *reading, lc_walk_result *why)
 {
     reading->code_count = 0;
     reading->chain.count = 0;
-    reading->cpu_before_ns = cpu_now(source->walker, thread->tid);
+    reading->learned = false;
+    /* A thread that ran during the first try will hardly stand still during the next ones. */
+    reading->cpu_before_ns = first_try ? cpu_now(source->walker, thread->tid) : 0;
     const lc_chain_result chain = read_chain(source, reading, thread->thread_state);
     *why = chain == LC_CHAIN_UNREADABLE ? LC_WALK_UNREADABLE : LC_WALK_MOVED;
     if (chain != LC_CHAIN_OK || !is_thread(source, reading, thread->thread_state, thread)) {
@@ -354,7 +361,8 @@ static read_outcome read_stack(lc_cpython_source *source, lc_remembered_thread *
         return READ_FAILED;
     }
     find_positions(source, reading);
-    reading->cpu_after_ns = cpu_now(source->walker, thread->tid);
+    reading->cpu_after_ns =
+        reading->cpu_before_ns == 0 ? 0 : cpu_now(source->walker, thread->tid);
     return READ;
 }
 
@@ -365,12 +373,14 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
     count(&source->counts.walks);
     lc_remembered_thread *thread = remembered(walker, thread_state);
     copy_plan(&walker->plan, &thread->plan);
-    *out = (lc_stack){0};
+    out->count = 0;
+    out->truncated = false;
+    out->hash = 0;
     lc_walk_result why = LC_WALK_UNREADABLE;
     lc_reading *first = NULL;
     for (uint32_t try = 0; try < TRIES; try++) {
         lc_reading *reading = &walker->readings[try % 2];
-        const read_outcome outcome = read_stack(source, thread, reading, &why);
+        const read_outcome outcome = read_stack(source, thread, try == 0, reading, &why);
         if (outcome == READ_EMPTY) {
             why = LC_WALK_EMPTY;
             break;
@@ -399,6 +409,9 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
             count(from == 0 ? &source->counts.agreed : &source->counts.shortened);
             copy_plan(&thread->plan, &walker->plan);
             return fill(first, from, out);
+        }
+        if (first != NULL) {
+            count(&source->counts.retries);
         }
         why = LC_WALK_MOVED;
         first = reading;

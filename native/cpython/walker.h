@@ -37,6 +37,7 @@ typedef struct { /* one reading of a stack, with all that is known of its frames
     uint32_t code_count;
     lc_walk_code codes[LC_WALK_FRAMES_MAX];
     lc_walk_frame frames[LC_CHAIN_MAX];
+    bool learned; /* something was put into the cache that has yet to be proven */
     uint64_t cpu_before_ns; /* 0 unknown */
     uint64_t cpu_after_ns;
 } lc_reading;

@@ -1,0 +1,56 @@
+"""Builds the test-only extension with the running interpreter's headers, once a session."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sysconfig
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Wshadow", "-fPIC", "-shared"]
+
+
+def sources() -> list[Path]:
+    native = ROOT / "native"
+    return [
+        HERE / "walker_probe.c",
+        native / "core" / "memory_reader.c",
+        *sorted((native / "cpython").glob("*.c")),
+    ]
+
+
+def build(into: Path) -> Path:
+    """Compiles the extension, warnings as errors; returns the shared object's path."""
+    target = into / f"walker_probe{sysconfig.get_config_var('EXT_SUFFIX')}"
+    includes = {sysconfig.get_path("include"), sysconfig.get_path("platinclude")}
+    subprocess.run(
+        [
+            "cc",
+            *FLAGS,
+            "-Werror",
+            *(f"-I{path}" for path in sorted(includes)),
+            f"-I{ROOT / 'native' / 'core'}",
+            f"-I{ROOT / 'native' / 'cpython'}",
+            *map(str, sources()),
+            "-o",
+            str(target),
+            "-lpthread",
+        ],
+        check=True,
+    )
+    return target
+
+
+@pytest.fixture(scope="session")
+def probe(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    path = build(tmp_path_factory.mktemp("walker_probe"))
+    spec = importlib.util.spec_from_file_location("walker_probe", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,463 @@
+/* Test-only: lets Python tests ask the walker about threads of their own process, from a native thread
+ * that has no thread state, as the watchdog does. Built by conftest.py; never part of the wheel. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cpython_source.h"
+#include "memory_reader.h"
+
+#define THREADS_ROOM 256
+#define QUEUE_ROOM 8192
+
+static lc_memory_reader reader;
+static lc_cpython_source source;
+static uint64_t own_thread_state; /* of the importing thread: names the interpreter */
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- running something on a native thread ------------------------------------------------------ */
+
+static void on_native_thread(void *(*run)(void *), void *argument)
+{
+    Py_BEGIN_ALLOW_THREADS
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, run, argument) == 0) {
+        pthread_join(thread, NULL);
+    }
+    Py_END_ALLOW_THREADS
+}
+
+static uint64_t thread_state_of(uint32_t tid)
+{
+    lc_thread_ref threads[THREADS_ROOM];
+    const uint32_t count =
+        source.source.threads(&source.source, own_thread_state, threads, THREADS_ROOM);
+    for (uint32_t i = 0; i < count; i++) {
+        if (threads[i].tid == tid) {
+            return threads[i].thread_state;
+        }
+    }
+    return 0;
+}
+
+/* ---- stacks as Python values --------------------------------------------------------------------- */
+
+static PyObject *text(lc_text t)
+{
+    return PyUnicode_DecodeUTF8(t.bytes == NULL ? "" : t.bytes, (Py_ssize_t)t.length, "strict");
+}
+
+static PyObject *frame_value(const lc_frame *f)
+{
+    return Py_BuildValue("(NNIIIIIIK)", text(f->code->qualname), text(f->code->filename), f->line,
+                         f->end_line, (unsigned)f->column, (unsigned)f->end_column,
+                         f->code->first_line, f->code->code_flags,
+                         (unsigned long long)f->code->serial);
+}
+
+static PyObject *stack_value(const lc_stack *stack)
+{
+    PyObject *frames = PyList_New(0);
+    for (uint32_t i = 0; frames != NULL && i < stack->count; i++) {
+        PyObject *frame = frame_value(&stack->frames[i]);
+        if (frame == NULL || PyList_Append(frames, frame) < 0) {
+            Py_CLEAR(frames);
+        }
+        Py_XDECREF(frame);
+    }
+    return frames;
+}
+
+static const char *const result_names[] = {"ok", "empty", "moved", "unreadable"};
+
+/* ---- walk, gil, threads, work ------------------------------------------------------------------ */
+
+typedef struct {
+    uint32_t tid;
+    lc_walk_result result;
+    lc_stack stack;
+    lc_gil_view gil;
+} question;
+
+static void *run_walk(void *argument)
+{
+    question *q = argument;
+    q->result = source.source.walk(&source.source, thread_state_of(q->tid), &q->stack);
+    return NULL;
+}
+
+static PyObject *probe_walk(PyObject *self, PyObject *args)
+{
+    (void)self;
+    question q = {0};
+    if (!PyArg_ParseTuple(args, "I", &q.tid)) {
+        return NULL;
+    }
+    on_native_thread(run_walk, &q);
+    return Py_BuildValue("(sNOK)", result_names[q.result], stack_value(&q.stack),
+                         q.stack.truncated ? Py_True : Py_False, (unsigned long long)q.stack.hash);
+}
+
+static void *run_gil(void *argument)
+{
+    question *q = argument;
+    source.source.gil(&source.source, thread_state_of(q->tid), &q->gil);
+    return NULL;
+}
+
+static PyObject *gil_value(const lc_gil_view *gil)
+{
+    static const char *const names[] = {"unknown", "free", "self", "other"};
+    return Py_BuildValue("(sIKK)", names[gil->state], gil->holder_tid,
+                         (unsigned long long)gil->wait_address_low,
+                         (unsigned long long)gil->wait_address_high);
+}
+
+static PyObject *probe_gil(PyObject *self, PyObject *args)
+{
+    (void)self;
+    question q = {0};
+    int hold = 0; /* keep the GIL while asking: it is then this thread that holds it */
+    if (!PyArg_ParseTuple(args, "I|p", &q.tid, &hold)) {
+        return NULL;
+    }
+    if (hold) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, run_gil, &q) == 0) {
+            pthread_join(thread, NULL);
+        }
+    } else {
+        on_native_thread(run_gil, &q);
+    }
+    return gil_value(&q.gil);
+}
+
+static PyObject *probe_threads(PyObject *self, PyObject *none)
+{
+    (void)self;
+    (void)none;
+    lc_thread_ref threads[THREADS_ROOM];
+    const uint32_t count =
+        source.source.threads(&source.source, own_thread_state, threads, THREADS_ROOM);
+    PyObject *list = PyList_New(0);
+    for (uint32_t i = 0; i < count && list != NULL; i++) {
+        PyObject *tid = PyLong_FromUnsignedLongLong(threads[i].tid);
+        if (tid == NULL || PyList_Append(list, tid) < 0) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(tid);
+    }
+    return list;
+}
+
+static PyObject *probe_learn_asyncio(PyObject *self, PyObject *none)
+{
+    (void)self;
+    (void)none;
+    return PyBool_FromLong(lc_cpython_source_learn_asyncio(&source));
+}
+
+static PyObject *probe_work(PyObject *self, PyObject *handle)
+{
+    (void)self;
+    lc_work_names names;
+    source.source.work(&source.source, (uint64_t)(uintptr_t)handle, &names);
+    return Py_BuildValue("(NN)", text(names.callback), text(names.task));
+}
+
+static PyObject *probe_text(PyObject *self, PyObject *object)
+{
+    (void)self;
+    return text(source.source.text(&source.source, (uint64_t)(uintptr_t)object));
+}
+
+static PyObject *probe_counts(PyObject *self, PyObject *none)
+{
+    (void)self;
+    (void)none;
+    const lc_walk_counts *c = &source.counts;
+    return Py_BuildValue(
+        "{sKsKsKsKsKsK}", "walks", (unsigned long long)c->walks, "still",
+        (unsigned long long)c->still, "agreed", (unsigned long long)c->agreed, "shortened",
+        (unsigned long long)c->shortened, "retries", (unsigned long long)c->retries, "codes_loaded",
+        (unsigned long long)c->codes_loaded);
+}
+
+/* ---- cost of a walk --------------------------------------------------------------------------- */
+
+typedef struct {
+    uint32_t tid;
+    uint32_t rounds;
+    uint64_t *ns;
+    uint32_t frames;
+    uint32_t failed;
+} bench;
+
+static void *run_bench(void *argument)
+{
+    bench *b = argument;
+    static lc_stack stack;
+    const uint64_t thread_state = thread_state_of(b->tid);
+    for (uint32_t i = 0; i < b->rounds; i++) {
+        const uint64_t begin = now_ns();
+        b->failed += source.source.walk(&source.source, thread_state, &stack) != LC_WALK_OK;
+        b->ns[i] = now_ns() - begin;
+        if (stack.count > b->frames) {
+            b->frames = stack.count;
+        }
+    }
+    return NULL;
+}
+
+static PyObject *probe_bench(PyObject *self, PyObject *args)
+{
+    (void)self;
+    bench b = {0};
+    if (!PyArg_ParseTuple(args, "II", &b.tid, &b.rounds)) {
+        return NULL;
+    }
+    b.ns = PyMem_RawCalloc(b.rounds, sizeof *b.ns);
+    if (b.ns == NULL) {
+        return PyErr_NoMemory();
+    }
+    on_native_thread(run_bench, &b);
+    PyObject *times = PyList_New(0);
+    for (uint32_t i = 0; i < b.rounds && times != NULL; i++) {
+        PyObject *ns = PyLong_FromUnsignedLongLong(b.ns[i]);
+        if (ns == NULL || PyList_Append(times, ns) < 0) {
+            Py_CLEAR(times);
+        }
+        Py_XDECREF(ns);
+    }
+    PyMem_RawFree(b.ns);
+    return Py_BuildValue("(NII)", times, b.frames, b.failed);
+}
+
+/* ---- sampling every thread, for the churn test ----------------------------------------------------- */
+
+typedef struct { /* a stack on its own: facts are only valid until the next walk */
+    uint32_t count;
+    uint32_t frames[LC_STACK_FRAMES_MAX][2]; /* line, first line */
+    size_t text_bytes;
+    char text[]; /* qualname NUL filename NUL ... */
+} logged_stack;
+
+static struct {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    _Atomic bool running;
+    uint32_t interval_us;
+    logged_stack *queue[QUEUE_ROOM];
+    uint32_t queued;
+    uint64_t results[4];
+    uint64_t dropped;
+    uint64_t rounds;
+    uint64_t walk_ns_max;
+} sampler = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static logged_stack *log_stack(const lc_stack *stack)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < stack->count; i++) {
+        bytes += stack->frames[i].code->qualname.length + stack->frames[i].code->filename.length + 2;
+    }
+    logged_stack *log = malloc(sizeof *log + bytes);
+    if (log == NULL) {
+        return NULL;
+    }
+    log->count = stack->count;
+    log->text_bytes = bytes;
+    char *at = log->text;
+    for (uint32_t i = 0; i < stack->count; i++) {
+        const lc_code_facts *code = stack->frames[i].code;
+        log->frames[i][0] = stack->frames[i].line;
+        log->frames[i][1] = code->first_line;
+        memcpy(at, code->qualname.bytes, code->qualname.length);
+        at += code->qualname.length;
+        *at++ = '\0';
+        memcpy(at, code->filename.bytes, code->filename.length);
+        at += code->filename.length;
+        *at++ = '\0';
+    }
+    return log;
+}
+
+static void sample_all(void)
+{
+    static lc_stack stack;
+    lc_thread_ref threads[THREADS_ROOM];
+    const uint32_t count =
+        source.source.threads(&source.source, own_thread_state, threads, THREADS_ROOM);
+    for (uint32_t i = 0; i < count; i++) {
+        if (threads[i].thread_state == own_thread_state) {
+            continue;
+        }
+        const uint64_t begin = now_ns();
+        const lc_walk_result result =
+            source.source.walk(&source.source, threads[i].thread_state, &stack);
+        const uint64_t took = now_ns() - begin;
+        sampler.walk_ns_max = took > sampler.walk_ns_max ? took : sampler.walk_ns_max;
+        sampler.results[result]++;
+        if (result != LC_WALK_OK) {
+            continue;
+        }
+        logged_stack *log = log_stack(&stack);
+        pthread_mutex_lock(&sampler.lock);
+        if (log != NULL && sampler.queued < QUEUE_ROOM) {
+            sampler.queue[sampler.queued++] = log;
+            log = NULL;
+        } else {
+            sampler.dropped++;
+        }
+        pthread_mutex_unlock(&sampler.lock);
+        free(log);
+    }
+}
+
+static void *run_sampler(void *argument)
+{
+    (void)argument;
+    struct timespec due;
+    clock_gettime(CLOCK_MONOTONIC, &due);
+    while (sampler.running) {
+        sample_all();
+        sampler.rounds++;
+        due.tv_nsec += (long)sampler.interval_us * 1000;
+        due.tv_sec += due.tv_nsec / 1000000000;
+        due.tv_nsec %= 1000000000;
+        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) == EINTR) {
+        }
+    }
+    return NULL;
+}
+
+static PyObject *probe_start(PyObject *self, PyObject *args)
+{
+    (void)self;
+    if (!PyArg_ParseTuple(args, "I", &sampler.interval_us)) {
+        return NULL;
+    }
+    memset(sampler.results, 0, sizeof sampler.results);
+    sampler.dropped = sampler.rounds = sampler.walk_ns_max = 0;
+    sampler.running = true;
+    if (pthread_create(&sampler.thread, NULL, run_sampler, NULL) != 0) {
+        sampler.running = false;
+        return PyErr_SetFromErrno(PyExc_OSError);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *probe_stop(PyObject *self, PyObject *none)
+{
+    (void)self;
+    (void)none;
+    sampler.running = false;
+    Py_BEGIN_ALLOW_THREADS
+    pthread_join(sampler.thread, NULL);
+    Py_END_ALLOW_THREADS
+    return Py_BuildValue("{sKsKsKsKsKsKsK}", "ok", (unsigned long long)sampler.results[LC_WALK_OK],
+                         "empty", (unsigned long long)sampler.results[LC_WALK_EMPTY], "moved",
+                         (unsigned long long)sampler.results[LC_WALK_MOVED], "unreadable",
+                         (unsigned long long)sampler.results[LC_WALK_UNREADABLE], "dropped",
+                         (unsigned long long)sampler.dropped, "rounds",
+                         (unsigned long long)sampler.rounds, "walk_ns_max",
+                         (unsigned long long)sampler.walk_ns_max);
+}
+
+static PyObject *logged_value(const logged_stack *log)
+{
+    PyObject *frames = PyList_New(0);
+    const char *at = log->text;
+    for (uint32_t i = 0; i < log->count && frames != NULL; i++) {
+        const char *qualname = at;
+        at += strlen(at) + 1;
+        const char *filename = at;
+        at += strlen(at) + 1;
+        PyObject *frame =
+            Py_BuildValue("(ssII)", qualname, filename, log->frames[i][0], log->frames[i][1]);
+        if (frame == NULL || PyList_Append(frames, frame) < 0) {
+            Py_CLEAR(frames);
+        }
+        Py_XDECREF(frame);
+    }
+    return frames;
+}
+
+static PyObject *probe_take(PyObject *self, PyObject *none)
+{
+    (void)self;
+    (void)none;
+    static logged_stack *taken[QUEUE_ROOM];
+    pthread_mutex_lock(&sampler.lock);
+    const uint32_t count = sampler.queued;
+    memcpy(taken, sampler.queue, count * sizeof taken[0]);
+    sampler.queued = 0;
+    pthread_mutex_unlock(&sampler.lock);
+    PyObject *stacks = PyList_New(0);
+    for (uint32_t i = 0; i < count; i++) {
+        PyObject *stack = stacks == NULL ? NULL : logged_value(taken[i]);
+        if (stacks != NULL && (stack == NULL || PyList_Append(stacks, stack) < 0)) {
+            Py_CLEAR(stacks);
+        }
+        Py_XDECREF(stack);
+        free(taken[i]);
+    }
+    return stacks;
+}
+
+/* ---- a call that holds the GIL, for tests of the GIL ------------------------------------------------- */
+
+static PyObject *probe_hold_gil(PyObject *self, PyObject *args)
+{
+    (void)self;
+    double seconds;
+    if (!PyArg_ParseTuple(args, "d", &seconds)) {
+        return NULL;
+    }
+    const uint64_t end = now_ns() + (uint64_t)(seconds * 1e9);
+    while (now_ns() < end) {
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"walk", probe_walk, METH_VARARGS, NULL},
+    {"gil", probe_gil, METH_VARARGS, NULL},
+    {"threads", probe_threads, METH_NOARGS, NULL},
+    {"learn_asyncio", probe_learn_asyncio, METH_NOARGS, NULL},
+    {"work", probe_work, METH_O, NULL},
+    {"text", probe_text, METH_O, NULL},
+    {"counts", probe_counts, METH_NOARGS, NULL},
+    {"bench", probe_bench, METH_VARARGS, NULL},
+    {"start", probe_start, METH_VARARGS, NULL},
+    {"stop", probe_stop, METH_NOARGS, NULL},
+    {"take", probe_take, METH_NOARGS, NULL},
+    {"hold_gil", probe_hold_gil, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "walker_probe", NULL, -1, methods,
+                                    NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit_walker_probe(void)
+{
+    const char *why_not = "no way to read memory";
+    if (lc_memory_reader_open(&reader, getpid()) == LC_READER_NONE ||
+        !lc_cpython_source_open(&source, &reader, &why_not)) {
+        PyErr_SetString(PyExc_ImportError, why_not);
+        return NULL;
+    }
+    own_thread_state = (uint64_t)(uintptr_t)PyThreadState_Get();
+    return PyModule_Create(&module);
+}
