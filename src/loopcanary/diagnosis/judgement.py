@@ -129,13 +129,13 @@ def _open_case(
     weights = weigh(times, evidence.begin_ns, end_ns, evidence.sample_interval_ns)
     table = FrameTable(Ownership(paths, config.concern))
     sites = CallSites(sources, session.started_wall_ns)
-    seen = see(evidence.samples, weights.weights_ns, table.place, session.machine or platform.machine())
+    seen = see(evidence.samples, weights.seen_ns, table.place, session.machine or platform.machine())
     suspect = find_suspect([(entry.work, entry.weight_ns) for entry in seen if entry.placed])
     observation = Observation(
         evidence=evidence,
         duration_ns=weights.duration_ns,
         seen=seen,
-        total_ns=sum(weights.weights_ns),
+        total_ns=weights.covered_ns,
         sample_count=len(seen),
         ledger=make_ledger(evidence, end_ns, weights),
         sites=sites,
@@ -188,8 +188,8 @@ def _with_coverage(case: _Case, verdict: Verdict) -> tuple[str, ...]:
 
 def _merge(case: _Case) -> tuple[WeightedStack, ...]:
     return merge_stacks(
-        (seen.placed, seen.weight_ns, seen.sample.stack is not None and seen.sample.stack.truncated)
-        for seen in case.observation.seen
+        (seen.placed, weight_ns, seen.sample.stack is not None and seen.sample.stack.truncated)
+        for seen, weight_ns in zip(case.observation.seen, case.weights.weights_ns, strict=True)
         if seen.placed
     )
 

@@ -20,6 +20,7 @@ class Seen:
 
     sample: Sample
     weight_ns: int
+    """The seen time that it stands for: what nobody looked at has no vote."""
     kind: int
     """Number of the kind of sample: of one kind are all that differ in time, weight and counters only."""
     stack: PlacedStack
@@ -130,7 +131,7 @@ def see(
         on_cpu = _on_cpu(sample, share)
         key = (
             *(id(stack), number, state, on_cpu, None if kernel is None else kernel.syscall_args),
-            *(sample.gil, sample.waits_for_gil, sample.in_gc),
+            *(sample.gil.value, sample.waits_for_gil, sample.in_gc),
         )
         seen.append(
             Seen(

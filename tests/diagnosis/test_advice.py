@@ -1,0 +1,105 @@
+"""Remedies by call, by module and by cause; and which stalls are reported."""
+
+from __future__ import annotations
+
+import pytest
+from tests.diagnosis.cases import APP, PATHS, evidence, frame, judged, samples, stack
+
+from loopcanary.diagnosis import drop_reason
+from loopcanary.diagnosis.advice import advise
+from loopcanary.diagnosis.remedies import BY_CAUSE, REMEDIES
+from loopcanary.model import Blocker, Cause, Config
+
+CALLS = [
+    ("time.sleep(0.3)", Cause.SLEEP, "asyncio.sleep"),
+    ("sleep(0.3)", Cause.SLEEP, "asyncio.sleep"),
+    ("self.clock.sleep(1)", Cause.SLEEP, "asyncio.sleep"),
+    ("socket.getaddrinfo(host, 80)", Cause.DNS, "loop.getaddrinfo"),
+    ("subprocess.run(['ls'])", Cause.SUBPROCESS, "create_subprocess_exec"),
+    ("os.system('ls')", Cause.SUBPROCESS, "create_subprocess_shell"),
+    ("requests.get(url)", Cause.NETWORK_IO, "httpx.AsyncClient"),
+    ("urllib.request.urlopen(url)", Cause.NETWORK_IO, "httpx.AsyncClient"),
+    ("self._lock.acquire()", Cause.LOCK, "asyncio's Lock"),
+    ("my_queue.get()", Cause.LOCK, "asyncio.Queue"),
+    ("future.result()", Cause.LOCK, "asyncio.wrap_future"),
+    ("json.loads(body)", Cause.NATIVE_CPU, "orjson"),
+    ("re.match(p, text)", Cause.NATIVE_CPU, "nested repetition"),
+    ("hashlib.pbkdf2_hmac('sha256', a, b, 9)", Cause.NATIVE_CPU, "asyncio.to_thread"),
+    ("open(path)", Cause.DISK_IO, "aiofiles"),
+    ("whatever()", Cause.CPU, "process pool"),
+]
+
+
+@pytest.mark.parametrize(("call", "cause", "names"), CALLS)
+def test_the_call_leads_to_its_remedy(call, cause, names):
+    assert names in advise(cause, Blocker(call=call, function=None), (), "asyncio")
+
+
+@pytest.mark.parametrize(
+    ("modules", "names"),
+    [
+        (("requests.api", "requests.sessions", "urllib3.connectionpool"), "httpx.AsyncClient"),
+        (("redis.client",), "redis.asyncio"),
+        (("sqlalchemy.orm.query", "psycopg2.extras"), "AsyncSession"),
+    ],
+)
+def test_the_modules_below_the_culprit_lead_to_a_remedy(modules, names):
+    assert names in advise(Cause.NETWORK_IO, Blocker(call="self.load()", function="x"), modules, "uvloop")
+
+
+def test_a_name_does_not_fit_in_the_middle_of_a_word():
+    assert "AsyncClient` (its API" not in advise(
+        Cause.NETWORK_IO, Blocker(call="requestsx.get(1)", function=None), ("requests_cache.core",), "asyncio"
+    )
+
+
+def test_every_cause_but_unknown_has_a_remedy():
+    for cause in Cause:
+        assert (advise(cause, None, (), "asyncio") is None) == (cause is Cause.UNKNOWN)
+    assert set(BY_CAUSE) == set(Cause) - {Cause.UNKNOWN}
+
+
+@pytest.mark.parametrize("cause", [Cause.SLEEP, Cause.NETWORK_IO, Cause.LOCK, Cause.CPU, Cause.DNS])
+def test_other_loops_are_not_told_about_asyncio(cause):
+    assert "asyncio" not in advise(cause, Blocker(call="requests.get(u)", function=None), ("requests",), "qt")
+
+
+def test_the_cause_overrides_the_call_where_the_call_is_chance():
+    assert "gc.freeze" in advise(Cause.GC, Blocker(call="time.sleep(1)", function=None), (), "asyncio")
+
+
+def test_every_remedy_can_be_reached():
+    for remedy in REMEDIES:
+        assert remedy.names or remedy.modules
+        for name in remedy.names:
+            cause = next(iter(sorted(remedy.causes, key=lambda entry: entry.value)), Cause.UNKNOWN)
+            said = advise(cause, Blocker(call=f"{name}()", function=None), (), "asyncio")
+            assert said == remedy.asyncio.replace("{call}", f"{name}()"), name
+
+
+OWN = judged(evidence(samples(stack(frame("Api.handler", APP, 3)), syscall="poll")))
+FOREIGN = judged(
+    evidence(
+        samples(stack(frame("consume", "/srv/venv/lib/python3.11/site-packages/kafka/c.py")), syscall="poll")
+    )
+)
+
+
+@pytest.mark.parametrize(
+    "entry", ["app", "app:Api.handler", "app:handler", "*/app.py", "app.py", "/srv/*", "/srv/app/app.py"]
+)
+def test_ignored_by(entry):
+    assert drop_reason(OWN, Config(ignore=("other", entry)), PATHS) == f"ignore: {entry}"
+
+
+@pytest.mark.parametrize("entry", ["ap", "app:other", "app.handler", "*/other.py", "/app.py", "pp.py"])
+def test_not_ignored_by(entry):
+    assert drop_reason(OWN, Config(ignore=(entry,)), PATHS) is None
+
+
+def test_only_stalls_with_own_code_where_asked_for():
+    config = Config(only_concern=True)
+    assert drop_reason(OWN, config, PATHS) is None
+    assert drop_reason(FOREIGN, config, PATHS) == "only_concern"
+    assert drop_reason(judged(evidence()), config, PATHS) == "only_concern"
+    assert drop_reason(FOREIGN, Config(ignore=("kafka",)), PATHS) == "ignore: kafka"

@@ -1,0 +1,148 @@
+"""The text of a call from the columns that CPython itself gives."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from loopcanary.diagnosis import FileSources
+from loopcanary.diagnosis.calls import CallSite, callee_of, find_call, one_line, shorten
+from loopcanary.model import Frame
+
+
+def sites_of(source: str, name: str = "boom") -> CallSite:
+    """The call site of the frame that calls `name`, by the columns of the running interpreter."""
+    found: list[CallSite] = []
+
+    def note(*_args: object, **_more: object) -> object:
+        caller = sys._getframe(1)
+        positions = list(caller.f_code.co_positions())[caller.f_lasti // 2]
+        line, end_line, column, end_column = (value or 0 for value in positions)
+        frame = Frame(
+            qualname="f",
+            file="f.py",
+            line=line,
+            end_line=end_line,
+            column=column + 1,
+            end_column=end_column + 1,
+        )
+        found.append(find_call(tuple(source.split("\n")), frame))
+        return Chain()
+
+    class Chain:
+        def __getattr__(self, _name: str) -> object:
+            return note if _name == name else lambda *_args, **_more: self
+
+    exec(compile(source, "f.py", "exec"), {name: note, "chain": Chain(), "x": 1})
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "callee"),
+    [
+        ("boom(1)", "boom(1)", "boom"),
+        ("y = [boom(x)] + []", "boom(x)", "boom"),
+        ("chain.boom(x)", "chain.boom(x)", "chain.boom"),
+        ("chain.query(x)[0] if 0 else chain.query(x).boom()", "chain.query(x).boom()", "chain.query.boom"),
+        ("print(boom(  'é', \"ü\"  ), end='')", "boom(  'é', \"ü\"  )", "boom"),
+        ("y = 'éé'; boom('é')", "boom('é')", "boom"),
+        ("boom(\n    1,  # one\n    'a # b',\n)", "boom(1, 'a # b')", "boom"),
+        (
+            "y = (\n    chain.query(x)\n    .filter(1)\n    .boom()\n)",
+            "chain.query(x).filter(1).boom()",
+            None,
+        ),
+        ("if x:\n\ty = [boom(i) for i in (1,)]", "boom(i)", "boom"),
+    ],
+)
+def test_a_call_as_written(source, text, callee):
+    site = sites_of(source)
+    assert site.text == text
+    assert site.callee == (callee or "chain.query.filter.boom")
+
+
+def test_the_call_is_marked_in_its_line():
+    site = sites_of("if x:\n    y = 'é' + str(boom(x))")
+    assert site.source == "y = 'é' + str(boom(x))"
+    assert site.source[site.column - 1 : site.end_column - 1] == "boom(x)"
+
+
+@pytest.mark.parametrize(
+    ("title", "frame"),
+    [
+        ("beyond the line", {"line": 1, "column": 90, "end_column": 99}),
+        ("an end beyond the line", {"line": 1, "column": 1, "end_column": 99}),
+        ("an end before the begin", {"line": 1, "column": 5, "end_column": 2}),
+        ("blank", {"line": 2, "column": 1, "end_column": 3}),
+    ],
+)
+def test_columns_that_do_not_fit_give_nothing(title, frame):
+    line = frame["line"]
+    found = find_call(("time.sleep(1)", "    "), Frame(qualname="f", file="f.py", end_line=line, **frame))
+    assert found == CallSite(), title
+
+
+def test_without_columns_the_line_is_still_shown():
+    found = find_call(("  time.sleep(1)",), Frame(qualname="f", file="f.py", line=1))
+    assert found == CallSite(source="time.sleep(1)")
+
+
+def test_long_arguments_are_cut_and_the_bracket_closed():
+    text = shorten("session.execute(" + "column, " * 30 + "last)")
+    assert len(text) == 80
+    assert text.startswith("session.execute(column")
+    assert text.endswith("…)")
+
+
+def test_a_long_chain_keeps_its_end():
+    text = shorten("session" + ".filter(User.name == name)" * 9 + ".all()")
+    assert len(text) <= 80
+    assert text.startswith("…")
+    assert text.endswith(".all()")
+
+
+@pytest.mark.parametrize(
+    ("text", "callee"),
+    [
+        ("json.loads(body)", "json.loads"),
+        ("await client.get(url)", "client.get"),
+        ("session.query(User).filter(x)[0].all()", "session.query.filter.all"),
+        ("self._lock", None),
+        ("a @ b", None),
+        ("f()()", "f"),
+        ("', '.join(names)", "str.join"),
+        ("….all()", "all"),
+        ("(lambda: 1)()", None),
+        ("x = y)", None),
+    ],
+)
+def test_what_is_called(text, callee):
+    assert callee_of(text) == callee
+
+
+def test_half_an_expression_is_joined_all_the_same():
+    assert one_line(["f(a,", "   'unfinished", "   b)"]) == "f(a, 'unfinished b)"
+
+
+def test_sources_are_read_again_after_a_change(tmp_path: Path):
+    file, sources = tmp_path / "a.py", FileSources()
+    file.write_text("one = 1\n")
+    assert sources.read(str(file)).lines[0] == "one = 1"
+    file.write_text("two = 22\n")
+    assert sources.read(str(file)).lines[0] == "two = 22"
+
+
+def test_sources_follow_the_files_own_encoding(tmp_path: Path):
+    file = tmp_path / "a.py"
+    file.write_bytes("# coding: latin-1\nx = 'é'\n".encode("latin-1"))
+    assert FileSources().read(str(file)).lines[1] == "x = 'é'"
+
+
+def test_what_is_no_readable_text_gives_none(tmp_path: Path):
+    binary = tmp_path / "a.so"
+    binary.write_bytes(b"\xff\xfe\x00\x01" * 9)
+    sources = FileSources()
+    for name in (str(binary), str(tmp_path), str(tmp_path / "none.py"), "a\0b", "", "<string>"):
+        assert sources.read(name) is None

@@ -1,0 +1,208 @@
+"""Whom a stall is blamed on, and in which words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.diagnosis.cases import (
+    APP,
+    CLOCK,
+    MS,
+    PATHS,
+    SESSION,
+    SITE,
+    STDLIB,
+    Texts,
+    at,
+    evidence,
+    frame,
+    judged,
+    samples,
+    stack,
+)
+
+from loopcanary.diagnosis import diagnose
+from loopcanary.model import CallbackNames, Cause, Config, Severity, Stack, StallScope, StallState
+
+SOURCE = """\
+import time
+async def handler():
+    time.sleep(0.3)
+    first()
+    second()
+    rows = [slow(x) for x in xs]
+"""
+LIBRARY = f"{SITE}/requests/api.py"
+
+
+def culprit_of(*stacks, source=SOURCE, **more):
+    return judged(evidence(samples(*stacks, syscall="clock_nanosleep"), **more), source).culprit
+
+
+def test_the_innermost_own_frame_is_blamed_not_the_library_under_it():
+    found = culprit_of(stack(frame("Session.send", LIBRARY), frame("get", LIBRARY), frame("handler", APP, 3)))
+    assert (found.function, found.file, found.line, found.in_app) == ("handler", APP, 3, True)
+
+
+def test_what_called_the_loop_is_not_blamed():
+    found = culprit_of(stack(frame("consume", f"{SITE}/aiokafka/consumer.py", 7)))
+    assert (found.function, found.in_app) == ("consume", False)
+
+
+def test_a_thread_without_a_loop_is_blamed_by_its_whole_stack():
+    found = culprit_of(Stack(frames=(frame("get", LIBRARY), frame("main", APP, 5))))
+    assert found.function == "main"
+
+
+def test_loopcanarys_own_frames_are_left_out_everywhere():
+    wrapped = stack(frame("watch", f"{SITE}/loopcanary/engine/watch.py"), at("time.sleep(0.3)", SOURCE))
+    stall = judged(evidence(samples(wrapped, syscall="clock_nanosleep")), SOURCE)
+    assert stall.blocker.function is None
+    assert not any("loopcanary" in shown.file for shown in stall.stacks[0].frames)
+
+
+def test_wrappers_of_the_standard_library_are_never_blamed():
+    found = culprit_of(
+        stack(frame("inner", f"{STDLIB}/contextlib.py"), frame("loads", f"{STDLIB}/json/__init__.py"))
+    )
+    assert found.function == "loads"
+
+
+def test_only_plumbing_leaves_no_culprit_and_the_callbacks_name_in_the_title():
+    stall = judged(
+        evidence(samples(stack(), syscall="clock_nanosleep"), names=CallbackNames(name="time.sleep"))
+    )
+    assert stall.culprit is None
+    assert stall.title == "sleeping in time.sleep"
+
+
+def test_the_function_that_held_most_wins_over_the_one_seen_first():
+    light = stack(frame("parse", APP, 20), frame("handler", APP, 4))
+    heavy = stack(frame("render", APP, 30), frame("handler", APP, 5))
+    assert culprit_of(light, heavy, heavy, heavy).function == "render"
+
+
+def test_a_caller_is_blamed_where_no_function_under_it_held_half():
+    parts = [stack(frame(name, APP, 20), frame("handler", APP, 4)) for name in ("a", "b", "c") * 3]
+    assert culprit_of(*parts).function == "handler"
+
+
+def test_of_short_callbacks_without_a_common_caller_the_heaviest_is_blamed():
+    parts = [stack(frame(name, APP, 20)) for name in ("a", "b", "c", "c", "d", "e")]
+    assert culprit_of(*parts).function == "c"
+
+
+def test_recursion_is_one_function_at_its_innermost_line():
+    deep = stack(
+        frame("walk", APP, 12), frame("walk", APP, 14), frame("walk", APP, 14), frame("handler", APP, 4)
+    )
+    found = culprit_of(deep, deep)
+    assert (found.function, found.line) == ("walk", 12)
+
+
+def test_the_line_with_most_weight_is_named_within_the_function():
+    lines = [stack(frame("handler", APP, line)) for line in (3, 5, 5, 5, 4)]
+    assert culprit_of(*lines).line == 5
+
+
+def test_a_comprehensions_frame_goes_by_its_function():
+    found = culprit_of(stack(frame("handler.<locals>.<listcomp>", APP, 6), frame("handler", APP, 6)))
+    assert (found.qualname, found.function, found.line) == ("handler", "handler", 6)
+
+
+def test_packages_of_concern_replace_the_rule_of_places():
+    placed = stack(frame("get", LIBRARY), frame("handler", APP, 3))
+    stall = judged(evidence(samples(placed, syscall="poll")), SOURCE, config=Config(concern=("requests",)))
+    assert (stall.culprit.function, stall.culprit.in_app) == ("get", True)
+
+
+def test_own_code_out_of_concern_is_preferred_to_a_library():
+    placed = stack(frame("get", LIBRARY), frame("handler", APP, 3))
+    stall = judged(evidence(samples(placed, syscall="poll")), SOURCE, config=Config(concern=("billing",)))
+    assert (stall.culprit.function, stall.culprit.in_app) == ("handler", False)
+
+
+def test_the_whole_stall_is_told():
+    what = evidence(samples(*[stack(at("time.sleep(0.3)", SOURCE))] * 28, syscall="clock_nanosleep"))
+    stall = judged(what, SOURCE)
+    assert stall.title == "time.sleep(0.3) in handler (app.py:3)"
+    assert (stall.id, stall.session, stall.pid) == ("s1-3", "s1", 7)
+    assert stall.culprit.source == "time.sleep(0.3)"
+    assert (stall.culprit.column, stall.culprit.end_column) == (1, 16)
+    assert (stall.blocker.call, stall.blocker.function) == ("time.sleep(0.3)", None)
+    assert "asyncio.sleep" in stall.advice
+    assert (stall.callback, stall.task) == ("handler", "Task-1")
+    assert stall.began_wall_ns == CLOCK.wall_ns
+    assert stall.samples == 28
+    assert len(stall.stacks) == 1
+    assert stall.stacks[0].weight_ns == stall.duration_ns
+    assert [shown.in_app for shown in stall.stacks[0].frames] == [True, False, False, False, True]
+
+
+def test_a_stall_that_goes_on_lasts_to_the_last_look():
+    what = evidence(samples(stack(frame("handler")), syscall="futex"), end_ns=None, last_look_ns=6_000 * MS)
+    stall = judged(what, state=StallState.ONGOING)
+    assert stall.duration_ns == 6_000 * MS
+    assert stall.severity is Severity.ANR
+    assert stall.state is StallState.ONGOING
+
+
+@pytest.mark.parametrize(
+    ("lasted_ms", "severity"), [(999, Severity.STALL), (1_000, Severity.HANG), (5_000, Severity.ANR)]
+)
+def test_severity_by_duration(lasted_ms, severity):
+    assert judged(evidence(lasted_ms=lasted_ms)).severity is severity
+
+
+def test_a_burst_is_titled_by_its_turn():
+    turn = evidence(
+        samples(*[stack(frame("tick", APP, 3))] * 4, running=True),
+        scope=StallScope.TURN,
+        names=None,
+        turn_callbacks=1412,
+        turn_callback_ns=55 * MS,
+        longest_callback_ns=MS,
+    )
+    stall = judged(turn)
+    assert stall.cause is Cause.BURST
+    assert stall.title == "1,412 callbacks in one turn, mostly in tick (app.py:3)"
+    assert "Share of the samples: tick 100 %." in stall.evidence
+
+
+def test_a_source_written_after_the_session_began_gives_no_text():
+    what = evidence(samples(stack(at("time.sleep(0.3)", SOURCE)), syscall="clock_nanosleep"))
+    later = Texts(modified_wall_ns=SESSION.started_wall_ns + 1, app=SOURCE)
+    stall = diagnose(what, SESSION, Config(), CLOCK, state=StallState.ENDED, sources=later, paths=PATHS)
+    assert stall.culprit.source is None
+    assert stall.blocker is None
+    assert stall.title == "sleeping in handler (app.py:3)"
+
+
+def test_an_expression_of_a_computing_loop_is_no_blocker():
+    what = evidence(samples(*[stack(at("xs", SOURCE))] * 2, stack(at("rows", SOURCE)), running=True))
+    assert judged(what, SOURCE).blocker is None
+
+
+def test_calls_that_share_the_time_give_no_blocker_text():
+    parts = [
+        stack(frame(f"lib_{i}", LIBRARY), at(call, SOURCE))
+        for i, call in enumerate(("first()", "second()") * 3)
+    ]
+    stall = judged(evidence(samples(*parts, running=True)), SOURCE)
+    assert stall.blocker.call is None
+
+
+@pytest.mark.parametrize(
+    "broken", [[], [frame("f", "", 0)], [frame("", "<string>", -5, column=9, end_column=3)]]
+)
+def test_odd_frames_raise_nothing(broken):
+    stall = judged(evidence(samples(stack(*broken), syscall="futex")), SOURCE)
+    assert stall.samples == 1
+
+
+def test_samples_out_of_order_or_outside_the_stall_raise_nothing():
+    taken = samples(*[stack(frame("handler"))] * 3, running=True)
+    odd = (taken[2], replace(taken[0], at_ns=-5), replace(taken[1], at_ns=10**12))
+    stall = judged(evidence(odd, lasted_ms=100))
+    assert sum(entry.weight_ns for entry in stall.stacks) == 100 * MS

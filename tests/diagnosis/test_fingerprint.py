@@ -1,0 +1,153 @@
+"""Same bug, same fingerprint; another bug, another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.diagnosis.cases import (
+    APP,
+    MS,
+    PATHS,
+    SESSION,
+    SITE,
+    STDLIB,
+    at,
+    evidence,
+    frame,
+    judged,
+    samples,
+    stack,
+)
+
+from loopcanary.diagnosis import CodePaths, explain
+from loopcanary.model import CallbackNames, Cause, Collection, GilState, Stack, StallScope
+
+SOURCE = """\
+def handler():
+    time.sleep(0.3)
+    requests.get(url)
+"""
+
+
+def sleeping(source=SOURCE, call="time.sleep(0.3)", **more):
+    return judged(
+        evidence(samples(*[stack(at(call, source))] * 5, syscall="clock_nanosleep"), **more), source
+    )
+
+
+BASE = sleeping()
+
+
+def elsewhere():
+    """The same program in another folder of another machine."""
+    home = "/home/u/src"
+    moved = replace(at("time.sleep(0.3)", SOURCE), file=f"{home}/app.py")
+    paths = CodePaths(stdlib=PATHS.stdlib, site=("/x/site-packages",), roots=(home,), working=home)
+    stall = judged(evidence(samples(*[stack(moved)] * 5, syscall="clock_nanosleep")), paths=paths)
+    # Its source text is at hand there too.
+    return replace(stall, blocker=BASE.blocker), paths
+
+
+@pytest.mark.parametrize(
+    ("title", "stall"),
+    [
+        ("lines moved down", sleeping("\n\n# comment\n" + SOURCE)),
+        ("another argument", sleeping(SOURCE.replace("0.3", "delay * 2"), "time.sleep(delay * 2)")),
+        ("a longer stall", sleeping(lasted_ms=9_000)),
+        ("another task", sleeping(names=CallbackNames(name="other", task="Task-99"))),
+        ("another thread name", sleeping(thread_name="loop-2")),
+    ],
+)
+def test_the_fingerprint_stays(title, stall):
+    assert stall.fingerprint == BASE.fingerprint, title
+
+
+def test_the_fingerprint_stays_on_another_host():
+    stall, paths = elsewhere()
+    assert explain(stall, paths) == explain(BASE, PATHS)
+
+
+@pytest.mark.parametrize(
+    ("title", "stall"),
+    [
+        ("another function", judged(evidence(samples(stack(frame("other", APP, 2)), syscall="futex")))),
+        ("another call", sleeping(call="requests.get(url)")),
+        ("another scope", sleeping(scope=StallScope.TURN)),
+        (
+            "a closure of the same name",
+            judged(evidence(samples(stack(frame("a.<locals>.handler")), syscall="futex"))),
+        ),
+    ],
+)
+def test_the_fingerprint_differs(title, stall):
+    assert stall.fingerprint != BASE.fingerprint, title
+
+
+def test_it_is_versioned_and_explained():
+    assert BASE.fingerprint.startswith("1:")
+    assert len(BASE.fingerprint) == 14
+    assert explain(BASE, PATHS) == (
+        "scope=callback",
+        "culprit.file=app.py",
+        "culprit.function=handler",
+        "blocker=sleep",
+    )
+
+
+def test_version_one_gives_what_it_always_gave():
+    # Stores hold these: another value needs another version.
+    assert BASE.fingerprint == "1:4c9503c6b1ee"
+
+
+def test_a_host_without_the_source_gives_the_same():
+    called = stack(
+        frame("Session.send", f"{SITE}/requests/sessions.py"),
+        frame("get", f"{SITE}/requests/api.py"),
+        at("requests.get(url)", SOURCE),
+    )
+    what = evidence(samples(*[called] * 5, syscall="recvfrom"))
+    assert judged(what, SOURCE).fingerprint == judged(what).fingerprint
+
+
+def test_construction_goes_by_the_name_of_the_class():
+    called = stack(frame("Client.__init__", f"{SITE}/lib/client.py"), frame("handler", APP, 2))
+    assert "blocker=Client" in explain(judged(evidence(samples(called, syscall="poll"))), PATHS)
+
+
+def test_without_a_sample_the_callback_is_the_identity():
+    first = judged(evidence(names=CallbackNames(name="<function f at 0x7f21> worker-3")))
+    second = judged(evidence(names=CallbackNames(name="<function f at 0x9999> worker-12")))
+    other = judged(evidence(names=CallbackNames(name="step2")))
+    assert first.fingerprint == second.fingerprint != other.fingerprint
+    assert explain(other, PATHS) == ("scope=callback", "callback=step2")
+
+
+def test_a_gil_stall_is_its_holders():
+    holder = Stack(
+        frames=(frame("crunch", "/srv/app/jobs.py", 12), frame("Thread.run", f"{STDLIB}/threading.py"))
+    )
+    waits = {"waits_for_gil": True, "gil": GilState.OTHER, "holder_tid": 9, "holder_stack": holder}
+    first, second = (
+        judged(evidence(samples(*[stack(frame(name, APP, 3))] * 3, syscall="futex", **waits)))
+        for name in "ab"
+    )
+    assert first.cause is Cause.GIL
+    assert first.title == "GIL held by thread 9 in crunch (jobs.py:12)"
+    assert first.fingerprint == second.fingerprint
+
+
+def test_collections_strike_by_chance_and_are_one_group():
+    collection = Collection(begin_ns=0, end_ns=100 * MS, tid=70, generation=2)
+    first, second = (
+        judged(evidence(samples(*[stack(frame(name, APP, 3))] * 5, running=True), collections=(collection,)))
+        for name in "ab"
+    )
+    assert first.cause is Cause.GC
+    assert first.fingerprint == second.fingerprint
+
+
+def test_it_does_not_look_at_the_session():
+    what = evidence(samples(*[stack(at("time.sleep(0.3)", SOURCE))] * 5, syscall="clock_nanosleep"))
+    other = replace(SESSION, id="s2", pid=99, host="elsewhere", python="CPython 3.14.1")
+    assert judged(what, SOURCE, session=other).fingerprint == BASE.fingerprint

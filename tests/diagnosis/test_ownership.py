@@ -1,0 +1,117 @@
+"""Whose code a file is."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.diagnosis.cases import APP, PATHS, SITE, STDLIB
+
+from loopcanary.diagnosis import CodePaths, drop_reason
+from loopcanary.diagnosis.codepaths import captured
+from loopcanary.diagnosis.ownership import Owner, Ownership, module_name, portable_path
+
+PLACES = CodePaths(
+    stdlib=("/usr/lib/python3.11",),
+    site=("/srv/venv/lib/python3.11/site-packages", "/usr/lib/python3/dist-packages"),
+    editable=("/home/u/shared/src",),
+    ours=("/srv/venv/lib/python3.11/site-packages/loopcanary",),
+    roots=("/srv/app", "/srv/app/plugins"),
+    working="/srv",
+    main="<string>",
+)
+
+
+@pytest.mark.parametrize(
+    ("file", "owner"),
+    [
+        ("/srv/app/web/views.py", Owner.OWN),
+        ("/elsewhere/tool.py", Owner.OWN),
+        ("app/relative.py", Owner.OWN),
+        ("/home/u/shared/src/shared/db.py", Owner.OWN),
+        ("/srv/venv/lib/python3.11/site-packages/requests/api.py", Owner.INSTALLED),
+        ("/usr/lib/python3/dist-packages/apt/cache.py", Owner.INSTALLED),
+        ("/opt/other/site-packages/thing.py", Owner.INSTALLED),
+        ("/usr/lib/python3.11/json/decoder.py", Owner.STDLIB),
+        ("/usr/lib/python3.11/site-packages/late.py", Owner.INSTALLED),
+        ("/opt/python/lib/python3.13/json/decoder.py", Owner.STDLIB),
+        ("<frozen importlib._bootstrap>", Owner.STDLIB),
+        ("<string>", Owner.OWN),
+        ("<__array_function__ internals>", Owner.SYNTHETIC),
+        ("<ipython-input-3-abc>", Owner.OWN),
+        ("/srv/venv/lib/python3.11/site-packages/loopcanary/engine/drain.py", Owner.OURS),
+        ("/srv/venv/lib/python3.11/site-packages/loopcanary_plugin/x.py", Owner.INSTALLED),
+    ],
+)
+def test_owner_by_place(file, owner):
+    assert Ownership(PLACES).of(file) is owner
+
+
+def test_text_given_on_the_command_line_is_own_only_there():
+    assert Ownership(PATHS).of("<string>") is Owner.SYNTHETIC
+
+
+@pytest.mark.parametrize(
+    ("file", "owner"),
+    [
+        ("/srv/app/billing/tax.py", Owner.OWN),
+        ("/srv/app/billing.py", Owner.OWN),
+        ("/srv/app/billing_old.py", Owner.OTHER),
+        ("/srv/app/web/views.py", Owner.OTHER),
+        ("/srv/venv/lib/python3.11/site-packages/billing/x.py", Owner.OWN),
+        ("/srv/venv/lib/python3.11/site-packages/requests/api.py", Owner.INSTALLED),
+        ("/srv/app/shop/cart/total.py", Owner.OWN),
+        ("/srv/app/shop/views.py", Owner.OTHER),
+    ],
+)
+def test_owner_by_concern(file, owner):
+    assert Ownership(PLACES, ("billing", "shop.cart")).of(file) is owner
+
+
+def test_a_package_of_concern_is_not_the_folder_that_the_program_lies_in():
+    paths = CodePaths(roots=("/app",), working="/app")
+    assert Ownership(paths, ("app",)).of("/app/other.py") is Owner.OTHER
+    assert Ownership(paths, ("app",)).of("/app/app/web.py") is Owner.OWN
+
+
+@pytest.mark.parametrize(
+    ("file", "path", "module"),
+    [
+        (APP, "app.py", "app"),
+        (f"{SITE}/requests/__init__.py", "requests/__init__.py", "requests"),
+        (f"{STDLIB}/json/decoder.py", "json/decoder.py", "json.decoder"),
+        ("/somewhere/deep/pkg/mod.py", "pkg/mod.py", "pkg.mod"),
+        ("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap>", "importlib._bootstrap"),
+    ],
+)
+def test_names_that_do_not_depend_on_the_host(file, path, module):
+    assert (portable_path(file, PATHS), module_name(file, PATHS)) == (path, module)
+
+
+def test_paths_survive_json():
+    paths = CodePaths.capture()
+    assert CodePaths.from_json(json.loads(json.dumps(paths.to_json()))) == paths
+
+
+def test_a_damaged_dict_of_paths_is_read_as_far_as_it_is_sound():
+    read = CodePaths.from_json({"stdlib": ["/a", 3, ""], "site": "x", "working": 4, "future": True})
+    assert read == CodePaths(stdlib=("/a",))
+
+
+def test_this_process_knows_its_own_places():
+    ownership = Ownership(captured())
+    assert ownership.of(json.__file__) is Owner.STDLIB
+    assert ownership.of(pytest.__file__) is Owner.INSTALLED
+    assert ownership.of(drop_reason.__code__.co_filename) is Owner.OURS
+    assert ownership.of(__file__) is Owner.OWN
+
+
+def test_folders_named_by_a_pth_file_are_own(tmp_path, monkeypatch):
+    installed, source = tmp_path / "site-packages", tmp_path / "project" / "src"
+    installed.mkdir()
+    source.mkdir(parents=True)
+    (installed / "win32").mkdir()
+    (installed / "project.pth").write_text(f"# editable\nimport site\n{source}\nwin32\nmissing\n")
+    monkeypatch.syspath_prepend(str(installed))
+    assert str(source) in CodePaths.capture().editable
+    assert not any("win32" in folder for folder in CodePaths.capture().editable)

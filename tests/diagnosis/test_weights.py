@@ -1,0 +1,59 @@
+"""Weights and coverage."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loopcanary.diagnosis.weights import weigh
+
+MOMENTS = st.integers(0, 10**10)
+
+
+@st.composite
+def stalls(draw):
+    begin = draw(MOMENTS)
+    end = begin + draw(MOMENTS)
+    times = sorted(draw(st.lists(st.integers(begin, end), max_size=50)))
+    return times, begin, end, draw(st.integers(0, 10**8))
+
+
+def test_the_time_between_two_samples_is_shared_at_its_middle():
+    weights = weigh([20, 30, 50], 0, 60, 10)
+    assert weights.weights_ns == (25, 15, 20)
+    assert weights.seen_ns == (5, 15, 20)
+    assert weights.covered_ns == 40
+
+
+def test_the_head_before_the_first_sample_is_not_covered():
+    assert weigh([80, 90], 0, 100, 10).coverage == 0.2
+
+
+def test_the_tail_is_covered_for_one_step_only():
+    assert weigh([20, 30], 0, 1_000, 10).covered_ns == 20
+    assert weigh([20], 0, 1_000, 10).covered_ns == 10
+
+
+def test_without_a_sample_nothing_is_covered():
+    weights = weigh([], 0, 100, 10)
+    assert (weights.weights_ns, weights.coverage, weights.duration_ns) == ((), 0.0, 100)
+
+
+@given(stalls())
+def test_weights_share_the_whole_duration_and_what_was_seen(stall):
+    times, begin, end, interval = stall
+    weights = weigh(times, begin, end, interval)
+    assert sum(weights.weights_ns) == (end - begin if times else 0)
+    assert sum(weights.seen_ns) == weights.covered_ns <= end - begin
+    assert all(0 <= seen <= weight for seen, weight in zip(weights.seen_ns, weights.weights_ns, strict=True))
+    assert 0.0 <= weights.coverage <= 1.0
+
+
+@given(stalls())
+def test_each_moment_belongs_to_a_nearest_sample(stall):
+    times, begin, end, interval = stall
+    edge = begin
+    for time, weight in zip(times, weigh(times, begin, end, interval).weights_ns, strict=True):
+        for moment in (edge, edge + weight):
+            assert abs(moment - time) <= min(abs(moment - other) for other in times) + 1
+        edge += weight
