@@ -11,7 +11,7 @@ from typing import Any, Self
 from loopcanary.flight.errors import FlightError
 from loopcanary.flight.facts import read_counters, read_facts
 from loopcanary.flight.format import LaneState, SectionKind
-from loopcanary.flight.garbage import overlapping, read_collections
+from loopcanary.flight.gc_ring import overlapping, read_collections
 from loopcanary.flight.header import (
     FlightHeader,
     Section,

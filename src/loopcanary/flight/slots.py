@@ -93,7 +93,7 @@ class SlotCopy:
         return tuple(found[at_ns] for at_ns in sorted(found))
 
     def threads(self, thread_names: Mapping[int, str]) -> tuple[ThreadStack, ...]:
-        """The other threads as they stood when the stall became a hang."""
+        """All threads, the stalled one included, as they stood when the stall became a hang."""
         count = min(self.facts["thread_count"], layout.SLOT_THREADS_MAX)
         end = layout.SLOT_THREADS_OFFSET + count * layout.THREAD.size
         view = memoryview(self._data)[layout.SLOT_THREADS_OFFSET : end]
