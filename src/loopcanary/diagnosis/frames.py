@@ -59,6 +59,7 @@ class FrameTable:
         self._shown: dict[tuple[str, str, int], StackFrame] = {}
         self._stack_by_id: dict[int, PlacedStack] = {}
         self._stack_by_frames: dict[Placed, PlacedStack] = {}
+        self._parts: dict[tuple[str, str], tuple[bool, Role | None]] = {}
         self._boundaries: list[PlacedFrame] = []
         self._has_ours = False
 
@@ -109,13 +110,13 @@ class FrameTable:
         owner = self._ownership.of(frame.file)
         own = owner is Owner.OWN
         shown = self._show(frame, in_app=own)
+        function = (shown.file, shown.qualname)
+        part = self._parts.get(function)
+        if part is None:
+            plumbing = not own and is_plumbing(frame.file, frame.function, stdlib=owner is Owner.STDLIB)
+            part = self._parts[function] = (plumbing, None if own else _role(frame.file))
         return PlacedFrame(
-            frame=frame,
-            shown=shown,
-            owner=owner,
-            function=(shown.file, shown.qualname),
-            plumbing=not own and is_plumbing(frame.file, frame.function, stdlib=owner is Owner.STDLIB),
-            role=None if own else _role(frame.file),
+            frame=frame, shown=shown, owner=owner, function=function, plumbing=part[0], role=part[1]
         )
 
     def _show(self, frame: Frame, *, in_app: bool) -> StackFrame:

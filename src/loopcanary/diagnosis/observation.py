@@ -9,7 +9,7 @@ from loopcanary.diagnosis.calls import NO_SITE, CallSite, CallSites
 from loopcanary.diagnosis.culprit import Suspect
 from loopcanary.diagnosis.frames import Placed, PlacedFrame, PlacedStack
 from loopcanary.diagnosis.syscalls import syscall_name
-from loopcanary.model import Ledger, Sample, Stack, StallEvidence
+from loopcanary.model import KernelView, Ledger, Sample, Stack, StallEvidence
 
 _NO_STACK = PlacedStack(frames=(), work=(), roles=frozenset())
 
@@ -122,24 +122,24 @@ def see(
 ) -> tuple[Seen, ...]:
     """Makes the samples ready for the rules."""
     kinds: dict[tuple[object, ...], int] = {}
+    names: dict[int | None, str | None] = {None: None}
     seen: list[Seen] = []
-    for sample, weight_ns, share in zip(samples, weights_ns, _cpu_shares(samples), strict=True):
+    for index, (sample, weight_ns) in enumerate(zip(samples, weights_ns, strict=True)):
         stack = _NO_STACK if sample.stack is None else place(sample.stack)
         kernel = sample.kernel
-        state = "" if kernel is None else kernel.thread_state
-        number = None if kernel is None else kernel.syscall
-        on_cpu = _on_cpu(sample, share)
-        key = (
-            *(id(stack), number, state, on_cpu, None if kernel is None else kernel.syscall_args),
-            *(sample.gil.value, sample.waits_for_gil, sample.in_gc),
-        )
+        state, number, args = ("", None, None) if kernel is None else _facts(kernel)
+        share = _cpu_share(samples, index) if state in _MAY_RUN else None
+        on_cpu = _on_cpu(state, number, share)
+        key = (id(stack), number, args, state, on_cpu, sample.gil.value, sample.waits_for_gil, sample.in_gc)
+        if number not in names:
+            names[number] = syscall_name(number, machine) or f"system call {number}"
         seen.append(
             Seen(
                 sample=sample,
                 weight_ns=weight_ns,
                 kind=kinds.setdefault(key, len(kinds)),
                 stack=stack,
-                syscall=_name(number, machine),
+                syscall=names[number],
                 state=state,
                 on_cpu=on_cpu,
                 waits_unseen=number is None and not on_cpu and state not in _STOPPED,
@@ -150,21 +150,19 @@ def see(
 
 
 _STOPPED = ("T", "t")
+_MAY_RUN = ("R", "")
 _RUNNING_SHARE = 0.5
 
 
-def _name(number: int | None, machine: str) -> str | None:
-    return None if number is None else syscall_name(number, machine) or f"system call {number}"
+def _facts(kernel: KernelView) -> tuple[str, int | None, tuple[int, int, int]]:
+    return kernel.thread_state, kernel.syscall, kernel.syscall_args
 
 
-def _on_cpu(sample: Sample, cpu_share: float | None) -> bool | None:
+def _on_cpu(state: str, syscall: int | None, cpu_share: float | None) -> bool | None:
     """R also means ready to run; the rule for `host` tells the two apart by the CPU clock."""
-    kernel = sample.kernel
-    if kernel is None:
-        return None
-    if kernel.thread_state:
-        return kernel.thread_state == "R"
-    if kernel.syscall is not None:
+    if state:
+        return state == "R"
+    if syscall is not None:
         return False
     return None if cpu_share is None else cpu_share >= _RUNNING_SHARE
 
@@ -174,12 +172,8 @@ _CPU_WINDOW_NS = 16_000_000
 a share says nothing."""
 
 
-def _cpu_shares(samples: tuple[Sample, ...]) -> list[float | None]:
-    """For each sample, CPU time over wall time between samples before and after it, far enough apart."""
-    return [_cpu_share(samples, index) for index in range(len(samples))]
-
-
 def _cpu_share(samples: tuple[Sample, ...], index: int) -> float | None:
+    """CPU time over wall time between samples before and after this one, far enough apart."""
     left, right, last = index, index, len(samples) - 1
     wall = 0
     while wall < _CPU_WINDOW_NS and (left > 0 or right < last):
