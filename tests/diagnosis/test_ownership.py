@@ -47,6 +47,14 @@ def test_owner_by_place(file, owner):
     assert Ownership(PLACES).of(file) is owner
 
 
+def test_without_any_known_path_the_usual_places_tell():
+    ownership = Ownership(CodePaths())
+    assert ownership.of(f"{SITE}/loopcanary/engine/drain.py") is Owner.OURS
+    assert ownership.of(f"{SITE}/requests/api.py") is Owner.INSTALLED
+    assert ownership.of(f"{STDLIB}/json/decoder.py") is Owner.STDLIB
+    assert ownership.of(APP) is Owner.OWN
+
+
 def test_text_given_on_the_command_line_is_own_only_there():
     assert Ownership(PATHS).of("<string>") is Owner.SYNTHETIC
 

@@ -8,6 +8,7 @@ from enum import Enum
 from loopcanary.diagnosis.codepaths import CodePaths
 
 _INSTALLED_PARTS = ("/site-packages/", "/dist-packages/")
+_OUR_PART = "-packages/loopcanary/"
 _STDLIB_PART = re.compile(r"/lib(?:64)?/python3\.\d+t?/|/lib/python3\d+\.zip/")
 
 
@@ -65,7 +66,8 @@ class Ownership:
         owner = Owner.OWN if folder is None else self._roots[folder]
         inside = path if folder is None else path[len(folder) :]
         if owner is not Owner.OURS and any(part in inside for part in _INSTALLED_PARTS):
-            return Owner.INSTALLED  # of another environment: a zipapp, PYTHONPATH, a vendored one
+            # Of another environment: a zipapp, PYTHONPATH, a process whose paths are not known.
+            return Owner.OURS if _OUR_PART in inside else Owner.INSTALLED
         if folder is None and _STDLIB_PART.search(path):
             return Owner.STDLIB  # of another interpreter: the process ran elsewhere
         return owner
