@@ -122,6 +122,23 @@ def test_what_is_called(text, callee):
     assert callee_of(text) == callee
 
 
+@pytest.mark.parametrize(
+    ("lines", "end_line", "text"),
+    [
+        (("with self._lock:", "    pass"), 2, "with self._lock"),
+        (("with lock: pass",), 1, "with lock"),
+        (("with (", "    first({1: 2}),", "    lock,", "):", "    pass"), 5, "with (first({1: 2}), lock)"),
+        (("with self._lock:", *["    pass"] * 500), 501, "with self._lock"),
+    ],
+)
+def test_of_a_statement_with_a_body_the_header_is_shown(lines, end_line, text):
+    end = len(lines[end_line - 1]) + 1
+    found = find_call(
+        lines, Frame(qualname="f", file="f", line=1, end_line=end_line, column=1, end_column=end)
+    )
+    assert (found.text, found.callee) == (text, None)
+
+
 def test_half_an_expression_is_joined_all_the_same():
     assert one_line(["f(a,", "   'unfinished", "   b)"]) == "f(a, 'unfinished b)"
 

@@ -396,6 +396,13 @@ def test_a_cause_of_a_small_share_is_not_mentioned():
     assert not any(sentence.startswith("Also") for sentence in stall.evidence)
 
 
+def test_a_stall_that_an_idle_host_had_seen_too_is_blamed_on_the_code():
+    steps = [stack(frame("step", APP, line), at("total += 1", SOURCE)) for line in range(2, 62)]
+    stall = judged(evidence(samples(*steps, running=True, queued=0.6)), SOURCE)
+    assert stall.cause is Cause.CPU
+    assert any(sentence.startswith("Also host: 6") for sentence in stall.evidence)
+
+
 def test_two_positions_of_a_tight_loop_are_no_c_call():
     # As coin flips fall: runs of one to four, none of five.
     flips = "abaabbabbbabaaabbaabab"

@@ -17,6 +17,7 @@ _CALL_LINES_MAX = 60
 _CHAIN_LINES_MAX = 12
 _CALLEE_MAX = 60
 _LEAD = re.compile(r"^(?:return |yield |[\w.\[\]\"', ]+(?::[^=]+)? [-+*/|&]?= |\(|await )+")
+_HEADED = re.compile(r"(?:async )?(?:with|for|while|class|def) ")
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
 
@@ -77,6 +78,8 @@ def find_call(lines: tuple[str, ...], frame: Frame) -> CallSite:
     source = first.strip() or None
     if not (frame.column and frame.end_column):
         return CallSite(source=source)  # compiled without columns (-X no_debug_ranges)
+    if _HEADED.match(first.encode()[frame.column - 1 :].decode(errors="replace")):
+        return _header(lines, frame)
     end_line = frame.end_line or frame.line
     if not frame.line <= end_line <= min(len(lines), frame.line + _CALL_LINES_MAX):
         return CallSite(source=source)
@@ -96,6 +99,32 @@ def find_call(lines: tuple[str, ...], frame: Frame) -> CallSite:
         column=column,
         end_column=column + len(pieces[0]) if on_one_line else len(first.rstrip()) - indent + 1,
     )
+
+
+def _header(lines: tuple[str, ...], frame: Frame) -> CallSite:
+    """A compound statement, whose columns span its whole body (`with` in 3.11): its header."""
+    first = lines[frame.line - 1]
+    body = first.encode()[frame.column - 1 :].decode(errors="replace")
+    pieces = [body, *lines[frame.line : frame.line + _CHAIN_LINES_MAX]]
+    for count in range(1, len(pieces) + 1):
+        text = one_line(pieces[:count])
+        end = _header_end(text)
+        if end is not None:
+            column = first.find(body) - (len(first) - len(first.lstrip())) + 1
+            header = text[:end]
+            marked = column + end if count == 1 else len(first.strip()) + 1
+            return CallSite(text=shorten(header), source=first.strip(), column=column, end_column=marked)
+    return CallSite(source=first.strip() or None)
+
+
+def _header_end(text: str) -> int | None:
+    """Index of the colon outside of all brackets; None where it stands on a later line."""
+    depth = 0
+    for index, character in enumerate(text):
+        depth += (character in "([{") - (character in ")]}")
+        if character == ":" and depth == 0:
+            return index
+    return None
 
 
 def _cut(lines: tuple[str, ...], start: int, end: int) -> list[str] | None:

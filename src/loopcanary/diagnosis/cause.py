@@ -28,6 +28,8 @@ class Finding:
     holder: Holder | None = None
     decides: bool = False
     """It is the cause whatever the shares of the others: a burst consists of other things."""
+    yields: bool = False
+    """It is not the cause where another explains enough to be mentioned."""
 
 
 Rule = Callable[[Observation], Finding | None]
@@ -58,6 +60,8 @@ def judge(observation: Observation, rules: Sequence[Rule], coverage: float) -> V
     ranked = sorted(findings, key=lambda finding: (not finding.decides, -finding.share))
     if not ranked:
         return Verdict(cause=Cause.UNKNOWN, confidence=0.0, evidence=("No rule applied.",))
+    if ranked[0].yields and len(ranked) > 1 and _stands_alone(ranked[1]):
+        ranked[0], ranked[1] = ranked[1], ranked[0]
     first, rest = ranked[0], ranked[1:]
     second = next((finding for finding in rest if finding.share >= SECOND_SHARE), None)
     sentences = first.evidence
@@ -73,6 +77,10 @@ def judge(observation: Observation, rules: Sequence[Rule], coverage: float) -> V
         holder=first.holder,
         finding=first,
     )
+
+
+def _stands_alone(finding: Finding) -> bool:
+    return finding.cause is not Cause.UNKNOWN and finding.share >= SECOND_SHARE
 
 
 def _confidence(finding: Finding, coverage: float, *, sampled: bool) -> float:

@@ -20,6 +20,8 @@ _WORDS = {
     Cause.HOST: "ready but not run by the host",
     Cause.UNKNOWN: "blocked",
 }
+_EVERYWHERE = frozenset({"__init__.py", "__main__.py"})
+"""Names of files that say nothing without their folder."""
 _NOT_ABOUT_THE_CALL = frozenset({Cause.GC, Cause.HOST, Cause.BURST})
 
 
@@ -52,5 +54,7 @@ def _work(evidence: StallEvidence) -> str:
 def _in(culprit: Culprit | None) -> str:
     if culprit is None:
         return ""
-    name = culprit.file.replace("\\", "/").rpartition("/")[2]
+    folder, _, name = culprit.file.replace("\\", "/").rpartition("/")
+    if name in _EVERYWHERE:
+        name = f"{folder.rpartition('/')[2]}/{name}"
     return f" in {culprit.function} ({name}:{culprit.line})"

@@ -9,35 +9,52 @@ from loopcanary.model.units import format_duration
 
 _IDLE_SHARE = 0.2
 """Runnable with less CPU time than this share of the wall time: it waited for a CPU."""
-_QUEUE_SHARE = 0.5
-"""From this share of the seen time in the run queue, runnable samples count as waiting for a CPU: the
-kernel adds a wait to its sum only when it is over, so single samples may show nothing of it."""
+_WORTH_SAYING = 0.1
+"""Every thread waits a little for its CPU."""
 
 
 def find_host(observation: Observation) -> Finding | None:
-    """By the kernel's state letter, the CPU clock between samples, and the run-queue time."""
+    """By the kernel's state letter, the CPU clock between samples, and the run-queue time.
+
+    The kernel adds a wait to its sum only when it is over, so the sum may show more than single samples:
+    then as many runnable samples are explained as the sum stands for. If the rest of the time alone
+    makes a stall, the finding yields to what explains the rest: an idle host would have seen it too.
+    """
     stopped = observation.select(lambda seen: seen.state in ("T", "t"))
+    starved = observation.select_each(_is_starved)
     queued = _queue_share(observation)
-    waiting = observation.select_each(
-        lambda seen: seen.state == "R" and (queued >= _QUEUE_SHARE or _is_starved(seen))
-    )
-    explained = (*stopped, *waiting)
-    share = observation.share(explained)
-    if queued >= _QUEUE_SHARE:
-        share = max(share, queued)
-    if not share:
+    explained = (*stopped, *_fill_up(observation, starved, queued))
+    share = max(observation.share(explained), queued)
+    if share < _WORTH_SAYING:
         return None
+    rest_ns = observation.duration_ns * (1.0 - min(1.0, share))
     return Finding(
         cause=Cause.HOST,
         share=min(1.0, share),
-        confidence=0.9 if stopped or queued >= _QUEUE_SHARE else 0.7,
-        evidence=tuple(_sentences(observation, stopped, waiting)),
+        confidence=0.9 if stopped or queued >= _WORTH_SAYING else 0.7,
+        evidence=tuple(_sentences(observation, stopped, starved)),
         explained=explained,
+        yields=rest_ns > observation.evidence.threshold_ns,
     )
 
 
 def _is_starved(seen: Seen) -> bool:
-    return seen.cpu_share is not None and seen.cpu_share < _IDLE_SHARE
+    return seen.state == "R" and seen.cpu_share is not None and seen.cpu_share < _IDLE_SHARE
+
+
+def _fill_up(observation: Observation, starved: tuple[Seen, ...], queued: float) -> tuple[Seen, ...]:
+    """The starved samples, and more runnable ones, least on a CPU first, up to the share of the queue."""
+    chosen = list(starved)
+    wanted = queued * observation.total_ns - sum(seen.weight_ns for seen in starved)
+    if queued < _WORTH_SAYING or wanted <= 0:
+        return starved
+    others = observation.select_each(lambda seen: seen.state == "R" and not _is_starved(seen))
+    for seen in sorted(others, key=lambda entry: entry.cpu_share or 0.0):
+        if wanted < seen.weight_ns / 2:
+            break
+        chosen.append(seen)
+        wanted -= seen.weight_ns
+    return tuple(chosen)
 
 
 def _queue_share(observation: Observation) -> float:
@@ -48,12 +65,12 @@ def _queue_share(observation: Observation) -> float:
     return ledger.run_queue_ns / span if span else 0.0
 
 
-def _sentences(observation: Observation, stopped: tuple[Seen, ...], waiting: tuple[Seen, ...]) -> list[str]:
+def _sentences(observation: Observation, stopped: tuple[Seen, ...], starved: tuple[Seen, ...]) -> list[str]:
     sentences: list[str] = []
     if stopped:
         sentences.append(f"{observation.of_all(stopped)} found the thread stopped by a signal or a tracer.")
-    if waiting:
-        sentences.append(f"{observation.of_all(waiting)} found the thread ready to run but given no CPU.")
+    if starved:
+        sentences.append(f"{observation.of_all(starved)} found the thread ready to run but given no CPU.")
     waited_ns = observation.ledger.run_queue_ns
     if waited_ns:
         sentences.append(

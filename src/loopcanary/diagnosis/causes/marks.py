@@ -46,12 +46,12 @@ def sleep_sentence(observation: Observation, selected: tuple[Seen, ...], otherwi
 
 
 def call_sentence(observation: Observation, selected: tuple[Seen, ...]) -> tuple[str, ...]:
-    """`The call was time.sleep(0.3).`, where one text stands for most of the samples."""
+    """`The innermost call was time.sleep(0.3).`, where one text stands for most of the samples."""
     texts = Counter(text for seen in selected if (text := observation.site(seen).text) is not None)
     if not texts:
         return ()
     text, count = texts.most_common(1)[0]
-    return (f"The call was `{text}`.",) if 2 * count >= len(selected) else ()
+    return (f"The innermost call was `{text}`.",) if 2 * count >= len(selected) else ()
 
 
 def certainty(selected: tuple[Seen, ...], *, named: float, guessed: float) -> float:
