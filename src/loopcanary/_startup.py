@@ -7,8 +7,9 @@ in a process counts. `-E` and `-I` mean "ignore the environment", and so does th
 reads none.
 
 Some processes are tools around the program and not the program: installers, loopcanary's own commands
-(`loopcanary run` starts the engine itself, with its options) and multiprocessing's resource tracker. They
-are left alone. A worker of multiprocessing (spawn, forkserver) is watched: it runs the program's code.
+and multiprocessing's resource tracker. They are left alone. A worker of multiprocessing (spawn, forkserver)
+is watched: it runs the program's code. So is whatever `loopcanary run` was given to run, which it names by
+its process id in LOOPCANARY_RUN_PID.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ _called = False
 def start() -> None:
     """Starts the engine with its settings from the environment and files; once a process, never raises.
 
-    A failure is silent, since the program did not ask to hear of us; LOOPCANARY_DEBUG=1 prints it as one
-    line on stderr.
+    A failure is one line on stderr for who ran `loopcanary run`. It is silent where only the environment
+    asked, since nobody may be there to read it; LOOPCANARY_DEBUG=1 prints it there too.
     """
     global _called  # noqa: PLW0603 - once a process
-    if _called or is_tool(sys.orig_argv):
+    asked_for = os.environ.get("LOOPCANARY_RUN_PID") == str(os.getpid())
+    if _called or (is_tool(sys.orig_argv) and not asked_for):
         return
     _called = True
     try:
@@ -43,7 +45,7 @@ def start() -> None:
 
         loopcanary.install(_from_startup=True)
     except Exception as error:  # noqa: BLE001 - the program must start whatever happens here
-        if os.environ.get("LOOPCANARY_DEBUG"):
+        if asked_for or os.environ.get("LOOPCANARY_DEBUG"):
             _say(f"loopcanary: not started: {type(error).__name__}: {error}")
 
 

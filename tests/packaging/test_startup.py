@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
@@ -16,6 +17,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
     monkeypatch.setattr(_startup, "_called", False)
     monkeypatch.setattr(sys, "orig_argv", ["python", "app.py"])
     monkeypatch.delenv("LOOPCANARY_DEBUG", raising=False)
+    monkeypatch.delenv("LOOPCANARY_RUN_PID", raising=False)
     return made
 
 
@@ -27,6 +29,20 @@ def test_it_starts_the_engine_once_a_process(calls):
 
 def test_it_leaves_tools_alone(calls, monkeypatch):
     monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "pip", "install", "app"])
+    _startup.start()
+    assert calls == []
+
+
+def test_it_watches_a_tool_that_it_was_told_to_run(calls, monkeypatch):
+    monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "pip", "install", "app"])
+    monkeypatch.setenv("LOOPCANARY_RUN_PID", str(os.getpid()))
+    _startup.start()
+    assert calls == [{"_from_startup": True}]
+
+
+def test_a_tool_that_the_program_starts_is_left_alone(calls, monkeypatch):
+    monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "pip", "install", "app"])
+    monkeypatch.setenv("LOOPCANARY_RUN_PID", str(os.getppid()))
     _startup.start()
     assert calls == []
 
@@ -53,6 +69,13 @@ def test_it_needs_no_stderr_to_fail(calls, monkeypatch):
     monkeypatch.setenv("LOOPCANARY_DEBUG", "1")
     monkeypatch.setattr(sys, "stderr", None)
     _startup.start()
+
+
+def test_a_failure_is_one_line_for_who_ran_the_program(calls, monkeypatch, capsys):
+    monkeypatch.setattr(loopcanary, "install", fails, raising=False)
+    monkeypatch.setenv("LOOPCANARY_RUN_PID", str(os.getpid()))
+    _startup.start()
+    assert capsys.readouterr().err == "loopcanary: not started: OSError: no space left\n"
 
 
 @pytest.mark.parametrize(
