@@ -167,6 +167,9 @@ class Database:
         return True
 
     def _connected(self) -> sqlite3.Connection:
+        # SQLite writes on into a file that was removed or set aside, and nobody would ever read it.
+        if self._connection is not None and identity(self.path) != self._file:
+            self._disconnect()
         if self._connection is None:
             self._connection = self._connect()
         return self._connection

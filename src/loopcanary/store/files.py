@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+FOLDER_NAME = ".loopcanary"
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
 _FIRST_NAMES = frozenset({"flight"})
-"""What the engine may have made in a store's folder before there is a database."""
+"""What the engine makes in a store's folder before there is a database."""
 _LOCK_PATIENCE_S = 3.0
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 
@@ -22,13 +23,16 @@ _SIDE_FILES = ("-wal", "-shm", "-journal")
 def make_private_folder(folder: Path) -> None:
     """The folder with mode 0700 and a .gitignore that keeps it out of commits. Raises OSError.
 
-    A folder that holds anything of somebody else stays as it is.
+    A folder that somebody else made stays as it is: who may see it was their choice.
     """
-    folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-    if not {path.name for path in folder.iterdir()} <= _FIRST_NAMES:
-        return
-    with suppress(OSError):
+    try:
+        folder.mkdir(mode=FOLDER_MODE, parents=True)
+    except FileExistsError:
+        if folder.name != FOLDER_NAME or {path.name for path in folder.iterdir()} != _FIRST_NAMES:
+            return
+        # The engine made it a moment ago, for its flight file.
         folder.chmod(FOLDER_MODE)
+    with suppress(OSError):
         descriptor = os.open(folder / ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
         with os.fdopen(descriptor, "w") as file:
             file.write("# Made by loopcanary: recorded stalls are no part of the source.\n*\n")

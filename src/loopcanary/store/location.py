@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loopcanary.store.errors import StoreError
+from loopcanary.store.files import FOLDER_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-FOLDER_NAME = ".loopcanary"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,244 @@
+"""Stalls and sessions for the tests of everything that stores or shows them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from hypothesis import strategies as st
+
+from loopcanary.model import (
+    Blocker,
+    Cause,
+    Culprit,
+    Holder,
+    Ledger,
+    LoopHealth,
+    Session,
+    SessionEnd,
+    Severity,
+    StackFrame,
+    Stall,
+    StallScope,
+    StallState,
+    ThreadView,
+    WeightedStack,
+)
+
+MS = 1_000_000
+S = 1_000_000_000
+BEGAN = 1_700_000_000 * S
+
+HOSTILE = [
+    "\x1b]8;;http://evil\x1b\\click\x1b]8;;\x1b\\ \x1b[2J\x1b[31m",
+    "line\nbreak\r\ttab\x00nul\x7fdel\x9b31m",
+    "invoice\u202egpj.exe \u2066isolated\u2069 \u200fmark",
+    "\u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627",
+    "</script><script>alert(1)</script><!-- ]]> &amp;",
+    "| `code` **bold** [link](http://evil) @everyone #1 ```\n```",
+    "\udcff lone surrogate \ud800",
+    "n" * 10_000,
+    "",
+]
+
+SOURCE = "rows = [parse(row) for row in json.loads(body)]"
+CULPRIT = Culprit(
+    function="load_orders",
+    qualname="Orders.load_orders",
+    file="/srv/shop/orders.py",
+    line=87,
+    source=SOURCE,
+    in_app=True,
+    column=SOURCE.index("json") + 1,
+    end_column=SOURCE.index("]"),
+)
+
+
+def frame(function: str, file: str, line: int, *, in_app: bool = False) -> StackFrame:
+    return StackFrame(function=function, qualname=function, file=file, line=line, in_app=in_app)
+
+
+FRAMES = (
+    frame("raw_decode", "/usr/lib/python3.12/json/decoder.py", 355),
+    frame("decode", "/usr/lib/python3.12/json/decoder.py", 337),
+    frame("loads", "/usr/lib/python3.12/json/__init__.py", 346),
+    frame("load_orders", "/srv/shop/orders.py", 87, in_app=True),
+    frame("handle", "/srv/shop/web.py", 12, in_app=True),
+    frame("_run", "/usr/lib/python3.12/asyncio/events.py", 88),
+    frame("run_app", "/srv/venv/lib/python3.12/site-packages/aiohttp/web.py", 544),
+    frame("main", "/srv/shop/web.py", 40, in_app=True),
+)
+STALL = Stall(
+    id="s1-1",
+    session="s1",
+    pid=41,
+    fingerprint="1:f00d",
+    title="json.loads(body) in load_orders (orders.py:87)",
+    thread="MainThread",
+    loop="asyncio",
+    scope=StallScope.CALLBACK,
+    state=StallState.ENDED,
+    severity=Severity.STALL,
+    began_wall_ns=BEGAN,
+    duration_ns=412_345_678,
+    threshold_ns=100 * MS,
+    callback="handle",
+    task="Task-17",
+    scene=None,
+    cause=Cause.NATIVE_CPU,
+    confidence=0.9,
+    evidence=("on a CPU for 92 % of it", "the innermost frame stayed on one call"),
+    advice="Run it in a thread: `await asyncio.to_thread(json.loads, body)`.",
+    culprit=CULPRIT,
+    blocker=Blocker(call="json.loads(body)", function="JSONDecoder.raw_decode"),
+    holder=None,
+    ledger=Ledger(
+        on_cpu_ns=380 * MS, gil_wait_ns=12 * MS, run_queue_ns=10 * MS, blocked_ns=10 * MS, gc_ns=20 * MS
+    ),
+    samples=9,
+    coverage=0.8,
+    dropped_samples=1,
+    stacks=(
+        WeightedStack(weight_ns=390 * MS, frames=FRAMES),
+        WeightedStack(weight_ns=22 * MS, frames=FRAMES[3:], truncated=True),
+    ),
+)
+KILLED = dataclasses.replace(
+    STALL,
+    id="s1-2",
+    fingerprint="1:dead",
+    title="lock.acquire() in flush (cache.py:12)",
+    severity=Severity.ANR,
+    state=StallState.KILLED,
+    cause=Cause.LOCK,
+    confidence=0.5,
+    began_wall_ns=BEGAN + 60 * S,
+    duration_ns=7_310 * MS,
+    task=None,
+    thread="worker-2",
+    scene="checkout",
+    advice=None,
+    holder=Holder(thread="pool-1", culprit=dataclasses.replace(CULPRIT, source=None)),
+    ledger=Ledger(blocked_ns=7_300 * MS),
+    threads=(
+        ThreadView(tid=5, name="pool-1", state="S", holds_gil=True, waits_for_gil=False, frames=FRAMES[:4]),
+    ),
+)
+SESSION = Session(
+    id="s1",
+    name="shop",
+    pid=41,
+    parent_pid=1,
+    host="here",
+    python="CPython 3.12.1",
+    engine="native",
+    started_wall_ns=BEGAN - 10 * S,
+    ended_wall_ns=BEGAN + 67_310 * MS,
+    end=SessionEnd.KILLED,
+    threshold_ns=100 * MS,
+    loops=(
+        LoopHealth(
+            thread="MainThread",
+            kind="asyncio",
+            turns=10,
+            callbacks=20,
+            busy_ns=8 * S,
+            window_ns=77 * S,
+            utilization=0.104,
+            delay_p50_ns=0,
+            delay_p99_ns=6_700 * MS,
+            delay_max_ns=7_310 * MS,
+            delay_mean_ns=340 * MS,
+        ),
+    ),
+)
+
+
+def stall(**changes: Any) -> Stall:
+    return dataclasses.replace(STALL, **changes)
+
+
+def session(**changes: Any) -> Session:
+    return dataclasses.replace(SESSION, **changes)
+
+
+def hostile_stall(text: str, number: int = 0) -> Stall:
+    """A stall all of whose texts are the same hostile one."""
+    culprit = dataclasses.replace(
+        CULPRIT,
+        function=text,
+        qualname=text,
+        file=f"/{text}",
+        source=text,
+        column=1,
+        end_column=len(text) + 1,
+    )
+    named = frame(text, f"/{text}", 1, in_app=True)
+    return stall(
+        id=f"h-{number}",
+        fingerprint=f"h{number}",
+        title=text,
+        thread=text,
+        loop=text,
+        callback=text,
+        task=text,
+        scene=text,
+        evidence=(text,),
+        advice=text,
+        culprit=culprit,
+        blocker=Blocker(call=text, function=text),
+        holder=Holder(thread=text, culprit=culprit),
+        stacks=(WeightedStack(weight_ns=1, frames=(named, dataclasses.replace(named, in_app=False))),),
+        threads=(
+            ThreadView(tid=1, name=text, state=text, holds_gil=True, waits_for_gil=True, frames=(named,)),
+        ),
+    )
+
+
+# ---- any value there can be ------------------------------------------------------------------
+
+_EXACT_NS = st.integers(0, 2**51)
+_WALL_NS = st.integers(-62_135_596_800 * S, 253_402_300_800 * S - 1)
+_RATIOS = st.floats(0, 1)
+_TEXTS = st.one_of(st.text(max_size=20), st.sampled_from(HOSTILE[:7]))
+_COUNTS = st.integers(0, 2**63)
+_NAMED = {
+    "int": _COUNTS,
+    "str": _TEXTS,
+    "bool": st.booleans(),
+    "float": _RATIOS,
+    "str | None": st.none() | _TEXTS,
+    "int | None": st.none() | _COUNTS,
+    "float | None": st.none() | _RATIOS,
+    "tuple[str, ...]": st.lists(_TEXTS, max_size=3).map(tuple),
+    "dict[str, int]": st.dictionaries(_TEXTS, _COUNTS, max_size=3),
+    "StallScope": st.sampled_from(StallScope),
+    "StallState": st.sampled_from(StallState),
+    "Severity": st.sampled_from(Severity),
+    "Cause": st.sampled_from(Cause),
+    "SessionEnd": st.sampled_from(SessionEnd),
+}
+_TYPES = {
+    kind.__name__: kind
+    for kind in (Blocker, Culprit, Holder, Ledger, LoopHealth, StackFrame, ThreadView, WeightedStack)
+}
+
+
+def any_of(kind: type) -> st.SearchStrategy[Any]:
+    """Values of a model type, with all its fields: a field that the wire form forgets cannot hide."""
+    fields = dataclasses.fields(kind)
+    return st.builds(kind, **{field.name: _any_field(field.name, str(field.type)) for field in fields})
+
+
+def _any_field(name: str, annotation: str) -> st.SearchStrategy[Any]:
+    optional = annotation.endswith(" | None")
+    base = annotation.removesuffix(" | None")
+    if name.endswith("_ns"):
+        times = _WALL_NS if name.endswith("_wall_ns") else _EXACT_NS
+        return st.none() | times if optional else times
+    if base in _TYPES:
+        return st.none() | any_of(_TYPES[base]) if optional else any_of(_TYPES[base])
+    inner = base.removeprefix("tuple[").removesuffix(", ...]")
+    if inner in _TYPES:
+        return st.lists(any_of(_TYPES[inner]), max_size=2).map(tuple)
+    return _NAMED[annotation]

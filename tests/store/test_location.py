@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from loopcanary.store import Location, StoreError, find, locate
+from loopcanary.store import location as location_module
+
+
+@pytest.fixture
+def read_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(location_module, "_writable", lambda _: False)
+
+
+def test_the_folder_given_is_taken_relative_to_the_current_one(tmp_path: Path) -> None:
+    assert locate(Path("x"), cwd=tmp_path) == Location(folder=tmp_path / "x")
+    assert locate(Path("/x"), cwd=tmp_path) == Location(folder=Path("/x"))
+
+
+def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    assert locate(Path("~/stalls"), cwd=tmp_path).folder == Path("/home/ada/stalls")
+
+
+def test_the_current_folder_comes_first(tmp_path: Path) -> None:
+    assert locate(cwd=tmp_path) == Location(folder=tmp_path / ".loopcanary")
+
+
+@pytest.mark.usefixtures("read_only")
+def test_where_that_cannot_be_written_the_users_folder_is_taken_and_said(tmp_path: Path) -> None:
+    found = locate(cwd=tmp_path, environ={"XDG_STATE_HOME": "/state"})
+    assert found.folder == Path("/state/loopcanary")
+    assert found.notice == f"{tmp_path} cannot be written: stalls are stored in /state/loopcanary"
+
+
+@pytest.mark.usefixtures("read_only")
+@pytest.mark.parametrize("environ", [{}, {"XDG_STATE_HOME": ""}, {"XDG_STATE_HOME": "relative"}])
+def test_the_users_folder_without_a_state_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environ: dict[str, str]
+) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    assert locate(cwd=tmp_path, environ=environ).folder == Path("/home/ada/.local/state/loopcanary")
+
+
+@pytest.mark.usefixtures("read_only")
+def test_without_any_place_a_store_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise RuntimeError
+
+    monkeypatch.setattr(Path, "home", no_home)
+    with pytest.raises(StoreError, match="choose a --store"):
+        locate(cwd=tmp_path, environ={})
+
+
+def test_reports_read_the_users_store_where_the_current_folder_has_none(tmp_path: Path) -> None:
+    environ = {"XDG_STATE_HOME": str(tmp_path / "state")}
+    assert find(cwd=tmp_path, environ=environ).folder == tmp_path / ".loopcanary"
+    (tmp_path / "state" / "loopcanary").mkdir(parents=True)
+    assert find(cwd=tmp_path, environ=environ).folder == tmp_path / "state" / "loopcanary"
+    (tmp_path / ".loopcanary").mkdir()
+    assert find(cwd=tmp_path, environ=environ).folder == tmp_path / ".loopcanary"

@@ -1,0 +1,313 @@
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.store.samples import BEGAN, SESSION, STALL, S, stall
+
+from loopcanary.model import (
+    Clock,
+    LaneTotals,
+    LoopHealth,
+    Session,
+    SessionEnd,
+    Stall,
+    StallEvidence,
+    StallScope,
+    StallState,
+)
+from loopcanary.model.search import StallQuery
+from loopcanary.model.wire import session_to_dict
+from loopcanary.store import FLIGHT_FOLDER, Forensics, Recovery, Store, StoreError, recover, settle
+
+ALL = StallQuery()
+CLOCK = Clock(monotonic_ns=0, wall_ns=BEGAN)
+LATER = 1e12
+
+
+class UnreadableError(Exception):
+    pass
+
+
+@dataclass
+class Header:
+    pid: int = 41
+    parent_pid: int = 1
+    started_ns: int = 0
+    ended_ns: int | None = None
+    heartbeat_ns: int = 5 * S
+    clock: Clock = CLOCK
+
+
+@dataclass
+class Remains:
+    """A flight file as a JSON file: what this part wants of one, and no more."""
+
+    content: dict[str, Any]
+    header: Header = field(default_factory=Header)
+
+    def facts(self) -> dict[str, Any]:
+        return self.content.get("facts", {})
+
+    def lanes(self) -> list[LaneTotals]:
+        return []
+
+    def counters(self) -> dict[str, int]:
+        return {"samples_taken": 7}
+
+    def stalls(self) -> list[tuple[int, StallEvidence]]:
+        return [(i, evidence(i + 1, end)) for i, end in enumerate(self.content.get("ends", []))]
+
+    def unslotted_stalls(self) -> list[StallEvidence]:
+        return [evidence(90, 2 * S)] if self.content.get("unslotted") else []
+
+    def close(self) -> None:
+        pass
+
+
+def evidence(serial: int, end_ns: int | None) -> StallEvidence:
+    return StallEvidence(
+        serial=serial,
+        scope=StallScope.CALLBACK,
+        tid=1,
+        loop_kind="asyncio",
+        thread_name="MainThread",
+        begin_ns=S,
+        end_ns=end_ns,
+        last_look_ns=9 * S,
+        threshold_ns=1,
+    )
+
+
+def open_remains(path: Path) -> Remains:
+    try:
+        return Remains(json.loads(path.read_text()))
+    except ValueError as error:
+        raise UnreadableError(f"{path.name}: no flight file") from error
+
+
+def judge(found: StallEvidence, session: Session, clock: Clock, state: StallState) -> Stall:
+    end_ns = found.last_look_ns if found.end_ns is None else found.end_ns
+    return stall(
+        id=f"{session.id}-{found.serial}",
+        session=session.id,
+        state=state,
+        began_wall_ns=clock.to_wall_ns(found.begin_ns),
+        duration_ns=end_ns - found.begin_ns,
+    )
+
+
+HEALTH = LoopHealth(
+    thread="MainThread", kind="asyncio", turns=1, callbacks=1, busy_ns=1, window_ns=1, utilization=1.0,
+    delay_p50_ns=0, delay_p99_ns=0, delay_max_ns=0, delay_mean_ns=0,
+)  # fmt: skip
+
+
+def forensics(**changes: Any) -> Forensics[Remains]:
+    plain = Forensics(
+        open=open_remains,
+        is_dead=lambda remains: not remains.content.get("alive"),
+        judge=judge,
+        health=lambda *_: (HEALTH,),
+        unreadable=(UnreadableError, OSError),
+    )
+    return replace(plain, **changes)
+
+
+@pytest.fixture
+def leave(folder: Path) -> Callable[..., Path]:
+    """Leaves a flight file in the store's folder."""
+
+    def leave(name: str = "s1.flight", *, in_memory: Path | None = None, **content: Any) -> Path:
+        path = folder / FLIGHT_FOLDER / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content.setdefault("facts", session_to_dict(replace(SESSION, end=SessionEnd.RUNNING)))
+        (in_memory or path).write_text(json.dumps(content))
+        if in_memory is not None:
+            path.symlink_to(in_memory)
+        return path
+
+    return leave
+
+
+def leftovers(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / FLIGHT_FOLDER).iterdir())
+
+
+def test_a_dead_process_is_stored_as_killed_and_its_file_removed(
+    store: Store, folder: Path, leave: Callable[..., Path]
+) -> None:
+    leave(ends=[2 * S, None], unslotted=True)
+    found = recover(store, forensics())
+    assert [one.state for one in found.stalls] == [StallState.ENDED, StallState.KILLED, StallState.ENDED]
+    [session] = store.sessions(ALL)
+    assert (session.end, session.ended_wall_ns) == (SessionEnd.KILLED, BEGAN + 9 * S)
+    assert (session.loops, session.statistics) == ((HEALTH,), {"samples_taken": 7})
+    killed = store.stall("s1-2")
+    assert killed is not None
+    assert (killed.state, killed.duration_ns) == (StallState.KILLED, 8 * S)
+    assert leftovers(folder) == []
+
+
+def test_a_process_that_ended_well_but_left_its_file_has_ended(
+    store: Store, leave: Callable[..., Path]
+) -> None:
+    leave(ends=[2 * S])
+
+    def ended(path: Path) -> Remains:
+        return replace(open_remains(path), header=Header(ended_ns=30 * S))
+
+    recover(store, forensics(open=ended))
+    [session] = store.sessions(ALL)
+    assert (session.end, session.ended_wall_ns) == (SessionEnd.EXIT, BEGAN + 30 * S)
+
+
+def test_a_link_and_the_file_in_memory_are_both_removed(
+    store: Store, folder: Path, tmp_path: Path, leave: Callable[..., Path]
+) -> None:
+    memory = tmp_path / "shm.flight"
+    leave(in_memory=memory, ends=[None])
+    recover(store, forensics())
+    assert store.totals(ALL).stalls == 1
+    assert not memory.exists()
+    assert leftovers(folder) == []
+
+
+def test_recovering_twice_changes_nothing(store: Store, leave: Callable[..., Path]) -> None:
+    leave(ends=[2 * S, None])
+    recover(store, forensics())
+    before = store.stalls(ALL)
+    leave(ends=[2 * S, None])
+    recover(store, forensics())
+    assert store.stalls(ALL) == before
+
+
+def test_a_running_process_is_read_and_left_and_not_stored(
+    store: Store, folder: Path, leave: Callable[..., Path]
+) -> None:
+    leave(ends=[2 * S, None], alive=True)
+    found = recover(store, forensics())
+    assert [(one.id, one.state) for one in found.ongoing] == [("s1-2", StallState.ONGOING)]
+    assert [(one.end, one.ended_wall_ns) for one in found.running] == [(SessionEnd.RUNNING, None)]
+    assert store.totals(ALL).stalls == 0
+    assert store.sessions(ALL) == []
+    assert leftovers(folder) == ["s1.flight"]
+
+
+def test_a_process_that_died_before_it_described_itself_has_a_name_all_the_same(
+    store: Store, leave: Callable[..., Path]
+) -> None:
+    leave(facts={}, ends=[None])
+    [session] = recover(store, forensics()).sessions
+    assert (session.name, session.pid) == ("process 41", 41)
+
+
+def test_what_cannot_be_read_is_set_aside_with_one_message(
+    store: Store, folder: Path, leave: Callable[..., Path]
+) -> None:
+    leave().write_text("garbage")
+    found = recover(store, forensics(), now_s=lambda: LATER)
+    [name] = leftovers(folder)
+    assert name.startswith("s1.flight.unreadable-")
+    assert found.notices == [f"s1.flight: no flight file; it was set aside as {name}"]
+    assert recover(store, forensics(), now_s=lambda: LATER) == Recovery()
+
+
+def test_a_file_that_is_being_made_is_left_alone(
+    store: Store, folder: Path, leave: Callable[..., Path]
+) -> None:
+    leave().write_text("")
+    assert recover(store, forensics()) == Recovery()
+    assert leftovers(folder) == ["s1.flight"]
+
+
+def test_a_link_to_nowhere_is_left_for_a_month(store: Store, folder: Path) -> None:
+    (folder / FLIGHT_FOLDER).mkdir(parents=True)
+    (folder / FLIGHT_FOLDER / "gone.flight").symlink_to("/nowhere/at/all")
+    assert recover(store, forensics()) == Recovery()
+    assert leftovers(folder) == ["gone.flight"]
+    recover(store, forensics(), now_s=lambda: LATER)
+    assert leftovers(folder) == []
+
+
+def test_where_the_store_fails_the_file_stays(
+    store: Store, folder: Path, leave: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave(ends=[None])
+
+    def fail(*_: object) -> None:
+        raise StoreError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "put", fail)
+        with pytest.raises(StoreError):
+            recover(store, forensics())
+    assert leftovers(folder) == ["s1.flight"]
+    assert len(recover(store, forensics()).stalls) == 1
+
+
+def test_a_claim_whose_owner_died_is_taken_over_and_a_young_one_is_not(
+    store: Store, folder: Path, leave: Callable[..., Path]
+) -> None:
+    leave("s1.flight.claimed", ends=[None])
+    assert recover(store, forensics()) == Recovery()
+    assert len(recover(store, forensics(), now_s=lambda: LATER).stalls) == 1
+    assert leftovers(folder) == []
+
+
+def test_two_recoveries_at_once_store_everything_once(
+    make_store: Callable[..., Store], folder: Path, leave: Callable[..., Path]
+) -> None:
+    for number in range(20):
+        facts = session_to_dict(replace(SESSION, id=f"s{number}"))
+        leave(f"s{number}.flight", facts=facts, ends=[None, 2 * S])
+    stores = [make_store(), make_store()]
+    found: list[Recovery] = []
+    threads = [
+        threading.Thread(target=lambda store=store: found.append(recover(store, forensics())))
+        for store in stores
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(len(one.sessions) for one in found) == 20
+    assert stores[0].totals(ALL).stalls == 40
+    assert leftovers(folder) == []
+
+
+# ---- sessions that left no file ---------------------------------------------------------------------
+
+
+def test_a_session_that_runs_no_more_is_ended_and_its_unfinished_stalls_too(store: Store) -> None:
+    running = replace(SESSION, end=SessionEnd.RUNNING, ended_wall_ns=None)
+    store.put([running], [replace(STALL, state=StallState.ONGOING)])
+    assert [one.id for one in settle(store, Recovery(), host="here", is_gone=lambda _: True)] == ["s1"]
+    [session] = store.sessions(ALL)
+    assert session.end is SessionEnd.KILLED
+    assert session.ended_wall_ns == STALL.began_wall_ns + STALL.duration_ns
+    [settled] = store.stalls(ALL)
+    assert settled.state is StallState.KILLED
+
+
+@pytest.mark.parametrize(
+    ("host", "gone", "seen"),
+    [("elsewhere", True, False), ("here", False, False), ("here", True, True)],
+    ids=["of another host", "whose process is there", "that recovery has just seen running"],
+)
+def test_a_session_is_left_running(store: Store, host: str, gone: bool, seen: bool) -> None:
+    running = replace(SESSION, end=SessionEnd.RUNNING, ended_wall_ns=None)
+    store.put_session(running)
+    recovery = Recovery(running=[running] if seen else [])
+    assert settle(store, recovery, host=host, is_gone=lambda _: gone) == []
+    assert store.sessions(ALL) == [running]
+
+
+def test_there_is_nothing_to_recover_where_there_is_no_folder(store: Store) -> None:
+    assert recover(store, forensics()) == Recovery()
+    assert not store.folder.exists()

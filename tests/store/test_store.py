@@ -1,0 +1,274 @@
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.store.samples import BEGAN, HOSTILE, KILLED, MS, SESSION, STALL, S, hostile_stall, session, stall
+
+from loopcanary.model import Cause, SessionEnd, StallState
+from loopcanary.model.search import StallQuery
+from loopcanary.store import Retention, Store
+
+ALL = StallQuery()
+
+
+def fill(store: Store, count: int, **changes: object) -> None:
+    store.put([], [stall(id=f"s1-{i}", began_wall_ns=BEGAN + i * S, **changes) for i in range(count)])
+
+
+# ---- what is put comes back ---------------------------------------------------------------------
+
+
+def test_a_stall_comes_back_as_it_was_put(store: Store) -> None:
+    store.put_stall(KILLED)
+    assert store.stall(KILLED.id) == KILLED
+    assert store.stalls(ALL) == [KILLED]
+
+
+def test_a_session_comes_back_as_it_was_put_last(store: Store) -> None:
+    store.put_session(session(end=SessionEnd.RUNNING, ended_wall_ns=None))
+    store.put_session(SESSION)
+    assert store.sessions(ALL) == [SESSION]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_names_are_stored_and_found(store: Store, text: str) -> None:
+    put = hostile_stall(text)
+    store.put_stall(put)
+    assert store.stalls(ALL) == [put]
+    assert store.totals(StallQuery(words=(text[:50],))).stalls == 1
+
+
+def test_numbers_beyond_what_a_column_holds_do_not_end_a_report(store: Store) -> None:
+    huge = stall(duration_ns=1 << 51, began_wall_ns=1 << 62)
+    store.put([], [huge, stall(id="s1-9", duration_ns=1 << 51, began_wall_ns=1 << 62)])
+    assert store.totals(ALL).total_ns == 1 << 52
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kept"),
+    [
+        (StallState.ONGOING, StallState.ENDED, StallState.ENDED),
+        (StallState.ONGOING, StallState.KILLED, StallState.KILLED),
+        (StallState.KILLED, StallState.ENDED, StallState.ENDED),
+        (StallState.ENDED, StallState.KILLED, StallState.ENDED),
+        (StallState.ENDED, StallState.ONGOING, StallState.ENDED),
+        (StallState.KILLED, StallState.ONGOING, StallState.KILLED),
+    ],
+)
+def test_what_is_known_of_a_stall_only_grows(
+    store: Store, first: StallState, second: StallState, kept: StallState
+) -> None:
+    store.put_stall(stall(state=first))
+    store.put_stall(stall(state=second))
+    found = store.stall(STALL.id)
+    assert found is not None
+    assert found.state is kept
+
+
+# ---- groups and search --------------------------------------------------------------------------
+
+
+def test_groups_are_the_bugs_by_total_time(store: Store) -> None:
+    store.put(
+        [],
+        [
+            stall(id=f"a-{i}", duration_ns=ns * MS, began_wall_ns=BEGAN + i)
+            for i, ns in enumerate([100, 400, 200])
+        ]
+        + [stall(id="b-1", fingerprint="b", title="other", duration_ns=9 * S, cause=Cause.LOCK)],
+    )
+    first, second = store.groups(ALL)
+    assert (first.fingerprint, first.title, first.cause, first.count) == ("b", "other", Cause.LOCK, 1)
+    assert (second.count, second.total_ns, second.p50_ns, second.max_ns) == (3, 700 * MS, 200 * MS, 400 * MS)
+    assert (second.first_wall_ns, second.last_wall_ns, second.worst_id) == (BEGAN, BEGAN + 2, "a-1")
+    assert second.culprit == STALL.culprit
+    assert [group.fingerprint for group in store.groups(ALL, 1)] == ["b"]
+
+
+def test_a_group_is_titled_by_its_latest_stall(store: Store) -> None:
+    store.put([], [stall(id="a", title="old"), stall(id="b", title="new", began_wall_ns=BEGAN + 1)])
+    assert store.groups(ALL)[0].title == "new"
+
+
+QUERIES = {
+    "everything": (ALL, {"s1-1", "s1-2"}),
+    "since includes its moment": (StallQuery(since_wall_ns=KILLED.began_wall_ns), {"s1-2"}),
+    "until excludes its moment": (StallQuery(until_wall_ns=KILLED.began_wall_ns), {"s1-1"}),
+    "any of several causes": (StallQuery(causes=frozenset({Cause.LOCK, Cause.GIL})), {"s1-2"}),
+    "a word in any case": (StallQuery(words=("CHECKOUT",)), {"s1-2"}),
+    "all of several words": (StallQuery(words=("orders.py", "json", "task-17")), {"s1-1"}),
+    "a word that is a wildcard elsewhere": (StallQuery(words=("%",)), set()),
+    "a quote is only a quote": (StallQuery(words=("' OR 1=1 --",)), set()),
+    "a session's start": (StallQuery(session="s"), {"s1-1", "s1-2"}),
+    "another session": (StallQuery(session="s2"), set()),
+    "a fingerprint": (StallQuery(fingerprint="1:dead"), {"s1-2"}),
+}
+
+
+@pytest.mark.parametrize(("query", "found"), QUERIES.values(), ids=QUERIES)
+def test_search(store: Store, query: StallQuery, found: set[str]) -> None:
+    store.put([SESSION], [STALL, KILLED])
+    assert {one.id for one in store.stalls(query)} == found
+    assert store.totals(query).stalls == len(found)
+    assert sum(group.count for group in store.groups(query)) == len(found)
+
+
+def test_sessions_are_those_that_ran_in_the_time(store: Store) -> None:
+    store.put([SESSION, session(id="s2", started_wall_ns=BEGAN + 100 * S, ended_wall_ns=None)], [])
+    assert [one.id for one in store.sessions(ALL)] == ["s2", "s1"]
+    assert [one.id for one in store.sessions(StallQuery(since_wall_ns=BEGAN + 90 * S))] == ["s2"]
+    assert [one.id for one in store.sessions(StallQuery(until_wall_ns=BEGAN))] == ["s1"]
+    assert [one.id for one in store.sessions(StallQuery(session="s1"))] == ["s1"]
+
+
+def test_prefixes_find_ids_and_fingerprints(store: Store) -> None:
+    store.put([], [STALL, KILLED])
+    assert store.ids_like("s1-") == ["s1-1", "s1-2"]
+    assert store.fingerprints_like("1:d") == ["1:dead"]
+    assert store.ids_like("s1-_") == []
+
+
+# ---- live ones over stored ones -----------------------------------------------------------------
+
+
+def test_live_stalls_are_shown_and_not_stored(store: Store, make_store: Callable[..., Store]) -> None:
+    store.put([SESSION], [STALL, stall(id="s9-1", state=StallState.ONGOING)])
+    live = stall(id="s9-1", state=StallState.ONGOING, duration_ns=60 * S)
+    store.overlay([session(id="s9")], [live])
+    assert store.stall("s9-1") == live
+    assert store.totals(ALL).stalls == 2
+    assert store.groups(ALL)[0].max_ns == 60 * S
+    assert {one.id for one in store.sessions(ALL)} == {"s1", "s9"}
+    other = make_store()
+    assert other.totals(ALL).total_ns == 2 * STALL.duration_ns
+    assert [one.id for one in other.sessions(ALL)] == ["s1"]
+
+
+def test_an_overlay_replaces_the_one_before_and_survives_a_new_connection(store: Store) -> None:
+    store.overlay([], [stall(id="x")])
+    store.overlay([], [stall(id="y")])
+    store.close()
+    assert [one.id for one in store.stalls(ALL)] == ["y"]
+
+
+def test_stalls_are_put_and_deleted_under_an_overlay(store: Store) -> None:
+    store.overlay([], [KILLED])
+    store.put_stall(STALL)
+    assert store.totals(ALL).stalls == 2
+    assert store.delete(ALL) == 1
+    assert store.stalls(ALL) == [KILLED]
+
+
+# ---- deleting and retention -----------------------------------------------------------------------
+
+
+def test_deleting_by_query_id_and_number(store: Store) -> None:
+    fill(store, 10)
+    assert store.delete_ids(["s1-0", "s1-1", "unknown"]) == 2
+    assert store.delete(StallQuery(until_wall_ns=BEGAN + 4 * S)) == 2
+    assert store.delete_all_but_newest(4) == 2
+    assert [one.id for one in store.stalls(ALL)] == ["s1-9", "s1-8", "s1-7", "s1-6"]
+    assert store.delete(StallQuery(fingerprint=STALL.fingerprint)) == 4
+
+
+def test_deleting_everything_leaves_running_sessions(store: Store) -> None:
+    store.put([SESSION, session(id="s2", end=SessionEnd.RUNNING, ended_wall_ns=None)], [STALL])
+    assert store.delete(ALL) == 1
+    assert [one.id for one in store.sessions(ALL)] == ["s2"]
+
+
+def test_more_stalls_than_one_batch_are_deleted(store: Store) -> None:
+    fill(store, 2_500, stacks=())
+    assert store.delete(ALL) == 2_500
+    assert store.totals(ALL).stalls == 0
+
+
+def test_retention_by_number_removes_the_oldest(make_store: Callable[..., Store]) -> None:
+    store = make_store(retention=Retention(age_ns=1 << 62, stalls=3))
+    fill(store, 10)
+    store.sweep()
+    assert [one.id for one in store.stalls(ALL)] == ["s1-9", "s1-8", "s1-7"]
+
+
+def test_retention_by_age_removes_the_old_and_their_sessions(make_store: Callable[..., Store]) -> None:
+    store = make_store(retention=Retention(age_ns=3_600 * S))
+    store.put([SESSION], [STALL])
+    assert store.totals(ALL).stalls == 0
+    assert store.sessions(ALL) == []
+
+
+def test_retention_by_bytes_gives_the_space_back(make_store: Callable[..., Store]) -> None:
+    limit = 600_000
+    store = make_store(retention=Retention(age_ns=1 << 62, bytes=limit))
+    fill(store, 600)
+    store.sweep()
+    left = store.totals(ALL).stalls
+    assert 0 < left < 600
+    assert store.used_bytes() <= limit
+    store.close()
+    assert store.path.stat().st_size <= limit
+
+
+def test_sweeping_happens_as_stalls_come(make_store: Callable[..., Store]) -> None:
+    store = make_store(retention=Retention(age_ns=1 << 62, stalls=10))
+    for i in range(600):
+        store.put_stall(stall(id=f"s1-{i}", began_wall_ns=BEGAN + i, stacks=()))
+    assert store.totals(ALL).stalls < 600
+
+
+# ---- the folder -------------------------------------------------------------------------------------
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_the_store_is_private_and_kept_out_of_commits(store: Store, folder: Path) -> None:
+    previous = os.umask(0)
+    try:
+        store.put_stall(STALL)
+    finally:
+        os.umask(previous)
+    assert mode(folder) == 0o700
+    assert {mode(path) for path in folder.iterdir()} == {0o600}
+    assert (folder / ".gitignore").read_text().endswith("*\n")
+
+
+def test_a_folder_that_only_the_engine_has_used_is_made_private(
+    make_store: Callable[..., Store], tmp_path: Path
+) -> None:
+    folder = tmp_path / ".loopcanary"
+    (folder / "flight").mkdir(parents=True)
+    folder.chmod(0o755)
+    make_store(folder=folder).put_stall(STALL)
+    assert mode(folder) == 0o700
+    assert (folder / ".gitignore").exists()
+
+
+def test_somebody_elses_folder_stays_as_it_is(store: Store, folder: Path) -> None:
+    folder.mkdir(mode=0o755)
+    folder.chmod(0o755)
+    store.put_stall(STALL)
+    assert mode(folder) == 0o755
+    assert not (folder / ".gitignore").exists()
+
+
+@pytest.mark.parametrize("name", ["with space", "100%", "what?", "a#b", "ünïcödé", "'quote'"])
+def test_folders_may_have_any_name(make_store: Callable[..., Store], tmp_path: Path, name: str) -> None:
+    store = make_store(folder=tmp_path / name)
+    store.put_stall(STALL)
+    assert store.path.is_file()
+    assert store.totals(ALL).stalls == 1
+
+
+def test_writing_goes_on_where_the_store_is_removed_meanwhile(store: Store, folder: Path) -> None:
+    import shutil
+
+    store.put_stall(STALL)
+    shutil.rmtree(folder)
+    store.put_stall(KILLED)
+    assert store.stalls(ALL) == [KILLED]

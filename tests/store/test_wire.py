@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.store.samples import BEGAN, KILLED, SESSION, STALL, any_of
+
+from loopcanary.model import Session, Stall
+from loopcanary.model.wire import (
+    WireError,
+    session_from_dict,
+    session_to_dict,
+    stall_from_dict,
+    stall_to_dict,
+    time_from_text,
+    time_to_text,
+)
+
+
+@given(any_of(Stall))
+def test_a_stall_comes_back_from_json_as_it_was(stall: Stall) -> None:
+    assert stall_from_dict(json.loads(json.dumps(stall_to_dict(stall)))) == stall
+
+
+@given(any_of(Session))
+def test_a_session_comes_back_from_json_as_it_was(session: Session) -> None:
+    assert session_from_dict(json.loads(json.dumps(session_to_dict(session)))) == session
+
+
+@given(st.integers(-62_135_596_800 * 10**9, 253_402_300_799 * 10**9))
+def test_a_time_comes_back_to_the_nanosecond(wall_ns: int) -> None:
+    assert time_from_text(time_to_text(wall_ns)) == wall_ns
+
+
+@pytest.mark.parametrize(
+    ("wall_ns", "text"),
+    [
+        (0, "1970-01-01T00:00:00.000000000Z"),
+        (BEGAN + 1, "2023-11-14T22:13:20.000000001Z"),
+        (-1, "1969-12-31T23:59:59.999999999Z"),
+        (1 << 80, "9999-12-31T23:59:59.999999999Z"),
+        (-(1 << 80), "0001-01-01T00:00:00.000000000Z"),
+    ],
+)
+def test_times_are_rfc_3339_and_stay_within_its_years(wall_ns: int, text: str) -> None:
+    assert time_to_text(wall_ns) == text
+
+
+def test_times_of_others_may_have_an_offset_and_fewer_decimals() -> None:
+    assert time_from_text("1970-01-01T01:00:00.5+01:00") == 500_000_000
+    assert time_from_text("1970-01-01 00:00:01z") == 1_000_000_000
+
+
+@pytest.mark.parametrize(
+    "text", ["", "yesterday", "2023-11-14", "2023-13-14T00:00:00Z", "2023-11-14T00:00:00"]
+)
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        time_from_text(text)
+
+
+def test_a_stall_of_an_older_writer_has_defaults_for_what_was_added_since() -> None:
+    old = stall_to_dict(STALL)
+    for added in ("title", "scope", "queue_ms", "threads", "engine"):
+        del old[added]
+    del old["culprit"]["column"], old["culprit"]["end_column"], old["culprit"]["qualname"]
+    read = stall_from_dict(old)
+    assert (read.title, read.threads, read.engine) == ("", (), "native")
+    assert read.culprit is not None
+    assert read.culprit.qualname == "load_orders"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("id", None, "stall.id: text is wanted, not NoneType"),
+        ("pid", True, "stall.pid: a whole number is wanted, not bool"),
+        ("duration_ms", "long", "stall.duration_ms: a number is wanted, not str"),
+        ("duration_ms", float("nan"), "stall.duration_ms: a number is wanted, not float"),
+        ("began_at", "soon", "stall.began_at: 'soon' is no RFC 3339 time"),
+        ("cause", "magic", "stall.cause: 'magic' is no cause"),
+        ("culprit", [], "stall.culprit: an object is wanted, not list"),
+        ("stacks", [{"weight_ms": 1, "frames": [{}]}], "stall.stacks[0].frames[0].qualname"),
+        ("evidence", ["a", 1], "stall.evidence: a list of texts is wanted"),
+        ("ledger", None, "stall.ledger: an object is wanted, not NoneType"),
+    ],
+)
+def test_what_breaks_the_contract_is_refused_with_the_name_of_the_field(
+    field: str, value: object, message: str
+) -> None:
+    with pytest.raises(WireError) as caught:
+        stall_from_dict({**stall_to_dict(KILLED), field: value})
+    assert message.split("[0].qual", maxsplit=1)[0].removesuffix("qualname") in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [None, [], "text", 1])
+def test_what_is_no_object_is_refused(value: object) -> None:
+    with pytest.raises(WireError):
+        stall_from_dict(value)
+    with pytest.raises(WireError):
+        session_from_dict(value)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    ),
+    st.sampled_from(sorted(stall_to_dict(STALL))),
+)
+def test_no_json_raises_anything_but_wire_error(value: object, field: str) -> None:
+    try:
+        stall_from_dict({**stall_to_dict(STALL), field: value})
+        session_from_dict({**session_to_dict(SESSION), "loops": value})
+    except WireError:
+        pass
