@@ -45,7 +45,9 @@ def install(*, _from_startup: bool = False, **settings: Any) -> Canary | None:
         from loopcanary.config import load
 
         _canary = make_canary(load(**settings))
-        if not _from_startup:
+        # A child process starts its engine when it runs a loop; the program itself at once, so that nothing
+        # of it happens in the middle.
+        if not _from_startup or _os.environ.get("LOOPCANARY_RUN_PID") == str(_os.getpid()):
             _canary.start()
         _canary.arm()
     return _canary

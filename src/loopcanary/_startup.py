@@ -26,6 +26,9 @@ _RESOURCE_TRACKER = "from multiprocessing.resource_tracker import main"
 # Interpreter options whose value is the next argument.
 _OPTIONS_WITH_VALUE = frozenset({"-W", "-X", "--check-hash-based-pycs"})
 
+LOOPS_BEGIN = "asyncio.base_events"
+"""The module without which no loop that we know of is made."""
+
 _called = False
 
 

@@ -39,6 +39,12 @@ class FileBackend(Backend, Protocol):
     def let_go(self) -> None:
         """Leaves the evidence to another process."""
 
+    def loop_started(self, loop: Any, thread_ident: int) -> None:
+        """The portable engine: a loop is about to run on this thread."""
+
+    def loop_stopped(self, loop: Any) -> None:
+        """The portable engine: the loop runs no more."""
+
     def connect_scopes(self) -> None:
         """Where there is no native engine: tells `scopes` whom to tell of work."""
 
@@ -159,6 +165,20 @@ class Canary:
         if parts is not None and not self._facts_stored:
             self._facts_stored = True
             self.boundary.call("facts", lambda: parts.backend.set_facts(parts.facts()), keep=True)
+
+    def portable_loop_runs(self, loop: Any) -> None:
+        """A loop is about to run, and only the portable engine is there to watch it. The loop's thread."""
+        self.start()
+        if self._parts is not None:
+            self.boundary.call(
+                "portable probe", self._parts.backend.loop_started, loop, threading.get_ident(), keep=True
+            )
+            self.loop_seen()
+
+    def portable_loop_stopped(self, loop: Any) -> None:
+        """The loop runs no more. Its thread."""
+        if self._parts is not None:
+            self.boundary.call("portable probe", self._parts.backend.loop_stopped, loop, keep=True)
 
     def _take(self) -> None:
         parts = self._parts

@@ -105,6 +105,12 @@ class NativeBackend:
     def connect_scopes(self) -> None:
         """The native engine is told directly."""
 
+    def loop_started(self, loop: object, thread_ident: int) -> None:
+        """The native probe brackets loops by itself."""
+
+    def loop_stopped(self, loop: object) -> None:
+        """The native probe brackets loops by itself."""
+
     def wait(self, timeout_s: float | None) -> bool:
         """Sleeps without the GIL until there is news or the time is over."""
         before = self._news
@@ -122,9 +128,11 @@ class NativeBackend:
             return taken
         for slot, evidence in self._flight.stalls():
             if evidence.end_ns is not None:
-                taken.append(evidence)
-                self._announced.discard(evidence.serial)
-                self._native.release_slot(slot, evidence.serial)
+                # The end can be known from the lane before the watchdog has completed the slot: then the slot
+                # cannot be given back yet, and comes again.
+                if self._native.release_slot(slot, evidence.serial):
+                    taken.append(evidence)
+                    self._announced.discard(evidence.serial)
             elif evidence.last_look_ns - evidence.begin_ns >= ANR_NS and evidence.serial not in self._announced:
                 taken.append(evidence)
                 self._announced.add(evidence.serial)

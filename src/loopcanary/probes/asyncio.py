@@ -26,8 +26,9 @@ class AsyncioProbe:
 
     kind = KIND
 
-    def __init__(self, native: ModuleType) -> None:
+    def __init__(self, native: ModuleType, loop_seen: Callable[[], None]) -> None:
         self._native = native
+        self._loop_seen = loop_seen
         self._watch = ImportWatch("asyncio.base_events", self._patch)
         self._handle_patch: _Patch | None = None
         self._loop_patch: _Patch | None = None
@@ -81,6 +82,7 @@ class AsyncioProbe:
         """Brackets the wait of this loop. Called before it runs, or at the first handle that is seen of
         a loop that ran before the engine was installed. Never raises."""
         try:
+            self._loop_seen()
             selector = getattr(loop, "_selector", None)
             base = sys.modules["selectors"].BaseSelector if "selectors" in sys.modules else None
             # Test doubles and selectors without a __dict__ are left alone: callbacks are then turns.

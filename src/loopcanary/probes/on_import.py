@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from types import ModuleType
+
+TYPE_CHECKING = False  # typing is not loaded for it: this runs at the start of every watched interpreter
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from importlib.abc import Loader
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
 
 
-class _AfterExec(Loader):
+class _AfterExec:
     """The module's own loader, and a call after it has run the module."""
 
     def __init__(self, loader: Loader, after: Callable[[], None]) -> None:
@@ -31,7 +34,7 @@ class _AfterExec(Loader):
         self._after()
 
 
-class ImportWatch(MetaPathFinder):
+class ImportWatch:
     """Calls `after` once, when the module `name` has been imported; at once if it is there already.
 
     Runs on the importing thread. While it waits it stands first on sys.meta_path and delegates to the
@@ -48,7 +51,7 @@ class ImportWatch(MetaPathFinder):
         if self._name in sys.modules:
             self._after()
         else:
-            sys.meta_path.insert(0, self)
+            sys.meta_path.insert(0, self)  # type: ignore[arg-type]
 
     def cancel(self) -> None:
         """Stops waiting. Idempotent."""
@@ -67,7 +70,7 @@ class ImportWatch(MetaPathFinder):
         finally:
             self._searching = False
         if spec is not None and spec.loader is not None:
-            spec.loader = _AfterExec(spec.loader, self._fire)
+            spec.loader = _AfterExec(spec.loader, self._fire)  # type: ignore[assignment]
         return spec
 
     def _behind(

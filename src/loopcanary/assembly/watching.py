@@ -1,20 +1,18 @@
-"""Wires the parts together; the only module that knows them all."""
+"""The engine of this process, put together."""
 
 from __future__ import annotations
 
 import atexit
 import importlib
 import os
-import platform
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from loopcanary import diagnosis, flight, store
+from loopcanary.assembly.reading import CODE_PATHS, SETTINGS, open_store
 from loopcanary.engine.boundary import Boundary
 from loopcanary.engine.canary import Canary, FileBackend, Parts
 from loopcanary.engine.facts import session_facts
@@ -25,12 +23,6 @@ from loopcanary.model import Clock, Config, EngineChoice, Session, Stall, StallE
 from loopcanary.model.wire import session_to_dict
 from loopcanary.protocols import Interceptor, Probe, Reporter
 from loopcanary.registry import REGISTRY, entry_points
-
-_CODE_PATHS = "code_paths"
-_SETTINGS = "settings"
-
-
-# ---- the watched program ------------------------------------------------------------------------
 
 
 def make_canary(config: Config) -> Canary:
@@ -62,6 +54,10 @@ def _native_module(choice: EngineChoice) -> tuple[ModuleType | None, str]:
 
 
 def _probes(canary: Canary, native: ModuleType | None) -> Sequence[Probe]:
+    if native is None:
+        from loopcanary.probes.asyncio_portable import PortableAsyncioProbe
+
+        return [PortableAsyncioProbe(canary.portable_loop_runs, canary.portable_loop_stopped)]
     from loopcanary.probes.asyncio import AsyncioProbe
 
     return [AsyncioProbe(native, canary.loop_seen)]
@@ -103,8 +99,8 @@ def _parts(canary: Canary, native: ModuleType | None) -> Parts:
         health=diagnosis.loop_health,
         facts=lambda: {
             **session_to_dict(session),
-            _CODE_PATHS: paths.refresh().to_json(),
-            _SETTINGS: {"concern": list(config.concern)},
+            CODE_PATHS: paths.refresh().to_json(),
+            SETTINGS: {"concern": list(config.concern)},
         },
         notices=[location.notice] if location.notice else [],
     )
@@ -162,71 +158,3 @@ def _exit_status_reporter() -> Reporter:
     return ExitStatusReporter(importlib.import_module("loopcanary._native").fail_exit)
 
 
-# ---- stores and what dead processes left in them ---------------------------------------------------
-
-
-def open_store(folder: Path, config: Config | None = None) -> store.Store:
-    """The store in a folder; nothing is opened before it is needed."""
-    config = config or Config()
-    retention = store.Retention(
-        age_ns=config.retention_age_ns, stalls=config.retention_stalls, bytes=config.retention_bytes
-    )
-    return store.Store(folder, retention=retention)
-
-
-def recover(into: store.Store) -> store.Recovery:
-    """Takes in what dead processes left in the store's folder, and looks at what running ones do now."""
-    autopsy = _Autopsy()
-    forensics = store.Forensics(
-        open=autopsy.open,
-        is_dead=autopsy.is_dead,
-        judge=autopsy.judge,
-        health=lambda lanes, now_ns: tuple(diagnosis.loop_health(lane, now_ns) for lane in lanes),
-        unreadable=(flight.FlightError, OSError),
-    )
-    found = store.recover(into, forensics)
-    store.settle(into, found, host=platform.node(), is_gone=_is_gone)
-    return found
-
-
-class _Autopsy:
-    """Reads flight files of other processes, and judges by those processes' own paths and settings."""
-
-    def __init__(self) -> None:
-        self._facts: dict[str, tuple[diagnosis.CodePaths, Config]] = {}
-
-    def open(self, path: Path) -> flight.FlightFile:
-        opened = flight.FlightFile.open(path)
-        facts = opened.facts()
-        self._facts[str(facts.get("id", ""))] = (_paths_of(facts), _config_of(facts))
-        return opened
-
-    def is_dead(self, remains: flight.FlightFile) -> bool:
-        return flight.liveness(remains.header) is flight.Liveness.DEAD
-
-    def judge(self, evidence: StallEvidence, session: Session, clock: Clock, state: StallState) -> Stall:
-        paths, config = self._facts.get(session.id, (diagnosis.CodePaths(), Config()))
-        return diagnosis.diagnose(evidence, session, config, clock, state=state, paths=paths)
-
-
-def _paths_of(facts: dict[str, Any]) -> diagnosis.CodePaths:
-    paths = facts.get(_CODE_PATHS)
-    return diagnosis.CodePaths.from_json(paths) if isinstance(paths, dict) else diagnosis.CodePaths()
-
-
-def _config_of(facts: dict[str, Any]) -> Config:
-    settings = facts.get(_SETTINGS)
-    concern = settings.get("concern") if isinstance(settings, dict) else None
-    names = tuple(name for name in concern if isinstance(name, str)) if isinstance(concern, list) else ()
-    return Config(concern=names)
-
-
-def _is_gone(session: Session) -> bool:
-    """True only where no process has the session's number, or one that started later."""
-    try:
-        os.kill(session.pid, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return False

@@ -1,0 +1,54 @@
+"""Wires the parts together; the only place that knows them all.
+
+    watching    the engine of this process
+    reading     stores, and what dead and running processes left beside them
+    checkup     what works here, for `loopcanary doctor`
+
+The functions here load what they need when they are called: a process that only might run a loop shall
+not pay for the diagnosis.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from loopcanary.engine.canary import Canary
+    from loopcanary.model import Config
+    from loopcanary.store import Recovery, Store
+
+
+def make_canary(config: Config) -> Canary:
+    """A canary for this process, neither armed nor started."""
+    from loopcanary.assembly import watching
+
+    return watching.make_canary(config)
+
+
+def open_store(folder: Path, config: Config | None = None) -> Store:
+    """The store in a folder; nothing is opened before it is needed."""
+    from loopcanary.assembly import reading
+
+    return reading.open_store(folder, config)
+
+
+def recover(into: Store) -> Recovery:
+    """Takes in what dead processes left in the store's folder, and looks at what running ones do now."""
+    from loopcanary.assembly import reading
+
+    return reading.recover(into)
+
+
+def doctor_facts() -> list[tuple[str, str, str]]:
+    """(name, `ok` | `off` | `problem`, detail) of everything that may or may not work here."""
+    from loopcanary.assembly import checkup
+
+    return checkup.doctor_facts()
+
+
+def self_test() -> tuple[str, str, str]:
+    """A child program stalls for 300 ms; whether that was seen, with the right line."""
+    from loopcanary.assembly import checkup
+
+    return checkup.self_test()

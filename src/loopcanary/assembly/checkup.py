@@ -1,0 +1,193 @@
+"""What works here, what does not, and why: for `loopcanary doctor`."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from loopcanary import config, store
+from loopcanary.assembly.reading import open_store
+from loopcanary.engine.facts import cgroup_limits
+from loopcanary.engine.flight_place import SHARED_MEMORY
+from loopcanary.model import Config, EngineChoice
+from loopcanary.model.search import StallQuery
+from loopcanary.model.units import format_duration
+
+Row = tuple[str, str, str]
+
+_SELF_TEST = """
+import asyncio, time
+async def stall():
+    time.sleep(0.3)
+async def main():
+    await asyncio.sleep(0)
+    await asyncio.create_task(stall(), name="self-test")
+asyncio.run(main())
+"""
+_SELF_TEST_LINE = 4
+_SELF_TEST_S = 60
+
+
+def doctor_facts() -> list[Row]:
+    """(name, `ok` | `off` | `problem`, detail), in the order to be read."""
+    try:
+        settings = config.load()
+        wrong = None
+    except config.ConfigError as error:
+        settings, wrong = Config(), str(error)
+    return [
+        ("loopcanary", "ok", _package_version()),
+        ("python", "ok", f"{platform.python_implementation()} {platform.python_version()}, {sys.executable}"),
+        ("settings", "problem", wrong) if wrong else ("settings", "ok", _settings(settings)),
+        *_engine(settings),
+        *_places(settings),
+        _limits(),
+    ]
+
+
+def _package_version() -> str:
+    try:
+        return version("loopcanary")
+    except PackageNotFoundError:
+        return "not installed: used from a folder on the path"
+
+
+def _settings(settings: Config) -> str:
+    first = format_duration(settings.first_sample_ns)
+    return f"threshold {format_duration(settings.threshold_ns)}, first sample after {first}"
+
+
+# ---- the engine -------------------------------------------------------------------------------
+
+
+def _engine(settings: Config) -> Iterator[Row]:
+    if settings.engine is EngineChoice.PORTABLE:
+        yield "engine", "off", "portable, because the settings say so"
+        yield from _portable()
+        return
+    reason = _native_obstacle()
+    if reason is None:
+        native = importlib.import_module("loopcanary._native")
+        yield "engine", "ok", f"native; clock: {native.clock_kind()}"
+        yield "frames", "ok", "read without the GIL, in C calls that hold it too"
+        return
+    status = "problem" if settings.engine is EngineChoice.NATIVE else "off"
+    yield "engine", status, f"portable, because the native one is not there: {reason}"
+    yield from _portable()
+
+
+def _native_obstacle() -> str | None:
+    """Why the native engine cannot run here; None where it does. Starts and stops it."""
+    try:
+        native = importlib.import_module("loopcanary._native")
+    except ImportError as error:
+        return str(error)
+    if native.is_running():
+        return None
+    with tempfile.TemporaryDirectory(prefix="loopcanary-") as folder:
+        try:
+            native.start(
+                path=os.path.join(folder, "doctor.flight"),  # noqa: PTH118 - a str for C
+                facts=b"{}",
+                threshold_ns=10**11,
+                sample_delay_ns=10**10,
+                sample_interval_ns=10**9,
+                hang_ns=10**12,
+                anr_ns=10**12,
+            )
+        except (OSError, RuntimeError) as error:
+            return str(error)
+        native.stop(False)
+    return None
+
+
+def _portable() -> Iterator[Row]:
+    from loopcanary.engine.portable_blind_spots import BLIND_SPOTS
+
+    for sentence in BLIND_SPOTS:
+        yield "cannot see", "off", sentence
+
+
+# ---- places -----------------------------------------------------------------------------------
+
+
+def _places(settings: Config) -> Iterator[Row]:
+    try:
+        location = store.locate(settings.store)
+    except store.StoreError as error:
+        yield "store", "problem", str(error)
+        return
+    yield "store", "ok", location.notice or str(location.folder)
+    if SHARED_MEMORY.is_dir() and os.access(SHARED_MEMORY, os.W_OK):
+        yield "flight file", "ok", f"in memory, {SHARED_MEMORY}"
+    else:
+        yield (
+            "flight file",
+            "off",
+            f"{SHARED_MEMORY} cannot be used: it lies in the store, and disk write-back may delay the loop",
+        )
+    yield _startup_hook()
+
+
+def _startup_hook() -> Row:
+    import site
+
+    folders = [*site.getsitepackages(), site.getusersitepackages()]
+    for folder in folders:
+        if Path(folder, "loopcanary.pth").is_file():
+            return "start by LOOPCANARY=1", "ok", "loopcanary.pth is installed"
+    return "start by LOOPCANARY=1", "off", "loopcanary.pth is not in site-packages; `loopcanary run` works"
+
+
+def _limits() -> Row:
+    limits = cgroup_limits()
+    if limits.cores is None:
+        return "cgroup", "ok", "no CPU quota"
+    return "cgroup", "ok", f"CPU quota of {limits.cores:g} cores: throttling will be told from stalls of code"
+
+
+# ---- self-test --------------------------------------------------------------------------------
+
+
+def self_test() -> Row:
+    """Stalls a child program for 300 ms and looks for the stall in a store of its own."""
+    with tempfile.TemporaryDirectory(prefix="loopcanary-") as name:
+        folder = Path(name)
+        program = folder / "self_test.py"
+        program.write_text(_SELF_TEST, encoding="utf-8")
+        command = [sys.executable, "-m", "loopcanary", "run", "--quiet", "--store", str(folder / "store")]
+        try:
+            ran = subprocess.run(  # noqa: S603 - ourselves
+                [*command, str(program)], check=False, capture_output=True, timeout=_SELF_TEST_S, cwd=folder
+            )
+        except subprocess.TimeoutExpired:
+            return "self-test", "problem", f"the child did not end within {_SELF_TEST_S} s"
+        if ran.returncode != 0:
+            last = ran.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+            return "self-test", "problem", f"the child ended with {ran.returncode}: {last}"
+        return _verdict(folder / "store")
+
+
+def _verdict(folder: Path) -> Row:
+    opened = open_store(folder)
+    try:
+        stalls = opened.stalls(StallQuery()) if folder.is_dir() else []
+    except store.StoreError as error:
+        return "self-test", "problem", str(error)
+    finally:
+        opened.close()
+    if not stalls:
+        return "self-test", "problem", "a stall of 300 ms in a child program was not seen"
+    stall = stalls[0]
+    line = stall.culprit.line if stall.culprit else 0
+    seen = f"a stall of 300 ms was seen as {format_duration(stall.duration_ns)}"
+    if line != _SELF_TEST_LINE:
+        return "self-test", "problem", f"{seen}, but in line {line} instead of {_SELF_TEST_LINE}"
+    return "self-test", "ok", f"{seen}, {stall.cause.value}, in the right line"

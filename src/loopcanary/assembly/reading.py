@@ -1,0 +1,83 @@
+"""Stores, and what dead and running processes left beside them."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+from loopcanary import diagnosis, flight, store
+from loopcanary.model import Clock, Config, Session, Stall, StallEvidence, StallState
+
+CODE_PATHS = "code_paths"
+SETTINGS = "settings"
+"""Keys that the facts in a flight file have beside the session's own."""
+
+
+def open_store(folder: Path, config: Config | None = None) -> store.Store:
+    """The store in a folder; nothing is opened before it is needed."""
+    config = config or Config()
+    retention = store.Retention(
+        age_ns=config.retention_age_ns, stalls=config.retention_stalls, bytes=config.retention_bytes
+    )
+    return store.Store(folder, retention=retention)
+
+
+def recover(into: store.Store) -> store.Recovery:
+    """Takes in what dead processes left in the store's folder, and looks at what running ones do now."""
+    autopsy = _Autopsy()
+    forensics = store.Forensics(
+        open=autopsy.open,
+        is_dead=autopsy.is_dead,
+        judge=autopsy.judge,
+        health=lambda lanes, now_ns: tuple(diagnosis.loop_health(lane, now_ns) for lane in lanes),
+        unreadable=(flight.FlightError, OSError),
+    )
+    found = store.recover(into, forensics)
+    store.settle(into, found, host=platform.node(), is_gone=_is_gone)
+    return found
+
+
+class _Autopsy:
+    """Reads flight files of other processes, and judges by those processes' own paths and settings."""
+
+    def __init__(self) -> None:
+        self._facts: dict[str, tuple[diagnosis.CodePaths, Config]] = {}
+
+    def open(self, path: Path) -> flight.FlightFile:
+        opened = flight.FlightFile.open(path)
+        facts = opened.facts()
+        self._facts[str(facts.get("id", ""))] = (_paths_of(facts), _config_of(facts))
+        return opened
+
+    def is_dead(self, remains: flight.FlightFile) -> bool:
+        same_host = remains.facts().get("host") == platform.node()
+        return flight.liveness(remains.header, same_host=same_host) is flight.Liveness.DEAD
+
+    def judge(self, evidence: StallEvidence, session: Session, clock: Clock, state: StallState) -> Stall:
+        paths, config = self._facts.get(session.id, (diagnosis.CodePaths(), Config()))
+        return diagnosis.diagnose(evidence, session, config, clock, state=state, paths=paths)
+
+
+def _paths_of(facts: dict[str, Any]) -> diagnosis.CodePaths:
+    paths = facts.get(CODE_PATHS)
+    return diagnosis.CodePaths.from_json(paths) if isinstance(paths, dict) else diagnosis.CodePaths()
+
+
+def _config_of(facts: dict[str, Any]) -> Config:
+    settings = facts.get(SETTINGS)
+    concern = settings.get("concern") if isinstance(settings, dict) else None
+    names = tuple(name for name in concern if isinstance(name, str)) if isinstance(concern, list) else ()
+    return Config(concern=names)
+
+
+def _is_gone(session: Session) -> bool:
+    """True only where no process has the session's number, or one that started later."""
+    try:
+        os.kill(session.pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
