@@ -125,6 +125,7 @@ class PortableBackend:
         watched = self._lanes.open(thread_ident, kind, loop, by_ticks=selector is None)
         if watched is None:
             return
+        self._observer.acquaint(watched)
         bracket = self._bracket(watched.lane, loop, selector)
         # The loop is kept while it runs, so that no other can get its id.
         if self._brackets.setdefault(id(loop), (loop, bracket, watched))[1] is bracket:
@@ -197,7 +198,10 @@ class PortableBackend:
 
     def _open_work_lane(self) -> Lane | None:
         watched = self._lanes.open(threading.get_ident(), _THREAD) if self._running else None
-        return watched.lane if watched is not None else None
+        if watched is None:
+            return None
+        self._observer.acquaint(watched)
+        return watched.lane
 
     def _wake_watchdog(self) -> None:
         self._watchdog.wake()

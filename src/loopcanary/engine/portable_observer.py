@@ -93,10 +93,16 @@ class Observer:
         self._cache = FrameCache()
         self._serials = count(1)
         self._free_since_ns = 0
+        self._own_tid = 0
         self.counters: Counter[str] = Counter()
+
+    def acquaint(self, one: Watched) -> None:
+        """Notes where the thread's clocks stand before its first work. Thread that opens the lane."""
+        one.baseline = self._baseline(one.lane.identity.tid, late=False)
 
     def round(self, watched: Sequence[Watched], now_ns: int) -> int | None:
         """Looks at all lanes once. Gives the moment of the next look, None where nobody is busy."""
+        self._own_tid = threading.get_native_id()
         looks = [one.lane.look() for one in watched]
         wishes = [one.watch.wish(look, now_ns) for one, look in zip(watched, looks, strict=True)]
         if any(wishes):
@@ -215,9 +221,8 @@ class Observer:
         thread = self._clocks.read(tid, now_ns)
         if thread is None:
             return None
-        own_ns = self._clocks.run_queue_ns(
-            threading.get_native_id(), now_ns, stale_ns=0 if late else _OWN_STALE_NS
-        )
+        stale_ns = 0 if late else _OWN_STALE_NS
+        own_ns = self._clocks.run_queue_ns(self._own_tid, now_ns, stale_ns)
         return Baseline(thread, self._clocks.process_ns(), own_ns)
 
 

@@ -85,8 +85,11 @@ class StallWatch:
         return Wish(case.epoch, case.due_ns, all_threads)
 
     def due_ns(self, look: Look) -> int:
-        """When this work has to be looked at next."""
-        return self._at(look).due_ns
+        """When this work has to be looked at next. Opens no case: the record of the work before may be on
+        the way still, and a case is kept for one piece of work back only."""
+        if self._case is not None and self._case.epoch == look.epoch:
+            return self._case.due_ns
+        return look.begin_ns + self._limits.delay_ns
 
     def add(
         self, wish: Wish, samples: Sequence[Sample], mark: Mark | None, threads: tuple[ThreadStack, ...] = ()
@@ -117,7 +120,7 @@ class StallWatch:
 
     def long_running(self, look: Look | None, now_ns: int, allowance_ns: int) -> Case | None:
         """The case, at the first time that it is an ANR."""
-        if look is None or now_ns - look.begin_ns <= max(ANR_NS, allowance_ns):
+        if look is None or now_ns - look.begin_ns < max(ANR_NS, self._limits.threshold_ns, allowance_ns):
             return None
         case = self._at(look)
         case.last_look_ns = now_ns

@@ -133,7 +133,7 @@ class StallEvidence:
     samples: tuple[Sample, ...] = ()
     sample_interval_ns: int = 0
     samples_dropped: tuple[tuple[str, int], ...] = ()
-    """(reason, count): `moved`, `unreadable`, `full`."""
+    """(reason, count): `moved`, `unreadable`, `full`; `late` where the portable engine could not run."""
     threads: tuple[ThreadStack, ...] = ()
     collections: tuple[Collection, ...] = ()
     turn_begin_ns: int | None = None

@@ -1,0 +1,63 @@
+"""What the tests of the portable engine share: a clock that stands still, and lanes without threads."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from loopcanary.engine.portable_lane import Lane, LaneIdentity
+
+MS = 1_000_000
+
+
+class VirtualClock:
+    """Time as the test says."""
+
+    def __init__(self):
+        self.now_ns = 1_000_000 * MS
+
+    def __call__(self):
+        return self.now_ns
+
+    def pass_ms(self, ms):
+        self.now_ns += int(ms * MS)
+        return self.now_ns
+
+
+@pytest.fixture
+def clock():
+    return VirtualClock()
+
+
+@pytest.fixture
+def rings():
+    """One entry for each time that the watchdog was rung for an ended stall."""
+    return []
+
+
+@pytest.fixture
+def lane(clock, rings):
+    return _lane(clock, rings)
+
+
+@pytest.fixture
+def ticked_lane(clock, rings):
+    return _lane(clock, rings, by_ticks=True)
+
+
+def _lane(clock, rings, *, by_ticks=False):
+    identity = LaneIdentity(
+        number=1,
+        tid=threading.get_native_id(),
+        ident=threading.get_ident(),
+        loop_kind="asyncio",
+        thread_name="MainThread",
+        by_ticks=by_ticks,
+    )
+    return Lane(
+        identity,
+        threshold_ns=100 * MS,
+        opened_ns=clock(),
+        on_ended=lambda: rings.append(1),
+    )

@@ -1,0 +1,301 @@
+from __future__ import annotations
+
+import sys
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from loopcanary.engine.portable_gc import CollectionLog
+from loopcanary.engine.portable_observer import Observer, Watched
+from loopcanary.engine.portable_watch import Limits
+from loopcanary.model import GilState, KernelView, StallScope
+
+MS = 1_000_000
+LIMITS = Limits(threshold_ns=100 * MS, delay_ns=20 * MS, interval_ns=10 * MS)
+
+
+class Machine:
+    """CPU clocks as the test says."""
+
+    def __init__(self):
+        self.thread_ns = self.process_time_ns = self.own_queue_ns = 0
+
+    def read(self, *_):
+        return KernelView(on_cpu_ns=self.thread_ns, run_queue_ns=0)
+
+    def process_ns(self):
+        return self.process_time_ns
+
+    def run_queue_ns(self, *_):
+        return self.own_queue_ns
+
+    def compute(self, ms, *, in_thread=True):
+        self.process_time_ns += ms * MS
+        self.thread_ns += ms * MS if in_thread else 0
+
+
+class Story:
+    """One lane under an observer; frames and clocks are scripted."""
+
+    def __init__(self, clock, lane):
+        self.clock, self.lane = clock, lane
+        self.machine = Machine()
+        self.published = []
+        self.on_read = lambda: None
+        self.frames = {lane.identity.ident: sys._getframe()}
+        self.watched = Watched(lane, LIMITS)
+        self.observer = Observer(
+            clock=clock,
+            clocks=self.machine,
+            collections=CollectionLog(clock),
+            publish=self.published.append,
+            frames=self.read_frames,
+        )
+
+    def read_frames(self):
+        self.on_read()
+        return self.frames
+
+    def look(self):
+        return self.observer.round([self.watched], self.clock())
+
+    def busy(self, ms, every_ms=5):
+        """The thread works for so long, with a round each `every_ms`."""
+        for _ in range(int(ms / every_ms)):
+            self.clock.pass_ms(every_ms)
+            self.look()
+
+    def end(self):
+        self.lane.end(self.clock())
+        self.look()
+        return self.published[-1]
+
+
+@pytest.fixture
+def story(clock, lane):
+    story = Story(clock, lane)
+    lane.begin(clock())
+    return story
+
+
+def test_a_stall_has_the_samples_that_were_taken_in_it(story):
+    story.busy(150)
+    evidence = story.end()
+    assert evidence.engine == "portable"
+    assert evidence.end_ns - evidence.begin_ns == 150 * MS
+    assert [(sample.at_ns - evidence.begin_ns) // MS for sample in evidence.samples] == list(
+        range(20, 151, 10)
+    )
+    assert evidence.samples[0].stack.frames[0].qualname == "Story.__init__"
+    assert evidence.samples_dropped == ()
+    assert story.observer.counters["stalls"] == 1
+
+
+def test_work_that_ends_in_time_is_no_news(story):
+    story.busy(90)
+    story.lane.end(story.clock())
+    story.look()
+    assert story.published == []
+
+
+def test_a_stall_that_nobody_could_look_at_is_reported_all_the_same(story, clock):
+    clock.pass_ms(500)
+    evidence = story.end()
+    assert (evidence.samples, evidence.end_ns - evidence.begin_ns) == ((), 500 * MS)
+    assert evidence.scope is StallScope.TURN
+
+
+def test_stalls_one_after_the_other_are_told_apart(story, clock):
+    for ms in (150, 250):
+        story.busy(ms)
+        story.lane.end(clock())
+        story.lane.begin(clock())
+    story.busy(5)
+    assert [round((e.end_ns - e.begin_ns) / MS) for e in story.published] == [150, 250]
+    assert [len(e.samples) for e in story.published] == [14, 24]
+    assert [e.serial for e in story.published] == [1, 2]
+
+
+def test_a_sample_that_came_when_the_work_had_ended_is_dropped_and_counted(story, clock):
+    def thread_walks_on():
+        story.lane.end(clock())
+        story.lane.begin(clock())
+
+    clock.pass_ms(25)
+    story.on_read = thread_walks_on
+    story.look()
+    assert story.observer.counters == {"samples_dropped_moved": 1}
+
+
+def test_a_thread_without_frames_is_counted_and_reported(story, clock):
+    story.frames = {}
+    story.busy(150)
+    assert story.end().samples_dropped == (("unreadable", 14),)
+
+
+def test_frames_are_read_before_anything_that_lets_the_gil_go(story, clock):
+    order = []
+    story.on_read = lambda: order.append("frames")
+    story.machine.read = lambda *_: order.append("files")
+    clock.pass_ms(25)
+    story.look()
+    assert order == ["frames", "files"]
+
+
+def test_an_idle_lane_is_no_reason_to_wake(story, clock):
+    assert story.look() == clock() + 20 * MS
+    story.lane.end(clock())
+    assert story.look() is None
+
+
+def test_a_call_that_held_the_gil_is_said_to_have_held_it(story, clock):
+    story.look()
+    begin_ns = clock()
+    story.machine.compute(400)
+    clock.pass_ms(400)
+    story.look()
+    evidence = story.end()
+    assert [(s.at_ns - begin_ns) // MS for s in evidence.samples] == [20, 400]
+    assert {s.gil for s in evidence.samples} == {GilState.SELF}
+    assert evidence.samples[0].stack == evidence.samples[1].stack
+    assert [s.kernel.on_cpu_ns // MS for s in evidence.samples] == [20, 400]
+    assert dict(evidence.samples_dropped) == {"late": 38}
+
+
+def test_another_thread_that_held_the_gil_is_not_taken_for_this_one(story, clock):
+    story.look()
+    story.machine.compute(400, in_thread=False)
+    clock.pass_ms(400)
+    story.look()
+    evidence = story.end()
+    assert {(s.gil, s.waits_for_gil) for s in evidence.samples} == {(GilState.OTHER, True)}
+
+
+def test_a_host_that_did_not_run_us_is_nobodys_gil(story, clock):
+    story.look()
+    story.machine.compute(400)
+    story.machine.own_queue_ns += 390 * MS
+    clock.pass_ms(400)
+    story.look()
+    (sample,) = story.end().samples
+    assert sample.gil is GilState.UNKNOWN
+
+
+def test_a_round_of_our_own_that_took_long_is_nobodys_gil(story, clock):
+    read = story.machine.read
+
+    def read_slowly(*arguments):
+        clock.pass_ms(60)
+        story.machine.compute(60)
+        return read(*arguments)
+
+    story.machine.read = read_slowly
+    story.busy(100)
+    assert {sample.gil for sample in story.end().samples} == {GilState.UNKNOWN}
+
+
+def test_an_anr_is_published_while_it_lasts_and_again_when_it_is_over(story):
+    story.busy(5_100, every_ms=10)
+    (ongoing,) = story.published
+    assert (ongoing.end_ns, ongoing.last_look_ns - ongoing.begin_ns) == (None, 5_000 * MS)
+    assert len(ongoing.samples) > 30
+    over = story.end()
+    assert (over.serial, over.end_ns - over.begin_ns) == (ongoing.serial, 5_100 * MS)
+    assert len(story.published) == 2
+    assert len(over.samples) < 128
+
+
+def test_a_hang_has_the_stacks_of_the_other_threads(story):
+    ready, done = threading.Event(), threading.Event()
+
+    def other():
+        ready.set()
+        done.wait()
+
+    threads = [
+        threading.Thread(target=other, name="other"),
+        threading.Thread(target=other, name="loopcanary-drain"),
+    ]
+    for thread in threads:
+        thread.start()
+    ready.wait()
+    try:
+        frames = sys._current_frames()
+        idents = [thread.ident for thread in threads]
+        story.frames |= {ident: frames[ident] for ident in idents}
+        story.busy(1_100, every_ms=10)
+        (stack,) = story.end().threads
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+    assert (stack.name, stack.tid) == ("other", threads[0].native_id)
+    assert "other" in [frame.function for frame in stack.stack.frames]
+
+
+class Handle:
+    """Stands in for asyncio's, whose `_run` names the callback that runs."""
+
+    def __init__(self, callback):
+        self._callback = callback
+
+    def _run(self):
+        return sys._getframe()
+
+
+@pytest.fixture
+def handles(monkeypatch):
+    monkeypatch.setitem(sys.modules, "asyncio.events", SimpleNamespace(Handle=Handle))
+
+
+def first():
+    """A callback."""
+
+
+def second():
+    """Another."""
+
+
+@pytest.mark.usefixtures("handles")
+def test_a_callback_that_held_most_of_the_turn_is_the_stall(story):
+    ident = story.lane.identity.ident
+    short, long = Handle(first), Handle(second)
+    story.frames = {ident: short._run()}
+    story.busy(30)
+    story.frames = {ident: long._run()}
+    story.busy(120)
+    evidence = story.end()
+    assert (evidence.scope, evidence.names.name) == (StallScope.CALLBACK, "second")
+
+
+@pytest.mark.usefixtures("handles")
+def test_many_callbacks_none_of_which_held_most_are_a_burst(story):
+    handles = [Handle(first) for _ in range(15)]
+    for handle in handles:
+        story.frames = {story.lane.identity.ident: handle._run()}
+        story.busy(10)
+    evidence = story.end()
+    assert (evidence.scope, evidence.names) == (StallScope.TURN, None)
+    assert evidence.turn_callbacks >= 14
+    assert evidence.turn_callback_ns == 150 * MS
+    assert 2 * evidence.longest_callback_ns < 150 * MS
+
+
+@pytest.mark.usefixtures("handles")
+def test_nothing_of_the_program_is_kept_alive(story, clock):
+    import gc
+    import weakref
+
+    class Callback:
+        def __call__(self):
+            """Called by nobody."""
+
+    handle = Handle(Callback())
+    story.frames = {story.lane.identity.ident: handle._run()}
+    story.busy(50)
+    gone = weakref.ref(handle._callback)
+    story.frames = {}
+    del handle
+    gc.collect()
+    assert gone() is None

@@ -1,0 +1,325 @@
+"""Real programs under the portable engine, each in its own process.
+
+Lengths are of the program's own clock. Bounds stand only where time is real, and on the safe side.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+_SOURCE = Path(__file__).parents[2] / "src"
+_PRELUDE = """\
+import asyncio, json, os, re, sys, threading, time
+from loopcanary.engine.portable import PortableBackend
+from loopcanary.model import Config
+
+backend = PortableBackend(Config())
+backend.start()
+seen = []
+
+def taken(count, timeout_s=20):
+    while len(seen) < count and (backend.wait(timeout_s) or backend.wait(0)):
+        seen.extend(backend.take())
+    return seen
+
+def run(main):
+    loop = asyncio.new_event_loop()
+    async def watched():
+        backend.loop_started(loop, threading.get_ident())
+        await asyncio.sleep(0.001)
+        await main()
+        await asyncio.sleep(0)
+    try:
+        loop.run_until_complete(watched())
+    finally:
+        backend.loop_stopped(loop)
+        loop.close()
+
+def block(action, *arguments):
+    began = time.monotonic_ns()
+    action(*arguments)
+    return time.monotonic_ns() - began
+
+def tell(**facts):
+    print(json.dumps(facts), flush=True)
+
+def lines(evidence):
+    return [[[f.function, f.line] for f in s.stack.frames] for s in evidence.samples]
+"""
+
+
+def program(text, *, ends="backend.stop()"):
+    """Runs it; gives what it told."""
+    outcome = subprocess.run(
+        [sys.executable, "-c", _PRELUDE + textwrap.dedent(text) + "\n" + ends],
+        env={**os.environ, "PYTHONPATH": str(_SOURCE)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+    return json.loads(outcome.stdout)
+
+
+def test_a_sleep_is_timed_exactly_and_seen_from_its_first_fifth_on():
+    told = program(
+        """
+        async def main():
+            global truth
+            truth = block(time.sleep, 0.3)
+        run(main)
+        (stall,) = taken(1)
+        tell(truth=truth, length=stall.end_ns - stall.begin_ns, lines=lines(stall), name=stall.names.name,
+             task=stall.names.task, scope=stall.scope.value, kind=stall.loop_kind, thread=stall.thread_name,
+             gil=[s.gil.value for s in stall.samples])
+        """
+    )
+    assert abs(told["length"] - told["truth"]) < 5_000_000
+    assert len(told["lines"]) >= 10
+    assert {(stack[0][0], stack[1][0]) for stack in told["lines"]} == {("block", "main")}
+    assert (told["name"], told["scope"]) == ("run.<locals>.watched", "callback")
+    assert told["task"].startswith("Task-")
+    assert (told["kind"], told["thread"]) == ("asyncio", "MainThread")
+    assert "self" not in told["gil"]
+
+
+def test_a_python_loop_moves_under_the_samples():
+    told = program(
+        """
+        def compute():
+            end = time.monotonic() + 0.3
+            while time.monotonic() < end:
+                sum(range(50))
+                max(range(50))
+        async def main():
+            global truth
+            truth = block(compute)
+        run(main)
+        (stall,) = taken(1)
+        cpu = [s.kernel.on_cpu_ns for s in stall.samples if s.kernel]
+        tell(truth=truth, length=stall.end_ns - stall.begin_ns, lines=lines(stall), cpu=cpu,
+             span=stall.samples[-1].at_ns - stall.samples[0].at_ns)
+        """
+    )
+    assert abs(told["length"] - told["truth"]) < 25_000_000
+    assert len(told["lines"]) >= 5
+    assert {stack[0][0] for stack in told["lines"]} == {"compute"}
+    if sys.platform.startswith("linux"):
+        assert told["cpu"] == sorted(told["cpu"])
+        assert told["cpu"][-1] - told["cpu"][0] > 0.3 * told["span"]
+
+
+def test_a_call_that_holds_the_gil_is_seen_late_at_the_right_line_and_says_so():
+    told = program(
+        """
+        def search():
+            re.match("(a+)+$", "a" * 24 + "b")
+        async def main():
+            global truth, cpu
+            cpu = time.thread_time_ns()
+            truth = block(search)
+            cpu = time.thread_time_ns() - cpu
+        run(main)
+        (stall,) = taken(1)
+        tell(truth=truth, cpu=cpu, length=stall.end_ns - stall.begin_ns, lines=lines(stall),
+             gil=[s.gil.value for s in stall.samples], dropped=dict(stall.samples_dropped))
+        """
+    )
+    assert told["truth"] > 100_000_000
+    assert abs(told["length"] - told["truth"]) < 25_000_000
+    assert "search" in [function for function, _ in told["lines"][-1]]
+    assert told["dropped"]["late"] >= 1
+    # On a crowded machine the thread is off its CPU for a good part, and nobody can say who was to blame.
+    if sys.platform.startswith("linux") and told["cpu"] > 0.9 * told["truth"]:
+        assert "self" in told["gil"]
+
+
+def test_an_anr_is_told_while_it_lasts_and_when_it_is_over():
+    # The thread stalls until the watcher has the first news: nobody has to guess how long that takes.
+    told = program(
+        """
+        released = threading.Event()
+        def watcher():
+            taken(1)
+            released.set()
+        thread = threading.Thread(target=watcher)
+        thread.start()
+        async def main():
+            released.wait()
+        run(main)
+        thread.join()
+        first, last = taken(2)
+        tell(serials=[first.serial, last.serial], ends=[first.end_ns, last.end_ns],
+             shown=first.last_look_ns - first.begin_ns, threads=[t.name for t in first.threads],
+             count=len(first.samples))
+        """
+    )
+    assert told["serials"][0] == told["serials"][1]
+    assert told["ends"][0] is None
+    assert told["ends"][1] is not None
+    assert 5_000_000_000 <= told["shown"] < 9_000_000_000
+    assert any(name.startswith("Thread-") for name in told["threads"])
+    assert 30 <= told["count"] < 128
+
+
+def test_work_on_any_thread_is_timed():
+    told = program(
+        """
+        def job():
+            backend.begin_work("nightly")
+            time.sleep(0.2)
+            backend.end_work()
+        thread = threading.Thread(target=job, name="worker")
+        thread.start(); thread.join()
+        (stall,) = taken(1)
+        totals = backend.totals()
+        tell(name=stall.names.name, thread=stall.thread_name, kind=stall.loop_kind, scope=stall.scope.value,
+             lines=lines(stall), turns=[t.turns for t in totals],
+             closed=[t.closed_ns is not None for t in totals])
+        """
+    )
+    assert (told["name"], told["thread"], told["kind"]) == ("nightly", "worker", "thread")
+    assert told["scope"] == "callback"
+    assert told["lines"][0][0][0] == "job"
+    assert (told["turns"], told["closed"]) == ([1], [True])
+
+
+def test_a_loop_that_ran_before_is_watched_from_its_next_turn_on():
+    told = program(
+        """
+        loop = asyncio.new_event_loop()
+        running, stalled = threading.Event(), threading.Event()
+        def host():
+            loop.call_soon(running.set)
+            loop.run_forever()
+        thread = threading.Thread(target=host, name="host")
+        thread.start(); running.wait()
+        backend.loop_started(loop, thread.ident)
+        loop.call_soon_threadsafe(lambda: None)
+        loop.call_soon_threadsafe(time.sleep, 0.001)
+        def stall():
+            loop.call_later(0.001, time.sleep, 0.2)
+        loop.call_soon_threadsafe(stall)
+        (stall,) = taken(1)
+        loop.call_soon_threadsafe(loop.stop); thread.join()
+        backend.loop_stopped(loop)
+        tell(thread=stall.thread_name, length=stall.end_ns - stall.begin_ns, name=stall.names.name,
+             select="select" in vars(loop._selector))
+        """
+    )
+    assert told["thread"] == "host"
+    assert told["name"] == "sleep"
+    assert 195_000_000 < told["length"] < 400_000_000
+    assert told["select"] is False
+
+
+def test_an_idle_loop_is_not_woken_and_the_watchdog_parks():
+    told = program(
+        """
+        async def main():
+            async def parked():
+                while not backend.statistics()["watchdog_parks"]:
+                    await asyncio.sleep(1.2)
+            await parked()
+            before = backend.statistics()["watchdog_rounds"], backend.totals()[0].turns
+            await asyncio.sleep(2.0)
+            global rounds, turns
+            rounds = backend.statistics()["watchdog_rounds"] - before[0]
+            turns = backend.totals()[0].turns - before[1]
+            time.sleep(0.2)
+        run(main)
+        tell(rounds=rounds, turns=turns, stalls=len(taken(1)))
+        """
+    )
+    assert told["turns"] <= 2
+    # At most the second after the wake-up that ended the rest before it.
+    assert told["rounds"] <= 60
+    assert told["stalls"] == 1
+
+
+def test_a_thousand_loops_in_one_thread_take_one_lane():
+    told = program(
+        """
+        async def main():
+            pass
+        for _ in range(1000):
+            run(main)
+        statistics = backend.statistics()
+        tell(opened=statistics["lanes_opened"], refused=statistics["lanes_refused"],
+             faults=statistics["lane_faults"] + statistics["watchdog_faults"], lanes=len(backend.totals()))
+        """
+    )
+    assert told == {"opened": 1, "refused": 0, "faults": 0, "lanes": 1}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_forked_child_lets_go_of_its_parents_engine():
+    told = program(
+        """
+        import gc, warnings
+        warnings.simplefilter("ignore")
+        async def main():
+            loop = asyncio.get_running_loop()
+            read, write = os.pipe()
+            pid = os.fork()
+            if pid == 0:
+                backend.let_go()
+                backend.stop()
+                clean = "select" not in vars(loop._selector) and len(gc.callbacks) == callbacks
+                os.write(write, b"1" if clean else b"0")
+                os._exit(0)
+            global answer
+            answer = os.read(read, 1).decode()
+            os.waitpid(pid, 0)
+        callbacks = len(__import__("gc").callbacks) - 1
+        run(main)
+        tell(answer=answer)
+        """
+    )
+    assert told == {"answer": "1"}
+
+
+def test_it_starts_and_stops_without_a_trace():
+    told = program(
+        """
+        import gc
+        backend.stop(); backend.stop()
+        threads, callbacks = threading.active_count(), len(gc.callbacks)
+        backend = PortableBackend(Config())
+        backend.start(); backend.start()
+        during = threading.active_count()
+        backend.stop()
+        tell(threads=[threads, during, threading.active_count()], callbacks=[callbacks, len(gc.callbacks)])
+        """
+    )
+    assert told["threads"] == [1, 2, 1]
+    assert told["callbacks"][0] == told["callbacks"][1]
+
+
+def test_what_it_cannot_see_is_said_in_sentences():
+    from loopcanary.engine.portable import PortableBackend
+    from loopcanary.model import Config
+
+    sentences = PortableBackend(Config()).cannot_see()
+    assert len(sentences) >= 5
+    assert all(sentence[0].isupper() and sentence.endswith(".") for sentence in sentences)
+
+
+def test_it_is_a_backend():
+    from loopcanary.engine.portable import PortableBackend
+    from loopcanary.model import Config
+
+    backend = PortableBackend(Config())
+    assert backend.name == "portable"
+    assert backend.wait(0) is False
+    backend.wake()
+    assert backend.wait(None) is False
+    assert list(backend.take()) == list(backend.totals()) == []
