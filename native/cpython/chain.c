@@ -5,8 +5,10 @@ static bool plausible(uint64_t address)
     return address >= 4096 && address < UINT64_C(1) << 56 && address % 8 == 0;
 }
 
-static lc_chain_result innermost(lc_snapshot *snapshot, const lc_layout *layout,
-                                 uint64_t thread_state, uint64_t *frame, lc_read_plan *plan)
+/* Where the thread state says which frame is the innermost one: a word of its own, or of a _PyCFrame
+ * that one of its words leads to. */
+static lc_chain_result top_word(lc_snapshot *snapshot, const lc_layout *layout,
+                                uint64_t thread_state, uint64_t *word, lc_read_plan *plan)
 {
     const uint32_t thread_bytes = layout->thread_native_id + 8; /* behind all that is read of it */
     if (!plausible(thread_state)) {
@@ -17,21 +19,21 @@ static lc_chain_result innermost(lc_snapshot *snapshot, const lc_layout *layout,
     if (thread == NULL) {
         return LC_CHAIN_UNREADABLE;
     }
-    *frame = lc_u64_at(thread, layout->thread_frame);
-    if (layout->cframe_frame == LC_ABSENT || *frame == 0) {
-        return LC_CHAIN_OK;
+    *word = thread_state + layout->thread_frame;
+    if (layout->cframe_frame != LC_ABSENT) {
+        const uint64_t cframe = lc_u64_at(thread, layout->thread_frame);
+        *word = cframe + layout->cframe_frame;
+        return plausible(cframe) ? LC_CHAIN_OK : LC_CHAIN_BROKEN;
     }
-    const uint64_t cframe = *frame;
-    if (!plausible(cframe)) {
-        return LC_CHAIN_BROKEN;
-    }
-    lc_read_plan_add(plan, cframe + layout->cframe_frame, 8);
-    const uint8_t *word = lc_snapshot_get(snapshot, cframe + layout->cframe_frame, 8);
-    if (word == NULL) {
-        return LC_CHAIN_UNREADABLE;
-    }
-    *frame = lc_u64_at(word, 0);
     return LC_CHAIN_OK;
+}
+
+/* The frames were read between two looks at the innermost one: whether it changed meanwhile. */
+static bool top_moved(lc_snapshot *snapshot, uint64_t word, uint64_t top, lc_read_plan *plan)
+{
+    lc_read_plan_add_last(plan, word, 8);
+    const uint8_t *again = lc_snapshot_get_last(snapshot, word, 8);
+    return again == NULL || lc_u64_at(again, 0) != top;
 }
 
 static bool decode(const uint8_t *bytes, const lc_layout *layout, uint64_t address,
@@ -50,16 +52,38 @@ static bool decode(const uint8_t *bytes, const lc_layout *layout, uint64_t addre
            frame->previous != address && (frame->shim || plausible(frame->code));
 }
 
+/* A generator's frame is unlinked by setting its `previous` to NULL: it then looks like the outermost
+ * one, of a chain that it is no longer part of. */
+static bool ends_well(const lc_chain *chain, const lc_layout *layout)
+{
+    if (chain->cut || chain->count == 0) {
+        return true;
+    }
+    const lc_raw_frame *last = &chain->frames[chain->count - 1];
+    return layout->shim_ends_chain ? last->shim : last->owner != layout->owner_generator;
+}
+
 lc_chain_result lc_chain_follow(lc_snapshot *snapshot, const lc_layout *layout,
                                 uint64_t thread_state, uint32_t limit, lc_chain *chain,
                                 lc_read_plan *plan)
 {
     chain->count = 0;
     chain->cut = false;
-    uint64_t address = 0;
-    lc_chain_result result = innermost(snapshot, layout, thread_state, &address, plan);
+    chain->moved = false;
+    uint64_t word = 0;
+    const lc_chain_result result = top_word(snapshot, layout, thread_state, &word, plan);
+    if (result != LC_CHAIN_OK) {
+        return result;
+    }
+    lc_read_plan_add(plan, word, 8);
+    const uint8_t *top = lc_snapshot_get(snapshot, word, 8);
+    if (top == NULL) {
+        return LC_CHAIN_UNREADABLE;
+    }
+    const uint64_t innermost = lc_u64_at(top, 0);
+    uint64_t address = innermost;
     uint32_t shown = 0;
-    while (result == LC_CHAIN_OK && address != 0) {
+    while (address != 0) {
         if (chain->count == LC_CHAIN_MAX || shown == limit) {
             chain->cut = true; /* also the bound of a chain that bites its tail */
             break;
@@ -79,7 +103,11 @@ lc_chain_result lc_chain_follow(lc_snapshot *snapshot, const lc_layout *layout,
         shown += !frame->shim;
         address = frame->previous;
     }
-    return result;
+    if (!ends_well(chain, layout)) {
+        return LC_CHAIN_BROKEN;
+    }
+    chain->moved = top_moved(snapshot, word, innermost, plan);
+    return LC_CHAIN_OK;
 }
 
 static bool same_activation(const lc_raw_frame *a, const lc_raw_frame *b)
@@ -140,6 +168,13 @@ lc_agreement lc_chains_agree(const lc_chain *first, const lc_chain *second)
         if (!same_words(a, b)) {
             break; /* it moved on: what it called in one reading is not what it called in the other */
         }
+    }
+    const bool innermost_doubtful = (first->moved && agreement.in_first == 0) ||
+                                    (second->moved && agreement.in_second == 0);
+    if (agreement.any && innermost_doubtful) {
+        agreement.in_first++;
+        agreement.in_second++;
+        agreement.any = agreement.in_first < first->count && agreement.in_second < second->count;
     }
     return agreement;
 }

@@ -25,7 +25,8 @@ typedef struct {
 
 typedef struct {
     uint32_t count;
-    bool cut; /* there are more outside */
+    bool cut;   /* there are more outside */
+    bool moved; /* the thread had another innermost frame when the last of these had been read */
     lc_raw_frame frames[LC_CHAIN_MAX]; /* innermost first */
 } lc_chain;
 
@@ -49,7 +50,8 @@ typedef struct {
 } lc_agreement;
 
 /* Frames agree if all their words do; the innermost one that agrees may stand on different
- * instructions, since it may be running. */
+ * instructions, since it may be running. Of a chain that moved while it was read, the innermost frame counts for
+ * nothing: it may have ended before its words were copied. */
 lc_agreement lc_chains_agree(const lc_chain *first, const lc_chain *second);
 
 /* Whether every word is the same, the innermost frame's included. */

@@ -29,6 +29,8 @@
  *   owner_shim       lowest value of `owner` of frames that are no Python code: an eval loop's entry
  *                    frame (3.12+), the interpreter's base frame (3.14+)
  *   owner_end        one past the highest value
+ *   shim_ends_chain  1: the outermost frame of a chain is a shim, always; 0: it is one that no
+ *                    generator owns
  *   code_version     a number that no other code object of the process has had; 0: they ran out
  *   str_*_shift      bit positions in the state word
  *   long_digits_shift, long_sign_mask   of lv_tag; 3.11 has ob_size instead, whose sign is the sign
@@ -61,6 +63,7 @@
     X(owner_frame_object,            2,         2,         2,    2,    2)      \
     X(owner_shim,                    3,         3,         3,    3,    3)      \
     X(owner_end,                     3,         4,         4,    5,    4)      \
+    X(shim_ends_chain,               0,         1,         1,    1,    1)      \
     X(code_flags,                   48,        48,        48,   48,   48)      \
     X(code_first_line,              72,        68,        68,   68,   68)      \
     X(code_version,          LC_ABSENT,        92,        92,   92,   92)      \

@@ -37,6 +37,13 @@ void lc_read_plan_add(lc_read_plan *plan, uint64_t address, uint32_t bytes)
     }
 }
 
+void lc_read_plan_add_last(lc_read_plan *plan, uint64_t address, uint32_t bytes)
+{
+    if (plan != NULL) {
+        plan->last = (lc_range){.address = address, .bytes = bytes};
+    }
+}
+
 static uint32_t aligned(uint32_t bytes)
 {
     return (bytes + 7u) & ~7u;
@@ -57,12 +64,14 @@ void lc_snapshot_take(lc_snapshot *snapshot, const lc_memory_reader *reader,
     snapshot->count = 0;
     snapshot->used = 0;
     snapshot->cursor = 0;
+    snapshot->grown = false;
+    snapshot->last.bytes = 0;
     uint32_t next = 0;
     while (next < plan->count) { /* each turn moves `next` on */
         lc_read_request batch[LC_READ_BATCH_MAX];
         uint32_t size = 0;
         uint32_t at = snapshot->used;
-        while (size < LC_READ_BATCH_MAX && next + size < plan->count &&
+        while (size < LC_READ_BATCH_MAX - 1 && next + size < plan->count &&
                at + plan->ranges[next + size].bytes <= LC_SNAPSHOT_BYTES - PAGE_BYTES) {
             const lc_range *range = &plan->ranges[next + size];
             batch[size] = (lc_read_request){range->address, snapshot->data + at, range->bytes};
@@ -72,7 +81,13 @@ void lc_snapshot_take(lc_snapshot *snapshot, const lc_memory_reader *reader,
         if (size == 0) {
             return;
         }
-        const size_t got = reader->read(reader, batch, size);
+        const bool with_last = next + size == plan->count && plan->last.bytes == 8;
+        batch[size] = (lc_read_request){plan->last.address, snapshot->last_data, 8};
+        const size_t done = reader->read(reader, batch, size + with_last);
+        const size_t got = done < size ? done : size;
+        if (done > size) {
+            snapshot->last = plan->last;
+        }
         for (size_t i = 0; i < got; i++) {
             const lc_range *range = &plan->ranges[next + i];
             snapshot->ranges[snapshot->count++] =
@@ -115,7 +130,23 @@ static const uint8_t *read_now(lc_snapshot *snapshot, uint64_t from, uint64_t ad
     }
     snapshot->ranges[snapshot->count++] = (lc_range){from, whole, snapshot->used};
     snapshot->used += aligned(whole);
+    snapshot->grown = true;
     return into + lead;
+}
+
+const uint8_t *lc_snapshot_get_last(lc_snapshot *snapshot, uint64_t address, uint32_t bytes)
+{
+    const bool have = !snapshot->grown && snapshot->last.address == address &&
+                      snapshot->last.bytes >= bytes;
+    if (have) {
+        return snapshot->last_data;
+    }
+    snapshot->last.bytes = 0;
+    if (bytes > sizeof snapshot->last_data ||
+        !lc_read(snapshot->reader, address, snapshot->last_data, bytes)) {
+        return NULL;
+    }
+    return snapshot->last_data;
 }
 
 const uint8_t *lc_snapshot_get(lc_snapshot *snapshot, uint64_t address, uint32_t bytes)

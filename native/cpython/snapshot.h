@@ -28,6 +28,7 @@ typedef struct {
 typedef struct {
     uint32_t count;
     lc_range ranges[LC_PLAN_RANGES_MAX];
+    lc_range last; /* read after all others, 0 bytes: none */
 } lc_read_plan;
 
 typedef struct {
@@ -35,13 +36,25 @@ typedef struct {
     uint32_t count;
     uint32_t used;
     uint32_t cursor; /* lookups mostly go in the order of the plan */
+    bool grown;      /* ranges were read since the take */
+    lc_range last;   /* 0 bytes: not read */
+    uint8_t last_data[8];
     lc_range ranges[LC_PLAN_RANGES_MAX];
     uint8_t data[LC_SNAPSHOT_BYTES];
 } lc_snapshot;
 
+static inline void lc_read_plan_clear(lc_read_plan *plan)
+{
+    plan->count = 0;
+    plan->last.bytes = 0;
+}
+
 /* Adds a range that the next walk will probably want; merges neighbours. A full plan
  * forgets; no plan (NULL) may be given. */
 void lc_read_plan_add(lc_read_plan *plan, uint64_t address, uint32_t bytes);
+
+/* The range (at most 8 bytes) that is to be read after all others. */
+void lc_read_plan_add_last(lc_read_plan *plan, uint64_t address, uint32_t bytes);
 
 /* Starts anew with copies of the plan's ranges; those that cannot be read are left out. */
 void lc_snapshot_take(lc_snapshot *snapshot, const lc_memory_reader *reader,
@@ -54,6 +67,9 @@ const uint8_t *lc_snapshot_get(lc_snapshot *snapshot, uint64_t address, uint32_t
 /* The same, but what is not there yet is read from the start of its page: callers' frames lie right
  * below on the data stack. */
 const uint8_t *lc_snapshot_get_frame(lc_snapshot *snapshot, uint64_t address, uint32_t bytes);
+
+/* A copy of the range that is younger than all that the snapshot has so far. */
+const uint8_t *lc_snapshot_get_last(lc_snapshot *snapshot, uint64_t address, uint32_t bytes);
 
 static inline uint64_t lc_u64_at(const uint8_t *bytes, uint32_t offset)
 {

@@ -13,6 +13,7 @@
 #include "threads.h"
 
 #define TRIES 8u
+#define WHOLE_TRIES 5u /* after so many, the outer frames alone will do */
 #define CONFIRMED_FRAMES 16u /* from the innermost one: outer frames move less */
 #define CONFIRMATIONS_QUIET 1u  /* the two readings were equal to the last word: a C call, mostly */
 #define CONFIRMATIONS_MOVING 3u
@@ -59,13 +60,14 @@ static lc_remembered_thread *remembered(lc_walker *walker, uint64_t thread_state
     }
     oldest->thread_state = thread_state;
     oldest->used_at = walker->cache.walk;
-    oldest->plan.count = 0;
+    lc_read_plan_clear(&oldest->plan);
     return oldest;
 }
 
 static void copy_plan(lc_read_plan *to, const lc_read_plan *from)
 {
     to->count = from->count;
+    to->last = from->last;
     memcpy(to->ranges, from->ranges, from->count * sizeof from->ranges[0]);
 }
 
@@ -85,6 +87,7 @@ static bool still(const lc_reading *reading)
 static void keep_head(lc_read_plan *head, const lc_read_plan *plan)
 {
     head->count = plan->count < HEAD_RANGES ? plan->count : HEAD_RANGES;
+    head->last = plan->last;
     memcpy(head->ranges, plan->ranges, head->count * sizeof plan->ranges[0]);
 }
 
@@ -93,7 +96,7 @@ static lc_chain_result read_chain(lc_cpython_source *source, lc_reading *reading
 {
     lc_walker *walker = source->walker;
     lc_snapshot_take(&reading->snapshot, source->reader, &walker->plan);
-    walker->plan.count = 0;
+    lc_read_plan_clear(&walker->plan);
     const lc_chain_result result =
         lc_chain_follow(&reading->snapshot, &source->layout, thread_state, LC_WALK_FRAMES_MAX,
                         &reading->chain, &walker->plan);
@@ -321,16 +324,16 @@ static bool confirmed(lc_cpython_source *source, uint64_t thread_state, const lc
     return true;
 }
 
-/* Whether the two readings prove frames [*from, ...) of the first. A whole stack is wanted; on the
- * last try, the outer frames that did not move are better than nothing: they hold most of a stall. */
+/* Whether the two readings prove frames [*from, ...) of the first. A whole stack is wanted; in the
+ * end, the outer frames that did not move are better than nothing: they hold most of a stall. */
 static bool proven(lc_cpython_source *source, uint64_t thread_state, lc_reading *first,
-                   lc_reading *second, bool last_try, uint32_t *from)
+                   lc_reading *second, bool want_whole, uint32_t *from)
 {
     const bool codes_proven = settle(source, first, &second->snapshot);
     const lc_agreement agreement = lc_chains_agree(&first->chain, &second->chain);
     *from = agreement.in_first;
     const bool whole = agreement.any && agreement.in_first == 0 && agreement.in_second == 0;
-    if (!codes_proven || !agreement.any || !(whole || last_try)) {
+    if (!codes_proven || !agreement.any || (want_whole && !whole)) {
         return false;
     }
     const bool quiet = lc_chains_equal(&first->chain, &second->chain);
@@ -391,7 +394,7 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
                 settle_now(source, first);
                 first = NULL;
             }
-            walker->plan.count = 0;
+            lc_read_plan_clear(&walker->plan);
             continue;
         }
         uint32_t from = 0;
@@ -404,7 +407,7 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
             return fill(reading, 0, out);
         }
         if (first != NULL &&
-            proven(source, thread_state, first, reading, try + 1 == TRIES, &from)) {
+            proven(source, thread_state, first, reading, try < WHOLE_TRIES, &from)) {
             settle_now(source, reading);
             count(from == 0 ? &source->counts.agreed : &source->counts.shortened);
             copy_plan(&thread->plan, &walker->plan);

@@ -11,9 +11,11 @@
 
 #include "cpython_source.h"
 #include "memory_reader.h"
+#include "walker.h"
 
 #define THREADS_ROOM 256
 #define QUEUE_ROOM 8192
+#define SEEN_ROOM 65536
 
 static lc_memory_reader reader;
 static lc_cpython_source source;
@@ -194,6 +196,14 @@ static PyObject *probe_counts(PyObject *self, PyObject *none)
         (unsigned long long)c->codes_loaded);
 }
 
+/* Without it every stack has to be proven by readings that agree, also of threads that stand still. */
+static PyObject *probe_use_cpu_clock(PyObject *self, PyObject *use)
+{
+    (void)self;
+    source.walker->own_process = PyObject_IsTrue(use) == 1;
+    Py_RETURN_NONE;
+}
+
 /* ---- cost of a walk --------------------------------------------------------------------------- */
 
 typedef struct {
@@ -248,6 +258,7 @@ static PyObject *probe_bench(PyObject *self, PyObject *args)
 
 typedef struct { /* a stack on its own: facts are only valid until the next walk */
     uint32_t count;
+    bool truncated;
     uint32_t frames[LC_STACK_FRAMES_MAX][2]; /* line, first line */
     size_t text_bytes;
     char text[]; /* qualname NUL filename NUL ... */
@@ -261,6 +272,8 @@ static struct {
     logged_stack *queue[QUEUE_ROOM];
     uint32_t queued;
     uint64_t results[4];
+    uint64_t seen[SEEN_ROOM]; /* hashes: equal stacks, serials of their code included, are judged once */
+    uint64_t repeated;
     uint64_t dropped;
     uint64_t rounds;
     uint64_t walk_ns_max;
@@ -277,6 +290,7 @@ static logged_stack *log_stack(const lc_stack *stack)
         return NULL;
     }
     log->count = stack->count;
+    log->truncated = stack->truncated;
     log->text_bytes = bytes;
     char *at = log->text;
     for (uint32_t i = 0; i < stack->count; i++) {
@@ -312,6 +326,12 @@ static void sample_all(void)
         if (result != LC_WALK_OK) {
             continue;
         }
+        uint64_t *seen = &sampler.seen[stack.hash % SEEN_ROOM];
+        if (*seen == stack.hash) {
+            sampler.repeated++;
+            continue;
+        }
+        *seen = stack.hash;
         logged_stack *log = log_stack(&stack);
         pthread_mutex_lock(&sampler.lock);
         if (log != NULL && sampler.queued < QUEUE_ROOM) {
@@ -349,7 +369,7 @@ static PyObject *probe_start(PyObject *self, PyObject *args)
         return NULL;
     }
     memset(sampler.results, 0, sizeof sampler.results);
-    sampler.dropped = sampler.rounds = sampler.walk_ns_max = 0;
+    sampler.dropped = sampler.repeated = sampler.rounds = sampler.walk_ns_max = 0;
     sampler.running = true;
     if (pthread_create(&sampler.thread, NULL, run_sampler, NULL) != 0) {
         sampler.running = false;
@@ -366,10 +386,11 @@ static PyObject *probe_stop(PyObject *self, PyObject *none)
     Py_BEGIN_ALLOW_THREADS
     pthread_join(sampler.thread, NULL);
     Py_END_ALLOW_THREADS
-    return Py_BuildValue("{sKsKsKsKsKsKsK}", "ok", (unsigned long long)sampler.results[LC_WALK_OK],
+    return Py_BuildValue("{sKsKsKsKsKsKsKsK}", "ok", (unsigned long long)sampler.results[LC_WALK_OK],
                          "empty", (unsigned long long)sampler.results[LC_WALK_EMPTY], "moved",
                          (unsigned long long)sampler.results[LC_WALK_MOVED], "unreadable",
-                         (unsigned long long)sampler.results[LC_WALK_UNREADABLE], "dropped",
+                         (unsigned long long)sampler.results[LC_WALK_UNREADABLE], "repeated",
+                         (unsigned long long)sampler.repeated, "dropped",
                          (unsigned long long)sampler.dropped, "rounds",
                          (unsigned long long)sampler.rounds, "walk_ns_max",
                          (unsigned long long)sampler.walk_ns_max);
@@ -391,7 +412,7 @@ static PyObject *logged_value(const logged_stack *log)
         }
         Py_XDECREF(frame);
     }
-    return frames;
+    return Py_BuildValue("(NO)", frames, log->truncated ? Py_True : Py_False);
 }
 
 static PyObject *probe_take(PyObject *self, PyObject *none)
@@ -439,6 +460,7 @@ static PyMethodDef methods[] = {
     {"work", probe_work, METH_O, NULL},
     {"text", probe_text, METH_O, NULL},
     {"counts", probe_counts, METH_NOARGS, NULL},
+    {"use_cpu_clock", probe_use_cpu_clock, METH_O, NULL},
     {"bench", probe_bench, METH_VARARGS, NULL},
     {"start", probe_start, METH_VARARGS, NULL},
     {"stop", probe_stop, METH_NOARGS, NULL},

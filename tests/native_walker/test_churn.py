@@ -1,0 +1,26 @@
+"""The walker samples every thread at 1 kHz and more while they all do their worst."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import ModuleType
+
+import pytest
+
+from . import churn
+
+SECONDS = float(os.environ.get("LOOPCANARY_CHURN_SECONDS", "4"))
+
+
+@pytest.mark.parametrize("cpu_clock", [True, False], ids=["with the CPU clock", "by agreement alone"])
+def test_no_sampled_stack_never_existed(probe: ModuleType, cpu_clock: bool) -> None:
+    probe.use_cpu_clock(cpu_clock)
+    try:
+        outcome = churn.run(probe, SECONDS / 2)
+    finally:
+        probe.use_cpu_clock(True)
+    print(sys.version.split()[0], outcome.figures)
+    assert outcome.faults == []
+    assert outcome.figures["judged"] > 50
+    assert outcome.figures["unreadable"] + outcome.figures["moved"] < outcome.figures["ok"]
