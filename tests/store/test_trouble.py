@@ -290,7 +290,7 @@ def test_a_lock_that_another_process_keeps_is_a_store_error_in_bounded_time(
 
     from loopcanary.store import database
 
-    monkeypatch.setattr(database, "_BUSY_TIMEOUT_MS", 50)
+    monkeypatch.setattr(database, "_PATIENCE_S", 0.2)
     store.put_stall(STALL)
     blocker = sqlite3.connect(store.path, isolation_level=None)
     blocker.execute("BEGIN IMMEDIATE")

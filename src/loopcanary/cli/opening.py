@@ -64,7 +64,7 @@ def _recover(store: Store, live: bool) -> None:
     finally:
         _tell(store.notices)
     _tell(found.notices)
-    if live:
+    if live and (found.running or found.ongoing):
         store.overlay(found.running, found.ongoing)
 
 

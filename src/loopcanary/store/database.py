@@ -30,9 +30,13 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 FILE_NAME = "loopcanary.db"
 
-_ATTEMPTS = 4
-_BUSY_TIMEOUT_MS = 1_500
-_PAUSE_S = 0.02
+_PATIENCE_S = 6.0
+"""How long one call waits for other processes, all attempts together."""
+_REPAIRS_MAX = 3
+_BUSY_TIMEOUT_S = 0.05
+"""SQLite's own waiting, kept short: it polls every 100 ms in the end, and of 64 writers the unlucky ones
+starve while the lock lies idle. Ours below polls at random moments."""
+_PAUSE_LEAST_S, _PAUSE_SPREAD_S = 0.002, 0.018
 
 # Result codes of sqlite.org/rescode.html; the low byte is the primary one.
 _BUSY, _LOCKED, _CORRUPT, _NOTADB, _FULL, _READONLY, _PROTOCOL = 5, 6, 11, 26, 13, 8, 15
@@ -88,16 +92,21 @@ class Database:
         import sqlite3
 
         self._forked()
+        deadline_s = time.monotonic() + _PATIENCE_S
+        repairs = 0
         with self._lock:
-            for attempt in range(1, _ATTEMPTS + 1):
+            while True:
                 try:
                     return self._transact(self._connected(), work, begin)
                 except sqlite3.Error as error:
-                    if attempt == _ATTEMPTS or not self._can_go_on(error, attempt):
+                    if _is_busy(error) and time.monotonic() < deadline_s:
+                        time.sleep(_PAUSE_LEAST_S + _PAUSE_SPREAD_S * os.urandom(1)[0] / 255)
+                        continue
+                    repairs += 1
+                    if repairs > _REPAIRS_MAX or not self._repair(error):
                         raise StoreError(self._describe(error)) from error
                 except (OSError, OverflowError, UnicodeError) as error:
                     raise StoreError(f"the store in {self.folder} cannot be used: {error}") from error
-        raise AssertionError("the last attempt returns or raises")
 
     @staticmethod
     def _transact(
@@ -116,12 +125,9 @@ class Database:
             raise
         return result
 
-    def _can_go_on(self, error: sqlite3.Error, attempt: int) -> bool:
-        """True where another attempt makes sense; puts things right for it."""
+    def _repair(self, error: sqlite3.Error) -> bool:
+        """Puts things right for another attempt; False where nothing can be done."""
         code = _code(error)
-        if code & 0xFF in (_BUSY, _LOCKED, _PROTOCOL):
-            time.sleep(_PAUSE_S * attempt)
-            return True
         if code == _READONLY_MOVED or (self._file is not None and identity(self.path) != self._file):
             # Somebody removed the store, or set it aside, while we had it open.
             self._disconnect()
@@ -138,7 +144,7 @@ class Database:
             return f"the disk is full: nothing more can be stored in {self.folder}"
         if code == _READONLY:
             return f"{self.path} cannot be written: check its owner and mode, or choose another --store"
-        if code in (_BUSY, _LOCKED):
+        if _is_busy(error):
             return f"{self.path} is locked by another process; nothing was changed, try again"
         if code in (_CORRUPT, _NOTADB):
             return f"{self.path} is damaged ({error})"
@@ -207,7 +213,7 @@ class Database:
         connection = sqlite3.connect(
             f"file:{_uri_path(self.path)}?{mode}",
             uri=True,
-            timeout=_BUSY_TIMEOUT_MS / 1_000,
+            timeout=_BUSY_TIMEOUT_S,
             isolation_level=None,
             check_same_thread=False,
         )
@@ -262,7 +268,8 @@ def _choose_journal(connection: sqlite3.Connection) -> None:
     try:
         mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
     except sqlite3.OperationalError as error:
-        if _code(error) & 0xFF in (_BUSY, _LOCKED):
+        # Another process does the same at this moment (locking protocol may mean that, too, or never work).
+        if _is_busy(error) and _code(error) & 0xFF != _PROTOCOL:
             raise
         mode = "refused"
     if mode != "wal":
@@ -272,6 +279,10 @@ def _choose_journal(connection: sqlite3.Connection) -> None:
 def _uri_path(path: Path) -> str:
     """The path as sqlite.org/uri.html wants it; urllib would be an import for three characters."""
     return str(path.absolute()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    return _code(error) & 0xFF in (_BUSY, _LOCKED, _PROTOCOL)
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -35,6 +35,7 @@ ON CONFLICT (id) DO UPDATE SET
 WHERE instr('ongoing killed ended', excluded.state) >= instr('ongoing killed ended', stalls.state)
 RETURNING row
 """
+_PAYLOAD = "SELECT payload FROM payloads WHERE row = ?"
 _PUT_SESSION = """
 INSERT OR REPLACE INTO main.sessions (id, host, pid, started_wall_ns, ended_wall_ns, end, payload)
 VALUES (:id, :host, :pid, :started_wall_ns, :ended_wall_ns, :end, :payload)
@@ -174,14 +175,14 @@ class Store:
     def stalls(self, query: StallQuery, limit: int = 0) -> list[Stall]:
         """Stalls, newest first; limit 0: all."""
         clause, values = search.condition(query)
-        statement = f"""SELECT payload FROM (
-                            SELECT row, began_wall_ns FROM stalls {clause}
-                            ORDER BY began_wall_ns DESC, row DESC LIMIT ?) AS found
-                        JOIN payloads USING (row) ORDER BY began_wall_ns DESC, row DESC"""
-        rows = self._database.read(
-            lambda connection: connection.execute(statement, [*values, limit or -1]).fetchall()
-        )
-        return [search.stall_of(payload) for (payload,) in rows]
+        statement = f"SELECT row FROM stalls {clause} ORDER BY began_wall_ns DESC, row DESC LIMIT ?"
+
+        def payloads(connection: sqlite3.Connection) -> list[str]:
+            rows = connection.execute(statement, [*values, limit or -1]).fetchall()
+            # Not a join: over the overlay's view it would read every payload there is.
+            return [connection.execute(_PAYLOAD, row).fetchone()[0] for row in rows]
+
+        return [search.stall_of(payload) for payload in self._database.read(payloads)]
 
     def stall(self, stall_id: str) -> Stall | None:
         """The stall with this id."""
