@@ -12,7 +12,7 @@ static lc_chain_result top_word(lc_snapshot *snapshot, const lc_layout *layout,
 {
     const uint32_t thread_bytes = layout->thread_native_id + 8; /* behind all that is read of it */
     if (!plausible(thread_state)) {
-        return LC_CHAIN_BROKEN;
+        return LC_CHAIN_UNREADABLE;
     }
     lc_read_plan_add(plan, thread_state, thread_bytes);
     const uint8_t *thread = lc_snapshot_get(snapshot, thread_state, thread_bytes);

@@ -352,8 +352,9 @@ static read_outcome read_stack(lc_cpython_source *source, lc_remembered_thread *
     /* A thread that ran during the first try will hardly stand still during the next ones. */
     reading->cpu_before_ns = first_try ? cpu_now(source->walker, thread->tid) : 0;
     const lc_chain_result chain = read_chain(source, reading, thread->thread_state);
-    *why = chain == LC_CHAIN_UNREADABLE ? LC_WALK_UNREADABLE : LC_WALK_MOVED;
-    if (chain != LC_CHAIN_OK || !is_thread(source, reading, thread->thread_state, thread)) {
+    const bool ours = is_thread(source, reading, thread->thread_state, thread);
+    *why = chain == LC_CHAIN_UNREADABLE || !ours ? LC_WALK_UNREADABLE : LC_WALK_MOVED;
+    if (chain != LC_CHAIN_OK || !ours) {
         reading->chain.count = 0;
         return READ_FAILED;
     }

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -143,6 +145,50 @@ static PyObject *probe_gil(PyObject *self, PyObject *args)
         on_native_thread(run_gil, &q);
     }
     return gil_value(&q.gil);
+}
+
+/* Keeps the GIL, so that the other thread can at best wait for it, and asks the kernel where it waits. */
+typedef struct {
+    question q;
+    long long syscall;
+    unsigned long long address;
+} wait_question;
+
+static void *run_wait(void *argument)
+{
+    wait_question *w = argument;
+    char path[64];
+    char text[256] = "";
+    run_gil(&w->q);
+    snprintf(path, sizeof path, "/proc/self/task/%u/syscall", w->q.tid);
+    FILE *file = fopen(path, "r");
+    w->syscall = -1;
+    if (file != NULL) {
+        if (fgets(text, sizeof text, file) == NULL ||
+            sscanf(text, "%lld %llx", &w->syscall, &w->address) != 2) {
+            w->syscall = -1;
+        }
+        fclose(file);
+    }
+    return NULL;
+}
+
+static PyObject *probe_waits_for_gil(PyObject *self, PyObject *args)
+{
+    (void)self;
+    wait_question w = {0};
+    if (!PyArg_ParseTuple(args, "I", &w.q.tid)) {
+        return NULL;
+    }
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, run_wait, &w) == 0) {
+        pthread_join(thread, NULL);
+    }
+    if (w.syscall != SYS_futex) {
+        Py_RETURN_NONE; /* on a CPU, about to wait */
+    }
+    return PyBool_FromLong(w.q.gil.wait_address_low <= w.address &&
+                           w.address < w.q.gil.wait_address_high);
 }
 
 static PyObject *probe_threads(PyObject *self, PyObject *none)
@@ -455,6 +501,7 @@ static PyObject *probe_hold_gil(PyObject *self, PyObject *args)
 static PyMethodDef methods[] = {
     {"walk", probe_walk, METH_VARARGS, NULL},
     {"gil", probe_gil, METH_VARARGS, NULL},
+    {"waits_for_gil", probe_waits_for_gil, METH_VARARGS, NULL},
     {"threads", probe_threads, METH_NOARGS, NULL},
     {"learn_asyncio", probe_learn_asyncio, METH_NOARGS, NULL},
     {"work", probe_work, METH_O, NULL},
