@@ -4,6 +4,11 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How fast an example is made or run says how busy the machine is, not whether the code is right.
+settings.register_profile("loopcanary", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("loopcanary")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
