@@ -169,7 +169,7 @@ class PortableBackend:
         """Lets `loopcanary.watch` tell this engine of its work."""
         scopes.connect(None, self.begin_work, self.end_work)
 
-    def set_facts(self, _facts: dict[str, Any]) -> bool:
+    def set_facts(self, facts: dict[str, Any]) -> bool:  # noqa: ARG002 - as FileBackend has it
         """There is no evidence outside the process to put facts beside: False."""
         return False
 

@@ -19,6 +19,7 @@ _ENDED_MAX = 64
 _SUB_BITS = 4
 _MIN_BITS = 10
 """Buckets as in the native engine: 16 an octave, all below 1.024 us in the first."""
+_FIRST_BUCKET_NS = 1 << _MIN_BITS
 
 
 class Look(NamedTuple):
@@ -63,6 +64,7 @@ class Lane:
         "_busy_ns_squared",
         "_longest_ns",
         "_on_ended",
+        "_short",
         "_work",
         "_work_epoch",
         "begin_ns",
@@ -99,6 +101,7 @@ class Lane:
         self._busy_ns_squared = 0
         self._longest_ns = 0
         self._buckets: dict[int, int] = {}
+        self._short = 0
 
     def begin(self, now_ns: int) -> None:
         """Work begins, or will at the moment `now_ns`. Own thread."""
@@ -111,16 +114,23 @@ class Lane:
         epoch = self.epoch
         if not epoch & 1:
             return
-        duration_ns = max(0, now_ns - self.begin_ns)
+        # Once a turn: a call of max() or of a property would cost more than all the rest.
+        duration_ns = now_ns - self.begin_ns
+        if duration_ns < 0:  # noqa: PLR1730
+            duration_ns = 0
         if duration_ns > self.threshold_ns:
             self._record(epoch, now_ns)
         self.epoch = epoch + 1
         self.turns += 1
         self._busy_ns += duration_ns
         self._busy_ns_squared += duration_ns * duration_ns
-        self._longest_ns = max(self._longest_ns, duration_ns)
-        bucket = _bucket(duration_ns)
-        self._buckets[bucket] = self._buckets.get(bucket, 0) + 1
+        if duration_ns > self._longest_ns:  # noqa: PLR1730
+            self._longest_ns = duration_ns
+        if duration_ns < _FIRST_BUCKET_NS:
+            self._short += 1
+        else:
+            bucket = _bucket(duration_ns)
+            self._buckets[bucket] = self._buckets.get(bucket, 0) + 1
 
     def close(self, now_ns: int) -> None:
         """No more work will be told: its loop has stopped or its thread is gone."""
@@ -172,11 +182,14 @@ class Lane:
             longest_turn_ns=self._longest_ns,
             queue_ns_total=0,
             queue_ns_max=0,
-            histogram=tuple(
-                (_upper_bound(bucket), count) for bucket, count in sorted(self._buckets.copy().items())
-            ),
+            histogram=self._histogram(),
             busy_since_ns=look.begin_ns if look is not None and look.begin_ns <= now_ns else None,
         )
+
+    def _histogram(self) -> tuple[tuple[int, int], ...]:
+        counts = {0: self._short} if self._short else {}
+        counts |= self._buckets.copy()
+        return tuple((_upper_bound(bucket), count) for bucket, count in sorted(counts.items()))
 
     def _record(self, epoch: int, now_ns: int) -> None:
         allowance_ns = self.allowance(epoch)
@@ -199,6 +212,6 @@ def _bucket(duration_ns: int) -> int:
 def _upper_bound(bucket: int) -> int:
     """The first duration beyond a bucket."""
     if bucket == 0:
-        return 1 << _MIN_BITS
+        return _FIRST_BUCKET_NS
     octave, part = divmod(bucket - 1, 1 << _SUB_BITS)
     return (17 + part) << (octave + _MIN_BITS - _SUB_BITS)

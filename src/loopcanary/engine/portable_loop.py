@@ -82,7 +82,10 @@ def _bracketed(
             lane.faults += 1
         events = select(timeout)
         try:
-            lane.begin(_begin_of_turn(entered_ns, timeout, clock(), threshold_ns))
+            now_ns = clock()
+            if now_ns - entered_ns > threshold_ns:
+                now_ns = _begin_of_turn(entered_ns, timeout, now_ns, threshold_ns)
+            lane.begin(now_ns)
             wake()
         except Exception:  # noqa: BLE001 - as above
             lane.faults += 1
