@@ -19,8 +19,8 @@ def test_the_folder_given_is_taken_relative_to_the_current_one(tmp_path: Path) -
 
 
 def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/ada")
-    assert locate(Path("~/stalls"), cwd=tmp_path).folder == Path("/home/ada/stalls")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert locate(Path("~/stalls"), cwd=Path("/")).folder == tmp_path / "stalls"
 
 
 def test_the_current_folder_comes_first(tmp_path: Path) -> None:
@@ -39,8 +39,8 @@ def test_where_that_cannot_be_written_the_users_folder_is_taken_and_said(tmp_pat
 def test_the_users_folder_without_a_state_home(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environ: dict[str, str]
 ) -> None:
-    monkeypatch.setenv("HOME", "/home/ada")
-    assert locate(cwd=tmp_path, environ=environ).folder == Path("/home/ada/.local/state/loopcanary")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert locate(cwd=tmp_path, environ=environ).folder == tmp_path / ".local/state/loopcanary"
 
 
 @pytest.mark.usefixtures("read_only")

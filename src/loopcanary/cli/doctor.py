@@ -29,9 +29,9 @@ def command(self_test: bool) -> int:
     from loopcanary import assembly
 
     console = Console(markup=False, emoji=False, highlight=False)
-    facts = [tuple(row) for row in assembly.doctor_facts()]
+    facts = list(assembly.doctor_facts())
     if self_test:
-        facts.append(tuple(assembly.self_test()))
+        facts.append(assembly.self_test())
     for line in _lines(facts):
         console.print(line, soft_wrap=True)
     return _FAILED if any(status == "problem" for _, status, _ in facts) else 0

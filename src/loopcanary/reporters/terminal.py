@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import NamedTuple
 
 _PIPE_BUF = 4096
-"""A pipe, socket or terminal that polls as writable takes this much without blocking (pipe(7), POSIX)."""
+"""A pipe or socket that polls as writable takes this much without blocking (pipe(7), POSIX)."""
+_TERMINAL_SURE = 1
+"""A terminal that polls as writable may have room for no more."""
 _PATIENCE_MS = 50
 _WIDTH_DEFAULT = 80
 _WIDTH_LEAST, _WIDTH_MOST = 40, 120
@@ -29,25 +34,35 @@ class Terminal:
     """Writes whole blocks to a file descriptor, or drops and counts them. One thread at a time.
 
     The descriptor is checked before each write: a program that closes its stderr may get the same number
-    back for a file of its own, which is not ours to write to.
+    back for a file of its own, which is not ours to write to. Nothing of ours keeps it open, so that who
+    waits for its end does not wait for us.
     """
 
     def __init__(self, descriptor: int = 2) -> None:
         self._descriptor = descriptor
         self._identity = _identity(descriptor)
         self._encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
+        self._patience_ms = _PATIENCE_MS
+        self._rest = b""
+        """What of the last block is still to come: half an escape sequence must not stay alone."""
         self.dropped = 0
         """Blocks that nobody could be shown."""
 
     def write(self, block: str) -> bool:
-        """Shows the block in one write; False if it was dropped, or cut off."""
+        """Shows the block in one write where it can; False if it was dropped."""
+        rest = self._rest
         try:
-            data = block.encode(self._encoding, "backslashreplace")
-            shown = self._is_ours() and all(self._write_piece(piece) for piece in _pieces(data))
+            data = rest + block.encode(self._encoding, "backslashreplace")
+            sent = self._send(data)
         except (OSError, ValueError, LookupError):
-            shown = False
-        self.dropped += not shown
-        return shown
+            self.dropped += 1
+            return False
+        begun = sent > len(rest)
+        self._rest = data[sent:] if begun else rest[sent:]
+        # A reader who has stopped is waited for once, not at every block.
+        self._patience_ms = 0 if self._rest or not begun else _PATIENCE_MS
+        self.dropped += not begun
+        return begun
 
     def look(self) -> Look:
         """What the terminal can show, and how wide it is now."""
@@ -61,11 +76,16 @@ class Terminal:
             folder=_current_folder(),
         )
 
-    def _is_ours(self) -> bool:
-        return self._identity is not None and _identity(self._descriptor) == self._identity
-
-    def _write_piece(self, piece: bytes) -> bool:
-        return _is_writable(self._descriptor) and os.write(self._descriptor, piece) == len(piece)
+    def _send(self, data: bytes) -> int:
+        """Sends what can be sent without blocking; how much that was. OSError where there is no stderr."""
+        if self._identity is None or _identity(self._descriptor) != self._identity:
+            raise OSError(errno.EBADF, "stderr is closed, or something else now")
+        if self._identity.kind in (stat.S_IFIFO, stat.S_IFCHR):
+            # Non-blocking is a property of the open file, which the program shares; so it is opened anew.
+            with suppress(OSError):
+                return _send_nonblocking(f"/proc/self/fd/{self._descriptor}", data, self._patience_ms)
+        size = _TERMINAL_SURE if os.isatty(self._descriptor) else _PIPE_BUF
+        return _send_polling(self._descriptor, data, size, self._patience_ms)
 
     def _width(self) -> int:
         try:
@@ -75,15 +95,43 @@ class Terminal:
         return min(max(columns, _WIDTH_LEAST), _WIDTH_MOST) if columns else _WIDTH_DEFAULT
 
 
-def _identity(descriptor: int) -> tuple[int, int, int] | None:
+class _Identity(NamedTuple):
+    device: int
+    inode: int
+    kind: int
+    terminal: int
+
+
+def _identity(descriptor: int) -> _Identity | None:
     try:
         status = os.fstat(descriptor)
     except OSError:
         return None
-    return status.st_dev, status.st_ino, stat.S_IFMT(status.st_mode)
+    return _Identity(status.st_dev, status.st_ino, stat.S_IFMT(status.st_mode), status.st_rdev)
 
 
-def _is_writable(descriptor: int) -> bool:
+def _send_nonblocking(path: str, data: bytes, patience_ms: int) -> int:
+    """OSError where it cannot be opened anew (a socket, a terminal of another user) or nobody reads."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        _is_writable(descriptor, patience_ms)
+        return os.write(descriptor, data)
+    except BlockingIOError:
+        return 0
+    finally:
+        os.close(descriptor)
+
+
+def _send_polling(descriptor: int, data: bytes, size: int, patience_ms: int) -> int:
+    """Sends pieces for as long as there is room for one."""
+    sent = 0
+    while sent < len(data) and _is_writable(descriptor, patience_ms):
+        sent += os.write(descriptor, data[sent : sent + size])
+    return sent
+
+
+def _is_writable(descriptor: int, patience_ms: int) -> bool:
+    """Whether there is room within a moment."""
     try:
         import select
 
@@ -91,18 +139,8 @@ def _is_writable(descriptor: int) -> bool:
     except (ImportError, AttributeError):  # Windows polls sockets only
         return True
     poll.register(descriptor, select.POLLOUT)
-    events = poll.poll(_PATIENCE_MS)
+    events = poll.poll(patience_ms)
     return bool(events) and not events[0][1] & (select.POLLERR | select.POLLHUP | select.POLLNVAL)
-
-
-def _pieces(data: bytes) -> list[bytes]:
-    """The data cut at line ends into pieces that one write takes; nearly always one piece."""
-    pieces = []
-    while len(data) > _PIPE_BUF:
-        end = data.rfind(b"\n", 0, _PIPE_BUF) + 1 or _PIPE_BUF
-        pieces.append(data[:end])
-        data = data[end:]
-    return [*pieces, data]
 
 
 def _current_folder() -> str:

@@ -1,0 +1,357 @@
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import select
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.store.samples import BEGAN, HOSTILE, KILLED, STALL, S, hostile_stall, session, stall
+
+from loopcanary.model import Cause, Severity, StallState
+from loopcanary.reporters import terminal as terminal_module
+from loopcanary.reporters.blocks import stall_block
+from loopcanary.reporters.console import ConsoleReporter
+from loopcanary.reporters.terminal import Look, Terminal
+
+GOLDEN = Path(__file__).parent / "golden"
+PLAIN = Look(folder="/srv/shop")
+ENDED = session(ended_wall_ns=BEGAN + 32_300_000_000)
+
+
+class Screen:
+    """A terminal that takes everything, or nothing."""
+
+    def __init__(self, look: Look = PLAIN) -> None:
+        self.blocks: list[str] = []
+        self.dropped = 0
+        self._look = look
+
+    def write(self, block: str) -> bool:
+        self.blocks.append(block)
+        return True
+
+    def look(self) -> Look:
+        return self._look
+
+    @property
+    def text(self) -> str:
+        return "".join(self.blocks)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_ns = 0
+
+    def __call__(self) -> int:
+        return self.now_ns
+
+
+@pytest.fixture
+def screen() -> Screen:
+    return Screen()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def reporter(screen: Screen, clock: Clock) -> ConsoleReporter:
+    return ConsoleReporter(terminal=screen, monotonic_ns=clock, announce_clean=False)  # type: ignore[arg-type]
+
+
+def golden(name: str, text: str) -> None:
+    """Compares with the file; LOOPCANARY_GOLDEN=1 writes it instead, to be looked at and committed."""
+    path = GOLDEN / name
+    if os.environ.get("LOOPCANARY_GOLDEN"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+# ---- what is said -------------------------------------------------------------------------------------
+
+ONGOING = stall(
+    id="s1-7",
+    fingerprint="1:beef",
+    state=StallState.ONGOING,
+    severity=Severity.ANR,
+    duration_ns=5_020_000_000,
+    cause=Cause.GIL,
+    confidence=0.75,
+    thread="worker-2",
+    holder=KILLED.holder,
+    advice=None,
+)
+
+
+def test_a_run_reads_as_a_calm_story(reporter: ConsoleReporter, screen: Screen, clock: Clock) -> None:
+    reporter.report(STALL, 0)
+    reporter.report(stall(id="s1-3"), 1)
+    clock.now_ns = 6 * S
+    reporter.report(stall(id="s1-4"), 2)
+    reporter.report(ONGOING, 0)
+    clock.now_ns = 9 * S
+    reporter.report(stall(**{**fields(ONGOING), "state": StallState.ENDED, "duration_ns": 7 * S}), 0)
+    reporter.report(stall(id="s1-8", fingerprint="1:none", culprit=None, cause=Cause.UNKNOWN, advice=None), 0)
+    reporter.close(ENDED, [])
+    golden("run.txt", screen.text)
+
+
+def fields(one: object) -> dict[str, object]:
+    return {name: getattr(one, name) for name in one.__dataclass_fields__}  # type: ignore[attr-defined]
+
+
+def test_colours_mark_what_matters(screen: Screen) -> None:
+    golden("colour.txt", stall_block(KILLED, Look(colour=True, links=True, folder="/srv/shop")))
+
+
+def test_repeats_are_told_every_few_seconds_only(
+    reporter: ConsoleReporter, screen: Screen, clock: Clock
+) -> None:
+    for i in range(100):
+        clock.now_ns = i * S // 10
+        reporter.report(stall(id=f"s1-{i}"), i)
+    assert len(screen.blocks) == 2
+    assert screen.blocks[1].startswith("[loopcanary] x51, 21.0 s so far, now 412 ms: orders.py:87")
+
+
+def test_a_stall_shown_while_it_lasts_is_counted_once_with_its_final_length(
+    reporter: ConsoleReporter, screen: Screen
+) -> None:
+    reporter.report(ONGOING, 0)
+    reporter.report(stall(**{**fields(ONGOING), "state": StallState.ENDED, "duration_ns": 9 * S}), 0)
+    reporter.close(ENDED, [])
+    assert "1 stall in 1 place, 9.00 s in all" in screen.text
+    assert "[loopcanary] over: ANR 9.00 s" in screen.text
+
+
+def test_a_clean_run_says_so_only_where_somebody_started_it_by_hand(
+    screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOOPCANARY_RUN_PID", "1")
+    ConsoleReporter(terminal=screen).close(ENDED, [])  # type: ignore[arg-type]
+    assert screen.text == ""
+    monkeypatch.setenv("LOOPCANARY_RUN_PID", str(os.getpid()))
+    ConsoleReporter(terminal=screen).close(ENDED, [])  # type: ignore[arg-type]
+    assert screen.text.startswith("[loopcanary] no stall over 100 ms, in a run of 42.3 s\n")
+
+
+def test_fingerprints_without_end_do_not_make_it_grow(reporter: ConsoleReporter) -> None:
+    for i in range(3_000):
+        reporter.report(stall(id=f"s-{i}", fingerprint=f"f{i}"), 0)
+    assert len(reporter._tallies) <= 1_001
+    assert len(reporter._quiet_until_ns) <= 1_001
+    assert sum(tally.count for tally in reporter._tallies.values()) == 3_000
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("look", [PLAIN, Look(colour=True, links=True)], ids=["plain", "coloured"])
+def test_no_name_reaches_the_terminal_raw(text: str, look: Look) -> None:
+    screen = Screen(look)
+    reporter = ConsoleReporter(terminal=screen, announce_clean=False)  # type: ignore[arg-type]
+    reporter.report(hostile_stall(text), 0)
+    reporter.report(hostile_stall(text, 1), 0)
+    reporter.close(ENDED, [])
+    own = re.compile(r"\x1b\[[0-9;]+m|\x1b\]8;;(file://[A-Za-z0-9/._~%#-]*)?\x1b\\")
+    shown = own.sub("", screen.text)
+    assert (
+        re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]", shown)
+        is None
+    )
+    assert max(len(line) for line in shown.splitlines()) < 500
+    assert "\x1b" in screen.text or not look.colour
+
+
+# ---- where it is written ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    read, write = os.pipe()
+    yield read, write
+    for descriptor in (read, write):
+        with contextlib.suppress(OSError):
+            os.close(descriptor)
+
+
+def test_a_block_is_one_write(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    read, write = pipe
+    calls: list[int] = []
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda fd, data: (calls.append(len(data)), real(fd, data))[1])
+    assert Terminal(write).write(stall_block(STALL, PLAIN))
+    assert len(calls) == 1
+    assert os.read(read, 65_536).decode() == stall_block(STALL, PLAIN)
+
+
+def test_a_reader_who_does_not_read_costs_blocks_and_never_time(pipe: tuple[int, int]) -> None:
+    _, write = pipe
+    terminal = Terminal(write)
+    began = time.monotonic()
+    shown = [terminal.write("x" * 100 + "\n") for _ in range(1_000)]
+    assert 0 < sum(shown) < 1_000
+    assert terminal.dropped == 1_000 - sum(shown)
+    assert time.monotonic() - began < 5
+    assert fcntl.fcntl(write, fcntl.F_GETFL) & os.O_NONBLOCK == 0
+
+
+def test_a_reader_who_left_costs_blocks_and_nothing_else(pipe: tuple[int, int]) -> None:
+    read, write = pipe
+    terminal = Terminal(write)
+    os.close(read)
+    assert not terminal.write("hello\n")
+    assert terminal.dropped == 1
+
+
+def test_a_descriptor_that_the_program_closed_and_got_again_is_not_ours(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    terminal = Terminal(write)
+    os.close(write)
+    assert not terminal.write("lost\n")
+    mine = tmp_path / "data"
+    descriptor = os.open(mine, os.O_WRONLY | os.O_CREAT)
+    assert descriptor == write
+    assert not terminal.write("not into their file\n")
+    os.close(descriptor)
+    os.close(read)
+    assert mine.read_bytes() == b""
+    assert terminal.dropped == 2
+
+
+def test_names_that_the_encoding_lacks_are_escaped(
+    pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stderr:
+        encoding = "ascii"
+
+    monkeypatch.setattr(sys, "stderr", Stderr())
+    read, write = pipe
+    assert Terminal(write).write("größe\n")
+    assert os.read(read, 100) == b"gr\\xf6\\xdfe\n"
+
+
+def test_without_a_stderr_nothing_is_shown_and_nothing_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    terminal = Terminal(987_654)
+    assert not terminal.write("hello\n")
+    assert terminal.look() == Look(folder=str(Path.cwd()))
+
+
+@pytest.mark.parametrize(
+    ("environ", "colour", "links"),
+    [
+        ({"TERM": "xterm-256color"}, True, True),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, False, True),
+        ({"TERM": "xterm", "NO_COLOR": ""}, True, True),
+        ({"TERM": "dumb"}, False, False),
+        ({"TERM": "linux"}, True, False),
+    ],
+)
+def test_colours_and_links_are_for_terminals_that_want_them(
+    monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], colour: bool, links: bool
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    ours, theirs = pty.openpty()
+    look = Terminal(theirs).look()
+    os.close(ours)
+    os.close(theirs)
+    assert (look.colour, look.links) == (colour, links)
+
+
+def test_a_pipe_gets_neither_colours_nor_links(pipe: tuple[int, int]) -> None:
+    assert Terminal(pipe[1]).look() == Look(folder=str(Path.cwd()))
+
+
+def test_a_program_whose_terminal_is_stopped_goes_on(tree: Path) -> None:
+    """A pty that nobody reads fills up; the reporter must come to its end all the same."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from tests.store.samples import stall\n"
+        "from loopcanary.reporters.console import ConsoleReporter\n"
+        "reporter = ConsoleReporter(announce_clean=False)\n"
+        "for i in range(200): reporter.report(stall(id=str(i), fingerprint=str(i)), 0)\n"
+        "print(reporter.dropped)\n"
+    )
+    ours, theirs = pty.openpty()
+    result = subprocess.run(
+        [sys.executable, "-c", code, str(tree)],
+        env={**os.environ, "PYTHONPATH": str(tree / "src")},
+        stderr=theirs,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    os.close(theirs)
+    assert int(result.stdout) > 0
+    assert select.select([ours], [], [], 0)[0]
+    os.close(ours)
+
+
+def test_a_block_that_was_cut_off_is_completed_before_the_next_one(pipe: tuple[int, int]) -> None:
+    read, write = pipe
+    terminal = Terminal(write)
+    block = "".join(f"line {i}\n" for i in range(20_000))
+    assert terminal.write(block)
+    received = os.read(read, 1 << 20)
+    while received.count(b"\n") < 20_000:
+        terminal.write("next\n")
+        received += os.read(read, 1 << 20)
+    assert received.decode().startswith(block)
+    assert received.decode().removeprefix(block).replace("next\n", "") == ""
+
+
+def test_a_stderr_that_cannot_be_opened_anew_is_polled() -> None:
+    """A service's stderr is a socket to its journal."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8_192)
+        terminal = Terminal(theirs.fileno())
+        assert terminal.write("hello\n")
+        assert ours.recv(100) == b"hello\n"
+        for _ in range(1_000):
+            terminal.write("x" * 1_000)
+        assert terminal.dropped > 0
+
+
+def test_a_terminal_that_cannot_be_opened_anew_gets_what_it_has_room_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> int:
+        raise PermissionError
+
+    ours, theirs = pty.openpty()
+    terminal = Terminal(theirs)
+    monkeypatch.setattr(terminal_module, "_send_nonblocking", refuse)
+    for _ in range(300):
+        terminal.write("x" * 99 + "\n")
+    os.close(theirs)
+    os.close(ours)
+    assert terminal.dropped > 0
+
+
+def test_the_reporter_imports_nothing_heavy(tree: Path) -> None:
+    code = "import sys, loopcanary.reporters.console as c; print(*sorted(sys.modules))"
+    modules = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        env={"PYTHONPATH": str(tree / "src")},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert {"rich", "click", "asyncio", "logging", "sqlite3", "textwrap", "pathlib"} & set(modules) <= {
+        "pathlib"
+    }
