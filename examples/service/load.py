@@ -38,8 +38,8 @@ VISITS = (
     ("GET", "/recommended", b""),
     ("GET", "/report", b""),
     ("GET", "/label/1001", b""),
-    ("POST", "/orders", b"x" * (32 << 20)),
-    ("POST", "/catalog", catalog(60_000)),
+    ("POST", "/orders", b'{"sku": "sku-7", "count": 1}\n' * 200),
+    ("POST", "/catalog", catalog(80_000)),
 )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import signal
 import tempfile
 from pathlib import Path
@@ -13,20 +12,19 @@ from aiohttp import web
 from shop.routes import make_app
 
 
-async def serve() -> None:
+async def serve(folder: Path) -> None:
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
-    with tempfile.TemporaryDirectory(prefix="shop-") as folder:
-        runner = web.AppRunner(make_app(Path(folder)), access_log=None)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        print("ready", runner.addresses[0][1], flush=True)
-        await stopping.wait()
-        await runner.cleanup()
+    runner = web.AppRunner(make_app(folder), access_log=None)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    print("ready", runner.addresses[0][1], flush=True)
+    await stopping.wait()
+    await runner.cleanup()
 
 
-with contextlib.suppress(KeyboardInterrupt):
-    asyncio.run(serve())
+with tempfile.TemporaryDirectory(prefix="shop-") as name:
+    asyncio.run(serve(Path(name)))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 from typing import Any
@@ -12,9 +13,10 @@ def replace(body: bytes) -> int:
     fresh = json.loads(body)
     products.clear()
     products.update((product["sku"], product) for product in fresh)
-    give_memory_back()
     return len(products)
 
 
-def give_memory_back() -> None:
-    gc.collect()
+async def give_memory_back_regularly() -> None:
+    while True:
+        await asyncio.sleep(2)
+        gc.collect()

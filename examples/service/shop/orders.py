@@ -26,9 +26,10 @@ class Orders:
     def bought_together(self) -> list[tuple[int, int, int]]:
         return self._database.execute(BOUGHT_TOGETHER).fetchall()
 
-    def append(self, order: bytes) -> None:
-        self._journal.write(order)
-        os.fsync(self._journal.fileno())
+    def append(self, batch: bytes) -> None:
+        for order in batch.splitlines(keepends=True):
+            self._journal.write(order)
+            os.fsync(self._journal.fileno())
 
     def audit(self) -> int:
         """Waits for the accounting's lock file, which nobody removes: the mistake that ends in a kill."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 from aiohttp import web
@@ -33,11 +34,14 @@ def make_app(folder: Path) -> web.Application:
             web.get("/audit", audit),
         ]
     )
-    app.on_cleanup.append(close)
+    app.cleanup_ctx.append(lifetime)
     return app
 
 
-async def close(app: web.Application) -> None:
+async def lifetime(app: web.Application) -> AsyncIterator[None]:
+    collecting = asyncio.create_task(catalog.give_memory_back_regularly(), name="give-memory-back")
+    yield
+    collecting.cancel()
     app[INVENTORY].close()
     app[ORDERS].close()
 
