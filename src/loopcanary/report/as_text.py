@@ -38,13 +38,12 @@ def show_report(report: Report, console: Console) -> None:
 
 
 def show_group(report: Report, console: Console) -> None:
-    """One bug: its group, its longest stall in full, its latest stalls."""
+    """One bug: its sums, its longest stall in full, its latest stalls."""
     page = page_of(console)
     group = report.groups[0]
-    _print(console, _group(1, group, None, page, more=False))
+    _print(console, [*_group_head("", group, page), *_indented([_group_times(group)]), Text()])
     if worst := report.worst.get(group.fingerprint):
-        _print(console, [Text("The longest one", "bold")])
-        _print(console, _stall(worst, _session(report, worst), page))
+        _print(console, [Text("The longest one", "bold"), *_stall(worst, _session(report, worst), page)])
     _print(console, _latest(report))
 
 
@@ -86,7 +85,7 @@ def _overview(report: Report, page: Page) -> Iterator[Text]:
     )
     yield Text()
     for number, group in enumerate(report.groups, start=1):
-        yield from _group(number, group, report.worst.get(group.fingerprint), page, more=True)
+        yield from _group(number, group, report.worst.get(group.fingerprint), page)
         yield Text()
     if sums.groups > len(report.groups):
         yield Text(
@@ -98,25 +97,30 @@ def _overview(report: Report, page: Page) -> Iterator[Text]:
     yield from _sessions(report.sessions)
 
 
-def _group(number: int, group: StallGroup, worst: Stall | None, page: Page, *, more: bool) -> Iterator[Text]:
+def _group(number: int, group: StallGroup, worst: Stall | None, page: Page) -> Iterator[Text]:
+    yield from _group_head(str(number), group, page)
+    yield from _indented(_group_facts(group, worst, page))
+    yield from _indented([Text.assemble(("more ", "dim"), f"loopcanary show {printable(group.fingerprint)}")])
+
+
+def _group_head(number: str, group: StallGroup, page: Page) -> Iterator[Text]:
     sums = f"{format_duration(group.total_ns)}, {group.count:,} x"
     title = printable(group.title, max(page.width - len(INDENT) - len(sums) - 2, 20))
     gap = max(page.width - len(INDENT) - len(title) - len(sums), 2)
     yield Text.assemble(
         (f"{number:<{len(INDENT)}}", "dim"), (title, "bold"), " " * gap, (sums, "bold yellow")
     )
-    yield from _indented(_group_facts(group, worst, page))
-    if more:
-        yield from _indented(
-            [Text.assemble(("more ", "dim"), f"loopcanary show {printable(group.fingerprint)}")]
-        )
+
+
+def _group_times(group: StallGroup) -> Text:
+    seen = span(group.first_wall_ns, group.last_wall_ns)
+    return Text(f"median {format_duration(group.p50_ns)}, max {format_duration(group.max_ns)}; {seen}", "dim")
 
 
 def _group_facts(group: StallGroup, worst: Stall | None, page: Page) -> Iterator[Text]:
     yield from pieces.where(group.culprit, page)
     yield pieces.verdict(group.cause, worst.confidence if worst and worst.cause is group.cause else None)
-    seen = span(group.first_wall_ns, group.last_wall_ns)
-    yield Text(f"median {format_duration(group.p50_ns)}, max {format_duration(group.max_ns)}; {seen}", "dim")
+    yield _group_times(group)
     if worst is None:
         return
     yield from pieces.holder(worst, page)

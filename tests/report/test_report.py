@@ -1,0 +1,260 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from rich.console import Console
+from tests.report.schema_check import Place, problems
+from tests.store.samples import (
+    BEGAN,
+    FRAMES,
+    HOSTILE,
+    KILLED,
+    SESSION,
+    STALL,
+    S,
+    any_of,
+    frame,
+    hostile_stall,
+    stall,
+)
+
+import loopcanary.report
+from loopcanary.model import Cause, Session, Stall
+from loopcanary.model.search import StallQuery
+from loopcanary.report import as_json, as_markdown, as_text
+from loopcanary.report.folding import Fold, folded, package_of
+from loopcanary.report.model import Report, build, of_group, of_stall
+from loopcanary.store import Store, Totals
+
+GOLDEN = Path(__file__).parent / "golden"
+SCHEMA = json.loads(Path(loopcanary.report.__file__).with_name("report-schema-1.json").read_text("utf-8"))
+ALL = StallQuery()
+NOW = BEGAN + 3_600 * S
+
+
+@pytest.fixture
+def full(store: Store) -> Store:
+    unknown = stall(id="s1-3", fingerprint="1:none", title="?", culprit=None, stacks=(), cause=Cause.UNKNOWN)
+    store.put([SESSION], [STALL, KILLED, unknown, stall(id="s1-4", began_wall_ns=BEGAN + 90_000 * S)])
+    return store
+
+
+def report_of(source: Store, limit: int = 20) -> Report:
+    return build(source, ALL, limit=limit, now_wall_ns=NOW)
+
+
+def as_shown(show: Any, report: Report, *, width: int = 80, **options: Any) -> str:
+    """What a console of that width shows."""
+    screen = Screen(encoding=options.pop("encoding", "utf-8"))
+    console = Console(
+        file=screen, width=width, markup=False, emoji=False, highlight=False, _environ={}, **options
+    )
+    show(report, console)
+    return screen.getvalue()
+
+
+class Screen(io.StringIO):
+    def __init__(self, encoding: str) -> None:
+        super().__init__()
+        self._name = encoding
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._name
+
+
+def golden(name: str, text: str) -> None:
+    """Compares with the file; LOOPCANARY_GOLDEN=1 writes it instead, to be looked at and committed."""
+    path = GOLDEN / name
+    if os.environ.get("LOOPCANARY_GOLDEN"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+# ---- text ----------------------------------------------------------------------------------------
+
+
+def test_the_report_as_text(full: Store) -> None:
+    golden("report.txt", as_shown(as_text.show_report, report_of(full)))
+
+
+def test_a_bug_as_text(full: Store) -> None:
+    report = of_group(full, STALL.fingerprint, limit=20, now_wall_ns=NOW)
+    golden("group.txt", as_shown(as_text.show_group, report))
+
+
+def test_a_stall_as_text(full: Store) -> None:
+    golden("stall.txt", as_shown(as_text.show_stall, of_stall(full, KILLED, now_wall_ns=NOW)))
+
+
+def test_a_report_that_is_cut_says_what_it_leaves_out(full: Store) -> None:
+    text = as_shown(as_text.show_report, report_of(full, limit=1))
+    assert "4 stalls in 3 places" in text
+    assert "and 2 more places (--limit 0 shows all)" in text
+    assert "and 3 before" in text
+
+
+def test_only_paths_make_lines_longer_than_the_screen(full: Store) -> None:
+    for width in (80, 100):
+        text = as_shown(as_text.show_report, report_of(full), width=width)
+        long = [line for line in text.splitlines() if len(line) > width]
+        assert all("/" in line for line in long), long
+
+
+def test_a_terminal_gets_colours_and_links(full: Store) -> None:
+    text = as_shown(as_text.show_report, report_of(full), force_terminal=True, color_system="standard")
+    assert "\x1b[36m" in text
+    assert re.search(r"\x1b\]8;id=\d+;file:///srv/shop/orders.py#87\x1b\\", text)
+
+
+def test_an_old_encoding_gets_plain_bars(full: Store) -> None:
+    text = as_shown(as_text.show_report, report_of(full), encoding="ascii")
+    assert text.isascii()
+    assert "time ##################=" in text
+
+
+# ---- JSON ----------------------------------------------------------------------------------------
+
+
+def test_the_report_as_json_is_what_its_schema_says(full: Store) -> None:
+    document = json.loads(as_json.render(report_of(full)))
+    assert list(problems(document, SCHEMA, Place(SCHEMA))) == []
+    assert document["totals"] == {"stalls": 4, "groups": 3, "total_ms": pytest.approx(8547.037, abs=0.001)}
+    assert [group["fingerprint"] for group in document["groups"]] == ["1:dead", "1:f00d", "1:none"]
+    assert document["groups"][1]["stall_ids"] == ["s1-4", "s1-1"]
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=50)
+@given(one=any_of(Stall), session=any_of(Session))
+def test_any_stall_and_session_give_a_report_of_the_schema(one: Stall, session: Session) -> None:
+    report = Report(
+        generated_wall_ns=NOW,
+        sums=Totals(stalls=1, groups=1, total_ns=1),
+        sessions=[session],
+        groups=[],
+        worst={},
+        stalls=[one],
+    )
+    text = as_json.render(report)
+    assert text.isascii()
+    assert list(problems(json.loads(text), SCHEMA, Place(SCHEMA))) == []
+
+
+def test_every_field_of_the_schema_is_on_its_page(tree: Path) -> None:
+    page = (tree / "docs/report-schema.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z0-9_]+)`", page))
+    fields = {name for part in [SCHEMA, *SCHEMA["$defs"].values()] for name in part.get("properties", {})}
+    assert fields <= named, fields - named
+    assert {cause.value for cause in Cause} == set(SCHEMA["$defs"]["cause"]["enum"])
+    assert {cause.value for cause in Cause} <= set(re.findall(r"`([a-z-]+)`", page))
+
+
+def test_the_schema_check_sees_what_is_wrong(full: Store) -> None:
+    document = json.loads(as_json.render(report_of(full)))
+    document["stalls"][0]["cause"] = "magic"
+    del document["stalls"][1]["ledger"]
+    document["groups"][0]["count"] = "1"
+    document["sessions"][0]["started_at"] = "now"
+    assert len(list(problems(document, SCHEMA, Place(SCHEMA)))) == 4
+
+
+def test_an_empty_report_is_a_report(store: Store) -> None:
+    assert list(problems(json.loads(as_json.render(report_of(store))), SCHEMA, Place(SCHEMA))) == []
+
+
+# ---- Markdown ------------------------------------------------------------------------------------
+
+
+def test_the_report_as_markdown(full: Store) -> None:
+    golden("report.md", as_markdown.render(report_of(full), "/srv/shop"))
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("a_b *c* [d](e) `f`", "a\\_b \\*c\\* \\[d\\](e) \\`f\\`"),
+        ("</script> & @me #1", "&lt;/script&gt; &amp; &#64;me \\#1"),
+        ("http://evil www.evil", "http\\://evil www\\.evil"),
+        ("&lt; &#64;", "&amp;lt; &amp;\\#64;"),
+        ("line\nbreak", "line\\\\nbreak"),
+    ],
+)
+def test_markdown_shows_text_as_it_is(text: str, escaped: str) -> None:
+    assert as_markdown.escaped(text) == escaped
+
+
+@pytest.mark.parametrize(
+    ("text", "span"),
+    [("plain", "`plain`"), ("a`b", "``a`b``"), ("`a``", "``` `a`` ```"), ("", "")],
+)
+def test_code_spans_hold_their_backticks(text: str, span: str) -> None:
+    assert as_markdown.code(text) == span
+
+
+# ---- hostile names -------------------------------------------------------------------------------
+
+RAW = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_name_reaches_a_reader_raw(store: Store, text: str) -> None:
+    one = hostile_stall(text)
+    store.put([SESSION], [one])
+    report = report_of(store)
+    texts = [
+        as_shown(as_text.show_report, report),
+        as_shown(as_text.show_group, of_group(store, one.fingerprint, limit=1, now_wall_ns=NOW)),
+        as_shown(as_text.show_stall, of_stall(store, one, now_wall_ns=NOW)),
+        as_markdown.render(report),
+        as_json.render(report),
+    ]
+    for shown in texts:
+        assert RAW.search(shown) is None
+    assert "<script" not in texts[4]
+    outside_code = re.sub(r"(`+).*?\1", "", texts[3], flags=re.DOTALL)
+    assert "<script" not in outside_code
+    assert "@everyone" not in outside_code
+
+
+# ---- folding -------------------------------------------------------------------------------------
+
+
+def test_frames_of_others_are_folded_and_the_innermost_stays() -> None:
+    rows = folded(FRAMES)
+    assert rows == [
+        FRAMES[0],
+        Fold(count=2, packages=("json",)),
+        FRAMES[3],
+        FRAMES[4],
+        Fold(count=2, packages=("asyncio", "aiohttp")),
+        FRAMES[7],
+    ]
+
+
+def test_a_single_frame_of_others_is_shown_and_not_folded() -> None:
+    own, other = frame("f", "/a.py", 1, in_app=True), frame("g", "/b.py", 2)
+    assert folded([own, other, own]) == [own, other, own]
+    assert folded([]) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "package"),
+    [
+        ("/v/lib/python3.12/site-packages/aiohttp/web.py", "aiohttp"),
+        ("/usr/lib/python3/dist-packages/six.py", "six"),
+        ("/usr/lib/python3.12/json/decoder.py", "json"),
+        ("/usr/lib/python3.12/queue.py", "queue"),
+        ("<frozen importlib._bootstrap>", "<frozen importlib"),
+        ("", ""),
+    ],
+)
+def test_a_package_is_told_from_the_path(file: str, package: str) -> None:
+    assert package_of(file) == package
