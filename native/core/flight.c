@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -119,6 +120,8 @@ int lc_flight_create(lc_flight *flight, const char *path)
     if (flight->fd < 0) {
         return errno;
     }
+    /* Tells readers in other pid namespaces that this process lives; gone with it, however it ends. */
+    (void)flock(flight->fd, LOCK_EX | LOCK_NB);
     const int error = map_new_file(flight, bytes, sections[LC_SECTION_LANES].offset);
     if (error) {
         close(flight->fd);

@@ -226,7 +226,8 @@ typedef struct {
     lc_word generation;   /* how often the lane was given out */
     char loop_kind[LC_NAME_BYTES / 2]; /* "asyncio", "uvloop", "thread", ...; NUL-padded UTF-8 */
     char thread_name[LC_NAME_BYTES];   /* NUL-padded UTF-8 */
-    char reserved[32];
+    lc_word ended_seen;                /* records of `ended` that the watchdog has dealt with */
+    char reserved[24];
 
     lc_ended ended[LC_ENDED_COUNT]; /* ring; consumed by the watchdog */
     lc_word turn_histogram[LC_HISTOGRAM_BUCKETS];

@@ -27,12 +27,20 @@ static void open_view(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch)
     w->views_open++;
 }
 
+/* Context switches cost more to read than all else, so they are read now and then and carried on. */
+static void put_switches(lc_sample_entry *sample, lc_lane_watch *watch, const lc_thread_reading *reading)
+{
+    if (reading->switches.voluntary != 0 || reading->switches.involuntary != 0) {
+        watch->switches = reading->switches;
+    }
+    sample->voluntary_switches = watch->switches.voluntary;
+    sample->involuntary_switches = watch->switches.involuntary;
+}
+
 static void put_kernel_view(lc_sample_entry *sample, const lc_thread_reading *reading)
 {
     sample->on_cpu_ns = reading->sched.on_cpu_ns;
     sample->run_queue_ns = reading->sched.run_queue_ns;
-    sample->voluntary_switches = reading->switches.voluntary;
-    sample->involuntary_switches = reading->switches.involuntary;
     sample->major_faults = reading->stat.major_faults;
     sample->thread_state = (uint8_t)reading->stat.state;
     sample->syscall = reading->syscall.number;
@@ -131,6 +139,7 @@ void lc_sampler_take(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch, 
         drop_sample(w, &slot->samples_dropped_unreadable, LC_COUNTER_samples_dropped_unreadable);
     }
     put_kernel_view(&sample, &reading);
+    put_switches(&sample, watch, &reading);
     sample.epoch = LC_LOAD(lane->epoch) == epoch ? epoch : 0;
     sample.gil = (uint8_t)gil.state;
     sample.gc_total_ns = LC_LOAD(w->flight->header->gc_total_ns);

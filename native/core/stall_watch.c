@@ -99,6 +99,7 @@ static lc_slot *open_slot(lc_watchdog *w, uint64_t index, const lc_lane *lane, l
     LC_STORE(slot->gc_ns_begin, LC_LOAD(w->flight->header->gc_total_ns));
     LC_STORE(slot->serial, ++w->next_serial);
     watch->writer = writer;
+    watch->next_checkpoint_ns = 0;
     return slot;
 }
 
@@ -182,21 +183,22 @@ static void finish(lc_watchdog *w, uint64_t index, const lc_lane *lane, lc_lane_
     watch->writer = NULL;
 }
 
-static void consume_ended(lc_watchdog *w, uint64_t index, const lc_lane *lane, lc_lane_watch *watch)
+static void consume_ended(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane_watch *watch)
 {
     const uint64_t count = LC_ACQUIRE(lane->ended_count);
-    if (count - watch->ended_seen > LC_ENDED_COUNT) {
-        lc_flight_count(w->flight, LC_COUNTER_stalls_dropped_ring_full,
-                        count - watch->ended_seen - LC_ENDED_COUNT);
-        watch->ended_seen = count - LC_ENDED_COUNT;
+    uint64_t seen = LC_LOAD(lane->ended_seen);
+    if (count - seen > LC_ENDED_COUNT) {
+        lc_flight_count(w->flight, LC_COUNTER_stalls_dropped_ring_full, count - seen - LC_ENDED_COUNT);
+        seen = count - LC_ENDED_COUNT;
     }
-    while (watch->ended_seen < count) {
+    while (seen < count) {
         lc_ended e;
-        if (copy_ended(lane, ++watch->ended_seen, &e)) {
+        if (copy_ended(lane, ++seen, &e)) {
             finish(w, index, lane, watch, &e);
         } else {
             lc_flight_count(w->flight, LC_COUNTER_stalls_dropped_ring_full, 1);
         }
+        LC_RELEASE(lane->ended_seen, seen);
     }
 }
 
@@ -238,6 +240,16 @@ static bool must_rebind(const lc_slot *slot, const subject *s, uint64_t now_ns)
     return LC_LOAD(slot->state) != LC_SLOT_STALL || elapsed(s->begin_ns, now_ns) > s->limit_ns;
 }
 
+/* At a hang's begin, and each time it has doubled: a copy on disk, whatever becomes of this machine's memory. */
+static void save_hang(lc_watchdog *w, lc_lane_watch *watch, uint64_t busy_ns)
+{
+    const lc_slot *slot = watch->writer->slot;
+    if (busy_ns >= watch->next_checkpoint_ns) {
+        lc_checkpoint_write(&w->checkpoint, w->flight, slot->lane, slot);
+        watch->next_checkpoint_ns = 2u * busy_ns;
+    }
+}
+
 static void raise_level(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch, uint64_t busy_ns)
 {
     lc_slot *slot = watch->writer->slot;
@@ -253,6 +265,9 @@ static void raise_level(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watc
     if (level < LC_LEVEL_ANR && busy_ns >= w->settings.anr_ns) {
         LC_RELEASE(slot->level, LC_LEVEL_ANR);
         lc_bell_ring(&w->news);
+    }
+    if (busy_ns >= w->settings.hang_ns) {
+        save_hang(w, watch, busy_ns);
     }
 }
 
@@ -270,6 +285,7 @@ static uint64_t follow(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch
     }
     const uint64_t busy_ns = elapsed(s->begin_ns, now_ns);
     LC_STORE(slot->last_look_ns, now_ns);
+    LC_STORE(slot->allowance_ns, s->limit_ns > slot->threshold_ns ? s->limit_ns : 0u);
     if (busy_ns > s->limit_ns) {
         raise_level(w, lane, watch, busy_ns);
     }
@@ -320,7 +336,7 @@ static uint64_t look_idle(lc_watchdog *w, lc_lane_watch *watch, uint64_t turn, u
 
 uint64_t lc_stall_watch_look(lc_watchdog *w, uint64_t index, uint64_t now_ns)
 {
-    const lc_lane *lane = lc_flight_lane(w->flight, index);
+    lc_lane *lane = lc_flight_lane(w->flight, index);
     lc_lane_watch *watch = &w->watches[index];
     if (LC_ACQUIRE(lane->state) == LC_LANE_FREE) {
         return LC_NO_DEADLINE;

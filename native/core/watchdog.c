@@ -19,9 +19,10 @@ static long membarrier(int command) { return syscall(SYS_membarrier, command, 0,
 static size_t aligned(size_t bytes) { return (bytes + 63u) & ~(size_t)63u; }
 
 int lc_watchdog_open(lc_watchdog *w, lc_flight *flight, lc_frame_source *source,
-                     const lc_watchdog_settings *settings)
+                     const lc_watchdog_settings *settings, const char *checkpoint_path)
 {
     memset(w, 0, sizeof *w);
+    lc_checkpoint_open(&w->checkpoint, checkpoint_path);
     const size_t watches = aligned(LC_LANE_COUNT * sizeof *w->watches);
     const size_t writers = aligned(LC_SLOT_COUNT * sizeof *w->writers);
     const size_t stack = aligned(sizeof *w->stack);
@@ -53,6 +54,7 @@ void lc_watchdog_close(lc_watchdog *w)
 {
     if (w->memory != NULL) {
         munmap(w->memory, w->memory_bytes);
+        lc_checkpoint_close(&w->checkpoint);
     }
     memset(w, 0, sizeof *w);
 }

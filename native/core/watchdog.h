@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "checkpoint.h"
 #include "flight.h"
 #include "frame_source.h"
 #include "futex.h"
@@ -28,11 +29,12 @@ typedef struct {
 
 /* What the watchdog remembers of a lane between looks. */
 typedef struct {
-    uint64_t ended_seen;      /* records of `ended` consumed */
     uint64_t generation;
     uint64_t turns_seen;      /* turn_epoch at the last look */
     uint64_t active_ns;       /* when it was last seen busy or to have turned */
     uint64_t next_sample_ns;
+    uint64_t next_checkpoint_ns; /* length of the stall at which its evidence is written to disk again */
+    lc_switch_fields switches;   /* last read; they are not read with every sample */
     lc_slot_writer *writer;   /* of the open slot, NULL none */
     lc_thread_view view;
 } lc_lane_watch;
@@ -44,6 +46,7 @@ typedef struct {
     lc_lane_context lanes; /* what program threads need */
     lc_bell bell;          /* rung to wake the watchdog */
     lc_bell news;          /* rung to wake the drain */
+    lc_checkpoint checkpoint;
     _Atomic bool stopping;
     bool can_park;
     pthread_t thread;
@@ -58,9 +61,10 @@ typedef struct {
     void *memory;
 } lc_watchdog;
 
-/* Sets memory aside (one mapping, touched as used). 0 or an errno. */
+/* Sets memory aside (one mapping, touched as used). `checkpoint_path`: NULL for no copies on disk.
+ * 0 or an errno. */
 int lc_watchdog_open(lc_watchdog *watchdog, lc_flight *flight, lc_frame_source *source,
-                     const lc_watchdog_settings *settings);
+                     const lc_watchdog_settings *settings, const char *checkpoint_path);
 /* Starts the thread. 0 or an errno. */
 int lc_watchdog_start(lc_watchdog *watchdog);
 /* Stops and joins the thread, after a last look that completes what has ended. */

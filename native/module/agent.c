@@ -12,7 +12,8 @@ static void give_back(lc_agent *agent, bool process_ends)
     lc_flight_close(&agent->flight, process_ends);
 }
 
-static bool open_parts(lc_agent *agent, const char *path, const lc_watchdog_settings *settings)
+static bool open_parts(lc_agent *agent, const char *path, const char *checkpoint_path,
+                       const lc_watchdog_settings *settings)
 {
     const char *why_not = NULL;
     if (lc_memory_reader_open(&agent->reader, getpid()) == LC_READER_NONE) {
@@ -28,7 +29,8 @@ static bool open_parts(lc_agent *agent, const char *path, const lc_watchdog_sett
     int error = lc_flight_create(&agent->flight, path);
     if (error == 0) {
         error = lc_watchdog_open(&agent->watchdog, &agent->flight,
-                                 &agent->source.source, settings);
+                                 &agent->source.source, settings,
+                                 checkpoint_path);
     }
     if (error != 0) {
         errno = error;
@@ -38,8 +40,8 @@ static bool open_parts(lc_agent *agent, const char *path, const lc_watchdog_sett
     return true;
 }
 
-bool lc_agent_start(const char *path, const char *facts, Py_ssize_t facts_bytes,
-                    const lc_watchdog_settings *settings, uint64_t threshold_ns, uint64_t sample_delay_ns)
+bool lc_agent_start(const char *path, const char *checkpoint_path, const char *facts,
+                    Py_ssize_t facts_bytes, const lc_watchdog_settings *settings, uint64_t threshold_ns, uint64_t sample_delay_ns)
 {
     lc_agent *agent = &lc_the_agent;
     if (agent->running) {
@@ -48,7 +50,7 @@ bool lc_agent_start(const char *path, const char *facts, Py_ssize_t facts_bytes,
     }
     agent->threshold_ns = threshold_ns;
     agent->sample_delay_ns = sample_delay_ns;
-    if (!open_parts(agent, path, settings)) {
+    if (!open_parts(agent, path, checkpoint_path, settings)) {
         give_back(agent, false);
         return false;
     }

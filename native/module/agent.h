@@ -33,7 +33,7 @@ extern lc_agent lc_the_agent;
     (lc_the_agent.generation == (remembered) && lc_the_agent.running)
 
 /* All take the GIL as held. */
-bool lc_agent_start(const char *path, const char *facts, Py_ssize_t facts_bytes,
+bool lc_agent_start(const char *path, const char *checkpoint_path, const char *facts, Py_ssize_t facts_bytes,
                     const lc_watchdog_settings *settings, uint64_t threshold_ns,
                     uint64_t sample_delay_ns); /* false: a Python exception is set */
 void lc_agent_stop(bool process_ends);

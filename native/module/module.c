@@ -13,15 +13,16 @@
 
 static PyObject *start(PyObject *module, PyObject *args, PyObject *names)
 {
-    static char *keywords[] = {"path",    "facts",   "threshold_ns", "sample_delay_ns", "sample_interval_ns",
-                               "hang_ns", "anr_ns", NULL};
-    PyObject *path;
+    static char *keywords[] = {"path",    "facts",  "threshold_ns", "sample_delay_ns", "sample_interval_ns",
+                               "hang_ns", "anr_ns", "checkpoint",   NULL};
+    PyObject *path, *checkpoint = NULL;
     const char *facts;
     Py_ssize_t facts_bytes;
     unsigned long long threshold, delay, interval, hang, anr;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(args, names, "O&y#KKKKK", keywords, PyUnicode_FSConverter, &path, &facts,
-                                     &facts_bytes, &threshold, &delay, &interval, &hang, &anr)) {
+    if (!PyArg_ParseTupleAndKeywords(args, names, "O&y#KKKKK|O&", keywords, PyUnicode_FSConverter, &path, &facts,
+                                     &facts_bytes, &threshold, &delay, &interval, &hang, &anr,
+                                     PyUnicode_FSConverter, &checkpoint)) {
         return NULL;
     }
     const lc_watchdog_settings settings = {
@@ -32,8 +33,10 @@ static PyObject *start(PyObject *module, PyObject *args, PyObject *names)
         .anr_ns = anr,
     };
     const bool started =
-        lc_agent_start(PyBytes_AS_STRING(path), facts, facts_bytes, &settings, threshold, delay);
+        lc_agent_start(PyBytes_AS_STRING(path), checkpoint ? PyBytes_AS_STRING(checkpoint) : NULL, facts,
+                       facts_bytes, &settings, threshold, delay);
     Py_DECREF(path);
+    Py_XDECREF(checkpoint);
     if (!started) {
         return NULL;
     }

@@ -55,7 +55,7 @@ def install(*, _from_startup: bool = False, **settings: Any) -> Canary | None:
 
 def uninstall() -> None:
     """Stops watching: stores what is left, takes back every patch, ends the threads. Idempotent."""
-    global _canary  # noqa: PLW0603 - one engine a process
+    global _canary
     canary, _canary = _canary, None
     if canary is not None:
         canary.stop()

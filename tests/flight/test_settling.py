@@ -344,8 +344,8 @@ def test_a_stall_that_the_watchdog_did_not_live_to_see_is_exact_and_has_no_sampl
 
 
 def test_stalls_that_the_watchdog_has_seen_are_not_given_again():
-    flight = FlightBuilder(heartbeat_ns=BEGIN + 300 * MS)
-    lane = flight.add_lane()
+    flight = FlightBuilder()
+    lane = flight.add_lane(ended_seen=1)
     flight.add_ended(lane, sequence=1, **record(0, 250))
     flight.add_ended(lane, sequence=2, **record(280, 400, epoch=9, turn_epoch=11))
 

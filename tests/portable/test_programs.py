@@ -180,9 +180,9 @@ def test_work_on_any_thread_is_timed():
     told = program(
         """
         def job():
-            backend.begin_work("nightly")
+            backend.work_begin("nightly")
             time.sleep(0.2)
-            backend.end_work()
+            backend.work_end()
         thread = threading.Thread(target=job, name="worker")
         thread.start(); thread.join()
         (stall,) = taken(1)

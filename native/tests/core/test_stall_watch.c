@@ -52,7 +52,7 @@ static void a_callback_past_the_threshold_is_a_stall_while_it_lasts_and_exact_wh
     look(&s);
     CHECK(LC_LOAD(it->state) == LC_SLOT_ENDED);
     const uint64_t took = LC_LOAD(it->end_ns) - LC_LOAD(it->begin_ns);
-    CHECK(took >= 150u * MS && took < 10000ull * MS);
+    CHECK(took >= 150u * MS && took < 1000u * MS);
     CHECK(LC_LOAD(it->sample_count) == 1 && it->samples[0].epoch == LC_LOAD(it->epoch));
     CHECK(counted(&s, LC_COUNTER_stalls_recorded) == 1);
     LC_STORE(it->state, LC_SLOT_FREE);
@@ -197,7 +197,7 @@ static void a_long_stall_is_thinned_and_stays_covered(void)
     const lc_slot *it = slot(&s, 0);
     const uint64_t count = LC_LOAD(it->sample_count);
     CHECK(LC_LOAD(it->interval_ns) > 10u * MS && count > LC_SAMPLE_MAX / 2);
-    CHECK(it->samples[0].at_ns - first < 1000ull * MS);
+    CHECK(it->samples[0].at_ns - first < 100u * MS);
     for (uint64_t i = 1; i < count; i++) {
         CHECK(it->samples[i].at_ns > it->samples[i - 1].at_ns);
     }

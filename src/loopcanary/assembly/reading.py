@@ -24,9 +24,12 @@ def open_store(folder: Path, config: Config | None = None) -> store.Store:
     return store.Store(folder, retention=retention)
 
 
-def recover(into: store.Store) -> store.Recovery:
-    """Takes in what dead processes left in the store's folder, and looks at what running ones do now."""
-    autopsy = _Autopsy()
+def recover(into: store.Store, own: Path | None = None) -> store.Recovery:
+    """Takes in what dead processes left in the store's folder, and looks at what running ones do now.
+
+    `own`: the flight file of this process, where it has one.
+    """
+    autopsy = _Autopsy(own)
     forensics = store.Forensics(
         open=autopsy.open,
         is_dead=autopsy.is_dead,
@@ -42,7 +45,8 @@ def recover(into: store.Store) -> store.Recovery:
 class _Autopsy:
     """Reads flight files of other processes, and judges by those processes' own paths and settings."""
 
-    def __init__(self) -> None:
+    def __init__(self, own: Path | None) -> None:
+        self._own = own
         self._facts: dict[str, tuple[diagnosis.CodePaths, Config]] = {}
 
     def open(self, path: Path) -> flight.FlightFile:
@@ -52,8 +56,14 @@ class _Autopsy:
         return opened
 
     def is_dead(self, remains: flight.FlightFile) -> bool:
+        if remains.header.pid == os.getpid() and Path(remains.name) != self._own:
+            # This process once was another program (exec), which left its file.
+            return flight.liveness(remains.header) is flight.Liveness.RUNNING
         same_host = remains.facts().get("host") == platform.node()
-        return flight.liveness(remains.header, same_host=same_host) is flight.Liveness.DEAD
+        alive = flight.liveness(remains.header, same_host=same_host)
+        if alive is flight.Liveness.UNKNOWABLE:
+            return flight.holds_lock(Path(remains.name)) is False
+        return alive is flight.Liveness.DEAD
 
     def judge(self, evidence: StallEvidence, session: Session, clock: Clock, state: StallState) -> Stall:
         paths, config = self._facts.get(session.id, (diagnosis.CodePaths(), Config()))

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from loopcanary import diagnosis, flight, store
-from loopcanary.assembly.reading import CODE_PATHS, SETTINGS, open_store
+from loopcanary.assembly.reading import CODE_PATHS, SETTINGS, open_store, recover
 from loopcanary.engine.boundary import Boundary
 from loopcanary.engine.canary import Canary, FileBackend, Parts
 from loopcanary.engine.facts import session_facts
@@ -102,8 +102,18 @@ def _parts(canary: Canary, native: ModuleType | None) -> Parts:
             CODE_PATHS: paths.refresh().to_json(),
             SETTINGS: {"concern": list(config.concern)},
         },
+        recover=lambda: _recover(sink, backend),
         notices=[location.notice] if location.notice else [],
     )
+
+
+def _recover(sink: store.Store, backend: FileBackend) -> None:
+    """Most starts find nothing: then nothing is opened."""
+    folder = sink.folder / store.FLIGHT_FOLDER
+    own = backend.file if isinstance(backend, NativeBackend) else None
+    ours = {own.name, own.name.partition("-")[2].partition("-")[2]} if own is not None else set()
+    if folder.is_dir() and any(entry.name not in ours for entry in folder.iterdir()):
+        recover(sink, own)
 
 
 class _PathsOnce:
@@ -156,5 +166,3 @@ def _exit_status_reporter() -> Reporter:
     from loopcanary.reporters.exit_status import ExitStatusReporter
 
     return ExitStatusReporter(importlib.import_module("loopcanary._native").fail_exit)
-
-

@@ -45,8 +45,9 @@ class FileBackend(Backend, Protocol):
     def loop_stopped(self, loop: Any) -> None:
         """The portable engine: the loop runs no more."""
 
-    def connect_scopes(self) -> None:
-        """Where there is no native engine: tells `scopes` whom to tell of work."""
+    @property
+    def listener(self) -> scopes.Listener:
+        """Whom `scopes` tell of scenes and work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +62,8 @@ class Parts:
     reporters: Sequence[Reporter]
     health: Callable[[LaneTotals, int], LoopHealth]
     facts: Callable[[], dict[str, Any]]
+    recover: Callable[[], object]
+    """Takes in what earlier processes left with this store; called once, on the drain thread."""
     notices: Sequence[str] = ()
 
 
@@ -148,13 +151,11 @@ class Canary:
         parts.backend.start()
         self._parts = parts
         self._facts_stored = False
-        self._drain = Drain(parts.backend, self._take, self.boundary)
+        self._drain = Drain(parts.backend, self._take, self.boundary, first=parts.recover)
         self._drain.start()
         if self._native is not None and self._native.is_running():
             gc.callbacks.append(self._native.gc_stamp)
-            scopes.connect(self._native)
-        else:
-            parts.backend.connect_scopes()
+        scopes.connect(parts.backend.listener)
         parts.backend.set_facts(parts.facts())
         _stop_before_multiprocessing_exits(self.stop)
 

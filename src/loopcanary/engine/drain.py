@@ -14,7 +14,16 @@ _JOIN_S = 5.0
 class Drain:
     """A daemon thread of Python's; it wakes only for news."""
 
-    def __init__(self, backend: Backend, take: Callable[[], None], boundary: Boundary) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        take: Callable[[], None],
+        boundary: Boundary,
+        *,
+        first: Callable[[], object] = lambda: None,
+    ) -> None:
+        """`first` is called once, before anything else."""
+        self._first = first
         self._backend = backend
         self._take = take
         self._boundary = boundary
@@ -35,6 +44,7 @@ class Drain:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
+        self._boundary.call("recovery", self._first)
         while not self._stopping:
             self._boundary.call("drain", self._backend.wait, None, keep=True)
             if not self._stopping:

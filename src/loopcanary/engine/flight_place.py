@@ -15,6 +15,8 @@ from pathlib import Path
 
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a tmpfs by definition of the kernel's documentation
 SUFFIX = ".flight"
+SAVED = ".saved"
+"""Suffix of the copy that the watchdog makes on disk when a stall becomes a hang."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +25,12 @@ class FlightPlace:
 
     path: Path
     link: Path | None
+
+    @property
+    def saved(self) -> Path | None:
+        """Where evidence of hangs is copied to, so that it outlives the memory; None where the file is on
+        disk anyway."""
+        return None if self.link is None else self.link.with_suffix(SAVED)
 
     @property
     def in_memory(self) -> bool:
@@ -49,7 +57,7 @@ def prepare(place: FlightPlace) -> None:
 
 def discard(place: FlightPlace) -> None:
     """Removes the file and its link; what is not there is no error."""
-    for path in (place.link, place.path):
+    for path in (place.link, place.path, place.saved):
         if path is not None:
             with suppress(OSError):
                 path.unlink()

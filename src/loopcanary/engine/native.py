@@ -6,9 +6,10 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from loopcanary.engine.flight_place import FlightPlace, candidates, discard, prepare
+from loopcanary.engine.scopes import Listener
 from loopcanary.model import Config, LaneTotals, StallEvidence
 from loopcanary.model.stall import ANR_NS, HANG_NS
 
@@ -32,7 +33,8 @@ class OpenFlight(Protocol):
 class FlightOpener(Protocol):
     """Opens a flight file by path; `flight.FlightFile.open` is one."""
 
-    def __call__(self, path: Path, /) -> OpenFlight: ...
+    def __call__(self, path: Path, /) -> OpenFlight:
+        """The open file."""
 
 
 class NativeBackend:
@@ -76,9 +78,15 @@ class NativeBackend:
             sample_interval_ns=self._config.sample_interval_ns,
             hang_ns=HANG_NS,
             anr_ns=ANR_NS,
+            **({"checkpoint": str(place.saved)} if place.saved is not None else {}),
         )
         self._place = place
         self._flight = self._open_flight(place.path)
+
+    @property
+    def file(self) -> Path | None:
+        """The flight file, while there is one."""
+        return self._place.path if self._place is not None else None
 
     def set_facts(self, facts: dict[str, Any]) -> bool:
         """Stores the session's facts in the flight file; False where they are too long for it."""
@@ -102,8 +110,10 @@ class NativeBackend:
             self._flight.close()
             self._flight = None
 
-    def connect_scopes(self) -> None:
-        """The native engine is told directly."""
+    @property
+    def listener(self) -> Listener:
+        """Whom `scopes` tell: the extension itself."""
+        return cast("Listener", self._native)
 
     def loop_started(self, loop: object, thread_ident: int) -> None:
         """The native probe brackets loops by itself."""
@@ -123,20 +133,24 @@ class NativeBackend:
 
     def take(self) -> Sequence[StallEvidence]:
         """Ended stalls, whose slots are given back; and each ANR once while it lasts."""
-        taken = []
+        taken: list[StallEvidence] = []
         if self._flight is None:
             return taken
         for slot, evidence in self._flight.stalls():
             if evidence.end_ns is not None:
                 # The end can be known from the lane before the watchdog has completed the slot: then the slot
                 # cannot be given back yet, and comes again.
-                if self._native.release_slot(slot, evidence.serial):
+                if self._native.release_slot(slot, evidence.serial) or not self._native.is_running():
                     taken.append(evidence)
                     self._announced.discard(evidence.serial)
-            elif evidence.last_look_ns - evidence.begin_ns >= ANR_NS and evidence.serial not in self._announced:
+            elif self._is_new_anr(evidence):
                 taken.append(evidence)
                 self._announced.add(evidence.serial)
         return sorted(taken, key=lambda evidence: evidence.begin_ns)
+
+    def _is_new_anr(self, evidence: StallEvidence) -> bool:
+        lasted_ns = evidence.last_look_ns - evidence.begin_ns
+        return lasted_ns >= ANR_NS and evidence.serial not in self._announced
 
     def totals(self) -> Sequence[LaneTotals]:
         """Sums of every watched thread."""

@@ -19,7 +19,8 @@ _REMEMBERED_GROUPS = 10_000
 class Judge(Protocol):
     """Evidence and the stall's state in, verdict out; assembled from `diagnosis.diagnose`."""
 
-    def __call__(self, evidence: StallEvidence, state: StallState, /) -> Stall: ...
+    def __call__(self, evidence: StallEvidence, state: StallState, /) -> Stall:
+        """The verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,6 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.engine import scopes
 from loopcanary.engine.portable_blind_spots import BLIND_SPOTS, BLIND_WITHOUT_CLOCKS
 from loopcanary.engine.portable_clocks import ThreadClocks
 from loopcanary.engine.portable_gc import CollectionLog
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from loopcanary.engine.portable_lane import Lane
+    from loopcanary.engine.scopes import Listener
     from loopcanary.model.config import Config
     from loopcanary.model.evidence import LaneTotals, StallEvidence
 
@@ -142,16 +142,16 @@ class PortableBackend:
         watched.lane.end(now_ns)
         watched.lane.close(now_ns)
 
-    def begin_work(self, name: str) -> bool:
+    def work_begin(self, name: str) -> bool:
         """A named piece of work begins on this thread: a part of what the thread is in, or timed alone.
 
-        Gives a token for `end_work`.
+        Gives a token for `work_end`.
         """
         self._work.begin(name)
         self._watchdog.wake_if_parked()
         return True
 
-    def end_work(self, _token: object = None) -> None:
+    def work_end(self, _token: object = None) -> None:
         """The work ends that began last on this thread."""
         self._work.end()
 
@@ -165,9 +165,13 @@ class PortableBackend:
         for lane in self._lanes.here():
             lane.allow(allowance_ns)
 
-    def connect_scopes(self) -> None:
-        """Lets `loopcanary.watch` tell this engine of its work."""
-        scopes.connect(None, self.begin_work, self.end_work)
+    def use_scenes(self, _variable: object) -> None:
+        """The scene is that of the thread's last `set_scene`; callbacks' contexts are not seen."""
+
+    @property
+    def listener(self) -> Listener:
+        """Whom `scopes` tell."""
+        return self
 
     def set_facts(self, facts: dict[str, Any]) -> bool:  # noqa: ARG002 - as FileBackend has it
         """There is no evidence outside the process to put facts beside: False."""

@@ -6,34 +6,44 @@ runs. None of them raises for anything of ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextvars import ContextVar, Token
 from datetime import timedelta
-from types import ModuleType, TracebackType
-from typing import Any
+from types import TracebackType
+from typing import Any, Protocol, Self
 
 from loopcanary.model.units import parse_duration_ns
 
 SCENE: ContextVar[str | None] = ContextVar("loopcanary_scene", default=None)
 
 
-class _Engine:
-    """What the scopes tell; set by the engine while it runs."""
+class Listener(Protocol):
+    """Whom the scopes tell: the native module, or the portable engine. Called on the thread that works."""
 
-    native: ModuleType | None = None
-    begin_work: Callable[[str], Any] | None = None
-    end_work: Callable[[Any], None] | None = None
+    def work_begin(self, name: str, /) -> Any:
+        """A piece of work begins; the token goes to work_end, None where there is nothing to end."""
+
+    def work_end(self, token: Any, /) -> None:
+        """The piece of work ends."""
+
+    def set_scene(self, scene: str | None, /) -> None:
+        """Where this thread's work is from now on."""
+
+    def use_scenes(self, variable: ContextVar[str | None], /) -> None:
+        """Scenes are used in this process: this variable holds them."""
+
+    def allow(self, nanoseconds: int, /) -> None:
+        """The running callback may take so long before it is a stall."""
 
 
-def connect(
-    native: ModuleType | None,
-    begin_work: Callable[[str], Any] | None = None,
-    end_work: Callable[[Any], None] | None = None,
-) -> None:
-    """The engine starts (or stops: all None)."""
-    _Engine.native = native
-    _Engine.begin_work = native.work_begin if native is not None else begin_work
-    _Engine.end_work = native.work_end if native is not None else end_work
+class _Ear:
+    """Who listens now; None while no engine runs."""
+
+    listener: Listener | None = None
+
+
+def connect(listener: Listener | None) -> None:
+    """The engine starts, or stops (None)."""
+    _Ear.listener = listener
 
 
 class scene:  # noqa: N801 - reads as a statement: with loopcanary.scene("checkout")
@@ -46,11 +56,12 @@ class scene:  # noqa: N801 - reads as a statement: with loopcanary.scene("checko
         self._name = str(name)
         self._token: Token[str | None] | None = None
 
-    def __enter__(self) -> scene:
+    def __enter__(self) -> Self:
         self._token = SCENE.set(self._name)
-        if _Engine.native is not None:
-            _Engine.native.use_scenes(SCENE)
-            _Engine.native.set_scene(self._name)
+        listener = _Ear.listener
+        if listener is not None:
+            listener.use_scenes(SCENE)
+            listener.set_scene(self._name)
         return self
 
     def __exit__(
@@ -58,32 +69,32 @@ class scene:  # noqa: N801 - reads as a statement: with loopcanary.scene("checko
     ) -> None:
         if self._token is not None:
             SCENE.reset(self._token)
-        if _Engine.native is not None:
-            _Engine.native.set_scene(SCENE.get())
+        if _Ear.listener is not None:
+            _Ear.listener.set_scene(SCENE.get())
 
 
 class watch:  # noqa: N801 - as scene
     """A piece of work on any thread, timed as a callback: a stall where it takes longer than the threshold.
     Inside a callback of a loop it is a part of that one and not timed by itself."""
 
-    __slots__ = ("_end", "_name", "_token")
+    __slots__ = ("_listener", "_name", "_token")
 
     def __init__(self, name: str) -> None:
         self._name = str(name)
         self._token: Any = None
-        self._end: Callable[[Any], None] | None = None
+        self._listener: Listener | None = None
 
-    def __enter__(self) -> watch:
-        begin, self._end = _Engine.begin_work, _Engine.end_work
-        if begin is not None:
-            self._token = begin(self._name)
+    def __enter__(self) -> Self:
+        self._listener = _Ear.listener
+        if self._listener is not None:
+            self._token = self._listener.work_begin(self._name)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._token is not None and self._end is not None:
-            self._end(self._token)
+        if self._token is not None and self._listener is not None:
+            self._listener.work_end(self._token)
 
 
 class expect:  # noqa: N801 - as scene
@@ -96,12 +107,14 @@ class expect:  # noqa: N801 - as scene
     __slots__ = ("_ns",)
 
     def __init__(self, duration: str | timedelta) -> None:
-        is_delta = isinstance(duration, timedelta)
-        self._ns = duration // timedelta(microseconds=1) * 1_000 if is_delta else parse_duration_ns(duration)
+        if isinstance(duration, timedelta):
+            self._ns = duration // timedelta(microseconds=1) * 1_000
+        else:
+            self._ns = parse_duration_ns(duration)
 
-    def __enter__(self) -> expect:
-        if _Engine.native is not None:
-            _Engine.native.allow(max(0, self._ns))
+    def __enter__(self) -> Self:
+        if _Ear.listener is not None:
+            _Ear.listener.allow(max(0, self._ns))
         return self
 
     def __exit__(

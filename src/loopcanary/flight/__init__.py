@@ -8,7 +8,16 @@ from __future__ import annotations
 from loopcanary.flight.errors import FlightError
 from loopcanary.flight.header import FlightHeader, TickClock
 from loopcanary.flight.lanes import LaneNow
-from loopcanary.flight.liveness import Liveness, liveness
+from loopcanary.flight.liveness import Liveness, holds_lock, liveness
 from loopcanary.flight.reader import FlightFile
 
-__all__ = ["FlightError", "FlightFile", "FlightHeader", "LaneNow", "Liveness", "TickClock", "liveness"]
+__all__ = [
+    "FlightError",
+    "FlightFile",
+    "FlightHeader",
+    "LaneNow",
+    "Liveness",
+    "TickClock",
+    "holds_lock",
+    "liveness",
+]

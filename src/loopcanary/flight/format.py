@@ -210,7 +210,8 @@ LANE = Layout(
     Q state tid thread_state opened_ns closed_ns threshold sample_delay generation
     {NAME_BYTES // 2}s loop_kind
     {NAME_BYTES}s thread_name
-    32s reserved
+    Q ended_seen
+    24s reserved
     {ENDED.size * ENDED_COUNT}s ended
     {8 * HISTOGRAM_BUCKETS}s turn_histogram
     """,

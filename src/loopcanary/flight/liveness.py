@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from enum import Enum
 from pathlib import Path
@@ -41,6 +42,27 @@ def liveness(header: FlightHeader, *, same_host: bool = False, proc: Path = _PRO
     if not 0 < header.pid <= _PID_LIMIT:
         return Liveness.UNKNOWABLE
     return _of_pid(header.pid, header.process_start, proc)
+
+
+def holds_lock(path: Path) -> bool | None:
+    """Whether some process holds the writer's lock on the file: it lives then, in whatever pid namespace.
+
+    None where that cannot be found out (no such lock on this filesystem, a file that cannot be opened).
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return None
+    else:
+        return False
+    finally:
+        os.close(descriptor)
 
 
 def _of_pid(pid: int, start: int, proc: Path) -> Liveness:

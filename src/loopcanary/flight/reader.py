@@ -168,8 +168,7 @@ class FlightFile:
     def unslotted_stalls(self) -> list[StallEvidence]:
         """Stalls that their threads recorded and the watchdog did not come to look at: exact, no samples.
 
-        Those that ended before the watchdog's last look were taken over then, and perhaps reported and
-        freed since, so only later ones are given.
+        Those that the watchdog has dealt with have, or had, a slot, and perhaps were reported since.
         """
         # The records first: the watchdog may take one over while we look, and is then seen to have.
         recorded = list(self._recorded())
@@ -177,14 +176,14 @@ class FlightFile:
         slotted = [read_slot_facts(self._source, slots, index) for index in range(slots.count)]
         header, collections = self.header, self.collections()
         found = []
-        for record, evidence in recorded:
-            seen = record.end_ns <= header.heartbeat_ns or any(is_about(facts, record) for facts in slotted)
-            if not seen:
+        for record, seen, evidence in recorded:
+            if record.sequence > seen and not any(is_about(facts, record) for facts in slotted):
                 overlap = overlapping(collections, header, record.begin_ns, record.end_ns)
                 found.append(replace(evidence, collections=overlap))
         return sorted(found, key=lambda evidence: evidence.begin_ns)
 
-    def _recorded(self) -> Iterator[tuple[EndedStall, StallEvidence]]:
+    def _recorded(self) -> Iterator[tuple[EndedStall, int, StallEvidence]]:
+        """Each record, how many of its lane the watchdog has dealt with, and the record as evidence."""
         section, clock = self._sections[SectionKind.LANES], self.tick_clock
         for index in range(self._used(SectionKind.LANES)):
             lane = read_lane(self._source, section, index)
@@ -193,7 +192,7 @@ class FlightFile:
             threshold_ns = clock.duration_ns(lane["threshold"])
             for record in read_ended(self._source, section, index, clock):
                 if record.lane_generation == lane["generation"]:
-                    yield record, record_evidence(record, lane, threshold_ns)
+                    yield record, lane["ended_seen"], record_evidence(record, lane, threshold_ns)
 
     def _lane_of(self, slot: SlotCopy) -> LaneView | None:
         index = slot.facts["lane"]

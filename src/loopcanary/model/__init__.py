@@ -4,6 +4,8 @@ Imports nothing but the standard library. Times are integer nanoseconds of the m
 the name says otherwise (`_wall_ns`: since 1970, for people). See docs/architecture.md.
 """
 
+from __future__ import annotations
+
 from loopcanary.model.config import Config, EngineChoice
 from loopcanary.model.evidence import (
     CallbackNames,
@@ -38,8 +40,8 @@ __all__ = [
     "CallbackNames",
     "Cause",
     "Clock",
-    "Config",
     "Collection",
+    "Config",
     "Culprit",
     "EngineChoice",
     "Frame",

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-
 class StallScope(Enum):
     """What was too long: one callback, or a whole turn none of whose callbacks was."""
 

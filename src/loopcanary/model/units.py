@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 _DURATION_NS = {
     "ns": 1,
@@ -33,7 +34,7 @@ def parse_duration_ns(text: str) -> int:
     match = _QUANTITY.fullmatch(text)
     if match is None or match[2].lower() not in _DURATION_NS:
         raise ValueError(f'{text!r} is no duration: write a number and a unit, such as "100ms" or "2s"')
-    return round(float(match[1]) * _DURATION_NS[match[2].lower()])
+    return round(Decimal(match[1]) * _DURATION_NS[match[2].lower()])
 
 
 def parse_size_bytes(text: str) -> int:
@@ -41,7 +42,7 @@ def parse_size_bytes(text: str) -> int:
     match = _QUANTITY.fullmatch(text)
     if match is None or match[2].lower() not in _SIZE_BYTES:
         raise ValueError(f'{text!r} is no size: write a number and a unit, such as "500MB" or "1GiB"')
-    return round(float(match[1]) * _SIZE_BYTES[match[2].lower()])
+    return round(Decimal(match[1]) * _SIZE_BYTES[match[2].lower()])
 
 
 def format_duration(ns: int) -> str:

@@ -51,7 +51,7 @@ class ImportWatch:
         if self._name in sys.modules:
             self._after()
         else:
-            sys.meta_path.insert(0, self)  # type: ignore[arg-type]
+            sys.meta_path.insert(0, self)
 
     def cancel(self) -> None:
         """Stops waiting. Idempotent."""

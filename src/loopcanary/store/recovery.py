@@ -22,6 +22,8 @@ from loopcanary.store.store import Store
 _R = TypeVar("_R", bound=Remains)
 
 FLIGHT_FOLDER = "flight"
+SAVED = ".saved"
+"""Suffix of the copy on disk that a native engine makes of a hang, beside the link to its file in memory."""
 _CLAIMED = ".claimed"
 _UNREADABLE = "unreadable"
 _FRESH_S = 60
@@ -94,6 +96,8 @@ class _Visit(Generic[_R]):
                 with suppress(OSError):
                     path.unlink()
             return
+        if path.suffix == SAVED and path.with_suffix(".flight").exists():
+            return  # the file in memory tells more, and is dealt with by itself
         if path.suffix == _CLAIMED and self._is_younger(path, _FRESH_S):
             return
         try:
@@ -133,7 +137,7 @@ class _Visit(Generic[_R]):
             raise
         self.found.sessions.append(session)
         self.found.stalls += stalls
-        for leftover in (claim, target):
+        for leftover in (claim, target, *_companions(claim)):
             with suppress(OSError):
                 leftover.unlink()
 
@@ -195,6 +199,12 @@ def _flight_files(folder: Path) -> list[Path]:
     except OSError:
         return []
     return [path for path in paths if f".{_UNREADABLE}-" not in path.name]
+
+
+def _companions(claim: Path) -> list[Path]:
+    """What else the same session may have left: the copy on disk, the link to a file that is gone."""
+    session = claim.name.partition(".")[0]
+    return [claim.with_name(session + suffix) for suffix in (SAVED, ".flight")]
 
 
 def _claim(path: Path) -> Path | None:
