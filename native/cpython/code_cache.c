@@ -163,7 +163,7 @@ void lc_code_cache_forget(lc_code_cache *cache, lc_known_code *entry)
 
 static lc_position_entry *position_entry(lc_code_cache *cache, uint64_t serial, uint32_t unit)
 {
-    const uint64_t hash = lc_mix(serial, unit);
+    const uint64_t hash = lc_mix(lc_mix(0, serial), unit);
     return &cache->positions[(hash >> 32) & (LC_POSITION_CACHE_SIZE - 1)];
 }
 

@@ -8,12 +8,14 @@ import sys
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
 import pytest
 
 DEPTH_SHOWN_MAX = 256
+NEEDS_PROC = pytest.mark.skipif(not Path("/proc/self/syscall").exists(), reason="no /proc here")
 parked = threading.Event()
 released = threading.Event()
 
@@ -284,6 +286,7 @@ def test_gil_is_free_when_every_thread_waits(probe: ModuleType) -> None:
         assert "free" in states
 
 
+@NEEDS_PROC
 def test_a_thread_that_waits_for_the_gil_waits_inside_its_address_range(probe: ModuleType) -> None:
     def wants_the_gil() -> None:
         parked.set()
@@ -295,6 +298,7 @@ def test_a_thread_that_waits_for_the_gil_waits_inside_its_address_range(probe: M
     assert answers - {None} == {True}
 
 
+@NEEDS_PROC
 def test_a_thread_that_waits_for_something_else_does_not_wait_for_the_gil(probe: ModuleType) -> None:
     with Parked(plain_calls) as thread:
         assert probe.waits_for_gil(thread.native_id) is False

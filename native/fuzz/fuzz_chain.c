@@ -1,0 +1,111 @@
+/* A whole walk over memory that lies. The input is a script: a byte for the CPython version, one for
+ * the depth of the stack, then changes of 6 bytes each: when (before which read, 0: at the start),
+ * where (2 bytes, in words), how (a pointer into the memory, or a number), and what (2 bytes). */
+#include <string.h>
+
+#include "made_up_memory.h"
+#include "target.h"
+
+#define CHANGE_BYTES 6u
+#define CHANGES_MAX 48u
+#define VERSIONS 5u
+
+typedef struct {
+    const uint8_t *changes;
+    size_t count;
+} script;
+
+static void apply(made_up_memory *m, const uint8_t *change)
+{
+    const uint64_t where = (uint64_t)(change[1] | change[2] << 8) * 4;
+    const uint64_t what = (uint64_t)(change[4] | change[5] << 8);
+    switch (change[3] % 5) {
+    case 0:
+        made_up_put(m, where, made_up_at(what * 8), 8);
+        break;
+    case 1:
+        made_up_put(m, where, what, 8);
+        break;
+    case 2:
+        made_up_put(m, where, what << 48 | what, 8);
+        break;
+    case 3:
+        made_up_put(m, where, what, 1);
+        break;
+    default:
+        made_up_put(m, where, what, 4);
+        break;
+    }
+}
+
+static void run_script(made_up_memory *m)
+{
+    const script *s = m->script;
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->changes[i * CHANGE_BYTES] == m->reads) {
+            apply(m, s->changes + i * CHANGE_BYTES);
+        }
+    }
+}
+
+static void check_stack(lc_walk_result result, const lc_stack *stack)
+{
+    LC_FUZZ_HOLDS(result <= LC_WALK_UNREADABLE && stack->count <= LC_STACK_FRAMES_MAX);
+    LC_FUZZ_HOLDS((result == LC_WALK_OK) == (stack->count > 0));
+    for (uint32_t i = 0; i < stack->count; i++) {
+        const lc_code_facts *code = stack->frames[i].code;
+        LC_FUZZ_HOLDS(code != NULL && code->serial != 0);
+        LC_FUZZ_HOLDS(code->qualname.length <= LC_STRING_MAX &&
+                      code->filename.length <= LC_STRING_MAX);
+        volatile char last = code->qualname.length == 0
+                                 ? '\0'
+                                 : code->qualname.bytes[code->qualname.length - 1];
+        (void)last;
+    }
+}
+
+LC_FUZZ_TARGET(chain)
+{
+    static made_up_memory memory;
+    static lc_stack stack;
+    if (size < 2) {
+        return 0;
+    }
+    const uint64_t version = (uint64_t)(0x030B + data[0] % VERSIONS) << 16 | 0xF0;
+    /* Mostly shallow, for speed; sometimes deeper than is ever shown. */
+    made_up_interpreter(&memory, version, data[1] < 240 ? data[1] % 12u : data[1] * 2u);
+    const size_t count = (size - 2) / CHANGE_BYTES;
+    const script changes = {data + 2, count < CHANGES_MAX ? count : CHANGES_MAX};
+    memory.script = &changes;
+    memory.before_read = run_script;
+    run_script(&memory);
+
+    const lc_interpreter_addresses at = made_up_addresses();
+    lc_cpython_source source;
+    if (!lc_cpython_source_init(&source, &memory.reader, memory.layout, &at)) {
+        return 0;
+    }
+    lc_frame_source *seam = &source.source;
+    const uint64_t thread = made_up_at(MADE_UP_THREAD);
+    for (int walk = 0; walk < 3; walk++) { /* cold, warm, and after what the script did */
+        check_stack(seam->walk(seam, thread, &stack), &stack);
+    }
+    lc_thread_ref threads[16];
+    lc_gil_view gil;
+    lc_work_names names;
+    LC_FUZZ_HOLDS(seam->threads(seam, thread, threads, 16) <= 16);
+    seam->gil(seam, thread, &gil);
+    source.asyncio.handle_type = at.code_type; /* whatever is at a code object's address will do */
+    source.asyncio.handle_callback = memory.layout->code_qualname;
+    source.asyncio.task_type = at.str_type;
+    source.asyncio.task_coroutine = 16;
+    source.asyncio.task_name = 24;
+    source.asyncio.step_type = at.bytes_type;
+    source.asyncio.step_task = 32;
+    source.asyncio.learned = true;
+    seam->work(seam, made_up_at(MADE_UP_CODES), &names);
+    LC_FUZZ_HOLDS(names.callback.length <= LC_STRING_MAX && names.task.length <= LC_STRING_MAX);
+    LC_FUZZ_HOLDS(seam->text(seam, made_up_at(MADE_UP_STRINGS)).length <= LC_STRING_MAX);
+    lc_cpython_source_close(&source);
+    return 0;
+}
