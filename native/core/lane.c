@@ -79,7 +79,8 @@ void lc_lane_turn_over(const lc_lane_context *context, lc_lane *lane, uint64_t e
     const uint64_t begin = LC_LOAD(lane->turn_begin);
     const uint64_t took = end - begin;
     if (__builtin_expect(took > LC_LOAD(lane->threshold) && !LC_LOAD(lane->turn_stalled), 0)) {
-        record(context, lane, LC_ENDED_TURN, LC_LOAD(lane->turn_longest_epoch), begin, end);
+        const uint64_t longest = LC_LOAD(lane->turn_longest) ? LC_LOAD(lane->turn_longest_epoch) : 0u;
+        record(context, lane, LC_ENDED_TURN, longest, begin, end);
     }
     add_to_totals(context, lane, took);
     LC_RELEASE(lane->turn_epoch, LC_LOAD(lane->turn_epoch) + 1u);

@@ -248,7 +248,15 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static int fill(PyObject *module) { return lc_turn_select_add(module); }
+static int fill(PyObject *module)
+{
+    /* What is patched and counted here is the process's. From 3.12 on the slot below says so by itself. */
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+        PyErr_SetString(PyExc_ImportError, "loopcanary._native watches the main interpreter only");
+        return -1;
+    }
+    return lc_turn_select_add(module);
+}
 
 static PyModuleDef_Slot module_slots[] = {
     {Py_mod_exec, fill},
