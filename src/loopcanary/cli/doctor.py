@@ -24,11 +24,10 @@ def command(self_test: bool) -> int:
 
     Exit status 1 where something that should work does not.
     """
-    from rich.console import Console
-
     from loopcanary import assembly
+    from loopcanary.cli.screen import Screen
 
-    console = Console(markup=False, emoji=False, highlight=False)
+    console = Screen()
     facts = list(assembly.doctor_facts())
     if self_test:
         facts.append(assembly.self_test())

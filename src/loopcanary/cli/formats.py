@@ -54,11 +54,10 @@ def write(report: Report, form: str, shape: Shape) -> None:
 
 
 def _write_text(report: Report, shape: Shape) -> None:
-    from rich.console import Console
-
+    from loopcanary.cli.screen import Screen
     from loopcanary.report import as_text
 
-    console = Console(markup=False, emoji=False, highlight=False)
+    console = Screen()
     show = {"report": as_text.show_report, "group": as_text.show_group, "stall": as_text.show_stall}
     show[shape](report, console)
 

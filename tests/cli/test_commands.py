@@ -1,0 +1,331 @@
+"""report, show, clean, doctor and the command line itself."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import LOOPCANARY
+from tests.store.samples import BEGAN, KILLED, SESSION, STALL, S, hostile_stall, session, stall
+
+from loopcanary import assembly
+from loopcanary.cli import COMMANDS, main
+from loopcanary.model.search import StallQuery
+from loopcanary.store import Recovery, Store, StoreError
+
+Captured = pytest.CaptureFixture[str]
+ALL = StallQuery()
+
+
+@pytest.fixture
+def filled(store: Store) -> Store:
+    store.put([SESSION], [STALL, KILLED])
+    store.close()
+    return store
+
+
+def told(capsys: Captured) -> str:
+    """The one line on stderr."""
+    captured = capsys.readouterr()
+    [line] = captured.err.splitlines()
+    assert line.startswith("loopcanary: ")
+    return line
+
+
+# ---- the command line itself ----------------------------------------------------------------------
+
+
+def test_without_a_command_the_commands_are_shown(capsys: Captured) -> None:
+    assert main([]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"\n  {name}" in shown for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(capsys: Captured, name: str) -> None:
+    assert main([name, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert f"Usage: loopcanary {name}" in shown
+    assert max(len(line) for line in shown.splitlines()) <= 80
+
+
+def test_the_version_is_shown(capsys: Captured) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("loopcanary ")
+
+
+BAD_USE = {
+    "a command that is none": ["rnu"],
+    "an option that is none": ["report", "--frobnicate"],
+    "a format that is none": ["report", "--format", "pdf"],
+    "a format that is to come": ["report", "--format", "html"],
+    "a time that is none": ["report", "--since", "yesteryear"],
+    "a cause that is none": ["report", "--cause", "magic"],
+    "a negative limit": ["report", "--limit", "-1"],
+    "nothing to show": ["show"],
+    "nothing to run": ["run"],
+    "nothing to run but options": ["run", "--threshold", "1s"],
+    "a threshold that is none": ["run", "--threshold", "soon", "app.py"],
+    "an engine that is none": ["run", "--engine", "diesel", "app.py"],
+    "nothing to clean": ["clean"],
+    "two things to clean": ["clean", "--keep", "1", "--all"],
+    "all without a terminal to ask on": ["clean", "--all"],
+}
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize("arguments", BAD_USE.values(), ids=BAD_USE)
+def test_bad_use_is_status_2_and_one_line(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    assert main(arguments) == 2
+    assert told(capsys)
+
+
+def test_html_is_told_from_nonsense(capsys: Captured) -> None:
+    main(["report", "--format", "html"])
+    assert "html reports are not there yet: use text, json or markdown" in told(capsys)
+
+
+def test_the_help_loads_nothing_heavy(loopcanary: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    result = loopcanary("--help", flags=("-X", "importtime"))
+    loaded = {line.rpartition("|")[2].strip() for line in result.stderr.splitlines()}
+    assert "click" in loaded
+    assert (
+        loaded & {"rich.console", "sqlite3", "asyncio", "loopcanary.engine", "loopcanary.diagnosis"} == set()
+    )
+
+
+def test_a_reader_that_leaves_is_no_error(filled: Store, place: Path, tree: Path) -> None:
+    filled.put([], [stall(id=f"s1-{i}", fingerprint=f"f{i}") for i in range(200)])
+    filled.close()
+    command = subprocess.Popen(
+        [sys.executable, "-c", LOOPCANARY, "report", "--limit", "0"],
+        cwd=place,
+        env={**os.environ, "PYTHONPATH": str(tree / "src")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert command.stdout is not None
+    command.stdout.read(10)
+    command.stdout.close()
+    assert command.stderr is not None
+    assert command.stderr.read() == b""
+    command.stderr.close()
+    assert command.wait(timeout=60) == 0
+
+
+# ---- report ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("place")
+def test_without_a_store_nothing_is_found_and_none_is_made(capsys: Captured, place: Path) -> None:
+    for command in (["report"], ["show", "x"], ["clean", "--all", "--yes"]):
+        assert main(command) == 1
+        assert "there is no store in" in told(capsys)
+    assert list(place.iterdir()) == []
+
+
+def test_the_report_shows_what_is_stored(filled: Store, capsys: Captured) -> None:
+    assert main(["report", "--store", str(filled.folder)]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("2 stalls in 2 places, 7.72 s in all\n")
+    assert "/srv/shop/orders.py:87 in Orders.load_orders" in captured.out
+    assert "\x1b" not in captured.out
+    assert captured.err == ""
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize(
+    ("options", "ids"),
+    [
+        ([], ["s1-2", "s1-1"]),
+        (["--cause", "lock", "--cause", "gil"], ["s1-2"]),
+        (["--text", "CHECKOUT"], ["s1-2"]),
+        (["--since", "2023-11-14T22:14:00+00:00"], ["s1-2"]),
+        (["--until", "2023-11-14T22:14:00Z"], ["s1-1"]),
+        (["--limit", "1"], ["s1-2"]),
+        (["--limit", "0"], ["s1-2", "s1-1"]),
+        (["--session", "s1"], ["s1-2", "s1-1"]),
+    ],
+)
+def test_filters(capsys: Captured, options: list[str], ids: list[str]) -> None:
+    assert main(["report", "--format", "json", *options]) == 0
+    assert [one["id"] for one in json.loads(capsys.readouterr().out)["stalls"]] == ids
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_filter_that_finds_nothing_is_status_1(capsys: Captured) -> None:
+    assert main(["report", "--since", "2h"]) == 1
+    assert capsys.readouterr().out == "No stall matches.\n"
+    assert main(["report", "--since", "2h", "--format", "json"]) == 1
+    assert json.loads(capsys.readouterr().out)["stalls"] == []
+
+
+def test_a_clean_record_is_no_failure(store: Store, capsys: Captured) -> None:
+    store.put_session(SESSION)
+    assert main(["report"]) == 0
+    assert capsys.readouterr().out == "No stall was recorded.\n"
+
+
+@pytest.mark.usefixtures("filled")
+def test_markdown_is_for_an_issue_tracker(capsys: Captured) -> None:
+    assert main(["report", "--format", "markdown"]) == 0
+    assert capsys.readouterr().out.startswith("## 2 stalls in 2 places, 7.72 s\n")
+
+
+def test_what_runs_now_is_shown_and_not_stored(
+    filled: Store, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = Recovery(running=[session(id="now")], ongoing=[stall(id="now-1")], notices=["a notice"])
+    monkeypatch.setattr(assembly, "recover", lambda _: live)
+    assert main(["report", "--format", "json"]) == 0
+    captured = capsys.readouterr()
+    assert "now-1" in captured.out
+    assert captured.err == "loopcanary: a notice\n"
+    assert filled.stall("now-1") is None
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_store_that_cannot_be_written_can_be_read(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Store) -> Recovery:
+        raise StoreError("it cannot be written")
+
+    monkeypatch.setattr(assembly, "recover", fail)
+    assert main(["report"]) == 0
+    assert told(capsys) == "loopcanary: what dead processes left was not taken in: it cannot be written"
+
+
+def test_a_damaged_store_is_said(filled: Store, capsys: Captured) -> None:
+    filled.path.write_bytes(b"nonsense" * 1_000)
+    assert main(["report"]) == 0
+    assert "is damaged" in told(capsys)
+
+
+def test_names_that_the_terminal_lacks_do_not_end_the_report(
+    store: Store, loopcanary: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    store.put_stall(hostile_stall("größe \udcff 名前"))
+    store.close()
+    result = loopcanary("report", PYTHONIOENCODING="ascii", LC_ALL="C")
+    assert result.returncode == 0
+    assert result.stdout.isascii()
+    assert result.stderr == ""
+
+
+# ---- show -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize("which", ["1:dead", "1:d", "s1-2"])
+def test_show_takes_fingerprints_ids_and_their_starts(capsys: Captured, which: str) -> None:
+    assert main(["show", which]) == 0
+    shown = capsys.readouterr().out
+    assert "lock.acquire() in flush" in shown
+    assert "the process was killed in it" in shown
+
+
+def test_an_id_in_full_is_meant_where_others_begin_with_it(store: Store, capsys: Captured) -> None:
+    store.put([SESSION], [STALL, stall(id="s1-10")])
+    assert main(["show", "s1-1", "--format", "json"]) == 0
+    assert [one["id"] for one in json.loads(capsys.readouterr().out)["stalls"]] == ["s1-1"]
+
+
+@pytest.mark.usefixtures("filled")
+def test_an_ambiguous_start_names_the_candidates(capsys: Captured) -> None:
+    assert main(["show", "1:"]) == 2
+    assert told(capsys) == "loopcanary: 1: is the start of several: 1:dead, 1:f00d; write more of it"
+
+
+@pytest.mark.usefixtures("filled")
+def test_an_unknown_one_is_not_found(capsys: Captured) -> None:
+    assert main(["show", "zzz\x1b[2J"]) == 1
+    assert told(capsys).endswith("begins with zzz\\x1b[2J")
+
+
+# ---- clean ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "left"),
+    [
+        (["--keep", "1"], ["s1-2"]),
+        (["--older-than", "1d"], ["s1-9"]),
+        (["--fingerprint", "1:f00d"], ["s1-2"]),
+        (["--all", "--yes"], []),
+    ],
+)
+def test_clean(store: Store, capsys: Captured, options: list[str], left: list[str]) -> None:
+    newest = [stall(id="s1-9", fingerprint="n", began_wall_ns=time.time_ns())] if "1d" in options else []
+    store.put([SESSION], [STALL, KILLED, *newest])
+    before = store.totals(ALL).stalls
+    assert main(["clean", *options]) == 0
+    assert [one.id for one in store.stalls(ALL)] == left
+    gone = before - len(left)
+    assert capsys.readouterr().out == f"Deleted {gone} stall{'' if gone == 1 else 's'}.\n"
+    store.close()
+
+
+@pytest.mark.usefixtures("filled")
+def test_cleaning_an_unknown_bug_finds_nothing(capsys: Captured) -> None:
+    assert main(["clean", "--fingerprint", "zzz"]) == 1
+    assert capsys.readouterr().out == "Deleted 0 stalls.\n"
+
+
+@pytest.mark.parametrize("answer", [(b"n\n", 130, 2), (b"y\n", 0, 0)], ids=["no", "yes"])
+def test_deleting_all_asks_first(
+    filled: Store, place: Path, tree: Path, answer: tuple[bytes, int, int]
+) -> None:
+    typed, status, left = answer
+    ours, theirs = pty.openpty()
+    os.write(ours, typed)
+    result = subprocess.run(
+        [sys.executable, "-c", LOOPCANARY, "clean", "--all"],
+        cwd=place,
+        env={**os.environ, "PYTHONPATH": str(tree / "src")},
+        stdin=theirs,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    os.close(theirs)
+    os.close(ours)
+    assert "Delete 2 stalls in" in result.stderr
+    assert result.returncode == status
+    assert filled.totals(ALL).stalls == left
+    filled.close()
+
+
+# ---- doctor ---------------------------------------------------------------------------------------
+
+
+def test_doctor_lists_and_judges(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assembly, "doctor_facts", lambda: [("engine", "ok", "native"), ("gc", "off", "")])
+    monkeypatch.setattr(assembly, "self_test", lambda: ("self-test", "problem", "not \x1b[31mseen"))
+    assert main(["doctor"]) == 1
+    shown = capsys.readouterr().out
+    assert shown == "engine     ok       native\ngc         off    \nself-test  problem  not \\x1b[31mseen\n"
+    assert main(["doctor", "--no-self-test"]) == 0
+
+
+def test_a_report_over_many_stalls_is_quick_enough_to_be_read(store: Store) -> None:
+    """The budget is a benchmark; here only that nothing grows with the square of the stalls."""
+    store.put(
+        [], [stall(id=f"s-{i}", fingerprint=f"f{i % 50}", began_wall_ns=BEGAN + i * S) for i in range(3_000)]
+    )
+    store.close()
+    began = time.process_time()
+    assert main(["report", "--format", "json", "--limit", "20"]) == 0
+    assert time.process_time() - began < 5

@@ -1,0 +1,298 @@
+"""`loopcanary run` is `python`, and watches: what a program sees, and what one sees of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import LOOPCANARY
+
+from loopcanary.cli.program import split
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+SHOW = """
+import json, os, sys
+print(json.dumps({"argv": sys.argv, "path0": sys.path[0], "name": __name__, "flags": list(sys.flags),
+                  "bootstrap": [p for p in sys.path if "_bootstrap" in p],
+                  "main": __file__ if "__file__" in dir() else None}))
+"""
+STALL = """
+import asyncio, time
+async def main():
+    time.sleep(0.25)
+    await asyncio.sleep(0)
+asyncio.run(main())
+"""
+
+
+def python(place: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=place,
+        env={**os.environ, **environ},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+# ---- our options and the program's ----------------------------------------------------------------
+
+WITH_VALUE = {"--store", "--threshold"}
+LINES = {
+    "a script": (["a.py", "-x"], [], ["a.py", "-x"]),
+    "options, then a script": (["--quiet", "--store", "d", "a.py"], ["--quiet", "--store", "d"], ["a.py"]),
+    "a value after an equals sign": (["--store=d", "a.py"], ["--store=d"], ["a.py"]),
+    "a module with options like ours": (["-m", "mod", "--quiet"], [], ["-m", "mod", "--quiet"]),
+    "an attached module": (["--quiet", "-mmod"], ["--quiet"], ["-mmod"]),
+    "code": (["-c", "print()", "--store"], [], ["-c", "print()", "--store"]),
+    "standard input": (["--quiet", "-", "x"], ["--quiet"], ["-", "x"]),
+    "two dashes": (["--quiet", "--", "a.py", "--"], ["--quiet"], ["a.py", "--"]),
+    "an option's value that looks like a program": (
+        ["--store", "a.py", "b.py"],
+        ["--store", "a.py"],
+        ["b.py"],
+    ),
+    "no program": (["--quiet"], ["--quiet"], []),
+    "a value that is missing": (["--store"], ["--store"], []),
+}
+
+
+@pytest.mark.parametrize(("words", "ours", "program"), LINES.values(), ids=LINES)
+def test_from_the_program_on_everything_is_the_programs(
+    words: list[str], ours: list[str], program: list[str]
+) -> None:
+    assert split(words, WITH_VALUE) == (ours, program)
+
+
+# ---- as python does it ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def forms(place: Path) -> dict[str, list[str]]:
+    """Every form in which python takes a program."""
+    (place / "app.py").write_text(SHOW)
+    (place / "sub").mkdir()
+    (place / "sub" / "__main__.py").write_text(SHOW)
+    (place / "package").mkdir()
+    (place / "package" / "__main__.py").write_text(SHOW)
+    with zipfile.ZipFile(place / "app.zip", "w") as archive:
+        archive.writestr("__main__.py", SHOW)
+    return {
+        "script": ["app.py", "--quiet", "a b", ""],
+        "script elsewhere": ["./sub/../app.py"],
+        "module": ["-m", "app", "--store", "x"],
+        "package": ["-m", "package", "-h"],
+        "code": ["-c", SHOW, "--threshold"],
+        "folder": ["sub", "x"],
+        "zip": ["app.zip", "x"],
+        "missing script": ["nowhere.py"],
+        "missing module": ["-m", "nowhere"],
+        "empty stdin": ["-"],
+        "syntax error": ["-c", "1 +"],
+    }
+
+
+FORMS = [
+    "script", "script elsewhere", "module", "package", "code", "folder", "zip", "missing script",
+    "missing module", "empty stdin", "syntax error",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_program_sees_what_it_sees_under_python(
+    loopcanary: Run, place: Path, tree: Path, forms: dict[str, list[str]], form: str
+) -> None:
+    under_python = python(place, *forms[form], PYTHONPATH=str(tree / "src"))
+    watched = loopcanary("run", "--quiet", *forms[form])
+    assert watched.stdout == under_python.stdout
+    assert watched.returncode == under_python.returncode
+    assert watched.stderr == under_python.stderr
+
+
+def test_interpreter_flags_are_passed_on(loopcanary: Run, place: Path, tree: Path) -> None:
+    flags = ("-O", "-X", "dev", "-W", "error::UserWarning", "-B")
+    code = "import sys; print(sys.flags, sys.warnoptions, sys._xoptions)"
+    expected = python(place, *flags, "-c", code, PYTHONPATH=str(tree / "src")).stdout
+    assert loopcanary("run", "--quiet", "-c", code, flags=flags).stdout == expected
+
+
+@pytest.mark.parametrize("flag", ["-E", "-I", "-S"])
+def test_flags_with_which_nothing_could_be_watched_are_refused(place: Path, tree: Path, flag: str) -> None:
+    path = [str(tree / "src"), *(entry for entry in sys.path if "site-packages" in entry)]
+    code = f"import sys; sys.path[:0] = {path!r}; {LOOPCANARY}"
+    result = python(place, flag, "-c", code, "run", "-c", "print(1)")
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
+    assert flag in result.stderr
+
+
+@pytest.mark.parametrize("status", [0, 3, 70])
+def test_the_exit_status_is_the_programs(loopcanary: Run, status: int) -> None:
+    assert loopcanary("run", "-c", f"raise SystemExit({status})").returncode == status
+
+
+def test_a_signals_death_is_the_programs(loopcanary: Run) -> None:
+    code = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    assert loopcanary("run", "-c", code).returncode == -signal.SIGKILL
+
+
+def test_the_process_is_the_same(place: Path, tree: Path) -> None:
+    command = subprocess.Popen(
+        [sys.executable, "-c", LOOPCANARY, "run", "--quiet", "-c", "import os; print(os.getpid())"],
+        cwd=place,
+        env={**os.environ, "PYTHONPATH": str(tree / "src")},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert int(command.communicate(timeout=60)[0]) == command.pid
+
+
+# ---- settings ---------------------------------------------------------------------------------------
+
+SETTINGS = "import json, os; print(json.dumps({k: v for k, v in os.environ.items() if 'LOOPCANARY' in k}))"
+
+
+def test_options_travel_in_the_environment(loopcanary: Run, place: Path) -> None:
+    result = loopcanary(
+        "run", "--threshold", "50ms", "--store", "s", "--name", "shop", "--concern", "a", "--concern", "b",
+        "--methods", "c", "--ignore", "d", "--engine", "portable", "--quiet", "--no-children", "-c", SETTINGS,
+    )  # fmt: skip
+    found = json.loads(result.stdout)
+    assert found["LOOPCANARY"] == "1"
+    assert found["LOOPCANARY_STORE"] == str(place / "s")
+    assert found["LOOPCANARY_THRESHOLD"] == "50ms"
+    assert (found["LOOPCANARY_NAME"], found["LOOPCANARY_ENGINE"]) == ("shop", "portable")
+    assert (found["LOOPCANARY_CONCERN"], found["LOOPCANARY_METHODS"]) == ("a,b", "c")
+    assert found["LOOPCANARY_IGNORE"] == "d"
+
+
+@pytest.mark.parametrize("environ", [{"LOOPCANARY": "0"}, {"LOOPCANARY": "1"}])
+def test_who_says_run_means_it(loopcanary: Run, environ: dict[str, str]) -> None:
+    found = json.loads(loopcanary("run", "--quiet", "-c", SETTINGS, **environ).stdout)
+    assert found["LOOPCANARY"] == "1"
+
+
+def test_a_folder_that_cannot_be_written_is_said_once(loopcanary: Run, place: Path, tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root can write everywhere")
+    place.chmod(0o500)
+    try:
+        result = loopcanary("run", "--quiet", "-c", SETTINGS)
+    finally:
+        place.chmod(0o700)
+    assert json.loads(result.stdout)["LOOPCANARY_STORE"] == str(tmp_path / "state" / "loopcanary")
+    assert len(result.stderr.splitlines()) == 1
+
+
+# ---- watching -----------------------------------------------------------------------------------------
+
+
+def test_a_stall_is_told_stored_and_reported(loopcanary: Run, place: Path) -> None:
+    (place / "app.py").write_text(STALL)
+    result = loopcanary("run", "app.py")
+    assert result.returncode == 0
+    assert result.stdout == ""
+    assert "[loopcanary] stall 25" in result.stderr
+    assert "app.py:4 in main" in result.stderr
+    assert "[loopcanary] 1 stall in 1 place" in result.stderr
+    report = json.loads(loopcanary("report", "--format", "json").stdout)
+    [stall] = report["stalls"]
+    assert (stall["cause"], stall["culprit"]["line"], stall["state"]) == ("sleep", 4, "ended")
+    assert report["sessions"][0]["name"] == "app.py"
+
+
+def test_quiet_is_silent_and_stores(loopcanary: Run, place: Path) -> None:
+    (place / "app.py").write_text(STALL)
+    assert loopcanary("run", "--quiet", "app.py").stderr == ""
+    assert len(json.loads(loopcanary("report", "--format", "json").stdout)["stalls"]) == 1
+
+
+def test_a_clean_run_says_that_it_was_watched(loopcanary: Run) -> None:
+    result = loopcanary("run", "-c", "import asyncio; asyncio.run(asyncio.sleep(0))")
+    assert result.stderr.startswith("[loopcanary] no stall over 100 ms")
+
+
+@pytest.mark.native
+def test_fail_on_stall_is_status_70(loopcanary: Run, place: Path) -> None:
+    (place / "app.py").write_text(STALL)
+    assert loopcanary("run", "--quiet", "--fail-on-stall", "app.py").returncode == 70
+    assert loopcanary("run", "--quiet", "--fail-on-stall", "-c", "pass").returncode == 0
+
+
+@pytest.mark.native
+def test_a_program_killed_in_a_stall_is_reported(loopcanary: Run, place: Path, tree: Path) -> None:
+    (place / "app.py").write_text(
+        "import asyncio, time\n"
+        "async def main():\n"
+        "    await asyncio.sleep(0)\n"
+        "    print('ready', flush=True)\n"
+        "    time.sleep(60)\n"
+        "asyncio.run(main())\n"
+    )
+    watched = subprocess.Popen(
+        [sys.executable, "-c", LOOPCANARY, "run", "--quiet", "app.py"],
+        cwd=place,
+        env={**os.environ, "PYTHONPATH": str(tree / "src")},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert watched.stdout is not None
+    assert watched.stdout.readline() == "ready\n"
+    while '"ongoing"' not in (live := loopcanary("report", "--format", "json").stdout):
+        assert watched.poll() is None
+    assert json.loads(live)["sessions"][0]["end"] == "running"
+    watched.kill()
+    watched.wait()
+    watched.stdout.close()
+    report = json.loads(loopcanary("report", "--format", "json").stdout)
+    [stall] = report["stalls"]
+    assert (stall["state"], stall["culprit"]["line"]) == ("killed", 5)
+    assert report["sessions"][0]["end"] == "killed"
+
+
+# ---- the startup fallback -------------------------------------------------------------------------------
+
+
+def test_the_programs_own_sitecustomize_runs(loopcanary: Run, place: Path, tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "sitecustomize.py").write_text("import builtins; builtins.CUSTOM = __file__")
+    code = "import sys; print(CUSTOM); print(sys.modules['sitecustomize'].__file__)"
+    path = os.pathsep.join([os.environ.get("PYTHONPATH", ""), str(theirs)])
+    result = loopcanary("run", "--quiet", "-c", code, PYTHONPATH=f"{tree_of()}{os.pathsep}{path}")
+    assert result.stdout.splitlines() == [str(theirs / "sitecustomize.py")] * 2
+
+
+def test_a_sitecustomize_that_fails_fails_as_it_does_under_python(
+    loopcanary: Run, place: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import does_not_exist_anywhere")
+    path = f"{tree_of()}{os.pathsep}{tmp_path}"
+    watched = loopcanary("run", "--quiet", "-c", "print(1)", PYTHONPATH=path)
+    assert watched.stdout == python(place, "-c", "print(1)", PYTHONPATH=path).stdout == "1\n"
+    assert "does_not_exist_anywhere" in watched.stderr
+
+
+def test_children_are_started_as_ever(loopcanary: Run) -> None:
+    code = (
+        "import subprocess, sys\n"
+        "child = 'import sys; print([p for p in sys.path if \"_boot\" in p])'\n"
+        "print(subprocess.run([sys.executable, '-c', child], capture_output=True, text=True).stdout)\n"
+    )
+    assert loopcanary("run", "--quiet", "-c", code).stdout.strip() == "[]"
+
+
+def tree_of() -> Path:
+    return Path(__file__).resolve().parents[2] / "src"
