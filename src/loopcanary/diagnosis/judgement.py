@@ -106,7 +106,7 @@ def diagnose(
         coverage=round(case.weights.coverage, 4),
         dropped_samples=sum(count for _, count in evidence.samples_dropped),
         stacks=_merge(case),
-        threads=tuple(_view(thread, case.table) for thread in evidence.threads),
+        threads=_other_threads(evidence, case),
         queue_ns=evidence.queue_ns,
         engine=evidence.engine,
     )
@@ -141,7 +141,7 @@ def _open_case(
         sites=sites,
         place=table.place,
         suspect=suspect,
-        threads={thread.tid: thread.name for thread in evidence.threads if thread.name},
+        threads=_names(evidence),
     )
     blocker = None if suspect is None else find_blocker(suspect, sites)
     return _Case(
@@ -194,11 +194,27 @@ def _merge(case: _Case) -> tuple[WeightedStack, ...]:
     )
 
 
-def _view(thread: ThreadStack, table: FrameTable) -> ThreadView:
+def _names(evidence: StallEvidence) -> dict[int, str]:
+    own = ((evidence.tid, evidence.thread_name),)
+    read = tuple((thread.tid, thread.name) for thread in evidence.threads)
+    return {tid: name for tid, name in (*own, *evidence.thread_names, *read) if name}
+
+
+def _other_threads(evidence: StallEvidence, case: _Case) -> tuple[ThreadView, ...]:
+    """All threads but our own drain, which the program cannot see either."""
+    names = _names(evidence)
+    return tuple(
+        _view(thread, names.get(thread.tid, ""), case.table)
+        for thread in evidence.threads
+        if not names.get(thread.tid, "").startswith("loopcanary-")
+    )
+
+
+def _view(thread: ThreadStack, name: str, table: FrameTable) -> ThreadView:
     placed = () if thread.stack is None else table.place(thread.stack).frames
     return ThreadView(
         tid=thread.tid,
-        name=thread.name,
+        name=name,
         state=thread.thread_state,
         holds_gil=thread.holds_gil,
         waits_for_gil=thread.waits_for_gil,

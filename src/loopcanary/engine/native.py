@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, cast
@@ -35,6 +37,16 @@ class FlightOpener(Protocol):
 
     def __call__(self, path: Path, /) -> OpenFlight:
         """The open file."""
+
+
+def _thread_names() -> tuple[tuple[int, str], ...]:
+    """Names of the threads that live now. The table is only looked at: asking `threading` for the current
+    thread would make an object for it that the program could see."""
+    return tuple(
+        (thread.native_id, thread.name)
+        for thread in list(threading._active.values())  # type: ignore[attr-defined]  # noqa: SLF001
+        if thread.native_id is not None
+    )
 
 
 class NativeBackend:
@@ -146,7 +158,9 @@ class NativeBackend:
             elif self._is_new_anr(evidence):
                 taken.append(evidence)
                 self._announced.add(evidence.serial)
-        return sorted(taken, key=lambda evidence: evidence.begin_ns)
+        names = _thread_names() if taken else ()
+        named = [replace(evidence, thread_names=names) for evidence in taken]
+        return sorted(named, key=lambda evidence: evidence.begin_ns)
 
     def _is_new_anr(self, evidence: StallEvidence) -> bool:
         lasted_ns = evidence.last_look_ns - evidence.begin_ns
