@@ -146,5 +146,5 @@ class StallEvidence:
     """How late the callback began: after its due time, or after the turn in which it was ready began."""
     allowance_ns: int = 0
     thread_names: tuple[tuple[int, str], ...] = ()
-    """(native thread id, name) of the process's threads, as far as they were known when the stall was taken."""
+    """(native thread id, name) of the process's threads, those that lived when the stall was taken."""
     engine: str = "native"
