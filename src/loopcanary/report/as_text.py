@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _SESSIONS_MAX = 6
 _LATEST_MAX = 10
+_LATE_NS = 1_000_000
 _ROWS_IN_GROUP, _ROWS_IN_STALL = 8, 100
 _SCOPE_WORDS = {StallScope.CALLBACK: "one callback", StallScope.TURN: "a whole turn"}
 _STATE_WORDS = {StallState.ENDED: "", StallState.ONGOING: "going on", StallState.KILLED: "killed in it"}
@@ -236,7 +237,12 @@ def _circumstances(stall: Stall, session: Session | None) -> Iterator[Text]:
         ("callback", name(stall.callback) if stall.callback else None),
         ("task", name(stall.task) if stall.task else None),
         ("scene", name(stall.scene) if stall.scene else None),
-        ("late", f"it began {format_duration(stall.queue_ns)} after its time" if stall.queue_ns else None),
+        (
+            "late",
+            f"it began {format_duration(stall.queue_ns)} after its time"
+            if stall.queue_ns >= _LATE_NS
+            else None,
+        ),
         ("seen", f"{samples} over {stall.coverage:.0%} of it, {name(stall.engine)} engine{dropped}"),
         ("process", _process(stall, session)),
         ("bug", printable(stall.fingerprint)),

@@ -44,9 +44,15 @@ def _fold(run: Sequence[StackFrame]) -> StackFrame | Fold:
 
 def package_of(file: str) -> str:
     """The top-level package or module that a file belongs to, as its path tells."""
+    inside = PurePath(library_path(file))
+    return inside.parts[0].removesuffix(".py") if str(inside) != file else inside.stem or file
+
+
+def library_path(file: str) -> str:
+    """The path below the library folder it lies in, `json/decoder.py`; the path as it is elsewhere."""
     parts = PurePath(file).parts
     for index, part in enumerate(parts[:-1]):
         is_library = part in _LIBRARY_FOLDERS or (part.startswith("python3") and parts[index - 1] == "lib")
         if is_library and parts[index + 1] not in _LIBRARY_FOLDERS:
-            return parts[index + 1].removesuffix(".py")
-    return PurePath(file).stem or file
+            return str(PurePath(*parts[index + 1 :]))
+    return file

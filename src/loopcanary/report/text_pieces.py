@@ -23,7 +23,7 @@ from loopcanary.model.wording import (
     printable,
     underlined,
 )
-from loopcanary.report.folding import Fold, folded
+from loopcanary.report.folding import Fold, folded, library_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,11 +52,12 @@ def name(text: str) -> str:
     return printable(text, NAME_MAX)
 
 
-def link(file: str, line: int, page: Page, style: str = "cyan") -> Text:
-    """`path:line`, clickable."""
+def link(file: str, line: int, page: Page, style: str = "cyan", *, shown: str | None = None) -> Text:
+    """`path:line`, clickable; `shown`: a shorter name of the path."""
     url = file_url(file, line) if len(file) <= PATH_MAX else None
     return Text(
-        printable(place(file, line, page.folder), PATH_MAX), Style.parse(style) + Style(link=url or None)
+        printable(place(shown or file, line, page.folder), PATH_MAX),
+        Style.parse(style) + Style(link=url or None),
     )
 
 
@@ -164,7 +165,8 @@ def frame_rows(rows: Sequence[StackFrame | Fold], page: Page) -> Iterator[Text]:
         else:
             style = "cyan" if row.in_app else "dim"
             function = Text(f" in {name(row.qualname)}", "" if row.in_app else "dim")
-            yield Text.assemble("  ", link(row.file, row.line, page, style), function)
+            shown = row.file if row.in_app else library_path(row.file)
+            yield Text.assemble("  ", link(row.file, row.line, page, style, shown=shown), function)
 
 
 def thread(view: ThreadView, page: Page) -> Iterator[Text]:
