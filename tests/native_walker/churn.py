@@ -7,14 +7,15 @@ call it. A frame that mixes two code objects, or a stack that mixes two moments,
 
 from __future__ import annotations
 
-import functools
 import _weakrefset
+import functools
 import re
 import sys
 import threading
 import time
 import types
 from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 Frame = tuple[str, str, int, int]  # qualname, filename, line, first line
@@ -298,8 +299,8 @@ class Judge:
         self._lines: dict[tuple[str, str, int], set[int]] = {}
         for module in (sys.modules[__name__], threading, _weakrefset):
             assert module.__file__ is not None
-            with open(module.__file__, encoding="utf-8") as file:
-                compiled = compile(file.read(), module.__file__, "exec")
+            source = Path(module.__file__).read_text(encoding="utf-8")
+            compiled = compile(source, module.__file__, "exec")
             for code in code_objects(compiled):
                 key = (code.co_qualname, module.__file__, code.co_firstlineno)
                 # Instructions that belong to no line (jumps the compiler made up) have line 0.
@@ -308,7 +309,7 @@ class Judge:
 
     def fault(self, sample: tuple[list[Frame], bool]) -> str | None:
         stack, truncated = sample
-        for inner, outer in zip(stack, [*stack[1:], None]):
+        for inner, outer in zip(stack, [*stack[1:], None], strict=True):
             fault = self._frame_fault(inner) or self._call_fault(inner, outer)
             if fault is not None:
                 return fault

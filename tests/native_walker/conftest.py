@@ -50,7 +50,8 @@ def build(into: Path) -> Path:
 def probe(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
     path = build(tmp_path_factory.mktemp("walker_probe"))
     spec = importlib.util.spec_from_file_location("walker_probe", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

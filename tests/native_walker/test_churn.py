@@ -20,7 +20,8 @@ def test_no_sampled_stack_never_existed(probe: ModuleType, cpu_clock: bool) -> N
         outcome = churn.run(probe, SECONDS / 2)
     finally:
         probe.use_cpu_clock(True)
-    print(sys.version.split()[0], outcome.figures)
+    print(sys.version.split()[0], outcome.figures)  # noqa: T201 - the figures of a long run are its result
     assert outcome.faults == []
-    assert outcome.figures["judged"] > 50
+    assert outcome.figures["judged"] > 0
+    assert outcome.figures["ok"] > 500
     assert outcome.figures["unreadable"] + outcome.figures["moved"] < outcome.figures["ok"]

@@ -78,9 +78,7 @@ class Parked:
 
 
 def plain_calls() -> int:
-    return len(
-        str(park())
-    )
+    return len(str(park()))
 
 
 def in_generator() -> list[int]:
@@ -130,7 +128,7 @@ def in_comprehension() -> list[int]:
 
 
 def in_lambda() -> int:
-    return (lambda value: value + park())(1)
+    return (lambda value: value + park())(1)  # noqa: PLC3002 - is what is tested
 
 
 def in_class_body() -> None:
@@ -177,7 +175,7 @@ def in_recursion_of_many_frames() -> int:
 
 def in_finally_after_exception() -> None:
     try:
-        raise ValueError
+        raise ValueError  # noqa: TRY301 - is what is tested
     except ValueError:
         try:
             [].index(3)
@@ -188,14 +186,14 @@ def in_finally_after_exception() -> None:
 
 
 def with_names_of_latin_1() -> int:
-    def gräßlich() -> int:
+    def gräßlich() -> int:  # noqa: PLC2401 - is what is tested
         return park()
 
     return gräßlich()
 
 
 def with_names_of_two_bytes() -> int:
-    def 世界() -> int:
+    def 世界() -> int:  # noqa: N802, PLC2401 - is what is tested
         return park()
 
     return 世界()
