@@ -45,7 +45,9 @@ def _fold(run: Sequence[StackFrame]) -> StackFrame | Fold:
 def package_of(file: str) -> str:
     """The top-level package or module that a file belongs to, as its path tells."""
     inside = PurePath(library_path(file))
-    return inside.parts[0].removesuffix(".py") if str(inside) != file else inside.stem or file
+    return (
+        inside.parts[0].removesuffix(".py") if inside.parts and str(inside) != file else inside.stem or file
+    )
 
 
 def library_path(file: str) -> str:
