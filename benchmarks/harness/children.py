@@ -1,0 +1,157 @@
+"""Child processes of the same program, watched and not, that are asked in turns.
+
+Two figures that were taken minutes apart, or in processes that lie differently in memory, do not make a
+ratio. So both children live at the same time, pinned to the same core, with the same hash seed and the same
+settings of malloc, and do a short piece of work alternately. Neighbours on the machine then disturb both.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+CPUS = sorted(os.sched_getaffinity(0))
+PROGRAM_CPU = CPUS[-1]
+"""Where the measured programs run; what drives them runs on another core where there is one."""
+DRIVER_CPU = CPUS[0]
+
+_PINNED = {
+    "PYTHONHASHSEED": "0",
+    # Otherwise malloc gives memory back to the kernel and takes it again, or does not, by chance.
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+    "MALLOC_TOP_PAD_": str(64 << 20),
+}
+_WATCHED = "BENCHMARK_WATCHED"
+# What install() imports: the program that is not watched has the same modules on its heap.
+_SAME_MODULES = (
+    "asyncio",
+    "loopcanary.assembly",
+    "loopcanary.config",
+    "loopcanary.engine.scopes",
+    "loopcanary.probes.asyncio",
+    "loopcanary._native",
+)
+
+
+def environment(*, watched: bool, store: Path, **settings: str) -> dict[str, str]:
+    """The child's environment; `settings` are loopcanary's, such as threshold="20ms"."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
+    own = {f"LOOPCANARY_{name.upper()}": value for name, value in settings.items()}
+    return {
+        **kept,
+        **_PINNED,
+        **own,
+        "LOOPCANARY_STORE": str(store),
+        "LOOPCANARY_QUIET": "1",
+        _WATCHED: str(int(watched)),
+    }
+
+
+class Child:
+    """This benchmark's own file as a child process, which answers one line of JSON for each line sent."""
+
+    def __init__(self, role: str, *, watched: bool, store: Path, **settings: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, str(Path(sys.argv[0]).absolute()), "--child", role],
+            env=environment(watched=watched, store=store, **settings),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=store,
+        )
+        self.pid = self._process.pid
+        self.greeting = self.receive()
+
+    def ask(self, question: object = None) -> Any:
+        """Sends the question and waits for the answer."""
+        self.send(question)
+        return self.receive()
+
+    def send(self, question: object = None) -> None:
+        """Sends the question."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(question) + "\n")
+        self._process.stdin.flush()
+
+    def receive(self) -> Any:
+        """Waits for an answer. RuntimeError where the child ended instead."""
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the child ended with status {self._process.wait()}")
+        return json.loads(line)
+
+    def end(self) -> None:
+        """Closes the child's input, which ends it."""
+        with contextlib.suppress(subprocess.TimeoutExpired, BrokenPipeError):
+            self._process.communicate(timeout=10)
+        self._process.kill()
+        self._process.wait()
+
+
+@contextlib.contextmanager
+def child(role: str, *, watched: bool, **settings: str) -> Iterator[Child]:
+    """A child in a folder of its own, which is also its store."""
+    with tempfile.TemporaryDirectory(prefix="loopcanary-benchmark-") as folder:
+        made = Child(role, watched=watched, store=Path(folder), **settings)
+        try:
+            yield made
+        finally:
+            made.end()
+
+
+@contextlib.contextmanager
+def pair(role: str, **settings: str) -> Iterator[tuple[Child, Child]]:
+    """Two children, watched and not."""
+    with child(role, watched=True, **settings) as watched, child(role, watched=False, **settings) as plain:
+        yield watched, plain
+
+
+def alternate(first: Callable[[], float], second: Callable[[], float], times: int) -> list[tuple[float, float]]:
+    """Calls both `times` times, each as often before the other as after it."""
+    figures = []
+    for index in range(times):
+        if index % 2:
+            late = second()
+            figures.append((first(), late))
+        else:
+            early = first()
+            figures.append((early, second()))
+    return figures
+
+
+# ---- in the child ----------------------------------------------------------------------------
+
+
+def start_watching() -> Any:
+    """In the child: pins it, and installs loopcanary where it was asked for. The canary, or None."""
+    os.sched_setaffinity(0, {PROGRAM_CPU})
+    for name in _SAME_MODULES:
+        importlib.import_module(name)
+    import loopcanary
+
+    canary = loopcanary.install() if os.environ[_WATCHED] == "1" else None
+    gc.collect()
+    gc.freeze()  # full collections then cost the same, however much was there before the work
+    return canary
+
+
+def tell(answer: object) -> None:
+    """In the child: one answer, or the greeting that it is ready."""
+    print(json.dumps(answer), flush=True)
+
+
+def answer_all(answer: Callable[[Any], object]) -> None:
+    """In the child: greets, then answers until the input ends."""
+    tell("ready")
+    for line in sys.stdin:
+        tell(answer(json.loads(line)))
