@@ -35,7 +35,7 @@ asyncio.run(main())
 
 def python(place: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, *arguments],
+        [os.path.normpath(sys.executable), *arguments],  # as it knows itself, and names itself in errors
         cwd=place,
         env={**os.environ, **environ},
         stdin=subprocess.DEVNULL,
