@@ -273,7 +273,10 @@ enum {
     LC_SAMPLE_NO_KERNEL_VIEW = 1u << 2 /* /proc could not be read: kernel fields are meaningless */
 };
 
-enum { LC_STACK_TRUNCATED = 1u << 0 /* outer frames left out at LC_STACK_FRAMES_MAX */ };
+enum {
+    LC_STACK_TRUNCATED = 1u << 0, /* outer frames left out at LC_STACK_FRAMES_MAX */
+    LC_STACK_INNER_CUT = 1u << 1  /* inner frames left out: they moved while they were read */
+};
 
 #define LC_NO_REF 0u
 #define LC_SYSCALL_RUNNING (-1) /* the thread was on a CPU, or not inside a system call */

@@ -39,6 +39,7 @@ typedef struct {
 typedef struct {
     uint32_t count;
     bool truncated; /* outer frames were left out */
+    bool inner_cut; /* inner frames moved at every try and were left out */
     uint64_t hash;  /* of codes and positions; equal stacks have equal hashes */
     lc_frame frames[LC_STACK_FRAMES_MAX]; /* innermost first */
 } lc_stack;

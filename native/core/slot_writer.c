@@ -130,7 +130,9 @@ uint32_t lc_slot_put_stack(lc_slot_writer *writer, const lc_stack *stack)
     if (offset == LC_NO_REF) {
         return LC_NO_REF;
     }
-    const lc_stack_entry head = {stack->count, stack->truncated ? LC_STACK_TRUNCATED : 0u, hash};
+    const uint32_t flags = (stack->truncated ? LC_STACK_TRUNCATED : 0u) |
+                           (stack->inner_cut ? LC_STACK_INNER_CUT : 0u);
+    const lc_stack_entry head = {stack->count, flags, hash};
     memcpy(in_slot(slot, offset), &head, sizeof head);
     memcpy(in_slot(slot, offset + (uint32_t)sizeof head), entries, frame_bytes);
     LC_RELEASE(slot->heap_used, offset + sizeof head + frame_bytes);

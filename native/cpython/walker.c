@@ -277,7 +277,8 @@ static lc_walk_result fill(const lc_reading *reading, uint32_t from, lc_stack *o
 {
     out->count = 0;
     out->truncated = reading->chain.cut;
-    out->hash = 0;
+    out->inner_cut = from != 0;
+    out->hash = lc_mix(0, out->inner_cut);
     for (uint32_t i = from; i < reading->chain.count; i++) {
         const lc_walk_frame *frame = &reading->frames[i];
         if (!frame->shown) {
@@ -379,6 +380,7 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
     copy_plan(&walker->plan, &thread->plan);
     out->count = 0;
     out->truncated = false;
+    out->inner_cut = false;
     out->hash = 0;
     lc_walk_result why = LC_WALK_UNREADABLE;
     lc_reading *first = NULL;

@@ -318,7 +318,7 @@ class SlotBuilder:
             return layout.NO_REF
         if stack not in self._known:
             frames = b"".join(self._frame(frame) for frame in stack.frames)
-            flags = layout.STACK_TRUNCATED * stack.truncated
+            flags = layout.STACK_TRUNCATED * stack.truncated | layout.STACK_INNER_CUT * stack.inner_cut
             head = layout.STACK.struct.pack(len(stack.frames), flags, hash(stack) & (1 << 64) - 1)
             self._known[stack] = self.store(head + frames)
         return self._known[stack]

@@ -27,6 +27,7 @@ static lc_walk_result scripted_walk(lc_frame_source *self, uint64_t thread_state
     s->code = (lc_code_facts){s->serial, {"app.py", 6}, {"handler", 7}, 10, 0};
     out->count = s->depth;
     out->truncated = false;
+    out->inner_cut = false;
     out->hash = s->serial * 1000u + s->depth;
     for (uint32_t i = 0; i < s->depth; i++) {
         out->frames[i] = (lc_frame){&s->code, 10 + i, 10 + i, 1, 5};

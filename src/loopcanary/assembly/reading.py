@@ -13,6 +13,8 @@ from loopcanary.model import Clock, Config, Session, Stall, StallEvidence, Stall
 CODE_PATHS = "code_paths"
 SETTINGS = "settings"
 """Keys that the facts in a flight file have beside the session's own."""
+_CLOCK_SLACK_NS = 5_000_000_000
+"""btime of /proc/stat is in whole seconds, and the wall clock may have been set since the boot."""
 
 
 def open_store(folder: Path, config: Config | None = None) -> store.Store:
@@ -83,11 +85,26 @@ def _config_of(facts: dict[str, Any]) -> Config:
 
 
 def _is_gone(session: Session) -> bool:
-    """True only where no process has the session's number, or one that started later."""
+    """True only where no process has the session's number, or one that started after the session."""
     try:
         os.kill(session.pid, 0)
     except ProcessLookupError:
         return True
     except PermissionError:
         return False
-    return False
+    started_ns = _process_started_wall_ns(session.pid)
+    return started_ns is not None and started_ns > session.started_wall_ns + _CLOCK_SLACK_NS
+
+
+def _process_started_wall_ns(pid: int) -> int | None:
+    """When the process with this number started, to about a second; None where it cannot be told."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        boot_s = next(
+            int(line.split()[1])
+            for line in Path("/proc/stat").read_bytes().splitlines()
+            if line.startswith(b"btime ")
+        )
+        return boot_s * 1_000_000_000 + int(fields[19]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, StopIteration):
+        return None

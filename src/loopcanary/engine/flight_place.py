@@ -50,7 +50,9 @@ def candidates(folder: Path, session_id: str, shared_memory: Path = SHARED_MEMOR
 def prepare(place: FlightPlace) -> None:
     """Makes the store's flight folder and the link. OSError where they cannot be made."""
     folder = (place.link or place.path).parent
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for one in (folder.parent, folder):
+        # The mode of `mkdir` is for the last folder only; the store's own is private, too.
+        one.mkdir(mode=0o700, parents=True, exist_ok=True)
     if place.link is not None:
         place.link.symlink_to(place.path)
 

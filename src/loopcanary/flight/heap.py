@@ -66,7 +66,8 @@ class SlotHeap:
                 break
             frames.append(frame)
         cut = len(frames) < count or bool(flags & layout.STACK_TRUNCATED)
-        return Stack(frames=tuple(frames), truncated=cut)
+        inner_cut = bool(flags & layout.STACK_INNER_CUT)
+        return Stack(frames=tuple(frames), truncated=cut, inner_cut=inner_cut)
 
     def _read_frame(self, at: int) -> Frame | None:
         raw = self._data[at : at + layout.FRAME.size]

@@ -30,7 +30,12 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stack:
-    """Frames, innermost first. `truncated`: outer frames were left out at the walker's bound."""
+    """Frames, innermost first.
+
+    `truncated`: outer frames were left out at the walker's bound. `inner_cut`: inner frames were left out,
+    since they moved while they were read; the thread was running Python code below the first frame.
+    """
 
     frames: tuple[Frame, ...]
     truncated: bool = False
+    inner_cut: bool = False

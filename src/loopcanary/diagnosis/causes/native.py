@@ -17,7 +17,7 @@ _OPERATION = re.compile(r"[-+*/%@|&^<>\[]| in |^(?:del|import|from|raise|assert)
 
 def find_native(observation: Observation) -> Finding | None:
     """By samples on a CPU whose stack does not move, at a text that can run C code for long."""
-    running = observation.select(lambda seen: seen.on_cpu is True and bool(seen.placed))
+    running = observation.select(lambda seen: seen.on_cpu is True and bool(seen.placed) and _is_whole(seen))
     needed = min(STEADY_RUN, len(running))
     explained = tuple(
         seen
@@ -39,6 +39,11 @@ def find_native(observation: Observation) -> Finding | None:
         ),
         explained=explained,
     )
+
+
+def _is_whole(seen: Seen) -> bool:
+    """Frames that moved below the innermost one that could be read were Python's."""
+    return seen.sample.stack is not None and not seen.sample.stack.inner_cut
 
 
 def _runs(samples: tuple[Seen, ...]) -> list[list[Seen]]:
