@@ -30,7 +30,7 @@ def program(role: str) -> None:
     deadline = time.monotonic() + 10
     while len(canary.stalls) < len(own) and time.monotonic() < deadline:
         time.sleep(0.01)
-    tell([own, [found.duration_ns for found in canary.stalls]])
+    tell([own, [found.duration_ns for found in canary.stalls], canary.statistics()])
 
 
 async def stall(chance: random.Random) -> list[int]:
