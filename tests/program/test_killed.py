@@ -1,0 +1,197 @@
+"""A program that is killed while it hangs leaves the hang behind, whatever killed it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from loopcanary.engine.flight_place import SHARED_MEMORY
+from loopcanary.engine.portable_blind_spots import BLIND_SPOTS
+from loopcanary.flight import FlightFile
+
+from .watching import GIVES_UP_S, PROGRAMS, Marks, Watched
+
+HANGS = PROGRAMS / "hangs.py"
+MARKS = Marks(HANGS.read_text())
+NS_PER_S = 1_000_000_000
+
+Hanging = subprocess.Popen[str]
+
+
+def killed(program: Hanging) -> int:
+    program.send_signal(signal.SIGKILL)
+    return -signal.SIGKILL
+
+
+def segfault_by_signal(program: Hanging) -> int:
+    program.send_signal(signal.SIGSEGV)
+    return -signal.SIGSEGV
+
+
+def segfault_in_a_thread(program: Hanging) -> int:
+    program.stdin.write("die\n")
+    program.stdin.flush()
+    return -signal.SIGSEGV
+
+
+def exit_without_clean_up(program: Hanging) -> int:
+    program.send_signal(signal.SIGUSR1)
+    return 7
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    sentence: str
+    kind: str
+    end: Callable[[Hanging], int]
+    cause: str
+
+
+STORIES = [
+    Story("SIGKILL in an endless regular expression", "endless_regex", killed, "native-cpu"),
+    Story("SIGKILL in an endless sleep", "endless_sleep", killed, "sleep"),
+    Story("SIGKILL in a deadlock", "deadlock", killed, "lock"),
+    Story("SIGSEGV in an endless regular expression", "endless_regex", segfault_by_signal, "native-cpu"),
+    Story("a wild pointer of another thread in an endless sleep", "endless_sleep", segfault_in_a_thread, "sleep"),
+    Story("os._exit out of an endless regular expression", "endless_regex", exit_without_clean_up, "native-cpu"),
+]
+every_end = pytest.mark.parametrize(
+    "story", STORIES, ids=[story.sentence.replace(" ", "-") for story in STORIES]
+)
+
+
+@pytest.fixture
+def hanging(watched):
+    """hanging(kind, for_ns) -> (Watched, program): hanging for so long by the evidence in its flight file."""
+    programs = []
+
+    def start(kind: str, for_ns: int = NS_PER_S // 5, *, engine: str = "native"):
+        under = watched(engine)
+        program = under.start(HANGS, kind, stdin=subprocess.PIPE)
+        programs.append(program)
+        assert program.stdout.readline() == "ready\n"
+        if engine == "native":
+            wait_for_hang(under, program, for_ns)
+        return under, program
+
+    yield start
+    for program in programs:
+        program.kill()
+        program.wait()
+        program.stdin.close()
+        program.stdout.close()
+
+
+def wait_for_hang(watched: Watched, program: Hanging, for_ns: int) -> None:
+    (link,) = (watched.store / "flight").glob("*.flight")
+    flight = FlightFile.open(link.resolve())
+    try:
+        until = time.monotonic() + GIVES_UP_S
+        while max((e.last_look_ns - e.begin_ns for _, e in flight.stalls()), default=0) < for_ns:
+            assert time.monotonic() < until, "the hang does not show in the flight file"
+            assert program.poll() is None
+            time.sleep(0.02)
+    finally:
+        flight.close()
+
+
+def finish(program: Hanging, end: Callable[[Hanging], int] = killed) -> None:
+    status = end(program)
+    assert program.wait(GIVES_UP_S) == status
+
+
+def only_stall(report):
+    (stall,) = report["stalls"]
+    return stall
+
+
+def place(stall):
+    return stall["culprit"]["function"], stall["culprit"]["line"]
+
+
+@pytest.mark.native
+@every_end
+def test_what_it_hung_in_is_reported_as_killed(hanging, story):
+    under, program = hanging(story.kind, NS_PER_S // 2)
+    finish(program, story.end)
+
+    report = under.report()
+
+    stall = only_stall(report)
+    assert stall["state"] == "killed"
+    assert place(stall) == MARKS.find(f"culprit of {story.kind}")
+    assert stall["cause"] in (story.cause, "host")
+    assert stall["callback"]["task"] == f"task of {story.kind}"
+    assert stall["duration_ms"] >= 500
+    (session,) = report["sessions"]
+    assert (session["pid"], session["end"]) == (program.pid, "killed")
+    assert session["ended_at"] is not None
+
+
+@pytest.mark.native
+def test_a_second_report_says_the_same(hanging):
+    under, program = hanging("deadlock")
+    finish(program)
+    first, second = under.report(), under.report()
+    first.pop("generated_at"), second.pop("generated_at")
+    assert first == second
+    assert list((under.store / "flight").iterdir()) == []
+
+
+@pytest.mark.native
+def test_the_next_start_with_the_same_store_recovers_it_too(hanging):
+    under, program = hanging("endless_sleep")
+    finish(program)
+    (left,) = (under.store / "flight").glob("*.flight")
+
+    under.run("-c", "import asyncio; asyncio.run(asyncio.sleep(0))")
+
+    assert not left.is_symlink()
+    stall = only_stall(under.report())
+    assert (stall["state"], place(stall)) == ("killed", MARKS.find("culprit of endless_sleep"))
+
+
+@pytest.mark.native
+def test_while_it_hangs_a_report_says_that_it_goes_on(hanging):
+    under, program = hanging("endless_regex")
+    report = under.report()
+    finish(program)
+
+    stall = only_stall(report)
+    assert (stall["state"], place(stall)) == ("ongoing", MARKS.find("culprit of endless_regex"))
+    (session,) = report["sessions"]
+    assert (session["end"], session["ended_at"]) == ("running", None)
+    assert only_stall(under.report())["state"] == "killed"
+
+
+@pytest.mark.native
+def test_a_hang_of_a_second_shows_what_all_threads_did(hanging):
+    under, program = hanging("endless_regex", NS_PER_S + NS_PER_S // 10)
+    finish(program)
+    stall = only_stall(under.report())
+    assert stall["severity"] == "hang"
+    functions = {frame["function"] for thread in stall["threads"] for frame in thread["frames"]}
+    assert {"endless_regex", "die_by_a_wild_pointer"} <= functions
+
+
+def test_the_portable_engine_keeps_nothing_of_it_and_says_so(hanging):
+    under, program = hanging("endless_sleep", engine="portable")
+    finish(program)
+    nothing_found = 1
+    under.tool("report", status=nothing_found)
+    assert any("killed" in sentence for sentence in BLIND_SPOTS)
+
+
+@pytest.mark.native
+def test_a_program_that_ends_well_leaves_no_file(watched):
+    under = watched()
+    under.run("-c", "import asyncio; asyncio.run(asyncio.sleep(0))")
+    (session,) = under.report()["sessions"]
+    assert session["end"] == "exit"
+    assert list((under.store / "flight").iterdir()) == []
+    assert [path for path in SHARED_MEMORY.glob("loopcanary-*") if session["id"] in path.name] == []

@@ -1,0 +1,100 @@
+"""Programs under `loopcanary run`, and what the reports say of them."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+PROGRAMS = Path(__file__).parent / "programs"
+GIVES_UP_S = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """Programs under `loopcanary run` with one engine, and the store they share."""
+
+    store: Path
+    engine: str
+
+    def environment(self, **variables: str) -> dict[str, str]:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
+        return clean | {"LOOPCANARY_ENGINE": self.engine} | variables
+
+    def command(self, *words: str | Path, options: tuple[str, ...] = ("--quiet",)) -> list[str]:
+        run = [sys.executable, "-m", "loopcanary", "run", *options, "--store", str(self.store)]
+        return run + [str(word) for word in words]
+
+    def run(self, *words: str | Path, status: int = 0, **more: Any) -> subprocess.CompletedProcess[str]:
+        """A program under `loopcanary run` from its start to its end."""
+        done = subprocess.run(
+            self.command(*words),
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=GIVES_UP_S,
+            **more,
+        )
+        assert done.returncode == status, done.stdout + done.stderr
+        return done
+
+    def start(self, *words: str | Path, **more: Any) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self.command(*words), env=self.environment(), stdout=subprocess.PIPE, text=True, **more
+        )
+
+    def tool(self, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+        """Another `loopcanary` command on the store."""
+        done = subprocess.run(
+            [sys.executable, "-m", "loopcanary", *words, "--store", str(self.store)],
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=GIVES_UP_S,
+        )
+        assert done.returncode == status, done.stdout + done.stderr
+        return done
+
+    def report(self) -> dict[str, Any]:
+        """What `loopcanary report --format json` says."""
+        done = self.tool("report", "--format", "json")
+        assert done.stderr == ""
+        return json.loads(done.stdout)
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Lines of a program that bear a comment, and the functions they are in."""
+
+    source: str
+    _functions: dict[int, str] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # Outer functions come first, so that inner ones overwrite them.
+        for node in ast.walk(ast.parse(self.source)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                self._functions.update(dict.fromkeys(range(node.lineno, node.end_lineno + 1), node.name))
+
+    def find(self, word: str) -> tuple[str, int]:
+        """(function, line) of `# word`; `# culprit` alone stands for "culprit of" its function."""
+        found = []
+        for number, line in enumerate(self.source.splitlines(), start=1):
+            function = self._functions.get(number, "<module>")
+            if line.endswith(f"# {word}") or (line.endswith("# culprit") and word == f"culprit of {function}"):
+                found.append((function, number))
+        assert len(found) == 1, f"{word}: {found}"
+        return found[0]
+
+
+def wall_ns(text: str) -> int:
+    """Nanoseconds of an RFC 3339 time of the report's."""
+    seconds, _, fraction = text.removesuffix("Z").partition(".")
+    return int(datetime.fromisoformat(seconds + "+00:00").timestamp()) * 10**9 + int(fraction.ljust(9, "0"))
