@@ -4,6 +4,7 @@
 #include <structmember.h>
 
 #include "bracket.h"
+#include "patch_chain.h"
 
 /* Handle and TimerHandle keep their fields in __slots__; the members' descriptors say where. */
 typedef struct {
@@ -17,8 +18,9 @@ typedef struct {
 /* One asyncio in one interpreter: the module refuses subinterpreters. */
 static struct {
     handle_slots slots;
+    PyTypeObject *handle_type;
     PyTypeObject *timer_type;
-    PyObject *original; /* NULL: replaced */
+    lc_patch_chain chain;
     PyObject *report;
     PyObject *adopt;
     PyObject *traceback_code; /* stands for the original in tracebacks */
@@ -153,7 +155,8 @@ static PyObject *run_as_original(PyObject *handle)
 /* The tick at which a timer was due; 0 for other handles, or where its loop has a clock of its own. */
 static uint64_t due_tick(PyObject *handle, const lc_lane *lane)
 {
-    if (Py_TYPE(handle) != asyncio.timer_type && !PyObject_TypeCheck(handle, asyncio.timer_type)) {
+    /* Most handles are no timers: they do not pay for the walk along their type's bases. */
+    if (Py_IS_TYPE(handle, asyncio.handle_type) || !PyObject_TypeCheck(handle, asyncio.timer_type)) {
         return 0;
     }
     PyObject *when = *(PyObject **)((char *)handle + asyncio.slots.when);
@@ -184,19 +187,12 @@ static lc_lane *open_lane_for(PyObject *handle)
     return lane;
 }
 
-/* The handle whose _run is being called through `original`: where somebody has laid a patch over ours and the
- * engine was installed again, `original` is that patch, which comes back here for what it wraps. */
-static _Thread_local PyObject *calling_for;
+static _Thread_local lc_patch_place place_in_chain;
 
-static PyObject *call_original(PyObject *handle)
+static PyObject *run_patched(PyObject *handle)
 {
-    PyObject *original = Py_NewRef(asyncio.original);
-    PyObject *outer = calling_for;
-    calling_for = handle;
-    PyObject *result = PyObject_CallOneArg(original, handle);
-    calling_for = outer;
-    Py_DECREF(original);
-    return result;
+    PyObject *result = lc_patch_chain_call(&asyncio.chain, &place_in_chain, handle);
+    return result == NULL && !PyErr_Occurred() ? run_as_original(handle) : result;
 }
 
 static PyObject *handle_run(PyObject *handle, PyObject *unused)
@@ -206,8 +202,8 @@ static PyObject *handle_run(PyObject *handle, PyObject *unused)
                                                                       : open_lane_for(handle);
     const uint64_t due = lane ? due_tick(handle, lane) : 0;
     const lc_bracket bracket = lc_bracket_begin(lane, (uint64_t)(uintptr_t)handle, due);
-    PyObject *result = asyncio.original != NULL && calling_for != handle ? call_original(handle)
-                                                                         : run_as_original(handle);
+    PyObject *result =
+        __builtin_expect(asyncio.chain.patches != NULL, 0) ? run_patched(handle) : run_as_original(handle);
     lc_bracket_end(bracket);
     return result;
 }
@@ -256,13 +252,16 @@ PyObject *lc_asyncio_handle_method(PyObject *module, PyObject *args)
     if (!find_slots(handle_type, timer_type, &slots)) {
         return NULL;
     }
+    if (!lc_patch_chain_push(&asyncio.chain, original == Py_None ? NULL : original)) {
+        return NULL;
+    }
     PyObject *code = (PyObject *)PyCode_NewEmpty(file, function, line);
     if (code == NULL) {
         return NULL;
     }
     asyncio.slots = slots;
+    Py_XSETREF(asyncio.handle_type, (PyTypeObject *)Py_NewRef(handle_type));
     Py_XSETREF(asyncio.timer_type, (PyTypeObject *)Py_NewRef(timer_type));
-    Py_XSETREF(asyncio.original, original == Py_None ? NULL : Py_NewRef(original));
     Py_XSETREF(asyncio.report, Py_NewRef(report));
     Py_XSETREF(asyncio.adopt, Py_NewRef(adopt));
     Py_XSETREF(asyncio.traceback_code, code);
@@ -270,10 +269,12 @@ PyObject *lc_asyncio_handle_method(PyObject *module, PyObject *args)
     return PyDescr_NewMethod((PyTypeObject *)handle_type, &run_method);
 }
 
-PyObject *lc_asyncio_handle_forget(PyObject *module, PyObject *unused)
+PyObject *lc_asyncio_handle_forget(PyObject *module, PyObject *taken_back)
 {
     (void)module;
-    (void)unused;
+    if (PyObject_IsTrue(taken_back) == 1) {
+        lc_patch_chain_pop(&asyncio.chain);
+    }
     /* `report`, the traceback's code and the types stay: a callback that is running now may still need them. */
     Py_CLEAR(asyncio.adopt);
     Py_RETURN_NONE;
