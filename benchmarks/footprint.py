@@ -95,7 +95,8 @@ def memory(how: str, stalls: int) -> list[int]:
     figures = []
     for _ in range(3 if stalls == 0 else 1):
         with tempfile.TemporaryDirectory() as folder:
-            figures.append([int(word) for word in output("-c", MEMORY, how, str(stalls), folder=Path(folder)).split()])
+            words = output("-c", MEMORY, how, str(stalls), folder=Path(folder)).split()
+            figures.append([int(word) for word in words])
     return [int(statistics.median(column)) for column in zip(*figures, strict=True)]
 
 

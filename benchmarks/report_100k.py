@@ -41,7 +41,7 @@ DAY_NS = 86_400 * 1_000 * MS
 
 def frames(bug: int) -> tuple[StackFrame, ...]:
     """A stack of usual depth that ends in this bug's function."""
-    own = [("load", f"/srv/shop/part{bug % 40}.py", bug)] + [("handle", "/srv/shop/web.py", 12)]
+    own = [("load", f"/srv/shop/part{bug % 40}.py", bug), ("handle", "/srv/shop/web.py", 12)]
     library = [(f"step{number}", "/srv/venv/site-packages/framework/app.py", number) for number in range(12)]
     return tuple(
         StackFrame(function=name, qualname=name, file=file, line=line, in_app="venv" not in file)

@@ -116,7 +116,9 @@ def pair(role: str, **settings: str) -> Iterator[tuple[Child, Child]]:
         yield watched, plain
 
 
-def alternate(first: Callable[[], float], second: Callable[[], float], times: int) -> list[tuple[float, float]]:
+def alternate(
+    first: Callable[[], float], second: Callable[[], float], times: int
+) -> list[tuple[float, float]]:
     """Calls both `times` times, each as often before the other as after it."""
     figures = []
     for index in range(times):
