@@ -4,6 +4,8 @@
  *   Handle._callback = a function, bound method, partial, builtin
  *                    = a task's step (TaskStepMethWrapper) or wake-up (builtin bound to the task):
  *                      the task's coroutine is what runs, and the task has a name
+ *
+ * A str in a Handle's place is the name itself.
  */
 #include "work.h"
 
@@ -172,6 +174,10 @@ void lc_work(lc_cpython_source *source, uint64_t work, lc_work_names *out)
 {
     *out = (lc_work_names){0};
     const lc_asyncio_facts *asyncio = &source->asyncio;
+    if (type_of(source, work) == source->at.str_type) { /* work that the program has named itself */
+        out->callback = read_text(source, work, TEXT_CALLBACK);
+        return;
+    }
     if (!atomic_load_explicit(&asyncio->learned, memory_order_acquire) ||
         !is_instance(source, work, asyncio->handle_type)) {
         return;

@@ -17,7 +17,8 @@
  */
 PyObject *lc_asyncio_handle_method(PyObject *module, PyObject *args);
 
-/* Forgets what lc_asyncio_handle_method was given. */
-PyObject *lc_asyncio_handle_forget(PyObject *module, PyObject *unused);
+/* asyncio_handle_forget(taken_back): forgets what asyncio_handle_method was given last. `taken_back`: whether the
+ * method could be taken out again, or somebody else's patch lies over it. */
+PyObject *lc_asyncio_handle_forget(PyObject *module, PyObject *taken_back);
 
 #endif

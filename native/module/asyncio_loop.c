@@ -1,29 +1,20 @@
 #include "asyncio_loop.h"
 
 #include "bracket.h"
+#include "patch_chain.h"
 
 static struct {
-    PyObject *pristine; /* asyncio's own, once it was seen */
-    PyObject *original; /* what is called inside the bracket */
+    PyObject *pristine; /* asyncio's own; where it was patched when first seen, that patch */
+    lc_patch_chain chain;
     PyObject *adopt;
 } asyncio_loop;
 
-/* The loop whose run_forever is being called through `original`: where somebody has laid a patch over ours and
- * the engine was installed again, `original` is that patch and comes back here. */
-static _Thread_local PyObject *calling_for;
+static _Thread_local lc_patch_place place_in_chain;
 
 static PyObject *call_original(PyObject *loop)
 {
-    if (calling_for == loop) {
-        return PyObject_CallOneArg(asyncio_loop.pristine, loop);
-    }
-    PyObject *original = Py_NewRef(asyncio_loop.original);
-    PyObject *outer = calling_for;
-    calling_for = loop;
-    PyObject *result = PyObject_CallOneArg(original, loop);
-    calling_for = outer;
-    Py_DECREF(original);
-    return result;
+    PyObject *result = lc_patch_chain_call(&asyncio_loop.chain, &place_in_chain, loop);
+    return result == NULL && !PyErr_Occurred() ? PyObject_CallOneArg(asyncio_loop.pristine, loop) : result;
 }
 
 static PyObject *run_forever(PyObject *loop, PyObject *unused)
@@ -68,7 +59,18 @@ PyObject *lc_asyncio_loop_method(PyObject *module, PyObject *args)
     if (pristine || asyncio_loop.pristine == NULL) {
         Py_XSETREF(asyncio_loop.pristine, Py_NewRef(original));
     }
-    Py_XSETREF(asyncio_loop.original, Py_NewRef(original));
+    if (!lc_patch_chain_push(&asyncio_loop.chain, pristine ? NULL : original)) {
+        return NULL;
+    }
     Py_XSETREF(asyncio_loop.adopt, Py_NewRef(adopt));
     return PyDescr_NewMethod((PyTypeObject *)loop_type, &run_forever_method);
+}
+
+PyObject *lc_asyncio_loop_forget(PyObject *module, PyObject *taken_back)
+{
+    (void)module;
+    if (PyObject_IsTrue(taken_back) == 1) {
+        lc_patch_chain_pop(&asyncio_loop.chain);
+    }
+    Py_RETURN_NONE;
 }

@@ -11,4 +11,7 @@
  * adopt     adopt(loop): brackets the loop's wait, before it runs; must not raise */
 PyObject *lc_asyncio_loop_method(PyObject *module, PyObject *args);
 
+/* asyncio_loop_forget(taken_back): as asyncio_handle_forget. */
+PyObject *lc_asyncio_loop_forget(PyObject *module, PyObject *taken_back);
+
 #endif

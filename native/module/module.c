@@ -243,8 +243,9 @@ static PyMethodDef methods[] = {
     {"gc_stamp", (PyCFunction)(void (*)(void))lc_gc_stamp, METH_FASTCALL, "For gc.callbacks."},
     {"fail_exit", lc_fail_exit, METH_O, "fail_exit(status): replaces an exit status of 0."},
     {"asyncio_handle_method", lc_asyncio_handle_method, METH_VARARGS, "See asyncio_handle.h."},
-    {"asyncio_handle_forget", lc_asyncio_handle_forget, METH_NOARGS, "See asyncio_handle.h."},
+    {"asyncio_handle_forget", lc_asyncio_handle_forget, METH_O, "See asyncio_handle.h."},
     {"asyncio_loop_method", lc_asyncio_loop_method, METH_VARARGS, "See asyncio_loop.h."},
+    {"asyncio_loop_forget", lc_asyncio_loop_forget, METH_O, "See asyncio_loop.h."},
     {NULL, NULL, 0, NULL},
 };
 

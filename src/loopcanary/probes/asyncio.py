@@ -43,14 +43,14 @@ class AsyncioProbe:
     def uninstall(self) -> None:
         """Takes back every patch that is still ours; what others have put over it stays."""
         self._watch.cancel()
-        for patch in (self._loop_patch, self._handle_patch):
-            if patch is not None:
-                patch.take_back()
+        if self._loop_patch is not None:
+            self._native.asyncio_loop_forget(self._loop_patch.take_back())
+        if self._handle_patch is not None:
+            self._native.asyncio_handle_forget(self._handle_patch.take_back())
         self._handle_patch = self._loop_patch = None
         for selector in list(self._selectors):
             self._unbracket(selector)
         self._selectors.clear()
-        self._native.asyncio_handle_forget()
 
     def _patch(self) -> None:
         base_events = sys.modules["asyncio.base_events"]
@@ -96,8 +96,12 @@ class AsyncioProbe:
             return
 
     def _unbracket(self, selector: Any) -> None:
-        if type(selector.__dict__.get("select")) is self._native.TurnSelect:
-            del selector.select
+        bracket = selector.__dict__.get("select")
+        if type(bracket) is not self._native.TurnSelect:
+            return
+        del selector.select
+        if selector.select != bracket.__wrapped__:  # somebody had set a select of the instance's own
+            selector.select = bracket.__wrapped__
 
 
 class _Patch:
@@ -110,9 +114,12 @@ class _Patch:
         self._replacement = replacement
         setattr(owner, name, replacement)
 
-    def take_back(self) -> None:
-        if self._owner.__dict__.get(self._name) is self._replacement:
-            setattr(self._owner, self._name, self._original)
+    def take_back(self) -> bool:
+        """Whether it could be: not where somebody else has patched over it."""
+        if self._owner.__dict__.get(self._name) is not self._replacement:
+            return False
+        setattr(self._owner, self._name, self._original)
+        return True
 
 
 def _is_from(function: object, module: ModuleType) -> bool:
