@@ -23,7 +23,9 @@ static struct {
     lc_patch_chain chain;
     PyObject *report;
     PyObject *adopt;
-    PyObject *traceback_code; /* stands for the original in tracebacks */
+    PyObject *traceback_code; /* stands for the original in tracebacks; NULL: it was never seen */
+    int traceback_lasti;
+    int traceback_line;
     PyObject *traceback_globals;
 } asyncio;
 
@@ -81,21 +83,27 @@ static PyObject *run_in_context(PyObject *context, PyObject *callback, PyObject 
     return result;
 }
 
-/* The traceback gets the line that the original would have put there. */
+/* The traceback gets the entry that the original would have put there: its code, at its call of the callback. */
 static void add_original_to_traceback(void)
 {
     PyObject *type, *value, *traceback;
+    if (asyncio.traceback_code == NULL) {
+        return;
+    }
     PyErr_Fetch(&type, &value, &traceback);
     PyFrameObject *frame = PyFrame_New(PyThreadState_Get(), (PyCodeObject *)asyncio.traceback_code,
                                        asyncio.traceback_globals, NULL);
-    if (frame == NULL) {
+    PyObject *entry = frame == NULL ? NULL
+                                    : PyObject_CallFunction((PyObject *)&PyTraceBack_Type, "OOii",
+                                                            traceback ? traceback : Py_None, frame,
+                                                            asyncio.traceback_lasti, asyncio.traceback_line);
+    Py_XDECREF(frame);
+    if (entry == NULL) {
         PyErr_Clear();
+    } else {
+        Py_XSETREF(traceback, entry);
     }
     PyErr_Restore(type, value, traceback);
-    if (frame != NULL) {
-        PyTraceBack_Here(frame);
-        Py_DECREF(frame);
-    }
 }
 
 /* except BaseException as exc: self._loop.call_exception_handler(...). While the handler runs, exc is
@@ -240,12 +248,11 @@ static bool find_slots(PyObject *handle_type, PyObject *timer_type, handle_slots
 
 PyObject *lc_asyncio_handle_method(PyObject *module, PyObject *args)
 {
-    PyObject *handle_type, *timer_type, *original, *report, *adopt, *globals;
-    const char *file, *function;
-    int line;
+    PyObject *handle_type, *timer_type, *original, *report, *adopt, *code, *globals;
+    int lasti, line;
     (void)module;
-    if (!PyArg_ParseTuple(args, "O!O!OOO(ssi)O!", &PyType_Type, &handle_type, &PyType_Type, &timer_type,
-                          &original, &report, &adopt, &file, &function, &line, &PyDict_Type, &globals)) {
+    if (!PyArg_ParseTuple(args, "O!O!OOO(Oii)O!", &PyType_Type, &handle_type, &PyType_Type, &timer_type,
+                          &original, &report, &adopt, &code, &lasti, &line, &PyDict_Type, &globals)) {
         return NULL;
     }
     handle_slots slots;
@@ -255,16 +262,16 @@ PyObject *lc_asyncio_handle_method(PyObject *module, PyObject *args)
     if (!lc_patch_chain_push(&asyncio.chain, original == Py_None ? NULL : original)) {
         return NULL;
     }
-    PyObject *code = (PyObject *)PyCode_NewEmpty(file, function, line);
-    if (code == NULL) {
-        return NULL;
-    }
     asyncio.slots = slots;
     Py_XSETREF(asyncio.handle_type, (PyTypeObject *)Py_NewRef(handle_type));
     Py_XSETREF(asyncio.timer_type, (PyTypeObject *)Py_NewRef(timer_type));
     Py_XSETREF(asyncio.report, Py_NewRef(report));
     Py_XSETREF(asyncio.adopt, Py_NewRef(adopt));
-    Py_XSETREF(asyncio.traceback_code, code);
+    if (PyCode_Check(code)) {
+        Py_XSETREF(asyncio.traceback_code, Py_NewRef(code));
+        asyncio.traceback_lasti = lasti;
+        asyncio.traceback_line = line;
+    }
     Py_XSETREF(asyncio.traceback_globals, Py_NewRef(globals));
     return PyDescr_NewMethod((PyTypeObject *)handle_type, &run_method);
 }

@@ -4,7 +4,7 @@
 
 #include <Python.h>
 
-/* asyncio_handle_method(handle_type, timer_type, original, report, adopt, line, globals) -> method descriptor
+/* asyncio_handle_method(handle_type, timer_type, original, report, adopt, site, globals) -> method descriptor
  *
  * handle_type  asyncio.events.Handle
  * timer_type   asyncio.events.TimerHandle
@@ -12,7 +12,8 @@
  *              inside the bracket instead
  * report       report(handle, exception): tells the loop's exception handler
  * adopt        adopt(loop): called once per thread, with the loop whose handle is the first seen on it
- * line         (file, function, line) of the original's call of the callback, for tracebacks
+ * site         (code, lasti, line) of the original's call of the callback, for tracebacks; code None where the
+ *              original is somebody else's
  * globals      of the original, for tracebacks
  */
 PyObject *lc_asyncio_handle_method(PyObject *module, PyObject *args);

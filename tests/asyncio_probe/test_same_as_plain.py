@@ -263,9 +263,10 @@ def _():
     seen = []
 
     def setup(loop):
+        now = loop.time()
         for delay in (0.003, 0.001, 0.002):
-            loop.call_later(delay, seen.append, delay)
-        loop.call_later(0.01, loop.stop)
+            loop.call_at(now + delay, seen.append, delay)
+        loop.call_at(now + 0.01, loop.stop)
 
     run(setup)
     return seen

@@ -64,7 +64,7 @@ class AsyncioProbe:
             None if pristine else original,
             _report_exception,
             self.adopt,
-            _callback_line(original.__code__) if pristine else ("", "_run", 1),
+            _call_site(original.__code__) if pristine else (None, 0, 0),
             events.__dict__,
         )
         self._handle_patch = _Patch(events.Handle, "_run", run)
@@ -128,10 +128,21 @@ def _is_from(function: object, module: ModuleType) -> bool:
     return code is not None and getattr(function, "__globals__", None) is module.__dict__
 
 
-def _callback_line(code: CodeType) -> tuple[str, str, int]:
-    """Where the original calls the callback: the line after `try:`, which is its first."""
+def _call_site(code: CodeType) -> tuple[CodeType, int, int]:
+    """Where the original calls the callback: (code, offset of the instruction, line).
+
+    The line is the one after `try:`, the first of the body; of its instructions the call is the first that
+    spans all of the expression.
+    """
     lines = sorted({line for _, _, line in code.co_lines() if line and line > code.co_firstlineno})
-    return code.co_filename, code.co_name, lines[1] if len(lines) > 1 else code.co_firstlineno
+    call_line = lines[1] if len(lines) > 1 else code.co_firstlineno
+    spans = [
+        (end_column - column if column is not None and end_column is not None else 0, 2 * index)
+        for index, (line, _, column, end_column) in enumerate(code.co_positions())
+        if line == call_line
+    ]
+    widest = max((span for span, _ in spans), default=0)
+    return code, next((offset for span, offset in spans if span == widest), 0), call_line
 
 
 def _report_exception(handle: Any, exception: BaseException) -> None:
