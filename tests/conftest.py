@@ -23,3 +23,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def tree() -> Path:
     """The project's folder: sources that are not installed, such as native/ and docs/."""
     return Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def package_path() -> Path:
+    """The folder from which child programs import the package under test: where it is installed, or src."""
+    spec = importlib.util.find_spec("loopcanary")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).resolve().parents[1]

@@ -33,11 +33,11 @@ def store(place: Path) -> Store:
 
 
 @pytest.fixture
-def loopcanary(place: Path, tree: Path) -> Run:
+def loopcanary(place: Path, package_path: Path) -> Run:
     """Runs a command line in a process of its own."""
 
     def run(*arguments: str, flags: tuple[str, ...] = (), **environ: str) -> subprocess.CompletedProcess[str]:
-        path = os.pathsep.join(filter(None, [str(tree / "src"), os.environ.get("PYTHONPATH")]))
+        path = os.pathsep.join(filter(None, [str(package_path), os.environ.get("PYTHONPATH")]))
         return subprocess.run(
             [sys.executable, *flags, "-c", LOOPCANARY, *arguments],
             cwd=place,

@@ -105,13 +105,13 @@ def test_the_help_loads_nothing_heavy(loopcanary: Callable[..., subprocess.Compl
     )
 
 
-def test_a_reader_that_leaves_is_no_error(filled: Store, place: Path, tree: Path) -> None:
+def test_a_reader_that_leaves_is_no_error(filled: Store, place: Path, package_path: Path) -> None:
     filled.put([], [stall(id=f"s1-{i}", fingerprint=f"f{i}") for i in range(200)])
     filled.close()
     command = subprocess.Popen(
         [sys.executable, "-c", LOOPCANARY, "report", "--limit", "0"],
         cwd=place,
-        env={**os.environ, "PYTHONPATH": str(tree / "src")},
+        env={**os.environ, "PYTHONPATH": str(package_path)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
@@ -285,7 +285,7 @@ def test_cleaning_an_unknown_bug_finds_nothing(capsys: Captured) -> None:
 
 @pytest.mark.parametrize("answer", [(b"n\n", 130, 2), (b"y\n", 0, 0)], ids=["no", "yes"])
 def test_deleting_all_asks_first(
-    filled: Store, place: Path, tree: Path, answer: tuple[bytes, int, int]
+    filled: Store, place: Path, package_path: Path, answer: tuple[bytes, int, int]
 ) -> None:
     typed, status, left = answer
     ours, theirs = pty.openpty()
@@ -293,7 +293,7 @@ def test_deleting_all_asks_first(
     result = subprocess.run(
         [sys.executable, "-c", LOOPCANARY, "clean", "--all"],
         cwd=place,
-        env={**os.environ, "PYTHONPATH": str(tree / "src")},
+        env={**os.environ, "PYTHONPATH": str(package_path)},
         stdin=theirs,
         capture_output=True,
         text=True,

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -111,25 +112,27 @@ FORMS = [
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_program_sees_what_it_sees_under_python(
-    loopcanary: Run, place: Path, tree: Path, forms: dict[str, list[str]], form: str
+    loopcanary: Run, place: Path, package_path: Path, forms: dict[str, list[str]], form: str
 ) -> None:
-    under_python = python(place, *forms[form], PYTHONPATH=str(tree / "src"))
+    under_python = python(place, *forms[form], PYTHONPATH=str(package_path))
     watched = loopcanary("run", "--quiet", *forms[form])
     assert watched.stdout == under_python.stdout
     assert watched.returncode == under_python.returncode
     assert watched.stderr == under_python.stderr
 
 
-def test_interpreter_flags_are_passed_on(loopcanary: Run, place: Path, tree: Path) -> None:
+def test_interpreter_flags_are_passed_on(loopcanary: Run, place: Path, package_path: Path) -> None:
     flags = ("-O", "-X", "dev", "-W", "error::UserWarning", "-B")
     code = "import sys; print(sys.flags, sys.warnoptions, sys._xoptions)"
-    expected = python(place, *flags, "-c", code, PYTHONPATH=str(tree / "src")).stdout
+    expected = python(place, *flags, "-c", code, PYTHONPATH=str(package_path)).stdout
     assert loopcanary("run", "--quiet", "-c", code, flags=flags).stdout == expected
 
 
 @pytest.mark.parametrize("flag", ["-E", "-I", "-S"])
-def test_flags_with_which_nothing_could_be_watched_are_refused(place: Path, tree: Path, flag: str) -> None:
-    path = [str(tree / "src"), *(entry for entry in sys.path if "site-packages" in entry)]
+def test_flags_with_which_nothing_could_be_watched_are_refused(
+    place: Path, package_path: Path, flag: str
+) -> None:
+    path = [str(package_path), *(entry for entry in sys.path if "site-packages" in entry)]
     code = f"import sys; sys.path[:0] = {path!r}; {LOOPCANARY}"
     result = python(place, flag, "-c", code, "run", "-c", "print(1)")
     assert result.returncode == 2
@@ -148,11 +151,11 @@ def test_a_signals_death_is_the_programs(loopcanary: Run) -> None:
     assert loopcanary("run", "-c", code).returncode == -signal.SIGKILL
 
 
-def test_the_process_is_the_same(place: Path, tree: Path) -> None:
+def test_the_process_is_the_same(place: Path, package_path: Path) -> None:
     command = subprocess.Popen(
         [sys.executable, "-c", LOOPCANARY, "run", "--quiet", "-c", "import os; print(os.getpid())"],
         cwd=place,
-        env={**os.environ, "PYTHONPATH": str(tree / "src")},
+        env={**os.environ, "PYTHONPATH": str(package_path)},
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -232,7 +235,7 @@ def test_fail_on_stall_is_status_70(loopcanary: Run, place: Path) -> None:
 
 
 @pytest.mark.native
-def test_a_program_killed_in_a_stall_is_reported(loopcanary: Run, place: Path, tree: Path) -> None:
+def test_a_program_killed_in_a_stall_is_reported(loopcanary: Run, place: Path, package_path: Path) -> None:
     (place / "app.py").write_text(
         "import asyncio, time\n"
         "async def main():\n"
@@ -244,7 +247,7 @@ def test_a_program_killed_in_a_stall_is_reported(loopcanary: Run, place: Path, t
     watched = subprocess.Popen(
         [sys.executable, "-c", LOOPCANARY, "run", "--quiet", "app.py"],
         cwd=place,
-        env={**os.environ, "PYTHONPATH": str(tree / "src")},
+        env={**os.environ, "PYTHONPATH": str(package_path)},
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -295,4 +298,7 @@ def test_children_are_started_as_ever(loopcanary: Run) -> None:
 
 
 def tree_of() -> Path:
-    return Path(__file__).resolve().parents[2] / "src"
+    spec = find_spec("loopcanary")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).resolve().parents[1]

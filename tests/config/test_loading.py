@@ -100,7 +100,7 @@ def test_a_variable_is_parsed(variable, text, attribute, value):
         ),
         pytest.param({"threshold": "0ms"}, "threshold", "write 1ms or more", id="zero is too short"),
         pytest.param({"threshold": timedelta(-1)}, "threshold", "too short", id="negative is too short"),
-        pytest.param({"threshold": "1" * 400 + "s"}, "threshold", "no duration", id="an infinite one"),
+        pytest.param({"threshold": "1" * 400 + "s"}, "threshold", "too long", id="an endless one"),
         pytest.param({"threshold": "99999999d"}, "threshold", "too long", id="more than 64 bits"),
         pytest.param({"sample_delay": "100ms"}, "sample_delay", "not below the threshold", id="late delay"),
         pytest.param({"quiet": "yes"}, "quiet", "without quotes", id="text is no boolean in a keyword"),

@@ -275,7 +275,7 @@ def test_a_pipe_gets_neither_colours_nor_links(pipe: tuple[int, int]) -> None:
     assert Terminal(pipe[1]).look() == Look(folder=str(Path.cwd()))
 
 
-def test_a_program_whose_terminal_is_stopped_goes_on(tree: Path) -> None:
+def test_a_program_whose_terminal_is_stopped_goes_on(tree: Path, package_path: Path) -> None:
     """A pty that nobody reads fills up; the reporter must come to its end all the same."""
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
@@ -288,7 +288,7 @@ def test_a_program_whose_terminal_is_stopped_goes_on(tree: Path) -> None:
     ours, theirs = pty.openpty()
     result = subprocess.run(
         [sys.executable, "-c", code, str(tree)],
-        env={**os.environ, "PYTHONPATH": str(tree / "src")},
+        env={**os.environ, "PYTHONPATH": str(package_path)},
         stderr=theirs,
         stdout=subprocess.PIPE,
         text=True,
@@ -343,11 +343,11 @@ def test_a_terminal_that_cannot_be_opened_anew_gets_what_it_has_room_for(
     assert terminal.dropped > 0
 
 
-def test_the_reporter_imports_nothing_heavy(tree: Path) -> None:
+def test_the_reporter_imports_nothing_heavy(package_path: Path) -> None:
     code = "import sys, loopcanary.reporters.console as c; print(*sorted(sys.modules))"
     modules = subprocess.run(
         [sys.executable, "-S", "-c", code],
-        env={"PYTHONPATH": str(tree / "src")},
+        env={"PYTHONPATH": str(package_path)},
         capture_output=True,
         text=True,
         check=True,
