@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -83,6 +84,10 @@ def command(program: list[str], /, no_children: bool | None, **settings: Any) ->
         raise click.UsageError(problem)
     if no_children:
         settings["follow_children"] = False
+    if settings["fail_on_stall"] and find_spec("loopcanary._native") is None:
+        raise click.UsageError(
+            "--fail-on-stall needs the native engine, which is not here: see loopcanary doctor"
+        )
     environment = _environment({key: value for key, value in settings.items() if value not in (None, ())})
     words = [sys.executable, *interpreter_flags(), *program]
     return _run_as_child(words, environment) if sys.platform == "win32" else _become(words, environment)
