@@ -152,7 +152,12 @@ void lc_flight_close(lc_flight *flight, bool ended)
         atomic_store_explicit(&flight->header->ended_ns, lc_now_ns(), memory_order_relaxed);
         atomic_store_explicit(&flight->header->state, LC_PROCESS_ENDED, memory_order_release);
     }
-    munmap(flight->base, flight->bytes);
+    if (flight->is_stored_to) {
+        mmap(flight->base, flight->bytes, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+    } else {
+        munmap(flight->base, flight->bytes);
+    }
     if (descriptor_is_ours(flight)) {
         close(flight->fd);
     }

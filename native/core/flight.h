@@ -19,6 +19,7 @@ typedef struct {
     lc_word *counters;
     lc_gc_entry *collections;
     lc_instant paired; /* the clocks at creation */
+    bool is_stored_to; /* set before the close: a thread may still store to a lane after it */
 } lc_flight;
 
 /* Creates the file `path` (must not exist; mode 0600; sparse) and maps it. Blocks of the file are set aside
@@ -26,7 +27,8 @@ typedef struct {
  * 0, or an errno. Takes about 2 ms: it measures the rate of the tick counter. */
 int lc_flight_create(lc_flight *flight, const char *path);
 
-/* Unmaps and closes; the file stays. `ended`: the process says good-bye in the header first. */
+/* Unmaps and closes; the file stays. `ended`: the process says good-bye in the header first. Where lanes are
+ * still stored to, memory of no meaning takes the file's place at its addresses and is never given back. */
 void lc_flight_close(lc_flight *flight, bool ended);
 
 /* Stores the session's facts (JSON). False: too long, nothing stored. */

@@ -9,6 +9,7 @@ static void give_back(lc_agent *agent, bool process_ends)
     lc_watchdog_close(&agent->watchdog);
     lc_cpython_source_close(&agent->source);
     lc_memory_reader_close(&agent->reader);
+    agent->flight.is_stored_to = agent->threads_waiting != 0;
     lc_flight_close(&agent->flight, process_ends);
 }
 

@@ -10,6 +10,7 @@
 #include "gc_stamp.h"
 #include "thread_lane.h"
 #include "turn_select.h"
+#include "wait_hook.h"
 
 static PyObject *start(PyObject *module, PyObject *args, PyObject *names)
 {
@@ -246,6 +247,8 @@ static PyMethodDef methods[] = {
     {"asyncio_handle_forget", lc_asyncio_handle_forget, METH_O, "See asyncio_handle.h."},
     {"asyncio_loop_method", lc_asyncio_loop_method, METH_VARARGS, "See asyncio_loop.h."},
     {"asyncio_loop_forget", lc_asyncio_loop_forget, METH_O, "See asyncio_loop.h."},
+    {"hook_epoll_wait", lc_hook_epoll_wait, METH_O, "See wait_hook.h."},
+    {"unhook_epoll_wait", lc_unhook_epoll_wait, METH_NOARGS, "See wait_hook.h."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -4,6 +4,7 @@
 #include <structmember.h>
 
 #include "bracket.h"
+#include "wait_hook.h"
 
 /* TurnSelect(select): calls `select`; the call's begin ends the thread's turn, its end begins the next. */
 typedef struct {
@@ -22,7 +23,9 @@ static PyObject *call_select(PyObject *callable, PyObject *const *args, size_t c
     const uint64_t generation = lc_the_agent.generation;
     /* Only a loop calls its own selector: inside a callback, that is a loop inside the callback. */
     lc_bracket_interrupt(lane);
+    const lc_wait outer = lc_wait_enter(lane);
     PyObject *result = PyObject_Vectorcall(select, args, count, names);
+    lc_wait_leave(outer);
     if (LC_AGENT_RUNS(generation)) {
         lc_turn_begin(&lc_the_agent.watchdog.lanes, lane);
     }

@@ -1,7 +1,7 @@
 """The asyncio probe: callbacks bracketed in `Handle._run`, turns around the selector's wait.
 
-With the native engine both brackets are C (native/module/asyncio_handle.c, turn_select.c): a callback
-costs less than in an unwatched program. With the portable engine only `run_forever` is patched, to
+With the native engine both brackets are C (native/module/asyncio_handle.c, turn_select.c, wait_hook.c): a
+callback costs less than in an unwatched program. With the portable engine only `run_forever` is patched, to
 learn of loops. asyncio itself is never imported here: the patches are laid when the program has
 imported it.
 """
@@ -51,6 +51,7 @@ class AsyncioProbe:
         for selector in list(self._selectors):
             self._unbracket(selector)
         self._selectors.clear()
+        self._native.unhook_epoll_wait()
 
     def _patch(self) -> None:
         base_events = sys.modules["asyncio.base_events"]
@@ -74,6 +75,9 @@ class AsyncioProbe:
         )
         self._loop_patch = _Patch(loop_type, "run_forever", run_forever)
         self._native.learn_asyncio()
+        epoll = getattr(sys.modules.get("select"), "epoll", None)
+        if epoll is not None:
+            self._native.hook_epoll_wait(epoll.poll)
         running = events._get_running_loop()
         if running is not None:
             self.adopt(running)
