@@ -6,7 +6,7 @@ import atexit
 import importlib
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -54,13 +54,16 @@ def _native_module(choice: EngineChoice) -> tuple[ModuleType | None, str]:
 
 
 def _probes(canary: Canary, native: ModuleType | None) -> Sequence[Probe]:
+    def contain(patch: Callable[[], None]) -> None:
+        canary.boundary.call("probe asyncio", patch)
+
     if native is None:
         from loopcanary.probes.asyncio_portable import PortableAsyncioProbe
 
-        return [PortableAsyncioProbe(canary.portable_loop_runs, canary.portable_loop_stopped)]
+        return [PortableAsyncioProbe(canary.portable_loop_runs, canary.portable_loop_stopped, contain)]
     from loopcanary.probes.asyncio import AsyncioProbe
 
-    return [AsyncioProbe(native, canary.loop_seen)]
+    return [AsyncioProbe(native, canary.loop_seen, contain)]
 
 
 def _parts(canary: Canary, native: ModuleType | None) -> Parts:

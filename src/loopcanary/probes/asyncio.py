@@ -26,10 +26,17 @@ class AsyncioProbe:
 
     kind = KIND
 
-    def __init__(self, native: ModuleType, loop_seen: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        native: ModuleType,
+        loop_seen: Callable[[], None],
+        contain: Callable[[Callable[[], None]], object],
+    ) -> None:
+        """`loop_seen` hears of every loop that runs. `contain` calls a function, and nothing that it raises
+        gets out: patches are laid in the middle of the program's own import of asyncio."""
         self._native = native
         self._loop_seen = loop_seen
-        self._watch = ImportWatch("asyncio.base_events", self._patch)
+        self._watch = ImportWatch("asyncio.base_events", lambda: contain(self._patch))
         self._handle_patch: _Patch | None = None
         self._loop_patch: _Patch | None = None
         self._selectors: weakref.WeakSet[Any] = weakref.WeakSet()

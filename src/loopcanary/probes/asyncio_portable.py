@@ -18,10 +18,16 @@ class PortableAsyncioProbe:
 
     kind = "asyncio"
 
-    def __init__(self, runs: Callable[[Any], None], stopped: Callable[[Any], None]) -> None:
+    def __init__(
+        self,
+        runs: Callable[[Any], None],
+        stopped: Callable[[Any], None],
+        contain: Callable[[Callable[[], None]], object],
+    ) -> None:
+        """`contain` calls a function, and nothing that it raises gets out."""
         self._runs = runs
         self._stopped = stopped
-        self._watch = ImportWatch("asyncio.base_events", self._patch)
+        self._watch = ImportWatch("asyncio.base_events", lambda: contain(self._patch))
         self._original: Callable[[Any], None] | None = None
         self._replacement: Callable[[Any], None] | None = None
 
