@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class _AfterExec:
     """The module's own loader, and a call after it has run the module."""
 
-    def __init__(self, loader: Loader, after: Callable[[], None]) -> None:
+    def __init__(self, loader: Loader, after: Callable[[], object]) -> None:
         self._loader = loader
         self._after = after
 
@@ -41,7 +41,7 @@ class ImportWatch:
     finders behind it; it leaves the path when it has fired or is cancelled.
     """
 
-    def __init__(self, name: str, after: Callable[[], None]) -> None:
+    def __init__(self, name: str, after: Callable[[], object]) -> None:
         self._name = name
         self._after = after
         self._searching = False
