@@ -8,6 +8,7 @@
 #include "bracket.h"
 #include "exit_status.h"
 #include "gc_stamp.h"
+#include "quiet_thread.h"
 #include "thread_lane.h"
 #include "turn_select.h"
 #include "wait_hook.h"
@@ -247,6 +248,8 @@ static PyMethodDef methods[] = {
     {"asyncio_handle_forget", lc_asyncio_handle_forget, METH_O, "See asyncio_handle.h."},
     {"asyncio_loop_method", lc_asyncio_loop_method, METH_VARARGS, "See asyncio_loop.h."},
     {"asyncio_loop_forget", lc_asyncio_loop_forget, METH_O, "See asyncio_loop.h."},
+    {"start_thread", lc_start_thread, METH_O, "See quiet_thread.h."},
+    {"join_thread", lc_join_thread, METH_VARARGS, "See quiet_thread.h."},
     {"hook_epoll_wait", lc_hook_epoll_wait, METH_O, "See wait_hook.h."},
     {"unhook_epoll_wait", lc_unhook_epoll_wait, METH_NOARGS, "See wait_hook.h."},
     {NULL, NULL, 0, NULL},

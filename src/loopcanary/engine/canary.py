@@ -151,10 +151,11 @@ class Canary:
         parts.backend.start()
         self._parts = parts
         self._facts_stored = False
-        self._drain = Drain(parts.backend, self._take, self.boundary, first=parts.recover)
+        native = self._native if self._native is not None and self._native.is_running() else None
+        self._drain = Drain(parts.backend, self._take, self.boundary, first=parts.recover, native=native)
         self._drain.start()
-        if self._native is not None and self._native.is_running():
-            gc.callbacks.append(self._native.gc_stamp)
+        if native is not None:
+            gc.callbacks.append(native.gc_stamp)
         scopes.connect(parts.backend.listener)
         parts.backend.set_facts(parts.facts())
         _stop_before_multiprocessing_exits(self.stop)

@@ -1,0 +1,16 @@
+/* A thread that runs Python and that the program cannot see: neither threading nor _thread knows of it. With
+ * one of theirs a program would find a thread that it has not made in threading.enumerate, active_count and
+ * _thread._count; test suites, CPython's own first, take that for a leak. */
+#ifndef LOOPCANARY_QUIET_THREAD_H
+#define LOOPCANARY_QUIET_THREAD_H
+
+#include <Python.h>
+
+/* start_thread(function) -> handle: calls function() once, on a new thread with all signals blocked. It ends with
+ * the interpreter at the latest, as daemon threads do. OSError where the system gives no thread. */
+PyObject *lc_start_thread(PyObject *module, PyObject *function);
+
+/* join_thread(handle, timeout_s) -> bool: waits without the GIL; whether the thread has ended. */
+PyObject *lc_join_thread(PyObject *module, PyObject *args);
+
+#endif
