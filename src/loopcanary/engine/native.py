@@ -32,6 +32,10 @@ class OpenFlight(Protocol):
         """Gives the mapping back."""
 
 
+_DRAIN = "loopcanary-drain"
+"""What our own thread goes by; `threading` does not know it."""
+
+
 class FlightOpener(Protocol):
     """Opens a flight file by path; `flight.FlightFile.open` is one."""
 
@@ -65,6 +69,7 @@ class NativeBackend:
         self._place: FlightPlace | None = None
         self._flight: OpenFlight | None = None
         self._news = 0
+        self._drain_tid = 0
         self._announced: set[int] = set()
 
     def start(self) -> None:
@@ -135,6 +140,7 @@ class NativeBackend:
 
     def wait(self, timeout_s: float | None) -> bool:
         """Sleeps without the GIL until there is news or the time is over."""
+        self._drain_tid = threading.get_native_id()
         before = self._news
         self._news = self._native.wait_for_news(before, -1.0 if timeout_s is None else timeout_s)
         return self._news != before
@@ -158,7 +164,7 @@ class NativeBackend:
             elif self._is_new_anr(evidence):
                 taken.append(evidence)
                 self._announced.add(evidence.serial)
-        names = _thread_names() if taken else ()
+        names = (*_thread_names(), (self._drain_tid, _DRAIN)) if taken else ()
         named = [replace(evidence, thread_names=names) for evidence in taken]
         return sorted(named, key=lambda evidence: evidence.begin_ns)
 

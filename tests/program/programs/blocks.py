@@ -31,6 +31,8 @@ LONG_S = 0.25
 FOLDER = Path()
 KINDS = {}
 KEPT = []
+THE_END = threading.Event()
+"""Never set: a thread that waits for it is alive, and has its name, when the report is written."""
 
 
 def kind(drive):
@@ -439,13 +441,14 @@ async def two_in_one_turn(clock):
 def hog(go, stop):
     go.wait()
     while not stop: pass  # noqa: E701  # holder of gil_hog
+    THE_END.wait()
 
 
 @kind(in_a_task)
 def gil_hog(clock):
     go, stop = threading.Event(), []
     for number in range(4):
-        threading.Thread(target=hog, args=(go, stop), name=f"hog {number}").start()
+        threading.Thread(target=hog, args=(go, stop), name=f"hog {number}", daemon=True).start()
     until = time.perf_counter_ns() + LONG_S * 1e9
     go.set()
     with clock:
@@ -457,19 +460,18 @@ def hold_the_gil(is_over):
     time.sleep(0.02)
     ctypes.PyDLL(None).usleep(int(LONG_S * 1e6))  # holder of gil_taken_while_the_loop_waits
     is_over.append(True)
+    THE_END.wait()
 
 
 @kind(by_itself)
 async def gil_taken_while_the_loop_waits(clock):
     """Timers come due while another thread is in a C call that keeps the GIL."""
     is_over = []
-    holder = threading.Thread(target=hold_the_gil, args=(is_over,), name="keeper of the gil")
-    holder.start()
+    threading.Thread(target=hold_the_gil, args=(is_over,), name="keeper of the gil", daemon=True).start()
     clock.before()
     while not is_over:
         await asyncio.sleep(0.002)
     clock.after()
-    holder.join()
 
 
 # ---- all of them -----------------------------------------------------------------------------------

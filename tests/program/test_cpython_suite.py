@@ -1,0 +1,69 @@
+"""CPython's own tests of asyncio have the same outcome under `loopcanary run` as without it.
+
+By default the modules that use handles, loops and tasks most; all of test_asyncio with LOOPCANARY_FULL=1.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import pytest
+
+MODULES = ("base_events", "events", "tasks", "futures", "streams", "subprocess", "locks", "runners")
+FULL = os.environ.get("LOOPCANARY_FULL") == "1"
+TESTS = ["test_asyncio"] if FULL else [f"test.test_asyncio.test_{module}" for module in MODULES]
+REGRTEST = ["-m", "test", "-j2", *TESTS]
+GIVES_UP_S = 1_200 if FULL else 300
+
+pytestmark = [
+    pytest.mark.native,
+    pytest.mark.skipif(
+        importlib.util.find_spec("test") is None or importlib.util.find_spec("test.test_asyncio") is None,
+        reason="this Python came without its tests",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What regrtest says at the end, and of which files it complains."""
+
+    status: int
+    result: str
+    counts: str
+    complaints: tuple[str, ...]
+
+
+def outcome_of(command: list[str], environment: dict[str, str], folder) -> Outcome:
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=GIVES_UP_S,
+    )
+    result = re.search(r"^Result: (.*)$", done.stdout, re.MULTILINE)
+    counts = re.search(r"^Total tests: (.*)$", done.stdout, re.MULTILINE)
+    assert result is not None, done.stdout
+    complaints = re.findall(r"^.* (?:failed|altered the execution environment).*$", done.stdout, re.MULTILINE)
+    return Outcome(done.returncode, result[1], counts[1] if counts else "", tuple(complaints))
+
+
+# Half a minute each on two cores, and regrtest has a time limit of its own for each file.
+@pytest.mark.parametrize("engine", ["native"])
+def test_test_asyncio_has_the_same_outcome(watched, tmp_path, engine):
+    under = watched(engine)
+    plain = outcome_of([sys.executable, *REGRTEST], under.environment(), tmp_path)
+    seen = outcome_of(under.command(*REGRTEST), under.environment(), tmp_path)
+    assert seen == plain
+    sessions = under.report()["sessions"]
+    assert sum(loop["turns"] for session in sessions for loop in session["loops"]) > 1_000
