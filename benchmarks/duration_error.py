@@ -11,6 +11,7 @@ import asyncio
 import random
 import statistics
 import time
+from collections import Counter
 from contextlib import ExitStack
 
 from harness import table
@@ -65,14 +66,19 @@ def measure() -> None:
         for started in children:
             started.send()
         answers = [started.receive() for started in children]
-    missed = sum(len(own) - len(found) for own, found in answers)
+    missed = sum(len(own) - len(found) for own, found, _ in answers)
+    dropped = Counter[str]()
+    for _, _, counters in answers:
+        dropped.update(
+            {name: count for name, count in counters.items() if "stalls_dropped" in name and count}
+        )
     errors = [
         abs(seen - known) / 1e6
-        for own, found in answers if len(own) == len(found)
+        for own, found, _ in answers if len(own) == len(found)
         for known, seen in zip(own, found, strict=True)
     ]  # fmt: skip
     made = PROGRAMS * STALLS_EACH
-    table.at_most(f"stalls missed, of {made}", missed, 0)
+    table.at_most(f"stalls missed, of {made}", missed, 0, note=str(dict(dropped)) if dropped else "")
     note = f"median {statistics.median(errors) * 1000:.0f} us"
     most = statistics.quantiles(errors, n=100)[98]
     table.at_most("duration error, 99th percentile", most, 1, unit="ms", note=note)
