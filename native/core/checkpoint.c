@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void lc_checkpoint_open(lc_checkpoint *checkpoint, const char *path)
@@ -16,12 +17,19 @@ void lc_checkpoint_open(lc_checkpoint *checkpoint, const char *path)
     }
 }
 
+static bool descriptor_is_ours(const lc_checkpoint *checkpoint)
+{
+    struct stat facts;
+    return checkpoint->fd >= 0 && fstat(checkpoint->fd, &facts) == 0 &&
+           (uint64_t)facts.st_dev == checkpoint->file_device && (uint64_t)facts.st_ino == checkpoint->file_inode;
+}
+
 void lc_checkpoint_close(lc_checkpoint *checkpoint)
 {
-    if (checkpoint->fd >= 0) {
+    if (descriptor_is_ours(checkpoint)) {
         close(checkpoint->fd);
-        checkpoint->fd = -1;
     }
+    checkpoint->fd = -1;
 }
 
 static bool put(const lc_checkpoint *checkpoint, const lc_flight *flight, uint64_t offset, uint64_t bytes)
@@ -51,6 +59,12 @@ static bool make_file(lc_checkpoint *checkpoint, uint64_t bytes)
     if (checkpoint->fd < 0) {
         return false;
     }
+    struct stat facts;
+    if (fstat(checkpoint->fd, &facts) != 0) {
+        return false;
+    }
+    checkpoint->file_device = (uint64_t)facts.st_dev;
+    checkpoint->file_inode = (uint64_t)facts.st_ino;
     /* Whoever finds the file later learns from the lock whether its process lives, in any pid namespace. */
     (void)flock(checkpoint->fd, LOCK_EX | LOCK_NB);
     return ftruncate(checkpoint->fd, (off_t)bytes) == 0;
@@ -73,7 +87,7 @@ void lc_checkpoint_write(lc_checkpoint *checkpoint, const lc_flight *flight, uin
     if (checkpoint->path[0] == '\0') {
         return;
     }
-    const bool there = checkpoint->fd >= 0 || make_file(checkpoint, flight->bytes);
+    const bool there = descriptor_is_ours(checkpoint) || make_file(checkpoint, flight->bytes);
     const bool written = there && put_all(checkpoint, flight, lane, slot);
     lc_flight_count(flight, written ? LC_COUNTER_checkpoints_written : LC_COUNTER_checkpoints_failed, 1);
 }

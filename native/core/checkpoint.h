@@ -16,6 +16,8 @@
 typedef struct {
     char path[PATH_MAX]; /* empty: no checkpoints */
     int fd;              /* -1 until the first one; locked (flock) as long as the process lives */
+    uint64_t file_device; /* identity: the program may close the descriptor, */
+    uint64_t file_inode;  /* and get its number for a file of its own */
 } lc_checkpoint;
 
 void lc_checkpoint_open(lc_checkpoint *checkpoint, const char *path);

@@ -4,6 +4,33 @@
 
 lc_agent lc_the_agent;
 
+static const char no_reader[] = "this process may read its own memory neither by process_vm_readv nor by "
+                                "/proc/self/mem (seccomp?)";
+
+/* A child shares the flight file's pages with its parent, and while CPython sets it up it already ends the
+ * lanes of threads that it does not have (thread_lane.c, close_lane). So lanes are let go of inside fork(2). */
+static void let_go_in_child(void)
+{
+    lc_the_agent.running = false;
+    lc_the_agent.generation++;
+    lc_the_agent.watchdog.running = false;
+}
+
+static bool prepare_for_forks(void)
+{
+    static bool prepared; /* under the GIL; handlers cannot be taken back */
+    if (!prepared) {
+        const int error = pthread_atfork(NULL, NULL, let_go_in_child);
+        if (error != 0) {
+            errno = error;
+            PyErr_SetFromErrno(PyExc_OSError);
+            return false;
+        }
+        prepared = true;
+    }
+    return true;
+}
+
 static void give_back(lc_agent *agent, bool process_ends)
 {
     lc_watchdog_close(&agent->watchdog);
@@ -18,9 +45,7 @@ static bool open_parts(lc_agent *agent, const char *path, const char *checkpoint
 {
     const char *why_not = NULL;
     if (lc_memory_reader_open(&agent->reader, getpid()) == LC_READER_NONE) {
-        PyErr_SetString(PyExc_RuntimeError,
-                        "this process may read its own memory neither by process_vm_readv nor by "
-                        "/proc/self/mem (seccomp?)");
+        PyErr_SetString(PyExc_RuntimeError, no_reader);
         return false;
     }
     if (!lc_cpython_source_open(&agent->source, &agent->reader, &why_not)) {
@@ -47,6 +72,9 @@ bool lc_agent_start(const char *path, const char *checkpoint_path, const char *f
     lc_agent *agent = &lc_the_agent;
     if (agent->running) {
         PyErr_SetString(PyExc_RuntimeError, "the native engine runs already");
+        return false;
+    }
+    if (!prepare_for_forks()) {
         return false;
     }
     agent->threshold_ns = threshold_ns;
@@ -92,12 +120,53 @@ void lc_agent_forget_after_fork(void)
 {
     lc_agent *agent = &lc_the_agent;
     Py_CLEAR(agent->on_first_lane);
-    if (!agent->running) {
-        return;
-    }
-    agent->running = false;
-    agent->generation++;
+    let_go_in_child(); /* also where the child was made by something that knows no fork handlers */
     Py_CLEAR(agent->scene_variable);
-    agent->watchdog.running = false;
-    give_back(agent, false);
+    if (agent->flight.base != NULL) {
+        give_back(agent, false);
+    }
+}
+
+const char *lc_agent_obstacle(void)
+{
+    lc_memory_reader reader;
+    lc_cpython_source source;
+    const char *why_not = NULL;
+    if (lc_the_agent.running) {
+        return NULL;
+    }
+    if (lc_memory_reader_open(&reader, getpid()) == LC_READER_NONE) {
+        return no_reader;
+    }
+    if (lc_cpython_source_open(&source, &reader, &why_not)) {
+        lc_cpython_source_close(&source);
+        why_not = NULL;
+    }
+    lc_memory_reader_close(&reader);
+    return why_not;
+}
+
+void lc_agent_pause(void)
+{
+    lc_agent *agent = &lc_the_agent;
+    if (agent->running) {
+        Py_BEGIN_ALLOW_THREADS
+        lc_watchdog_stop(&agent->watchdog);
+        Py_END_ALLOW_THREADS
+    }
+}
+
+bool lc_agent_resume(void)
+{
+    lc_agent *agent = &lc_the_agent;
+    if (!agent->running || agent->watchdog.running) {
+        return true;
+    }
+    atomic_store_explicit(&agent->watchdog.stopping, false, memory_order_relaxed);
+    const int error = lc_watchdog_start(&agent->watchdog);
+    if (error != 0) {
+        errno = error;
+        PyErr_SetFromErrno(PyExc_OSError);
+    }
+    return error == 0;
 }

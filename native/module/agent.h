@@ -40,5 +40,12 @@ bool lc_agent_start(const char *path, const char *checkpoint_path, const char *f
 void lc_agent_stop(bool process_ends);
 /* In a forked child: the watchdog's thread is not there; its memory is given back without a join. */
 void lc_agent_forget_after_fork(void);
+/* Why the engine cannot start in this process, NULL where it can. Makes no file and no thread. */
+const char *lc_agent_obstacle(void);
+/* Ends the watchdog's thread and starts it again; what it knows of open stalls stays, and in between only
+ * samples are missed. Both idempotent; pause() lets go of the GIL. False: the system gives no thread, an
+ * exception is set. */
+void lc_agent_pause(void);
+bool lc_agent_resume(void);
 
 #endif

@@ -7,6 +7,7 @@
 #include "asyncio_loop.h"
 #include "bracket.h"
 #include "exit_status.h"
+#include "flight_view.h"
 #include "gc_stamp.h"
 #include "quiet_thread.h"
 #include "thread_lane.h"
@@ -60,6 +61,29 @@ static PyObject *forget_after_fork(PyObject *module, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+static PyObject *obstacle(PyObject *module, PyObject *unused)
+{
+    const char *reason = lc_agent_obstacle();
+    (void)module;
+    (void)unused;
+    return reason ? PyUnicode_FromString(reason) : Py_NewRef(Py_None);
+}
+
+static PyObject *pause_watchdog(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    lc_agent_pause();
+    Py_RETURN_NONE;
+}
+
+static PyObject *resume_watchdog(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return lc_agent_resume() ? Py_NewRef(Py_None) : NULL;
+}
+
 static PyObject *on_first_lane(PyObject *module, PyObject *hook)
 {
     (void)module;
@@ -109,23 +133,36 @@ static PyObject *wake(PyObject *module, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-static PyObject *release_slot(PyObject *module, PyObject *args)
+/* The slot of this number, if it holds the stall of this serial and the watchdog has completed it. */
+static lc_slot *complete_slot(PyObject *args)
 {
     unsigned long long index, serial;
-    (void)module;
     if (!PyArg_ParseTuple(args, "KK", &index, &serial)) {
         return NULL;
     }
     if (!lc_the_agent.running || index >= LC_SLOT_COUNT ||
         index >= LC_ACQUIRE(lc_the_agent.flight.header->sections[LC_SECTION_SLOTS].used)) {
-        Py_RETURN_FALSE;
+        return NULL;
     }
     lc_slot *slot = lc_flight_slot(&lc_the_agent.flight, index);
-    if (LC_ACQUIRE(slot->state) != LC_SLOT_ENDED || LC_LOAD(slot->serial) != serial) {
-        Py_RETURN_FALSE;
+    return LC_ACQUIRE(slot->state) == LC_SLOT_ENDED && LC_LOAD(slot->serial) == serial ? slot : NULL;
+}
+
+static PyObject *slot_is_complete(PyObject *module, PyObject *args)
+{
+    const lc_slot *slot = complete_slot(args);
+    (void)module;
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(slot != NULL);
+}
+
+static PyObject *release_slot(PyObject *module, PyObject *args)
+{
+    lc_slot *slot = complete_slot(args);
+    (void)module;
+    if (slot != NULL) {
+        LC_RELEASE(slot->state, LC_SLOT_FREE);
     }
-    LC_RELEASE(slot->state, LC_SLOT_FREE);
-    Py_RETURN_TRUE;
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(slot != NULL);
 }
 
 static PyObject *set_facts(PyObject *module, PyObject *json)
@@ -227,13 +264,18 @@ static PyMethodDef methods[] = {
      "Creates the flight file and starts the watchdog."},
     {"stop", stop, METH_O, "stop(process_ends): joins the watchdog and gives everything back; the file stays."},
     {"forget_after_fork", forget_after_fork, METH_NOARGS, "In a forked child: lets go of the parent's engine."},
+    {"obstacle", obstacle, METH_NOARGS, "Why the engine cannot start in this process; None where it can."},
+    {"pause", pause_watchdog, METH_NOARGS, "Ends the watchdog's thread; lanes and open stalls stay."},
+    {"resume", resume_watchdog, METH_NOARGS, "Starts the watchdog's thread again. OSError."},
     {"on_first_lane", on_first_lane, METH_O,
      "on_first_lane(hook | None): called once, without arguments, when a loop runs and the engine does not."},
     {"is_running", is_running, METH_NOARGS, "Whether the native engine watches this process."},
     {"wait_for_news", wait_for_news, METH_VARARGS,
      "wait_for_news(seen, timeout_s) -> int: sleeps until the count of news differs from seen; no GIL."},
     {"wake", wake, METH_NOARGS, "Makes wait_for_news return."},
-    {"release_slot", release_slot, METH_VARARGS, "release_slot(index, serial): the drain has copied the slot."},
+    {"slot_is_complete", slot_is_complete, METH_VARARGS, "slot_is_complete(index, serial) -> bool"},
+    {"release_slot", release_slot, METH_VARARGS,
+     "release_slot(index, serial) -> bool: what the slot holds is stored elsewhere."},
     {"set_facts", set_facts, METH_O, "set_facts(json): stores the session's facts."},
     {"learn_asyncio", learn_asyncio, METH_NOARGS, "Finds where asyncio keeps names; asyncio is imported."},
     {"use_scenes", use_scenes, METH_O, "use_scenes(variable): note this ContextVar's value at each callback."},
@@ -262,7 +304,7 @@ static int fill(PyObject *module)
         PyErr_SetString(PyExc_ImportError, "loopcanary._native watches the main interpreter only");
         return -1;
     }
-    return lc_turn_select_add(module);
+    return lc_flight_view_add(module) == 0 ? lc_turn_select_add(module) : -1;
 }
 
 static PyModuleDef_Slot module_slots[] = {
