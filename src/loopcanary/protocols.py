@@ -31,6 +31,9 @@ class Backend(Protocol):
         """Stalls that ended, or became an ANR, since the last call; an ANR is given once while it
         lasts and once more when it is over (same serial)."""
 
+    def release(self, evidence: StallEvidence) -> None:
+        """What `take` gave is stored, or not wanted: its place may be used again."""
+
     def totals(self) -> Sequence[LaneTotals]:
         """Sums of every watched thread."""
 
@@ -53,7 +56,8 @@ class Probe(Protocol):
 class Interceptor(Protocol):
     """Sees each issue before it is stored: returns it, a changed one, or None to drop it."""
 
-    def __call__(self, issue: Issue, /) -> Issue | None: ...
+    def __call__(self, issue: Issue, /) -> Issue | None:
+        """On the drain thread. One that raises is switched off."""
 
 
 @runtime_checkable
@@ -78,4 +82,12 @@ class Sink(Protocol):
     def put_stall(self, stall: Stall) -> None:
         """Adds the stall or replaces an earlier state of it (same id)."""
 
-    def close(self) -> None: ...
+    def rest(self, patience_s: float) -> bool:
+        """Closes what is open and keeps every thread out until `go_on`: a fork is about to be. False, and
+        nothing is to be undone, where that takes longer. StoreError and the like where it fails."""
+
+    def go_on(self) -> None:
+        """The fork is over, in the parent. Called after a `rest` that gave True."""
+
+    def close(self) -> None:
+        """Lets go of files; a later put opens them again."""

@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING, TypeVar
 
 from loopcanary.store import schema
+from loopcanary.store.descriptors import Descriptors
 from loopcanary.store.errors import StoreError
 from loopcanary.store.files import (
     alone,
@@ -55,6 +56,7 @@ class Database:
         self._pid = os.getpid()
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
+        self._descriptors = Descriptors()
         self._on_connect: Callable[[sqlite3.Connection], None] | None = None
 
     def write(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
@@ -86,6 +88,23 @@ class Database:
         with self._lock:
             self._disconnect()
 
+    def rest(self, patience_s: float) -> bool:
+        """Closes the file and keeps every thread from it until `go_on`; False where a transaction takes
+        longer. What SQLite has open at a fork it has open in the child, with the locks that the parent held
+        (section 2.6 of sqlite.org/howtocorrupt.html)."""
+        if not self._lock.acquire(timeout=patience_s):
+            return False
+        try:
+            self._disconnect()
+        except BaseException:
+            self._lock.release()
+            raise
+        return True
+
+    def go_on(self) -> None:
+        """The rest is over; the next use opens the file again."""
+        self._lock.release()
+
     # ---- running ---------------------------------------------------------------------------
 
     def _run(self, work: Callable[[sqlite3.Connection], _T], begin: str | None) -> _T:
@@ -108,9 +127,8 @@ class Database:
                 except (OSError, OverflowError, UnicodeError) as error:
                     raise StoreError(f"the store in {self.folder} cannot be used: {error}") from error
 
-    @staticmethod
     def _transact(
-        connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], _T], begin: str | None
+        self, connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], _T], begin: str | None
     ) -> _T:
         if begin is None:
             return work(connection)
@@ -123,6 +141,7 @@ class Database:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+        self._descriptors.learn(self.path)
         return result
 
     def _repair(self, error: sqlite3.Error) -> bool:
@@ -174,16 +193,24 @@ class Database:
 
     def _connected(self) -> sqlite3.Connection:
         # SQLite writes on into a file that was removed or set aside, and nobody would ever read it.
-        if self._connection is not None and identity(self.path) != self._file:
+        if self._connection is not None and (
+            identity(self.path) != self._file or not self._descriptors.are_ours()
+        ):
             self._disconnect()
         if self._connection is None:
             self._connection = self._connect()
+            self._descriptors = Descriptors()
+            self._descriptors.learn(self.path)
         return self._connection
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
-        if connection is not None:
+        if connection is None:
+            return
+        if self._descriptors.are_ours():
             connection.close()
+        else:
+            _make_immortal(connection)
 
     def _lock_path(self) -> Path:
         return self.path.with_name(self.path.name + ".lock")
@@ -290,7 +317,8 @@ def _code(error: sqlite3.Error) -> int:
 
 
 def _make_immortal(connection: sqlite3.Connection | None) -> None:
-    """Keeps SQLite from closing, in a forked child, what the parent has open.
+    """Keeps SQLite from closing, in a forked child, what the parent has open, and anywhere, what is not its
+    own any more.
 
     Closing would roll back the transaction that the parent may be in the middle of (section 2.6 of
     sqlite.org/howtocorrupt.html); a reference never given back outlives the interpreter's own clean-up.

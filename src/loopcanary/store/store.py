@@ -85,6 +85,14 @@ class Store:
         """Closes the database. A later use opens it again."""
         self._database.close()
 
+    def rest(self, patience_s: float) -> bool:
+        """Closes the database and keeps every thread from it until `go_on`; False where that takes longer."""
+        return self._database.rest(patience_s)
+
+    def go_on(self) -> None:
+        """The rest is over."""
+        self._database.go_on()
+
     # ---- writing (the Sink protocol, and recovery) ---------------------------------------------
 
     def put_session(self, session: Session) -> None:

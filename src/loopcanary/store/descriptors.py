@@ -1,0 +1,55 @@
+"""Which descriptors SQLite holds on the store, and whether they still are what they were.
+
+A program may close descriptors that it did not open (a daemon closes them all), and the next file of its own
+gets their numbers: SQLite would write into it, and close it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_SELF = "/proc/self/fd"
+_SUFFIXES = ("", "-wal", "-shm", "-journal")
+
+
+class Descriptors:
+    """Those of one connection. Knows none where there is no /proc."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[int, int]] = {}
+        self._all_known = False
+
+    def learn(self, database: Path) -> None:
+        """Looks for those that were opened since; SQLite opens its log with the first transaction."""
+        if self._all_known:
+            return
+        names = {f"{database}{suffix}" for suffix in _SUFFIXES}
+        found = {}
+        for descriptor in _open_descriptors():
+            try:
+                if os.readlink(f"{_SELF}/{descriptor}") in names:  # noqa: PTH115 - cheap: once a transaction
+                    found[descriptor] = _identity(descriptor)
+            except OSError:  # another thread's, closed meanwhile
+                continue
+        self._all_known = found == self._known
+        self._known = found
+
+    def are_ours(self) -> bool:
+        """Whether each one that is known still is the file that it was."""
+        try:
+            return all(_identity(descriptor) == file for descriptor, file in self._known.items())
+        except OSError:
+            return False
+
+
+def _open_descriptors() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir(_SELF)]  # noqa: PTH208 - as above
+    except OSError:
+        return []
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino
