@@ -11,10 +11,11 @@ Importing this package imports nothing else; `install` does.
 
 from __future__ import annotations
 
+import _thread
 import os as _os
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-if _TYPE_CHECKING:
+TYPE_CHECKING = False  # typing is not loaded for it: every watched interpreter imports this
+if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
@@ -24,7 +25,11 @@ if _TYPE_CHECKING:
 
 __all__ = ["expect", "install", "on_issue", "scene", "statistics", "uninstall", "watch"]
 
+_lock = _thread.RLock()
+_fork_is_hooked = False
 _canary: Canary | None = None
+_variables: dict[str, str | None] = {}
+"""What the environment had before children were told of the settings in force."""
 
 
 def install(*, _from_startup: bool = False, **settings: Any) -> Canary | None:
@@ -35,30 +40,79 @@ def install(*, _from_startup: bool = False, **settings: Any) -> Canary | None:
     the defaults. Raises ConfigError (a ValueError) that names a bad setting and its place. With
     LOOPCANARY=0 in the environment nothing is done and None is answered.
 
-    Any thread. Loops that run already and loops made later are watched.
+    Any thread. Loops that run already and loops made later are watched; so are, unless `follow_children`
+    is off, child processes, which learn of the settings by LOOPCANARY variables in os.environ.
     """
     global _canary  # noqa: PLW0603 - one engine a process
     if _os.environ.get("LOOPCANARY") == "0":
         return None
-    if _canary is None:
-        from loopcanary.assembly import make_canary
-        from loopcanary.config import load
+    _renew_lock_after_forks()
+    with _lock:
+        if _canary is not None and settings and not _canary.is_running:
+            uninstall()  # armed by LOOPCANARY=1, and the program knows better
+        if _canary is None:
+            from loopcanary.assembly import make_canary
+            from loopcanary.config import load
 
-        _canary = make_canary(load(**settings))
+            config = load(**settings)
+            if _from_startup and not config.follow_children and _is_child():
+                return None
+            _canary = make_canary(config)
+            _tell_children(_canary)
         # A child process starts its engine when it runs a loop; the program itself at once, so that nothing
         # of it happens in the middle.
         if not _from_startup or _os.environ.get("LOOPCANARY_RUN_PID") == str(_os.getpid()):
             _canary.start()
         _canary.arm()
-    return _canary
+        return _canary
 
 
 def uninstall() -> None:
     """Stops watching: stores what is left, takes back every patch, ends the threads. Idempotent."""
     global _canary
-    canary, _canary = _canary, None
-    if canary is not None:
+    with _lock:
+        canary, _canary = _canary, None
+        if canary is None:
+            return
         canary.stop()
+        for name, value in _variables.items():
+            if value is None:
+                _os.environ.pop(name, None)
+            else:
+                _os.environ[name] = value
+        _variables.clear()
+
+
+def _tell_children(canary: Canary) -> None:
+    """Settings and store in force go into the environment, for children that start Python anew."""
+    from loopcanary.config import settings_as_environment
+
+    told = settings_as_environment(canary.config)
+    if canary.config.follow_children:
+        told["LOOPCANARY"] = "1"
+    else:
+        told["LOOPCANARY_ROOT_PID"] = str(_os.getpid())
+    for name, value in told.items():
+        _variables[name] = _os.environ.get(name)
+        _os.environ[name] = value
+
+
+def _is_child() -> bool:
+    """Whether a process above this one is watched, and its children are not to be."""
+    return _os.environ.get("LOOPCANARY_ROOT_PID", str(_os.getpid())) != str(_os.getpid())
+
+
+def _renew_lock_after_forks() -> None:
+    """A thread that the child does not have may hold it."""
+    global _fork_is_hooked  # noqa: PLW0603 - once a process: fork hooks stay
+
+    def renew() -> None:
+        global _lock  # noqa: PLW0603 - one engine a process
+        _lock = _thread.RLock()
+
+    if not _fork_is_hooked and hasattr(_os, "register_at_fork"):
+        _fork_is_hooked = True
+        _os.register_at_fork(after_in_child=renew)
 
 
 def on_issue(interceptor: Callable[[Issue], Issue | None]) -> Callable[[Issue], Issue | None]:
@@ -78,7 +132,10 @@ def statistics() -> dict[str, int]:
 
 def __getattr__(name: str) -> Any:
     if name in {"scene", "watch", "expect"}:
+        from loopcanary._startup import begin_now
         from loopcanary.engine import scopes
+
+        begin_now()
 
         return getattr(scopes, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

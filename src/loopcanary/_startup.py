@@ -10,15 +10,21 @@ Some processes are tools around the program and not the program: installers, loo
 and multiprocessing's resource tracker. They are left alone. A worker of multiprocessing (spawn, forkserver)
 is watched: it runs the program's code. So is whatever `loopcanary run` was given to run, which it names by
 its process id in LOOPCANARY_RUN_PID.
+
+Every interpreter that inherits the environment pays for what is here. So nothing is made before the program
+imports asyncio, but for what `loopcanary run` was given.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
-from collections.abc import Sequence
-from pathlib import PurePath
+
+TYPE_CHECKING = False  # typing is not loaded for it
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loopcanary.probes.on_import import ImportWatch
 
 _TOOL_MODULES = frozenset({"build", "ensurepip", "loopcanary", "pip", "uv", "venv", "virtualenv"})
 _TOOL_SCRIPTS = frozenset({"__pip-runner__", "_in_process", "loopcanary", "uv", "virtualenv"})
@@ -30,24 +36,46 @@ LOOPS_BEGIN = "asyncio.base_events"
 """The module without which no loop that we know of is made."""
 
 _called = False
+_waiting: ImportWatch | None = None
 
 
 def start() -> None:
-    """Starts the engine with its settings from the environment and files; once a process, never raises.
+    """Makes this process a watched one, with settings from the environment and files: at once for what
+    `loopcanary run` was given, else when there may be a loop. Once a process, never raises.
 
     A failure is one line on stderr for who ran `loopcanary run`. It is silent where only the environment
     asked, since nobody may be there to read it; LOOPCANARY_DEBUG=1 prints it there too.
     """
-    global _called  # noqa: PLW0603 - once a process
+    global _called, _waiting  # noqa: PLW0603 - once a process
     asked_for = os.environ.get("LOOPCANARY_RUN_PID") == str(os.getpid())
     if _called or (is_tool(sys.orig_argv) and not asked_for):
         return
     _called = True
+    if asked_for or LOOPS_BEGIN in sys.modules:
+        _begin()
+        return
+    from loopcanary.probes.on_import import ImportWatch
+
+    _waiting = ImportWatch(LOOPS_BEGIN, begin_now)
+    _waiting.start()
+
+
+def begin_now() -> None:
+    """The program imports what is worth watching. Does nothing where nobody waits for that."""
+    global _waiting
+    waiting, _waiting = _waiting, None
+    if waiting is not None:
+        waiting.cancel()
+        _begin()
+
+
+def _begin() -> None:
     try:
         import loopcanary  # a process that is left alone does not pay for it
 
         loopcanary.install(_from_startup=True)
     except Exception as error:  # noqa: BLE001 - the program must start whatever happens here
+        asked_for = os.environ.get("LOOPCANARY_RUN_PID") == str(os.getpid())
         if asked_for or os.environ.get("LOOPCANARY_DEBUG"):
             _say(f"loopcanary: not started: {type(error).__name__}: {error}")
 
@@ -70,7 +98,7 @@ def is_tool(orig_argv: Sequence[str]) -> bool:
             value = attached or next(arguments, "")
             return _is_tool_module(value) if flag == "m" else value.startswith(_RESOURCE_TRACKER)
         else:
-            return _is_tool_script(PurePath(argument))
+            return _is_tool_script(argument)
     return False
 
 
@@ -88,12 +116,15 @@ def _is_tool_module(name: str) -> bool:
     return name.partition(".")[0] in _TOOL_MODULES
 
 
-def _is_tool_script(path: PurePath) -> bool:
-    name = path.stem if path.suffix in {".py", ".exe"} else path.name
+def _is_tool_script(path: str) -> bool:
+    name = path.replace("\\", "/").rpartition("/")[2]
+    name = name.removesuffix(".py").removesuffix(".exe")
     is_pip = name == "pip" or (name.startswith("pip") and name[3:].replace(".", "").isdigit())
     return is_pip or name in _TOOL_SCRIPTS
 
 
 def _say(line: str) -> None:
-    with contextlib.suppress(AttributeError, OSError, ValueError):  # stderr not there, full or closed
+    try:
         sys.stderr.write(line + "\n")
+    except (AttributeError, OSError, ValueError):  # stderr not there, full or closed
+        return

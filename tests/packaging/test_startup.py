@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import sys
+from types import ModuleType
 
 import pytest
 
@@ -15,6 +16,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
     made: list[dict[str, object]] = []
     monkeypatch.setattr(loopcanary, "install", lambda **options: made.append(options), raising=False)
     monkeypatch.setattr(_startup, "_called", False)
+    monkeypatch.setattr(_startup, "_waiting", None)
+    monkeypatch.setitem(sys.modules, _startup.LOOPS_BEGIN, ModuleType(_startup.LOOPS_BEGIN))
     monkeypatch.setattr(sys, "orig_argv", ["python", "app.py"])
     monkeypatch.delenv("LOOPCANARY_DEBUG", raising=False)
     monkeypatch.delenv("LOOPCANARY_RUN_PID", raising=False)
@@ -24,6 +27,15 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
 def test_it_starts_the_engine_once_a_process(calls):
     _startup.start()
     _startup.start()
+    assert calls == [{"_from_startup": True}]
+
+
+def test_it_waits_for_a_program_that_may_have_a_loop(calls, monkeypatch):
+    monkeypatch.delitem(sys.modules, _startup.LOOPS_BEGIN)
+    _startup.start()
+    assert calls == []
+    _startup.begin_now()
+    _startup.begin_now()
     assert calls == [{"_from_startup": True}]
 
 
