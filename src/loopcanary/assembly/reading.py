@@ -65,11 +65,22 @@ class _Autopsy:
         alive = flight.liveness(remains.header, same_host=same_host)
         if alive is flight.Liveness.UNKNOWABLE:
             return flight.holds_lock(Path(remains.name)) is False
+        if alive is flight.Liveness.RUNNING and flight.holds_lock(Path(remains.name)) is False:
+            # It gave up the lock (a daemon closes all descriptors), or became another program (exec).
+            return _maps(remains.header.pid, remains.name) is False
         return alive is flight.Liveness.DEAD
 
     def judge(self, evidence: StallEvidence, session: Session, clock: Clock, state: StallState) -> Stall:
         paths, config = self._facts.get(session.id, (diagnosis.CodePaths(), Config()))
         return diagnosis.diagnose(evidence, session, config, clock, state=state, paths=paths)
+
+
+def _maps(pid: int, file: str) -> bool | None:
+    """Whether the process has the file in its memory; None where it cannot be asked."""
+    try:
+        return os.fsencode(os.path.basename(file)) in Path(f"/proc/{pid}/maps").read_bytes()  # noqa: PTH119
+    except OSError:
+        return None
 
 
 def _paths_of(facts: dict[str, Any]) -> diagnosis.CodePaths:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
 import importlib
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,6 +11,7 @@ from types import ModuleType
 
 from loopcanary import diagnosis, flight, store
 from loopcanary.assembly.reading import CODE_PATHS, SETTINGS, open_store, recover
+from loopcanary.engine import process_hooks
 from loopcanary.engine.boundary import Boundary
 from loopcanary.engine.canary import Canary, FileBackend, Parts
 from loopcanary.engine.facts import session_facts
@@ -23,24 +22,32 @@ from loopcanary.model import Clock, Config, EngineChoice, Session, Stall, StallE
 from loopcanary.model.wire import session_to_dict
 from loopcanary.protocols import Interceptor, Probe, Reporter
 from loopcanary.registry import REGISTRY, entry_points
+from loopcanary.reporters.terminal import Terminal
 
 
 def make_canary(config: Config) -> Canary:
     """A canary for this process, not yet armed. Reads no file but the extension's."""
-    boundary = Boundary()
+    boundary = Boundary(_say_nothing if config.quiet else Terminal().write)
     native, reason = _native_module(config.engine)
     if native is None and config.engine is EngineChoice.NATIVE:
-        boundary.failed("native engine", RuntimeError(reason), keep=True)
+        boundary.failed("native engine", RuntimeError(f"{reason}; the portable one is used"))
+    location = store.locate(config.store)
+    # Absolute from here on: children store in the same place wherever they change to.
     canary = Canary(
-        config,
+        replace(config, store=location.folder.absolute()),
         native=native,
-        probes=lambda made: _probes(made, native),
-        make_parts=lambda made: _parts(made, native),
+        make_probes=_probes,
+        make_parts=_parts,
         boundary=boundary,
     )
-    os.register_at_fork(after_in_child=canary.after_fork_in_child)
-    atexit.register(canary.stop)
+    if location.notice:
+        boundary.tell(location.notice)
+    process_hooks.follow(canary)
     return canary
+
+
+def _say_nothing(line: str) -> None:
+    """Where the program's own output shall be all there is."""
 
 
 def _native_module(choice: EngineChoice) -> tuple[ModuleType | None, str]:
@@ -71,10 +78,10 @@ def _parts(canary: Canary, native: ModuleType | None) -> Parts:
     session = session_facts(config)
     now_ns = time.monotonic_ns()
     clock = Clock(monotonic_ns=now_ns, wall_ns=time.time_ns())
-    location = store.locate(config.store)
-    backend = _backend(canary, native, session, location.folder)
+    folder = config.store or store.locate().folder
+    backend = _backend(canary, native, session, folder)
     session = replace(session, engine=backend.name)
-    sink = open_store(location.folder, config)
+    sink = open_store(folder, config)
     paths = _PathsOnce()
 
     def judge(evidence: StallEvidence, state: StallState) -> Stall:
@@ -106,7 +113,6 @@ def _parts(canary: Canary, native: ModuleType | None) -> Parts:
             SETTINGS: {"concern": list(config.concern)},
         },
         recover=lambda: _recover(sink, backend),
-        notices=[location.notice] if location.notice else [],
     )
 
 
@@ -143,7 +149,7 @@ def _backend(canary: Canary, native: ModuleType | None, session: Session, folder
         canary.config,
         folder=folder / store.FLIGHT_FOLDER,
         session_id=session.id,
-        open_flight=flight.FlightFile.open,
+        open_flight=flight.FlightFile,
     )
 
 

@@ -1,22 +1,25 @@
 """The one place where failures of ours, or of plugged-in parts, stop inside the watched program.
 
-A part that fails is switched off, logged once and counted; the program never sees an exception.
+A part that fails is switched off, told of once and counted; the program never sees an exception.
 """
 
 from __future__ import annotations
 
-import logging
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
 
-_LOG = logging.getLogger("loopcanary")
-
 
 class Boundary:
-    """Calls parts so that nothing they raise gets out. Thread-safe."""
+    """Calls parts so that nothing they raise gets out. Thread-safe.
 
-    def __init__(self) -> None:
+    `say` shows a line to whoever runs the program; it must not block. Where the program has set up logging,
+    the logger `loopcanary` is told instead.
+    """
+
+    def __init__(self, say: Callable[[str], object]) -> None:
+        self._say = say
         self._lock = threading.Lock()
         self._failures: dict[str, int] = {}
         self._reasons: dict[str, str] = {}
@@ -45,8 +48,24 @@ class Boundary:
             if not keep:
                 self._off.add(part)
         if first:
-            outcome = "goes on" if keep else "is switched off"
-            _LOG.warning("loopcanary: %s failed and %s: %s", part, outcome, reason)
+            self.tell(f"{part} failed and {'goes on' if keep else 'is switched off'}: {reason}")
+
+    def tell(self, text: str) -> None:
+        """One line for people. Raises nothing."""
+        line = "loopcanary: " + text.replace("\n", " ")
+        try:
+            logging = sys.modules.get("logging")
+            # logging's last resort writes to stderr and blocks where nobody reads it.
+            if logging is not None and logging.getLogger("loopcanary").hasHandlers():
+                logging.getLogger("loopcanary").warning("%s", line)
+            else:
+                self._say(line + "\n")
+        except Exception:  # noqa: BLE001 - a handler of the program's, or a stderr that is gone
+            return
+
+    def renew_after_fork(self) -> None:
+        """In a forked child: a thread that is not there may have held the lock."""
+        self._lock = threading.Lock()
 
     def counts(self) -> dict[str, int]:
         """Failures by part."""

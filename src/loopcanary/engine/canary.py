@@ -16,12 +16,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import ModuleType
 from typing import Any, Protocol
 
 from loopcanary.engine import scopes
 from loopcanary.engine.boundary import Boundary
 from loopcanary.engine.drain import Drain
+from loopcanary.engine.fork_pause import FORK_PATIENCE_S, ForkPause
 from loopcanary.engine.pipeline import Pipeline
 from loopcanary.model import Clock, Config, LaneTotals, LoopHealth, Session, SessionEnd, Stall
 from loopcanary.protocols import Backend, Probe, Reporter, Sink
@@ -32,6 +34,12 @@ class FileBackend(Backend, Protocol):
 
     def set_facts(self, facts: dict[str, Any]) -> bool:
         """Stores the session's facts beside the evidence."""
+
+    def rest(self) -> None:
+        """Ends its threads; what is open stays open. Before a fork."""
+
+    def go_on(self) -> None:
+        """Starts its threads again. OSError or RuntimeError where the system gives none."""
 
     def discard(self) -> None:
         """Removes the evidence: it has been taken."""
@@ -64,7 +72,6 @@ class Parts:
     facts: Callable[[], dict[str, Any]]
     recover: Callable[[], object]
     """Takes in what earlier processes left with this store; called once, on the drain thread."""
-    notices: Sequence[str] = ()
 
 
 class Canary:
@@ -75,14 +82,15 @@ class Canary:
         config: Config,
         *,
         native: ModuleType | None,
-        probes: Callable[[Canary], Sequence[Probe]],
-        make_parts: Callable[[Canary], Parts],
+        make_probes: Callable[[Canary, ModuleType | None], Sequence[Probe]],
+        make_parts: Callable[[Canary, ModuleType | None], Parts],
         boundary: Boundary,
     ) -> None:
+        """`native`: the extension, None for the portable engine; the callables are told which one it is."""
         self.config = config
         self.boundary = boundary
         self._native = native
-        self._make_probes = probes
+        self._make_probes = make_probes
         self._make_parts = make_parts
         self._probes: Sequence[Probe] = ()
         self._parts: Parts | None = None
@@ -90,6 +98,10 @@ class Canary:
         self._lock = threading.RLock()
         self._inherited: list[Parts | None] = []
         self._facts_stored = False
+        self._has_failed = False
+        self._before_workers_exit: Any = None
+        self._forks: dict[int, ForkPause | None] = {}
+        """Forks in the making, by thread; None: without a rest, as the engine was starting or ending."""
 
     # ---- what users see ---------------------------------------------------------------------
 
@@ -116,15 +128,17 @@ class Canary:
     def statistics(self) -> dict[str, int]:
         """Own counters: samples, drops with reasons, overhead. Empty until a loop runs."""
         parts = self._parts
-        if parts is None:
-            return {}
+        return {} if parts is None else self._statistics(parts)
+
+    def _statistics(self, parts: Parts) -> dict[str, int]:
         return {**parts.backend.statistics(), **parts.pipeline.counts, **self.boundary.counts()}
 
     def loops(self) -> tuple[LoopHealth, ...]:
         """Figures of every watched thread up to now."""
         parts = self._parts
-        if parts is None:
-            return ()
+        return () if parts is None else self._loops(parts)
+
+    def _loops(self, parts: Parts) -> tuple[LoopHealth, ...]:
         now_ns = time.monotonic_ns()
         return tuple(parts.health(totals, now_ns) for totals in parts.backend.totals())
 
@@ -134,31 +148,64 @@ class Canary:
         """Patches the loop kinds; the engine starts when the first loop runs."""
         with self._lock:
             if self._native is not None:
-                self._native.on_first_lane(self.start)
-            if not self._probes:
-                self._probes = self._make_probes(self)
-            for probe in self._probes:
-                self.boundary.call(f"probe {probe.kind}", probe.install)
+                reason = self.boundary.call("native engine", self._native.obstacle, keep=True)
+                if reason is not None:
+                    self._fall_back(reason)
+            self._patch_loops()
+
+    def _patch_loops(self) -> None:
+        if self._native is not None:
+            self._native.on_first_lane(self.start)
+        if not self._probes:
+            self._probes = self._make_probes(self, self._native)
+        for probe in self._probes:
+            self.boundary.call(f"probe {probe.kind}", probe.install)
 
     def start(self) -> None:
-        """Starts the engine, if it does not run. Raises nothing: a failure is logged and counted."""
+        """Starts the engine, if it does not run. Raises nothing: a failure is told of once and counted."""
         with self._lock:
-            if self._parts is None:
-                self.boundary.call("engine", self._start)
+            if self._parts is not None or self._has_failed:
+                return
+            self._has_failed = True
+            self.boundary.call("engine", self._start, keep=True)
+            self._has_failed = self._parts is None
 
     def _start(self) -> None:
-        parts = self._make_parts(self)
-        parts.backend.start()
+        parts = self._make_parts(self, self._native)
+        try:
+            parts.backend.start()
+        except RuntimeError as error:
+            if self._native is None:
+                raise
+            self._fall_back(str(error))
+            self._patch_loops()
+            parts = self._make_parts(self, self._native)
+            parts.backend.start()
+        take = partial(self._take, parts)
+        drain = Drain(parts.backend, take, self.boundary, first=parts.recover, native=self._native)
         self._parts = parts
+        try:
+            drain.start()
+        except BaseException:
+            self._parts = None
+            parts.backend.stop()
+            parts.backend.discard()
+            raise
+        self._drain = drain
         self._facts_stored = False
-        native = self._native if self._native is not None and self._native.is_running() else None
-        self._drain = Drain(parts.backend, self._take, self.boundary, first=parts.recover, native=native)
-        self._drain.start()
-        if native is not None:
-            gc.callbacks.append(native.gc_stamp)
+        if self._native is not None:
+            gc.callbacks.append(self._native.gc_stamp)
         scopes.connect(parts.backend.listener)
         parts.backend.set_facts(parts.facts())
-        _stop_before_multiprocessing_exits(self.stop)
+        self._before_workers_exit = _before_multiprocessing_exits(self.stop)
+
+    def _fall_back(self, reason: str) -> None:
+        """The native engine cannot run in this process: the portable one takes its place."""
+        if self._native is not None:
+            self._native.on_first_lane(None)
+        self._unpatch_loops()
+        self._native = None
+        self.boundary.failed("native engine", RuntimeError(f"{reason}; the portable one is used"))
 
     def loop_seen(self) -> None:
         """A loop begins to run: by now `__main__` and sys.path are what they are going to be, and the
@@ -182,11 +229,15 @@ class Canary:
         if self._parts is not None:
             self.boundary.call("portable probe", self._parts.backend.loop_stopped, loop, keep=True)
 
-    def _take(self) -> None:
-        parts = self._parts
-        if parts is not None:
-            for evidence in parts.backend.take():
-                parts.pipeline.take(evidence)
+    def _take(self, parts: Parts) -> None:
+        taken = parts.backend.take()
+        for evidence in taken:
+            parts.pipeline.take(evidence)
+            # Not before it is stored: a kill in between would lose it.
+            parts.backend.release(evidence)
+        if taken:
+            # What is open can be closed behind our back (a daemon closes all descriptors), or inherited.
+            self.boundary.call("store", parts.sink.close, keep=True)
 
     def stop(self) -> None:
         """Takes back every patch, ends the threads, stores what is left, removes the flight file. Raises
@@ -194,54 +245,107 @@ class Canary:
         with self._lock:
             if self._native is not None:
                 self._native.on_first_lane(None)
-            for probe in self._probes:
-                self.boundary.call(f"probe {probe.kind}", probe.uninstall, keep=True)
-            self._probes = ()
-            if self._parts is not None:
-                self._finish(self._parts)
-                self._parts = None
+            self._unpatch_loops()
+            if self._parts is not None and self._drain is not None:
+                self._finish(self._parts, self._drain)
+            self._parts = self._drain = None
 
-    def _finish(self, parts: Parts) -> None:
+    def _unpatch_loops(self) -> None:
+        for probe in self._probes:
+            self.boundary.call(f"probe {probe.kind}", probe.uninstall, keep=True)
+        self._probes = ()
+
+    def _finish(self, parts: Parts, drain: Drain) -> None:
         scopes.connect(None)
         if self._native is not None and self._native.gc_stamp in gc.callbacks:
             gc.callbacks.remove(self._native.gc_stamp)
-        drained = self._drain is None or self._drain.stop()
-        self.boundary.call("engine", parts.backend.stop, keep=True)
-        if drained:
-            self.boundary.call("drain", self._take, keep=True)
-        session = self._final_session(parts)
-        if session.loops or parts.pipeline.counts or self._is_the_program(session):
-            self.boundary.call("store", parts.sink.put_session, session, keep=True)
-        for reporter in parts.reporters:
-            closing = list(parts.pipeline.recent)
-            self.boundary.call(f"reporter {reporter.name}", reporter.close, session, closing)
-        self.boundary.call("store", parts.sink.close, keep=True)
-        self.boundary.call("engine", parts.backend.discard if drained else parts.backend.let_go, keep=True)
+        if self._before_workers_exit is not None:
+            self._before_workers_exit.cancel()
+            self._before_workers_exit = None
+        # Interceptors, reporters and disks may take any time: the program does not wait for them for long.
+        if not drain.finish(lambda: self._close(parts)):
+            self.boundary.failed(
+                "drain",
+                TimeoutError("it did not end in time; what it has not stored yet is left to the next start"),
+                keep=True,
+            )
+            self.boundary.call("engine", parts.backend.stop, keep=True)
+            self.boundary.call("engine", parts.backend.let_go, keep=True)
 
-    def _final_session(self, parts: Parts) -> Session:
+    def _close(self, parts: Parts) -> None:
+        """The last thing that the drain does."""
+        call = self.boundary.call
+        call("engine", parts.backend.stop, keep=True)
+        call("drain", self._take, parts, keep=True)
         now_ns = time.monotonic_ns()
-        return replace(
+        session = replace(
             parts.session,
             ended_wall_ns=parts.clock.to_wall_ns(now_ns),
             end=SessionEnd.EXIT,
-            loops=self.loops(),
-            statistics=self.statistics(),
+            loops=call("totals", self._loops, parts, keep=True) or (),
+            statistics=call("statistics", self._statistics, parts, keep=True) or {},
         )
+        if session.loops or parts.pipeline.counts or self._is_the_program(session):
+            call("store", parts.sink.put_session, session, keep=True)
+        for reporter in parts.reporters:
+            closing = list(parts.pipeline.recent)
+            call(f"reporter {reporter.name}", reporter.close, session, closing)
+        call("store", parts.sink.close, keep=True)
+        call("engine", parts.backend.discard, keep=True)
 
     def _is_the_program(self, session: Session) -> bool:
         """Whether this process is what a person started with `loopcanary run`."""
         return os.environ.get("LOOPCANARY_RUN_PID") == str(session.pid)
 
+    # ---- forks (process_hooks.Follower) -----------------------------------------------------
+
+    def before_fork(self) -> None:
+        """Our threads put down what they have in hand and end, so that the child inherits no lock of ours
+        in use, and a program of one thread is one (docs/decisions/0004-fork.md). The forking thread."""
+        if not self._lock.acquire(timeout=FORK_PATIENCE_S):
+            self._forks[threading.get_ident()] = None
+            return
+        parts, drain = self._parts, self._drain
+        if parts is None or drain is None:
+            self._lock.release()
+            return
+        pause = self._forks[threading.get_ident()] = ForkPause(parts.backend, drain, parts.sink)
+        self.boundary.call("fork", pause.begin, keep=True)
+
+    def after_fork_in_parent(self) -> None:
+        """Our threads start again. The forking thread."""
+        pause = self._forks.pop(threading.get_ident(), None)
+        if pause is None:
+            return
+        self.boundary.call("fork", pause.end, keep=True)
+        self._lock.release()
+
     def after_fork_in_child(self) -> None:
         """The parent's engine is let go of; the child arms its own. The forked thread."""
         parts, self._parts, self._drain = self._parts, None, None
+        sink_rested = self._sink_rested(parts)
         # Not closed: SQLite forbids a child to use, or close, what its parent has opened.
         self._inherited.append(parts)
-        # The parent's other threads are gone, and with them whoever held the lock.
+        # The parent's other threads are gone, and with them whoever held a lock.
         self._lock = threading.RLock()
+        self._before_workers_exit = None
+        self._has_failed = False
+        self.boundary.renew_after_fork()
         self.boundary.call("engine", self._let_go, parts, keep=True)
-        if self._probes and self.config.follow_children:
+        if not self._probes:
+            return
+        if not sink_rested:
+            self.boundary.tell("this child process is not watched: the store was in use when it was forked")
+        elif self.config.follow_children:
             self.boundary.call("engine", self.arm, keep=True)
+            return
+        self.stop()
+
+    def _sink_rested(self, parts: Parts | None) -> bool:
+        """Whether this child inherited nothing that SQLite has open."""
+        pause = self._forks.pop(threading.get_ident(), None)
+        self._forks.clear()
+        return parts is None if pause is None else pause.sink_rests
 
     def _let_go(self, parts: Parts | None) -> None:
         scopes.connect(None)
@@ -253,9 +357,11 @@ class Canary:
             parts.backend.let_go()
 
 
-def _stop_before_multiprocessing_exits(stop: Callable[[], None]) -> None:
-    """A forked worker of multiprocessing ends by os._exit, which runs its finalizers but no atexit."""
+def _before_multiprocessing_exits(stop: Callable[[], None]) -> Any:
+    """A forked worker of multiprocessing ends by os._exit, which runs its finalizers but no atexit. None in
+    other processes."""
     process = sys.modules.get("multiprocessing.process")
     util = sys.modules.get("multiprocessing.util")
-    if process is not None and util is not None and process.parent_process() is not None:
-        util.Finalize(None, stop, exitpriority=-100)
+    if process is None or util is None or process.parent_process() is None:
+        return None
+    return util.Finalize(None, stop, exitpriority=-100)

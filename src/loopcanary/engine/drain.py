@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from loopcanary.engine.boundary import Boundary
 from loopcanary.protocols import Backend
 
-_JOIN_S = 5.0
+_FINISH_S = 5.0
 
 
 class Thread(Protocol):
@@ -60,6 +60,15 @@ class QuietThread:
         return self._handle is None or bool(self._native.join_thread(self._handle, timeout_s))
 
 
+class _Turn:
+    """One life of the thread: from its start to a fork, or to the end."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self.ident: int | None = None
+        self.thread: Thread | None = None
+
+
 class Drain:
     """Wakes only for news. `native`: the native engine where it runs."""
 
@@ -73,30 +82,58 @@ class Drain:
         native: ModuleType | None = None,
     ) -> None:
         """`first` is called once, before anything else."""
-        self._first = first
         self._backend = backend
         self._take = take
         self._boundary = boundary
-        self._stopping = False
-        self._ident: int | None = None
-        self._thread: Thread = PythonThread(self._run) if native is None else QuietThread(native, self._run)
+        self._first: Callable[[], object] | None = first
+        self._last: Callable[[], None] | None = None
+        self._native = native
+        self._turn: _Turn | None = None
 
     def start(self) -> None:
         """Starts the thread. RuntimeError or OSError where the system gives none."""
-        self._thread.start()
+        before, turn = self._turn, _Turn()
 
-    def stop(self) -> bool:
-        """Stops and joins; False where the thread is stuck (in a reporter's or interceptor's code)."""
-        self._stopping = True
-        self._backend.wake()
-        if self._ident == threading.get_ident():
+        def run() -> None:
+            if before is not None and before.thread is not None:
+                before.thread.join(threading.TIMEOUT_MAX)  # stalls are handed on one at a time
+            self._run(turn)
+
+        turn.thread = PythonThread(run) if self._native is None else QuietThread(self._native, run)
+        turn.thread.start()
+        self._turn = turn
+
+    def rest(self, patience_s: float) -> bool:
+        """Ends the thread when it has put down what it has in hand; False where that takes longer (it is
+        stuck in a reporter's or interceptor's code). `start` starts it again."""
+        turn = self._turn
+        return turn is None or self._end(turn, patience_s)
+
+    def finish(self, last: Callable[[], None]) -> bool:
+        """Ends the thread for good, with `last` as the last thing that it does; False where that takes longer
+        than anybody should wait for it."""
+        turn = self._turn
+        if turn is None or turn.ident == threading.get_ident():
+            if turn is not None:
+                turn.is_over = True
+            last()
             return True
-        return self._thread.join(_JOIN_S)
+        self._last = last
+        return self._end(turn, _FINISH_S)
 
-    def _run(self) -> None:
-        self._ident = threading.get_ident()
-        self._boundary.call("recovery", self._first)
-        while not self._stopping:
+    def _end(self, turn: _Turn, patience_s: float) -> bool:
+        turn.is_over = True
+        self._backend.wake()
+        return turn.thread is None or turn.thread.join(patience_s)
+
+    def _run(self, turn: _Turn) -> None:
+        turn.ident = threading.get_ident()
+        if not turn.is_over and self._first is not None:
+            first, self._first = self._first, None
+            self._boundary.call("recovery", first)
+        while not turn.is_over:
             self._boundary.call("drain", self._backend.wait, None, keep=True)
-            if not self._stopping:
+            if not turn.is_over:
                 self._boundary.call("drain", self._take, keep=True)
+        if self._last is not None:
+            self._last()

@@ -37,9 +37,9 @@ _DRAIN = "loopcanary-drain"
 
 
 class FlightOpener(Protocol):
-    """Opens a flight file by path; `flight.FlightFile.open` is one."""
+    """Reads a flight file from its bytes; the name stands in errors. `flight.FlightFile` is one."""
 
-    def __call__(self, path: Path, /) -> OpenFlight:
+    def __call__(self, buffer: memoryview, name: str, /) -> OpenFlight:
         """The open file."""
 
 
@@ -71,6 +71,8 @@ class NativeBackend:
         self._news = 0
         self._drain_tid = 0
         self._announced: set[int] = set()
+        self._taken: dict[int, int] = {}
+        """Slots of stalls that were taken and not yet released, by serial."""
 
     def start(self) -> None:
         """Creates the flight file in the best place that works. OSError or RuntimeError with the reason."""
@@ -97,8 +99,13 @@ class NativeBackend:
             anr_ns=ANR_NS,
             **({"checkpoint": str(place.saved)} if place.saved is not None else {}),
         )
+        try:
+            self._flight = self._open_flight(memoryview(self._native.FlightView(place.path)), str(place.path))
+        except BaseException:
+            self._native.stop(False)
+            discard(place)
+            raise
         self._place = place
-        self._flight = self._open_flight(place.path)
 
     @property
     def file(self) -> Path | None:
@@ -109,6 +116,14 @@ class NativeBackend:
         """Stores the session's facts in the flight file; False where they are too long for it."""
         text = json.dumps(facts, separators=(",", ":"), ensure_ascii=False)
         return bool(self._native.set_facts(text.encode("utf-8", "replace")))
+
+    def rest(self) -> None:
+        """Ends the watchdog's thread. Lanes go on; in between only samples are missed."""
+        self._native.pause()
+
+    def go_on(self) -> None:
+        """Starts the watchdog's thread again. OSError where the system gives none."""
+        self._native.resume()
 
     def stop(self) -> None:
         """Joins the watchdog, which completes what has ended; `take` and `totals` work until `discard`."""
@@ -150,16 +165,19 @@ class NativeBackend:
         self._native.wake()
 
     def take(self) -> Sequence[StallEvidence]:
-        """Ended stalls, whose slots are given back; and each ANR once while it lasts."""
+        """Ended stalls, and each ANR once while it lasts."""
         taken: list[StallEvidence] = []
         if self._flight is None:
             return taken
         for slot, evidence in self._flight.stalls():
+            if evidence.serial in self._taken:
+                continue
             if evidence.end_ns is not None:
-                # The end can be known from the lane before the watchdog has completed the slot: then the slot
-                # cannot be given back yet, and comes again.
-                if self._native.release_slot(slot, evidence.serial) or not self._native.is_running():
+                # The end can be known from the lane before the watchdog has completed the slot: then it comes
+                # again. Without a watchdog it is as complete as it will ever be.
+                if self._native.slot_is_complete(slot, evidence.serial) or not self._native.is_running():
                     taken.append(evidence)
+                    self._taken[evidence.serial] = slot
                     self._announced.discard(evidence.serial)
             elif self._is_new_anr(evidence):
                 taken.append(evidence)
@@ -171,6 +189,12 @@ class NativeBackend:
     def _is_new_anr(self, evidence: StallEvidence) -> bool:
         lasted_ns = evidence.last_look_ns - evidence.begin_ns
         return lasted_ns >= ANR_NS and evidence.serial not in self._announced
+
+    def release(self, evidence: StallEvidence) -> None:
+        """Gives the slot of an ended stall back to the watchdog."""
+        slot = self._taken.get(evidence.serial)
+        if slot is not None and self._native.release_slot(slot, evidence.serial):
+            del self._taken[evidence.serial]
 
     def totals(self) -> Sequence[LaneTotals]:
         """Sums of every watched thread."""

@@ -77,6 +77,15 @@ class PortableBackend:
         self._collections.stop()
         self.wake()
 
+    def rest(self) -> None:
+        """Ends the watchdog's thread; lanes and open stalls stay."""
+        self._watchdog.stop()
+
+    def go_on(self) -> None:
+        """Starts the watchdog's thread again. RuntimeError where the system gives none."""
+        if self._running:
+            self._watchdog.start()
+
     def wait(self, timeout_s: float | None) -> bool:
         """Sleeps until there is news, `wake`, or the time is over; True if there is news."""
         if not self._news:
@@ -93,6 +102,9 @@ class PortableBackend:
         while self._news:
             taken.append(self._news.popleft())
         return taken
+
+    def release(self, evidence: StallEvidence) -> None:
+        """Nothing is kept of what was taken."""
 
     def totals(self) -> Sequence[LaneTotals]:
         """Sums of every watched thread. Callbacks are not counted; with a ticker, turns neither."""

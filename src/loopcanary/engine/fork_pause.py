@@ -1,0 +1,75 @@
+"""Bringing our threads to rest around a fork.
+
+Why, and what it costs: docs/decisions/0004-fork.md.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Protocol
+
+from loopcanary.protocols import Sink
+
+FORK_PATIENCE_S = 0.1
+"""How long a fork waits for each of our threads. One that does not end in time goes on beside the fork."""
+_GONE_S = 0.02
+_WARNS: bool = sys.version_info >= (3, 12)
+"""Whether the interpreter warns of a fork beside threads."""
+_TASKS = "/proc/self/task"
+
+
+class _Rests(Protocol):
+    def rest(self) -> None: ...
+
+    def go_on(self) -> None: ...
+
+
+class _Drain(Protocol):
+    def rest(self, patience_s: float) -> bool: ...
+
+    def start(self) -> None: ...
+
+
+class ForkPause:
+    """One fork, from before it to after it. The forking thread."""
+
+    def __init__(self, backend: _Rests, drain: _Drain, sink: Sink) -> None:
+        self._backend = backend
+        self._drain = drain
+        self._sink = sink
+        self.sink_rests = False
+
+    def begin(self) -> None:
+        """Ends the threads, as far as they end in time, and closes the store."""
+        before = _threads()
+        ended = int(self._drain.rest(FORK_PATIENCE_S))
+        self._backend.rest()
+        self.sink_rests = self._sink.rest(FORK_PATIENCE_S)
+        # CPython counts the kernel's threads, and a thread that was joined is one for some microseconds more.
+        if len(before) == 1 + ended + 1:
+            _wait_for_end(before, ended + 1)
+
+    def end(self) -> None:
+        """Starts the threads again. OSError or RuntimeError where the system gives none."""
+        if self.sink_rests:
+            self.sink_rests = False
+            self._sink.go_on()
+        self._backend.go_on()
+        self._drain.start()
+
+
+def _threads() -> frozenset[str]:
+    if not _WARNS:
+        return frozenset()
+    try:
+        return frozenset(os.listdir(_TASKS))  # noqa: PTH208 - names, not paths
+    except OSError:
+        return frozenset()
+
+
+def _wait_for_end(before: frozenset[str], count: int) -> None:
+    deadline_s = time.monotonic() + _GONE_S
+    while len(before & _threads()) > len(before) - count and time.monotonic() < deadline_s:
+        time.sleep(0)  # lets go of the GIL, which a thread of Python's needs to end
