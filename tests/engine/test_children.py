@@ -1,0 +1,338 @@
+"""Every process that a watched program makes is watched: a session of its own in the same store."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from .watching import is_block
+
+pytestmark = pytest.mark.native
+
+
+def test_forked_children_are_watched_beside_their_parent(place):
+    program = place.program("""
+        stall("before")
+        children = []
+        for name in ("first", "second"):
+            pid = os.fork()
+            if pid == 0:
+                stall(name)
+                sys.exit(0)
+            children.append(pid)
+        stall("parent")
+        for pid in children:
+            assert os.waitpid(pid, 0)[1] == 0
+        stall("after")
+        print(os.getpid(), *children)
+    """)
+    pids = [int(word) for word in place.run(program).stdout.split()]
+    by_session = {}
+    for stall in place.stalls():
+        if is_block(stall):
+            by_session.setdefault(stall.session, []).append(stall.culprit.function)
+    sessions = place.sessions()
+    assert sorted(sessions) == sorted(pids)
+    assert {pid: by_session[sessions[pid].id] for pid in pids} == {
+        pids[0]: ["before", "parent", "after"],
+        pids[1]: ["first"],
+        pids[2]: ["second"],
+    }
+    assert sessions[pids[1]].parent_pid == pids[0]
+    assert place.left_behind() == []
+
+
+def test_a_child_that_runs_no_loop_has_no_engine(place):
+    program = place.program("""
+        stall("parent")
+        pid = os.fork()
+        if pid == 0:
+            held = [os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")
+                    if os.path.exists(f"/proc/self/fd/{fd}")]
+            held += open("/proc/self/maps").read().split()
+            assert not [name for name in held if ".flight" in name or "loopcanary.db" in name]
+            assert len(os.listdir("/proc/self/task")) == 1
+            sys.exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+    """)
+    place.run(program)
+    assert place.culprits() == ["parent"]
+    assert len(place.sessions()) == 1
+
+
+def test_the_parents_flight_file_is_not_written_to_by_a_child(place):
+    """CPython ends the other threads' states in the child before any fork hook, and with them their lanes."""
+    program = place.program("""
+        import glob
+        from loopcanary import flight
+        from pathlib import Path
+        stalled, child_is_over = threading.Event(), threading.Event()
+
+        def elsewhere():
+            async def main():
+                await asyncio.sleep(0)
+                stalled.set()
+                child_is_over.wait()
+                block("elsewhere")
+            asyncio.run(main())
+
+        thread = threading.Thread(target=elsewhere, name="elsewhere")
+        thread.start()
+        stalled.wait()
+        (link,) = Path(os.environ["LOOPCANARY_STORE"], "flight").glob("*.flight")
+
+        def lanes():
+            with_file = flight.FlightFile.open(link.resolve())
+            try:
+                return [(lane.thread_name, lane.closed_ns) for lane in with_file.lanes()]
+            finally:
+                with_file.close()
+
+        before = lanes()
+        pid = os.fork()
+        if pid == 0:
+            stall("child")
+            sys.exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+        assert lanes() == before, (before, lanes())
+        child_is_over.set()
+        thread.join()
+    """)
+    place.run(program)
+    assert "child" in place.culprits()
+
+
+def test_a_fork_inside_a_callback(place):
+    program = place.program("""
+        async def main():
+            await asyncio.sleep(0)
+            pid = os.fork()
+            if pid == 0:
+                asyncio.events._set_running_loop(None)
+                threading.Thread(target=stall, args=["child"]).run()
+                os._exit(0 if wait_until_stored() else 1)
+            block("parent")
+            assert os.waitpid(pid, 0)[1] == 0
+
+        def wait_until_stored():
+            import loopcanary
+            loopcanary.uninstall()
+            return True
+
+        asyncio.run(main())
+    """)
+    place.run(program)
+    assert place.culprits() == ["child", "parent"]
+
+
+def test_what_a_child_that_was_forked_in_a_callback_does_on_the_way_out_is_no_stall(place):
+    program = place.program("""
+        async def main():
+            await asyncio.sleep(0)
+            if os.fork() == 0:
+                block("child")
+                os._exit(0)
+            block("parent")
+            os.wait()
+        asyncio.run(main())
+    """)
+    place.run(program)
+    assert place.culprits() == ["parent"]
+    assert len(place.sessions()) == 1
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_workers_of_multiprocessing(place, method):
+    program = place.program(f"""
+        import multiprocessing
+        if __name__ == "__main__":
+            context = multiprocessing.get_context({method!r})
+            workers = [context.Process(target=stall, args=[name]) for name in ("first", "second")]
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()
+                assert worker.exitcode == 0
+            stall("parent")
+    """)
+    place.run(program)
+    assert place.culprits() == ["first", "parent", "second"]
+    assert len(place.sessions()) == 3
+    assert place.left_behind() == []
+
+
+def test_a_pool_of_processes(place):
+    program = place.program("""
+        from concurrent.futures import ProcessPoolExecutor
+        if __name__ == "__main__":
+            with ProcessPoolExecutor(2) as pool:
+                list(pool.map(stall, ["first", "second", "third"]))
+    """)
+    place.run(program)
+    assert place.culprits() == ["first", "second", "third"]
+
+
+def test_a_python_that_is_started_as_a_program(place):
+    other = place.program("stall('other')", name="other.py")
+    program = place.program(f"""
+        import subprocess
+        stall("parent")
+        subprocess.run([sys.executable, {str(other)!r}], check=True, cwd="/")
+    """)
+    place.run(program)
+    assert place.culprits() == ["other", "parent"]
+    assert len(place.sessions()) == 2
+
+
+def test_children_share_the_store_wherever_they_change_to(place):
+    program = place.program("""
+        import subprocess
+        os.makedirs("elsewhere")
+        stall("parent")
+        if os.fork() == 0:
+            os.chdir("/")
+            stall("child")
+            sys.exit(0)
+        os.wait()
+        os.chdir("elsewhere")
+        subprocess.run([sys.executable, sys.argv[1]], check=True)
+    """)
+    other = place.program("stall('other')", name="other.py")
+    place.run(program, other, LOOPCANARY_STORE="")
+    store = place.folder / ".loopcanary"
+    assert place.culprits(store) == ["child", "other", "parent"]
+    assert not (place.folder / "elsewhere" / ".loopcanary").exists()
+
+
+def test_children_are_left_alone_where_they_are_not_to_be_followed(place):
+    program = place.program("""
+        import multiprocessing, subprocess
+        if __name__ == "__main__":
+            stall("parent")
+            if os.fork() == 0:
+                stall("forked")
+                sys.exit(0)
+            os.wait()
+            worker = multiprocessing.get_context("spawn").Process(target=stall, args=["spawned"])
+            worker.start()
+            worker.join()
+            subprocess.run([sys.executable, sys.argv[1]], check=True)
+            stall("parent_again")
+    """)
+    other = place.program("stall('other')", name="other.py")
+    command = ["-m", "loopcanary", "run", "--quiet", "--no-children", "--store", place.store, program, other]
+    place.run(*command)
+    assert place.culprits() == ["parent", "parent_again"]
+
+
+def test_install_alone_follows_children_too(place):
+    program = place.program("""
+        import loopcanary, subprocess
+        loopcanary.install(threshold="100ms", store=sys.argv[1])
+        subprocess.run([sys.executable, sys.argv[2]], check=True)
+        loopcanary.uninstall()
+        assert not [name for name in os.environ if name.startswith("LOOPCANARY")]
+        subprocess.run([sys.executable, sys.argv[2]], check=True)
+    """)
+    other = place.program("stall('other')", name="other.py")
+    environment = place.plain()
+    command = [sys.executable, program, place.store, other]
+    done = subprocess.run(command, env=environment, cwd=place.folder, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert place.culprits() == ["other"]
+
+
+def test_a_program_that_turns_into_another_one_leaves_its_evidence(place):
+    """The process id and the start time stay the same (execve(2))."""
+    program = place.program("""
+        stall("before")
+        async def main():
+            await asyncio.sleep(0)
+            block("while_turning")
+            os.execv("/bin/cat", ["cat"])
+        asyncio.run(main())
+    """)
+    process = place.start(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process.stdin.write(b"cat is here\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == b"cat is here\n"
+    assert place.culprits() == ["before", "while_turning"]
+    assert place.left_behind() == []
+    process.stdin.close()
+    assert process.wait() == 0
+
+
+def test_a_program_that_starts_itself_anew(place):
+    program = place.program("""
+        if len(sys.argv) == 1:
+            stall("before")
+            os.execv(sys.executable, [sys.executable, __file__, "again"])
+        stall("after")
+        print(os.getpid())
+    """)
+    place.run("-m", "loopcanary", "run", "--quiet", "--store", place.store, program)
+    assert place.culprits() == ["after", "before"]
+    assert place.left_behind() == []
+
+
+def test_a_daemon(place):
+    program = place.program("""
+        stall("before")
+        if os.fork():
+            os._exit(0)
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        os.chdir("/")
+        told = os.dup2(1, 100)
+        os.closerange(0, 100)
+        for _ in range(3):
+            os.open("/dev/null", os.O_RDWR)
+        stall("daemon")
+        import loopcanary
+        loopcanary.uninstall()
+        os.write(told, b"done")
+        os.close(told)
+    """)
+    process = place.start(program, stdout=subprocess.PIPE)
+    assert process.stdout.read() == b"done"
+    assert process.wait() == 0
+    assert place.culprits() == ["before", "daemon"]
+
+
+def test_a_program_that_closes_all_its_descriptors(place):
+    program = place.program("""
+        def is_storing():
+            open_now = [os.path.realpath(entry) for entry in os.scandir("/proc/self/fd")]
+            return any("loopcanary.db" in name for name in open_now)
+
+        stall("before")
+        import loopcanary
+        while not loopcanary.statistics().get("stalls_reported") or is_storing():
+            time.sleep(0.01)
+        told = os.dup(1)
+        os.closerange(3, told)
+        os.closerange(told + 1, 1000)
+        mine = [os.open(f"mine-{number}", os.O_RDWR | os.O_CREAT) for number in range(20)]
+        for number, fd in enumerate(mine):
+            os.write(fd, b"mine %d" % number)
+        stall("after")
+        loopcanary.uninstall()
+        for number, fd in enumerate(mine):
+            assert os.pread(fd, 100, 0) == b"mine %d" % number, number
+    """)
+    place.run(program)
+    assert place.culprits() == ["after", "before"]
+
+
+def test_the_environment_gets_nothing_but_our_own_variables(place):
+    text = "import json, os, asyncio; print(json.dumps(dict(os.environ)))"
+    watched = json.loads(place.run("-c", text).stdout)
+    ours = {name for name in watched if name.startswith("LOOPCANARY")}
+    plain = subprocess.run([sys.executable, "-c", text], env=place.plain(), capture_output=True, check=True)
+    assert {name: value for name, value in watched.items() if name not in ours} == json.loads(plain.stdout)
+    assert os.environ.get("LOOPCANARY") is None

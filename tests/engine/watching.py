@@ -1,0 +1,131 @@
+"""Programs of a test's own, watched, and what the store says of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from loopcanary.assembly import open_store, recover
+from loopcanary.model import Session, Stall
+from loopcanary.model.search import StallQuery
+
+GIVES_UP_S = 90
+PRELUDE = """\
+import asyncio, os, sys, threading, time
+
+def block(name, seconds=0.15):
+    # Blocks in a function of this name.
+    names = {"time": time}
+    text = f"def {name}(seconds):\\n    time.sleep(seconds)\\n"
+    exec(compile(text, f"stalls/{name}.py", "exec"), names)
+    names[name](seconds)
+
+def stall(name, seconds=0.15):
+    # One callback of a loop of its own that takes too long.
+    async def main():
+        await asyncio.sleep(0)
+        block(name, seconds)
+    asyncio.run(main())
+"""
+
+
+def is_block(stall: Stall) -> bool:
+    return stall.culprit is not None and stall.culprit.file.startswith("stalls/")
+
+
+@dataclass
+class Place:
+    folder: Path
+    _started: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    @property
+    def store(self) -> Path:
+        return self.folder / "store"
+
+    def program(self, text: str, name: str = "program.py", prelude: str = PRELUDE) -> Path:
+        path = self.folder / name
+        path.write_text(prelude + textwrap.dedent(text), encoding="utf-8")
+        return path
+
+    def environment(self, **variables: str) -> dict[str, str]:
+        clean = {
+            name: value for name, value in os.environ.items() if not name.startswith(("LOOPCANARY", "PYTHON"))
+        }
+        watched = {
+            "LOOPCANARY": "1",
+            "LOOPCANARY_DEBUG": "1",
+            "LOOPCANARY_STORE": str(self.store),
+            "LOOPCANARY_THRESHOLD": "100ms",
+        }
+        return clean | watched | variables
+
+    def plain(self, **variables: str) -> dict[str, str]:
+        clean = {
+            name: value for name, value in os.environ.items() if not name.startswith(("LOOPCANARY", "PYTHON"))
+        }
+        return clean | variables
+
+    def run(
+        self, *words: str | Path, status: int | None = 0, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Python with LOOPCANARY=1 on these words, from its start to its end."""
+        done = subprocess.run(
+            [sys.executable, *map(str, words)],
+            env=self.environment(**variables),
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=GIVES_UP_S,
+        )
+        if status is not None:
+            assert done.returncode == status, done.stdout + done.stderr
+        return done
+
+    def start(self, *words: str | Path, **more: object) -> subprocess.Popen[bytes]:
+        """The same, and leaves it running; it is ended with the test."""
+        environment = more.pop("env", None) or self.environment()
+        process = subprocess.Popen(
+            [sys.executable, *map(str, words)], env=environment, cwd=self.folder, **more
+        )
+        self._started.append(process)
+        return process
+
+    def end_all(self) -> None:
+        for process in self._started:
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout, process.stderr):
+                if pipe is not None:
+                    pipe.close()
+
+    def stalls(self, store: Path | None = None) -> list[Stall]:
+        """All that is in the store, with what dead processes left; oldest first."""
+        opened = open_store(store or self.store)
+        try:
+            recover(opened)
+            return opened.stalls(StallQuery())[::-1]
+        finally:
+            opened.close()
+
+    def sessions(self, store: Path | None = None) -> dict[int, Session]:
+        """By process id."""
+        opened = open_store(store or self.store)
+        try:
+            recover(opened)
+            return {session.pid: session for session in opened.sessions(StallQuery())}
+        finally:
+            opened.close()
+
+    def culprits(self, store: Path | None = None) -> list[str]:
+        """Names of the blocks (see PRELUDE) that stalled a loop, sorted. A loaded machine may add others."""
+        return sorted(stall.culprit.function for stall in self.stalls(store) if is_block(stall))
+
+    def left_behind(self) -> list[str]:
+        """Flight files of this store that nobody took in."""
+        flight = self.store / "flight"
+        return sorted(path.name for path in flight.iterdir()) if flight.is_dir() else []
