@@ -62,6 +62,17 @@ static void measure_rate(lc_flight *flight)
     flight->header->anchor_monotonic_ns = flight->paired.ns;
 }
 
+static uint64_t slept_ns(void)
+{
+    struct timespec boot;
+    if (clock_gettime(CLOCK_BOOTTIME, &boot) != 0) {
+        return 0;
+    }
+    const uint64_t boot_ns = (uint64_t)boot.tv_sec * 1000000000u + (uint64_t)boot.tv_nsec;
+    const uint64_t now_ns = lc_now_ns();
+    return boot_ns > now_ns ? boot_ns - now_ns : 0u;
+}
+
 static void fill_header(lc_flight *flight, const lc_section sections[LC_SECTION_COUNT])
 {
     lc_header *header = flight->header;
@@ -80,6 +91,7 @@ static void fill_header(lc_flight *flight, const lc_section sections[LC_SECTION_
                           memory_order_relaxed);
     measure_rate(flight);
     header->started_ns = flight->paired.ns;
+    flight->slept_ns = slept_ns();
     clock_gettime(CLOCK_REALTIME, &wall);
     const uint64_t wall_ns = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec;
     header->anchor_wall_ns = (int64_t)(wall_ns - (lc_now_ns() - header->anchor_monotonic_ns));
@@ -200,15 +212,27 @@ void *lc_flight_claim(lc_flight *flight, int section, uint64_t index)
     return lc_flight_at(flight, section, index);
 }
 
-void lc_flight_refine_rate(lc_flight *flight)
+lc_instant lc_flight_pair_clocks(lc_flight *flight)
 {
-    if (flight->header->clock_kind == LC_CLOCK_MONOTONIC) {
-        return;
+    enum { REFINE_EVERY_NS = 1000000000, SLEPT_NS = 1000000 };
+    const lc_instant now = lc_clock_pair();
+    if (flight->header->clock_kind == LC_CLOCK_MONOTONIC || now.ns < flight->refined_ns + REFINE_EVERY_NS) {
+        return now;
+    }
+    const uint64_t slept = slept_ns();
+    flight->refined_ns = now.ns;
+    if (slept > flight->slept_ns + SLEPT_NS) {
+        flight->paired = now; /* the rate of before the sleep is as good as ever; the offset is not */
+        flight->slept_ns = slept;
+        flight->header->anchor_ticks = now.ticks;
+        flight->header->anchor_wall_ns += (int64_t)(now.ns - flight->header->anchor_monotonic_ns);
+        flight->header->anchor_monotonic_ns = now.ns;
+        return now;
     }
     lc_word *rate = &flight->header->tick_ns_q32;
     const uint64_t old = atomic_load_explicit(rate, memory_order_relaxed);
-    const uint64_t now = lc_clock_rate_q32(flight->paired, lc_clock_pair(), old);
-    atomic_store_explicit(rate, now, memory_order_relaxed);
+    atomic_store_explicit(rate, lc_clock_rate_q32(flight->paired, now, old), memory_order_relaxed);
+    return now;
 }
 
 uint64_t lc_flight_ns(const lc_flight *flight, uint64_t ticks)

@@ -18,7 +18,9 @@ typedef struct {
     lc_header *header;
     lc_word *counters;
     lc_gc_entry *collections;
-    lc_instant paired; /* the clocks at creation */
+    lc_instant paired;   /* the clocks at creation, or after the last suspend */
+    uint64_t slept_ns;   /* CLOCK_BOOTTIME less CLOCK_MONOTONIC at that pairing */
+    uint64_t refined_ns; /* when the rate was last refined */
     bool is_stored_to; /* set before the close: a thread may still store to a lane after it */
 } lc_flight;
 
@@ -41,11 +43,25 @@ void *lc_flight_claim(lc_flight *flight, int section, uint64_t index);
 /* Address of an element that was claimed before. */
 void *lc_flight_at(const lc_flight *flight, int section, uint64_t index);
 
-/* Refines the tick rate from all the time since creation. One thread (the watchdog). */
-void lc_flight_refine_rate(lc_flight *flight);
+/* Pairs the clocks anew and answers the pairing; refines the tick rate, once a second, from all the time since
+ * the last good pairing. A machine that slept breaks a pairing: CLOCK_MONOTONIC stands still then, the counter may
+ * not. One thread (the watchdog). */
+lc_instant lc_flight_pair_clocks(lc_flight *flight);
 
 /* Nanoseconds (monotonic) of a tick reading of this process. Any thread. */
 uint64_t lc_flight_ns(const lc_flight *flight, uint64_t ticks);
+
+/* Nanoseconds of a tick reading, reckoned from a fresh pairing: exact for what is near, whatever the clocks did
+ * before. */
+static inline uint64_t lc_flight_ns_near(const lc_flight *flight, lc_instant now, uint64_t ticks)
+{
+    const uint64_t rate = atomic_load_explicit(&flight->header->tick_ns_q32, memory_order_relaxed);
+    if (ticks >= now.ticks) {
+        return now.ns + lc_ticks_to_ns(ticks - now.ticks, rate);
+    }
+    const uint64_t ago = lc_ticks_to_ns(now.ticks - ticks, rate);
+    return ago < now.ns ? now.ns - ago : 0u;
+}
 
 static inline lc_lane *lc_flight_lane(const lc_flight *flight, uint64_t index)
 {

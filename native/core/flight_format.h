@@ -201,7 +201,7 @@ typedef struct {
     lc_word scene;         /* address of the scene's name (a str kept alive by the engine), 0 none */
     lc_word allowance;     /* ticks that `expect` grants... */
     lc_word allowance_epoch; /* ...to the callback of this epoch */
-    lc_word nested;        /* depth of loops run inside a callback */
+    lc_word abandoned;     /* epoch of a callback whose end was told on another thread, 0 none */
     lc_word queue_ticks;   /* how late the running callback began */
     lc_word ended_count;   /* stalls ever written to `ended` */
 

@@ -47,7 +47,7 @@ void lc_lane_callback_stalled(const lc_lane_context *context, lc_lane *lane, uin
 {
     const uint64_t epoch = LC_LOAD(lane->epoch);
     const uint64_t begin = LC_LOAD(lane->begin);
-    if (end - begin <= lc_lane_limit(lane, epoch)) {
+    if (end <= begin || end - begin <= lc_lane_limit(lane, epoch)) {
         atomic_fetch_add_explicit(&context->counters[LC_COUNTER_stalls_suppressed_expected], 1,
                                   memory_order_relaxed);
         LC_STORE(lane->turn_stalled, 1); /* what was expected of the callback is not held against its turn */
@@ -77,7 +77,7 @@ static void add_to_totals(const lc_lane_context *context, lc_lane *lane, uint64_
 void lc_lane_turn_over(const lc_lane_context *context, lc_lane *lane, uint64_t end)
 {
     const uint64_t begin = LC_LOAD(lane->turn_begin);
-    const uint64_t took = end - begin;
+    const uint64_t took = end > begin ? end - begin : 0u;
     if (__builtin_expect(took > LC_LOAD(lane->threshold) && !LC_LOAD(lane->turn_stalled), 0)) {
         const uint64_t longest = LC_LOAD(lane->turn_longest) ? LC_LOAD(lane->turn_longest_epoch) : 0u;
         record(context, lane, LC_ENDED_TURN, longest, begin, end);

@@ -56,7 +56,7 @@ static inline void lc_turn_begin(const lc_lane_context *context, lc_lane *lane)
     LC_STORE(lane->turn_callbacks, 0);
     LC_STORE(lane->turn_callback_ticks, 0);
     LC_STORE(lane->turn_longest, 0);
-    LC_STORE(lane->turn_stalled, 0);
+    LC_RELEASE(lane->turn_stalled, 0);
     LC_RELEASE(lane->turn_epoch, epoch + 1u);
     if (__builtin_expect(context->begin_must_fence, 0)) {
         atomic_thread_fence(memory_order_seq_cst);
@@ -84,14 +84,15 @@ static inline void lc_callback_begin(lc_lane *lane, uint64_t work, uint64_t due)
     const uint64_t since = due ? due : LC_LOAD(lane->turn_begin);
     LC_STORE(lane->queue_ticks, now > since ? now - since : 0u);
     LC_RELEASE(lane->begin, now);
-    LC_STORE(lane->work, work);
+    LC_RELEASE(lane->work, work); /* nor may this pass the preceding even epoch */
     LC_RELEASE(lane->epoch, LC_LOAD(lane->epoch) + 1u);
 }
 
 static inline void lc_callback_end(const lc_lane_context *context, lc_lane *lane)
 {
     const uint64_t now = lc_now_ticks();
-    const uint64_t took = now - LC_LOAD(lane->begin);
+    const uint64_t begin = LC_LOAD(lane->begin);
+    const uint64_t took = now > begin ? now - begin : 0u; /* a counter may step back (suspend, migration) */
     LC_ADD(lane->turn_callbacks, 1u);
     LC_ADD(lane->turn_callback_ticks, took);
     if (took > LC_LOAD(lane->turn_longest)) {
@@ -109,6 +110,16 @@ static inline void lc_callback_end(const lc_lane_context *context, lc_lane *lane
     }
     LC_RELEASE(lane->epoch, LC_LOAD(lane->epoch) + 1u);
     LC_STORE(lane->work, 0);
+}
+
+/* Ends the running callback without a judgement: its true end is not known. */
+static inline void lc_lane_drop_callback(lc_lane *lane)
+{
+    const uint64_t epoch = LC_LOAD(lane->epoch);
+    if (epoch & 1u) {
+        LC_RELEASE(lane->epoch, epoch + 1u);
+        LC_STORE(lane->work, 0);
+    }
 }
 
 /* Grants the running callback `ticks` before it is a stall; the largest grant counts. */

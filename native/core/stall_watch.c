@@ -44,8 +44,8 @@ static bool read_lane(const lc_watchdog *w, const lc_lane *lane, lane_now *out)
         const uint64_t callback_begin = LC_ACQUIRE(lane->begin);
         atomic_thread_fence(memory_order_acquire);
         if (LC_LOAD(lane->turn_epoch) == out->turn && LC_LOAD(lane->epoch) == out->callback) {
-            out->turn_begin_ns = lc_flight_ns(w->flight, turn_begin);
-            out->callback_begin_ns = lc_flight_ns(w->flight, callback_begin);
+            out->turn_begin_ns = lc_flight_ns_near(w->flight, w->now, turn_begin);
+            out->callback_begin_ns = lc_flight_ns_near(w->flight, w->now, callback_begin);
             return true;
         }
     }
@@ -143,8 +143,8 @@ static lc_level level_of(const lc_watchdog *w, uint64_t ns)
 
 static void complete(lc_watchdog *w, lc_slot *slot, const lc_ended *e)
 {
-    const uint64_t begin_ns = lc_flight_ns(w->flight, e->begin);
-    const uint64_t end_ns = lc_flight_ns(w->flight, e->end);
+    const uint64_t begin_ns = lc_flight_ns_near(w->flight, w->now, e->begin);
+    const uint64_t end_ns = lc_flight_ns_near(w->flight, w->now, e->end);
     if (LC_LOAD(slot->epoch) != e->epoch) {
         forget_names(slot); /* they were read of another callback of the turn */
     }
@@ -152,7 +152,7 @@ static void complete(lc_watchdog *w, lc_slot *slot, const lc_ended *e)
     LC_STORE(slot->epoch, e->epoch);
     LC_STORE(slot->turn_epoch, e->turn_epoch);
     LC_STORE(slot->begin_ns, begin_ns);
-    LC_STORE(slot->turn_begin_ns, lc_flight_ns(w->flight, e->turn_begin));
+    LC_STORE(slot->turn_begin_ns, lc_flight_ns_near(w->flight, w->now, e->turn_begin));
     LC_STORE(slot->last_look_ns, end_ns);
     LC_STORE(slot->turn_callbacks, e->turn_callbacks);
     LC_STORE(slot->turn_callback_ns, lc_ticks_to_ns(e->turn_callback_ticks, rate(w)));

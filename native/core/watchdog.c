@@ -53,6 +53,9 @@ int lc_watchdog_open(lc_watchdog *w, lc_flight *flight, lc_frame_source *source,
 void lc_watchdog_close(lc_watchdog *w)
 {
     if (w->memory != NULL) {
+        for (uint64_t i = 0; i < LC_LANE_COUNT; i++) {
+            lc_stall_watch_close_view(w, i); /* in a forked child: the parent's, inherited */
+        }
         munmap(w->memory, w->memory_bytes);
         lc_checkpoint_close(&w->checkpoint);
     }
@@ -64,6 +67,7 @@ uint64_t lc_watchdog_look(lc_watchdog *w, uint64_t now_ns)
     const lc_section *lanes = &w->flight->header->sections[LC_SECTION_LANES];
     const uint64_t used = LC_ACQUIRE(lanes->used);
     uint64_t next = LC_NO_DEADLINE;
+    w->now = lc_flight_pair_clocks(w->flight);
     LC_STORE(w->flight->header->heartbeat_ns, now_ns);
     for (uint64_t i = 0; i < used && i < LC_LANE_COUNT; i++) {
         const uint64_t wanted = lc_stall_watch_look(w, i, now_ns);
@@ -93,7 +97,6 @@ static void park(lc_watchdog *w, uint32_t bell_seen)
     for (uint64_t i = 0; i < LC_LANE_COUNT && w->views_open > 0; i++) {
         lc_stall_watch_close_view(w, i);
     }
-    lc_flight_refine_rate(w->flight);
     atomic_store_explicit(&header->parked, 1, memory_order_seq_cst);
     if (w->can_park) {
         membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
@@ -148,7 +151,11 @@ int lc_watchdog_start(lc_watchdog *w)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, 256 * 1024);
-    const int error = pthread_create(&w->thread, &attributes, run, w);
+    int error = pthread_create(&w->thread, &attributes, run, w);
+    if (error == EINVAL) {
+        /* glibc takes static TLS out of the stack: a process with much of it needs a larger one. */
+        error = pthread_create(&w->thread, NULL, run, w);
+    }
     pthread_attr_destroy(&attributes);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     w->running = error == 0;

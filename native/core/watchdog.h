@@ -52,6 +52,7 @@ typedef struct {
     pthread_t thread;
     bool running;
     uint64_t next_serial;
+    lc_instant now; /* the clocks at this look */
     uint64_t views_open;
     lc_lane_watch *watches;   /* LC_LANE_COUNT */
     lc_slot_writer *writers;  /* LC_SLOT_COUNT, writers[i] for slot i */

@@ -107,9 +107,11 @@ void lc_agent_stop(bool process_ends)
     if (!agent->running) {
         return;
     }
-    /* Not yet "not running": the last look completes what threads have just ended. The GIL stays held, so
-     * that no thread can come by between the join and the unmapping. The watchdog never wants it. */
+    /* Not yet "not running": the last look completes what threads have just ended. Without the GIL: the watchdog
+     * never wants it, but may be writing to a disk that is slow. */
+    Py_BEGIN_ALLOW_THREADS
     lc_watchdog_stop(&agent->watchdog);
+    Py_END_ALLOW_THREADS
     agent->running = false;
     agent->generation++;
     Py_CLEAR(agent->scene_variable);

@@ -41,19 +41,6 @@ static PyObject *slot(PyObject *handle, Py_ssize_t offset, const char *name)
     return value;
 }
 
-/* The scene is in the callback's context: it is read inside it. Costs nothing before the first scene(). */
-static void note_scene(void)
-{
-    lc_lane *lane = lc_thread_lane_peek();
-    PyObject *scene = NULL;
-    if (lane == NULL || PyContextVar_Get(lc_the_agent.scene_variable, Py_None, &scene) != 0) {
-        PyErr_Clear();
-        return;
-    }
-    LC_STORE(lane->scene, scene == Py_None ? 0 : (uint64_t)(uintptr_t)scene);
-    Py_DECREF(scene); /* the context keeps it while the callback runs */
-}
-
 /* context.run(callback, *args), as Context.run does it (CPython Python/context.c). */
 static PyObject *run_in_context(PyObject *context, PyObject *callback, PyObject *args)
 {
@@ -73,7 +60,7 @@ static PyObject *run_in_context(PyObject *context, PyObject *callback, PyObject 
         return NULL;
     }
     if (lc_the_agent.scene_variable != NULL) {
-        note_scene();
+        lc_thread_lane_note_scene();
     }
     PyObject *result = PyObject_Vectorcall(callback, &PyTuple_GET_ITEM(args, 0),
                                            (size_t)PyTuple_GET_SIZE(args), NULL);
@@ -181,18 +168,18 @@ static uint64_t due_tick(PyObject *handle, const lc_lane *lane)
     return flight->paired.ticks + (uint64_t)((due_ns - (double)flight->paired.ns) / tick_ns);
 }
 
+/* NULL with an exception set: the program's own (a signal's handler raised while we were at it). */
 static lc_lane *open_lane_for(PyObject *handle)
 {
     lc_lane *lane = lc_thread_lane_open("asyncio");
     PyObject *loop = *(PyObject **)((char *)handle + asyncio.slots.loop);
-    if (lane != NULL && loop != NULL && asyncio.adopt != NULL) {
-        PyObject *result = PyObject_CallOneArg(asyncio.adopt, loop);
-        if (result == NULL) {
-            PyErr_Clear(); /* adopt reports its own failures; the program must not see them */
-        }
-        Py_XDECREF(result);
+    if (lane == NULL || loop == NULL || asyncio.adopt == NULL) {
+        return lane;
     }
-    return lane;
+    if (!lc_call_ours(asyncio.adopt, loop)) {
+        return NULL;
+    }
+    return lc_thread_lane_peek(); /* the engine may have been stopped meanwhile, and the lane unmapped */
 }
 
 static _Thread_local lc_patch_place place_in_chain;
@@ -208,6 +195,9 @@ static PyObject *handle_run(PyObject *handle, PyObject *unused)
     (void)unused;
     lc_lane *lane = lc_own_lane.generation == lc_the_agent.generation ? lc_own_lane.lane
                                                                       : open_lane_for(handle);
+    if (__builtin_expect(lane == NULL, 0) && PyErr_Occurred()) {
+        return NULL;
+    }
     const uint64_t due = lane ? due_tick(handle, lane) : 0;
     const lc_bracket bracket = lc_bracket_begin(lane, (uint64_t)(uintptr_t)handle, due);
     PyObject *result =

@@ -20,14 +20,9 @@ static PyObject *call_original(PyObject *loop)
 static PyObject *run_forever(PyObject *loop, PyObject *unused)
 {
     (void)unused;
-    PyObject *adopted = PyObject_CallOneArg(asyncio_loop.adopt, loop);
-    if (adopted == NULL) {
-        PyErr_Clear(); /* adopt does not raise but for MemoryError and the like */
-    }
-    Py_XDECREF(adopted);
-    lc_lane *lane = lc_thread_lane_get("asyncio");
+    lc_lane *lane = lc_call_ours(asyncio_loop.adopt, loop) ? lc_thread_lane_get("asyncio") : NULL;
     if (lane == NULL) {
-        return call_original(loop);
+        return PyErr_Occurred() ? NULL : call_original(loop);
     }
     const uint64_t generation = lc_the_agent.generation;
     const bool was_in_turn = lc_lane_in_turn(lane);

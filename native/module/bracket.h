@@ -15,8 +15,14 @@ typedef struct {
 /* Inside a callback already (a loop that runs handles by hand): nothing is begun, the outer one counts. */
 static inline lc_bracket lc_bracket_begin(lc_lane *lane, uint64_t work, uint64_t due)
 {
-    if (lane == NULL || lc_lane_in_callback(lane)) {
+    if (lane == NULL) {
         return (lc_bracket){NULL, 0, 0, false};
+    }
+    if (__builtin_expect(lc_lane_in_callback(lane), 0)) {
+        if (LC_LOAD(lane->abandoned) != LC_LOAD(lane->epoch)) {
+            return (lc_bracket){NULL, 0, 0, false};
+        }
+        lc_lane_drop_callback(lane);
     }
     const bool own_turn = !lc_lane_in_turn(lane);
     if (own_turn) {

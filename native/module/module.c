@@ -226,10 +226,16 @@ static PyObject *allow(PyObject *module, PyObject *nanoseconds)
 static PyObject *work_begin(PyObject *module, PyObject *name)
 {
     (void)module;
-    lc_bracket bracket =
-        lc_bracket_begin(lc_thread_lane_get("thread"), (uint64_t)(uintptr_t)name, 0);
+    lc_lane *lane = lc_thread_lane_get("thread");
+    if (lane == NULL && PyErr_Occurred()) {
+        return NULL;
+    }
+    const lc_bracket bracket = lc_bracket_begin(lane, (uint64_t)(uintptr_t)name, 0);
     if (bracket.lane == NULL) {
         Py_RETURN_NONE;
+    }
+    if (lc_the_agent.scene_variable != NULL) {
+        lc_thread_lane_note_scene();
     }
     return Py_BuildValue("KKKi", (unsigned long long)(uintptr_t)bracket.lane,
                          (unsigned long long)bracket.generation, (unsigned long long)bracket.epoch,
@@ -244,9 +250,15 @@ static PyObject *work_end(PyObject *module, PyObject *token)
     if (!PyArg_ParseTuple(token, "KKKi", &lane, &generation, &epoch, &own_turn)) {
         return NULL;
     }
-    /* Another thread's or an old token ends nothing. */
-    if (LC_AGENT_RUNS(generation) && lc_thread_lane_peek() == (lc_lane *)(uintptr_t)lane) {
-        lc_bracket_end((lc_bracket){(lc_lane *)(uintptr_t)lane, generation, epoch, own_turn != 0});
+    if (LC_AGENT_RUNS(generation)) { /* an old token ends nothing */
+        lc_lane *began = (lc_lane *)(uintptr_t)lane;
+        if (lc_thread_lane_peek() == began) {
+            lc_bracket_end((lc_bracket){began, generation, epoch, own_turn != 0});
+        } else {
+            /* Lanes are their threads': the owner closes it at its next begin. (A generator that was begun on one
+             * thread and closed on another.) */
+            LC_STORE(began->abandoned, epoch);
+        }
     }
     Py_RETURN_NONE;
 }
@@ -256,7 +268,7 @@ static PyObject *clock_kind(PyObject *module, PyObject *unused)
     static const char *const names[] = {"monotonic", "tsc", "cntvct"};
     (void)module;
     (void)unused;
-    return PyUnicode_FromString(names[lc_clock_choose()]);
+    return PyUnicode_FromString(names[lc_the_agent.running ? lc_clock_chosen : lc_clock_choose()]);
 }
 
 static PyMethodDef methods[] = {

@@ -23,9 +23,14 @@ static void close_lane(PyObject *capsule)
     }
     if (LC_AGENT_RUNS(owner->generation)) {
         lc_lane *lane = owner->lane;
+        lc_lane_drop_callback(lane);
         lc_turn_end(&lc_the_agent.watchdog.lanes, lane);
         LC_STORE(lane->closed_ns, lc_now_ns());
         LC_RELEASE(lane->state, LC_LANE_CLOSED);
+    }
+    if (lc_own_lane.lane == owner->lane) {
+        /* A C thread may outlive its thread state and come back with another (PyGILState_Ensure). */
+        lc_own_lane = (lc_thread_lane){NULL, UINT64_MAX};
     }
     PyMem_Free(owner);
 }
@@ -57,10 +62,11 @@ static lc_lane *find_lane(lc_agent *agent)
 {
     const lc_section *section = &agent->flight.header->sections[LC_SECTION_LANES];
     const uint64_t used = LC_ACQUIRE(section->used);
-    if (used < LC_LANE_COUNT) {
-        return lc_flight_claim(&agent->flight, LC_SECTION_LANES, used);
+    lc_lane *fresh = used < LC_LANE_COUNT ? lc_flight_claim(&agent->flight, LC_SECTION_LANES, used) : NULL;
+    if (fresh != NULL) {
+        return fresh;
     }
-    for (uint64_t i = 0; i < LC_LANE_COUNT; i++) {
+    for (uint64_t i = 0; i < used; i++) {
         lc_lane *lane = lc_flight_lane(&agent->flight, i);
         if (LC_ACQUIRE(lane->state) == LC_LANE_CLOSED) {
             return lane;
@@ -114,7 +120,7 @@ static void take_over(lc_agent *agent, lc_lane *lane, const char *loop_kind)
     memset(lane->turn_histogram, 0, sizeof lane->turn_histogram);
     memset(lane->loop_kind, 0, sizeof lane->loop_kind);
     LC_STORE(lane->scene, 0);
-    LC_STORE(lane->nested, 0);
+    LC_STORE(lane->abandoned, 0);
     LC_STORE(lane->tid, (uint64_t)syscall(SYS_gettid));
     LC_STORE(lane->thread_state, (uint64_t)(uintptr_t)PyThreadState_Get());
     LC_STORE(lane->opened_ns, lc_now_ns());
@@ -126,24 +132,46 @@ static void take_over(lc_agent *agent, lc_lane *lane, const char *loop_kind)
     lc_thread_lane_set_kind(lane, loop_kind);
 }
 
+bool lc_call_ours(PyObject *function, PyObject *argument)
+{
+    PyObject *ours = Py_NewRef(function);
+    PyObject *result = argument != NULL ? PyObject_CallOneArg(ours, argument) : PyObject_CallNoArgs(ours);
+    Py_DECREF(ours);
+    if (result == NULL && !PyErr_ExceptionMatches(PyExc_Exception)) {
+        return false;
+    }
+    PyErr_Clear();
+    Py_XDECREF(result);
+    return true;
+}
+
+void lc_thread_lane_note_scene(void)
+{
+    lc_lane *lane = lc_thread_lane_peek();
+    PyObject *scene = NULL;
+    if (lane == NULL || PyContextVar_Get(lc_the_agent.scene_variable, Py_None, &scene) != 0) {
+        PyErr_Clear();
+        return;
+    }
+    LC_STORE(lane->scene, scene == Py_None ? 0 : (uint64_t)(uintptr_t)scene);
+    Py_DECREF(scene); /* the context keeps it while the work runs */
+}
+
 /* An armed engine starts when the first loop runs: a process without one pays for no thread and no file. */
-static void start_engine(lc_agent *agent)
+static bool start_engine(lc_agent *agent)
 {
     PyObject *hook = agent->on_first_lane;
     agent->on_first_lane = NULL;
-    PyObject *result = PyObject_CallNoArgs(hook);
-    if (result == NULL) {
-        PyErr_Clear(); /* the hook reports its own failures */
-    }
-    Py_XDECREF(result);
+    const bool ours = lc_call_ours(hook, NULL);
     Py_DECREF(hook);
+    return ours;
 }
 
 lc_lane *lc_thread_lane_open(const char *loop_kind)
 {
     lc_agent *agent = &lc_the_agent;
-    if (!agent->running && agent->on_first_lane != NULL) {
-        start_engine(agent);
+    if (!agent->running && agent->on_first_lane != NULL && !start_engine(agent)) {
+        return NULL;
     }
     /* Also "none": the next call shall not search again. */
     lc_own_lane = (lc_thread_lane){NULL, agent->generation};
@@ -155,7 +183,11 @@ lc_lane *lc_thread_lane_open(const char *loop_kind)
         lc_flight_count(&agent->flight, LC_COUNTER_lanes_refused, 1);
         return NULL;
     }
+    const uint64_t generation = agent->generation;
     take_over(agent, lane, loop_kind);
+    if (!LC_AGENT_RUNS(generation)) {
+        return NULL; /* stopped while Python was asked for the thread's name */
+    }
     if (!tie_to_thread(lane)) {
         LC_RELEASE(lane->state, LC_LANE_CLOSED);
         return NULL;

@@ -16,7 +16,8 @@ typedef struct {
 
 extern _Thread_local lc_thread_lane lc_own_lane __attribute__((tls_model("initial-exec")));
 
-/* Gives the calling thread a lane; NULL where there is none to give (counted) or the agent does not run.
+/* Gives the calling thread a lane; NULL where there is none to give (counted) or the agent does not run, and, with
+ * an exception set, where the program's own came up meanwhile.
  * `loop_kind` is what reports call the loop; a lane keeps its first one, but for "thread". */
 lc_lane *lc_thread_lane_open(const char *loop_kind);
 
@@ -33,6 +34,13 @@ static inline lc_lane *lc_thread_lane_peek(void)
 {
     return lc_own_lane.generation == lc_the_agent.generation ? lc_own_lane.lane : NULL;
 }
+
+/* Notes the scene of the current context in the calling thread's lane. */
+void lc_thread_lane_note_scene(void);
+
+/* Calls a function of ours, which reports its own failures: an Exception is dropped. False, with it set: something
+ * that is not ours to stop, such as the SystemExit of a signal's handler that ran meanwhile. */
+bool lc_call_ours(PyObject *function, PyObject *argument);
 
 void lc_thread_lane_set_kind(lc_lane *lane, const char *loop_kind);
 

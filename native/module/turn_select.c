@@ -18,7 +18,7 @@ static PyObject *call_select(PyObject *callable, PyObject *const *args, size_t c
     PyObject *select = ((turn_select *)callable)->select;
     lc_lane *lane = lc_thread_lane_get("asyncio");
     if (lane == NULL) {
-        return PyObject_Vectorcall(select, args, count, names);
+        return PyErr_Occurred() ? NULL : PyObject_Vectorcall(select, args, count, names);
     }
     const uint64_t generation = lc_the_agent.generation;
     /* Only a loop calls its own selector: inside a callback, that is a loop inside the callback. */

@@ -13,6 +13,8 @@ from typing import Any, Protocol, Self
 
 from loopcanary.model.units import parse_duration_ns
 
+_LONGEST_NS = (1 << 63) - 1
+
 SCENE: ContextVar[str | None] = ContextVar("loopcanary_scene", default=None)
 
 
@@ -114,7 +116,7 @@ class expect:  # noqa: N801 - as scene
 
     def __enter__(self) -> Self:
         if _Ear.listener is not None:
-            _Ear.listener.allow(max(0, self._ns))
+            _Ear.listener.allow(min(max(0, self._ns), _LONGEST_NS))
         return self
 
     def __exit__(

@@ -206,7 +206,7 @@ LANE = Layout(
     "lc_lane",
     f"""
     Q epoch begin work turn_epoch turn_begin turn_callbacks turn_callback_ticks turn_longest
-    Q turn_longest_epoch turn_stalled scene allowance allowance_epoch nested queue_ticks ended_count
+    Q turn_longest_epoch turn_stalled scene allowance allowance_epoch abandoned queue_ticks ended_count
     Q turns callbacks busy_ticks busy_ns2_high busy_ns2_low longest_turn queue_ticks_total queue_ticks_max
     Q state tid thread_state opened_ns closed_ns threshold sample_delay generation
     {NAME_BYTES // 2}s loop_kind

@@ -77,6 +77,7 @@ class FileSource:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.name = os.fspath(path)
         self._lock = threading.Lock()
+        self._pid = os.getpid()
         self._fd = _open_checked(self.name)
         self.size = os.fstat(self._fd).st_size
 
@@ -102,6 +103,9 @@ class FileSource:
 
     def close(self) -> None:
         """Closes the descriptor; idempotent."""
+        if os.getpid() != self._pid:
+            # Forked in the middle of a read: the thread that held the lock is not here to give it back.
+            self._pid, self._lock = os.getpid(), threading.Lock()
         with self._lock:
             fd, self._fd = self._fd, -1
         if fd >= 0:
