@@ -99,6 +99,7 @@ class Canary:
         self._inherited: list[Parts | None] = []
         self._facts_stored = False
         self._has_failed = False
+        self._is_over = False
         self._before_workers_exit: Any = None
         self._forks: dict[int, ForkPause | None] = {}
         """Forks in the making, by thread; None: without a rest, as the engine was starting or ending."""
@@ -164,7 +165,7 @@ class Canary:
     def start(self) -> None:
         """Starts the engine, if it does not run. Raises nothing: a failure is told of once and counted."""
         with self._lock:
-            if self._parts is not None or self._has_failed:
+            if self._parts is not None or self._has_failed or self._is_over:
                 return
             self._has_failed = True
             self.boundary.call("engine", self._start, keep=True)
@@ -195,6 +196,8 @@ class Canary:
         self._facts_stored = False
         if self._native is not None:
             gc.callbacks.append(self._native.gc_stamp)
+            # False where asyncio is not imported yet: then its probe does this when it patches it.
+            self._native.learn_asyncio()
         scopes.connect(parts.backend.listener)
         parts.backend.set_facts(parts.facts())
         self._before_workers_exit = _before_multiprocessing_exits(self.stop)
@@ -243,6 +246,8 @@ class Canary:
         """Takes back every patch, ends the threads, stores what is left, removes the flight file. Raises
         nothing. Idempotent."""
         with self._lock:
+            # A thread may be on its way to `start`, called by the hook that it took before we took it back.
+            self._is_over = True
             if self._native is not None:
                 self._native.on_first_lane(None)
             self._unpatch_loops()
