@@ -86,12 +86,15 @@ def uninstall() -> None:
 def _tell_children(canary: Canary) -> None:
     """Settings and store in force go into the environment, for children that start Python anew."""
     from loopcanary.config import settings_as_environment
+    from loopcanary.reporters.terminal import STDERR, own_stderr
 
     told = settings_as_environment(canary.config)
     if canary.config.follow_children:
         told["LOOPCANARY"] = "1"
     else:
         told["LOOPCANARY_ROOT_PID"] = str(_os.getpid())
+    if canary.config.console and STDERR not in _os.environ:
+        told[STDERR] = own_stderr()
     for name, value in told.items():
         _variables[name] = _os.environ.get(name)
         _os.environ[name] = value

@@ -336,3 +336,28 @@ def test_the_environment_gets_nothing_but_our_own_variables(place):
     plain = subprocess.run([sys.executable, "-c", text], env=place.plain(), capture_output=True, check=True)
     assert {name: value for name, value in watched.items() if name not in ours} == json.loads(plain.stdout)
     assert os.environ.get("LOOPCANARY") is None
+
+
+def test_a_childs_stderr_that_the_program_reads_stays_the_childs(place):
+    worker = place.program("""
+        stall("worker")
+        print("result", file=sys.stderr)
+    """)
+    program = place.program(
+        """
+        import subprocess
+        words = [sys.executable, "worker.py"]
+        assert subprocess.run(words, capture_output=True, check=True).stderr == b"result\\n"
+        subprocess.run(words, check=True)
+        """,
+        name="parent.py",
+    )
+    worker.rename(worker.with_name("worker.py"))
+    words = [sys.executable, "-m", "loopcanary", "run", "--store", str(place.store), str(program)]
+    done = subprocess.run(
+        words, cwd=place.folder, env=place.plain(), capture_output=True, text=True, check=True, timeout=90
+    )
+    assert done.stderr.count("[loopcanary] stall") == 1
+    assert ", in worker.py (pid " in done.stderr
+    assert "no stall" not in done.stderr
+    assert place.culprits() == ["worker", "worker"]

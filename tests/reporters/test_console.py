@@ -144,7 +144,25 @@ def test_a_clean_run_says_so_only_where_somebody_started_it_by_hand(
     assert screen.text == ""
     monkeypatch.setenv("LOOPCANARY_RUN_PID", str(os.getpid()))
     ConsoleReporter(terminal=screen).close(ENDED, [])  # type: ignore[arg-type]
-    assert screen.text.startswith("[loopcanary] no stall over 100 ms, in a run of 42.3 s\n")
+    assert screen.text.startswith("[loopcanary] no stall over 100 ms in this process, in a run of 42.3 s\n")
+
+
+def test_nothing_is_said_of_a_process_that_ran_no_loop(screen: Screen) -> None:
+    ConsoleReporter(terminal=screen, announce_clean=True).close(session(loops=()), [])  # type: ignore[arg-type]
+    assert screen.text == ""
+
+
+@pytest.mark.parametrize(("starter", "said"), [(os.getpid(), False), (1, True)], ids=["program", "child"])
+def test_a_child_says_who_it_is(
+    screen: Screen, monkeypatch: pytest.MonkeyPatch, starter: int, said: bool
+) -> None:
+    monkeypatch.setenv("LOOPCANARY_RUN_STDERR", f"{starter}:1:2:3")
+    reporter = ConsoleReporter(terminal=screen, process="worker.py (pid 12)")  # type: ignore[arg-type]
+    reporter.report(STALL, 0)
+    reporter.report(stall(id="s1-3", state=StallState.ONGOING), 1)
+    reporter.report(stall(id="s1-3"), 1)
+    reporter.close(ENDED, [])
+    assert [", in worker.py (pid 12)" in block for block in screen.blocks] == [said] * 4
 
 
 def test_fingerprints_without_end_do_not_make_it_grow(reporter: ConsoleReporter) -> None:
@@ -325,6 +343,27 @@ def test_a_stderr_that_cannot_be_opened_anew_is_polled() -> None:
         for _ in range(1_000):
             terminal.write("x" * 1_000)
         assert terminal.dropped > 0
+
+
+def test_a_child_speaks_where_its_stderr_is_that_of_the_program(
+    pipe: tuple[int, int], package_path: Path
+) -> None:
+    told = {terminal_module.STDERR: terminal_module.own_stderr()}
+    assert terminal_module.may_speak()
+    code = "from loopcanary.reporters.terminal import may_speak; print(may_speak())"
+
+    def child(stderr: int | None, told: dict[str, str]) -> str:
+        environment = {"PYTHONPATH": str(package_path), **told}
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, stderr=stderr, check=True
+        )
+        return done.stdout.decode().strip()
+
+    # pytest may have given this process a stderr of its own, which children inherit.
+    assert child(None, told) == "True"
+    assert child(pipe[1], told) == "False"
+    assert child(pipe[1], {}) == "True"
+    assert child(None, {terminal_module.STDERR: f"{os.getpid()}:"}) == "False"
 
 
 def test_a_terminal_that_cannot_be_opened_anew_gets_what_it_has_room_for(

@@ -26,6 +26,13 @@ def make_canary(config: Config) -> Canary:
     return watching.make_canary(config)
 
 
+def stderr_for_children() -> dict[str, str]:
+    """The variables by which the children of a program know whether they share its stderr, which is ours."""
+    from loopcanary.reporters import terminal
+
+    return {terminal.STDERR: terminal.own_stderr()}
+
+
 def open_store(folder: Path, config: Config | None = None) -> Store:
     """The store in a folder; nothing is opened before it is needed."""
     from loopcanary.assembly import reading

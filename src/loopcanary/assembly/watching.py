@@ -6,6 +6,7 @@ import importlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -22,12 +23,12 @@ from loopcanary.model import Clock, Config, EngineChoice, Session, Stall, StallE
 from loopcanary.model.wire import session_to_dict
 from loopcanary.protocols import Interceptor, Probe, Reporter
 from loopcanary.registry import REGISTRY, entry_points
-from loopcanary.reporters.terminal import Terminal
+from loopcanary.reporters.terminal import Terminal, may_speak
 
 
 def make_canary(config: Config) -> Canary:
     """A canary for this process, not yet armed. Reads no file but the extension's."""
-    boundary = Boundary(_say_nothing if config.quiet else Terminal().write)
+    boundary = Boundary(_say_nothing if config.quiet or not may_speak() else Terminal().write)
     native, reason = _native_module(config.engine)
     if native is None and config.engine is EngineChoice.NATIVE:
         boundary.failed("native engine", RuntimeError(f"{reason}; the portable one is used"))
@@ -87,7 +88,7 @@ def _parts(canary: Canary, native: ModuleType | None) -> Parts:
     def judge(evidence: StallEvidence, state: StallState) -> Stall:
         return diagnosis.diagnose(evidence, session, config, clock, state=state, paths=paths.get())
 
-    reporters, interceptors = _plugged_in(canary)
+    reporters, interceptors = _plugged_in(canary, session)
     stations = Stations(
         judge=judge,
         drop_reason=lambda stall: diagnosis.drop_reason(stall, config, paths.get()),
@@ -153,13 +154,14 @@ def _backend(canary: Canary, native: ModuleType | None, session: Session, folder
     )
 
 
-def _plugged_in(canary: Canary) -> tuple[list[Reporter], list[Interceptor]]:
+def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[Interceptor]]:
     """Built-in and third parties' reporters, and the live list of interceptors: later ones count at once."""
     makers = dict(REGISTRY.reporters)
-    if canary.config.console and not canary.config.quiet:
+    if canary.config.console and not canary.config.quiet and may_speak():
         from loopcanary.reporters.console import ConsoleReporter
 
-        makers.setdefault("console", ConsoleReporter)
+        process = f"{session.name} (pid {session.pid})"
+        makers.setdefault("console", partial(ConsoleReporter, process=process))
     for group, name, found in entry_points(canary.boundary.failed):
         if group == "loopcanary.reporters":
             makers.setdefault(name, found)

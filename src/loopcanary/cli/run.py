@@ -95,6 +95,7 @@ def command(program: list[str], /, no_children: bool | None, **settings: Any) ->
 
 def _environment(settings: dict[str, Any]) -> dict[str, str]:
     """This environment with the settings in force, checked. Raises ConfigError and StoreError."""
+    from loopcanary.assembly import stderr_for_children
     from loopcanary.config import load, settings_as_environment
     from loopcanary.store import locate
 
@@ -106,6 +107,7 @@ def _environment(settings: dict[str, Any]) -> dict[str, str]:
     config = replace(config, store=location.folder.absolute(), console=not config.quiet)
     environment = {**os.environ, **settings_as_environment(config)}
     environment |= {"LOOPCANARY": "1", "LOOPCANARY_RUN_PID": str(os.getpid())}
+    environment |= stderr_for_children()
     return environment if hook_is_installed() else with_bootstrap(environment)
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _TAG = "[loopcanary]"
 _NAME_MAX = 60
 _PATH_MAX = 200
+_PROCESS_MAX = 100
 _ADVICE_MAX = 300
 _ROWS_MAX = 15
 _LOOPS_MAX = 4
@@ -53,39 +54,46 @@ class Tally:
         self.max_ns = max(self.max_ns, duration_ns)
 
 
-def stall_block(stall: Stall, look: Look) -> str:
-    """The stall in full: what and why, where, the call, who was running, what would help."""
+def stall_block(stall: Stall, look: Look, process: str = "") -> str:
+    """The stall in full: what and why, where, the call, who was running, what would help. `process`: in
+    which, where that is not plain."""
     lines = [_headline(stall, look), *_where(stall.culprit, look), *_holder(stall, look)]
-    if who := _who(stall):
+    if who := ", ".join([*_who(stall), *_in(process)]):
         lines.append(f"  {_paint(who, _DIM, look)}")
     if stall.advice:
         lines += _advice(stall.advice, look)
     return "\n".join(lines) + "\n"
 
 
-def repeat_line(stall: Stall, tally: Tally, look: Look) -> str:
+def repeat_line(stall: Stall, tally: Tally, look: Look, process: str = "") -> str:
     """The same bug again: one line."""
     sums = f"x{tally.count}, {format_duration(tally.total_ns)} so far"
     now = f"now {format_duration(stall.duration_ns)}"
-    return f"{_tag(look)} {_paint(sums, _BOLD, look)}, {now}: {_spot(stall.culprit, stall.title, look)}\n"
+    where = ", ".join([_spot(stall.culprit, stall.title, look), *_in(process)])
+    return f"{_tag(look)} {_paint(sums, _BOLD, look)}, {now}: {where}\n"
 
 
-def over_line(stall: Stall, look: Look) -> str:
+def over_line(stall: Stall, look: Look, process: str = "") -> str:
     """A stall that was shown while it lasted has ended."""
     length = _severity(stall, look)
-    return f"{_tag(look)} over: {length}  {_spot(stall.culprit, stall.title, look)}\n"
+    where = ", ".join([_spot(stall.culprit, stall.title, look), *_in(process)])
+    return f"{_tag(look)} over: {length}  {where}\n"
 
 
-def summary_block(tallies: Sequence[Tally], session: Session, details: str | None, look: Look) -> str:
+def summary_block(
+    tallies: Sequence[Tally], session: Session, details: str | None, look: Look, process: str = ""
+) -> str:
     """The session's end: bugs by total time, the loops' figures, where to read more."""
     count, total_ns = sum(tally.count for tally in tallies), sum(tally.total_ns for tally in tallies)
     ranked = sorted(tallies, key=lambda tally: -tally.total_ns)
-    length = _run_length(session)
+    length = "".join(f", {words}" for words in [*_in(process), *_run_length(session)])
     if count:
         sums = f" in {count_of(len(ranked), 'place')}, {format_duration(total_ns)} in all"
         lines = [f"{_tag(look)} {count_of(count, 'stall')}{sums}{length}", *_table(ranked, look)]
     else:
-        lines = [f"{_tag(look)} no stall over {format_duration(session.threshold_ns)}{length}"]
+        lines = [
+            f"{_tag(look)} no stall over {format_duration(session.threshold_ns)} in this process{length}"
+        ]
     lines += [_loop_line(loop, look) for loop in session.loops[:_LOOPS_MAX] if loop.turns]
     if details and count:
         lines.append(f"  {_paint('more:', _DIM, look)} {details}")
@@ -128,7 +136,7 @@ def _holder(stall: Stall, look: Look) -> list[str]:
     return [f"  held by thread {_name(stall.holder.thread)}{at}"]
 
 
-def _who(stall: Stall) -> str:
+def _who(stall: Stall) -> list[str]:
     parts = [f"task {_name(stall.task)}"] if stall.task else []
     if stall.callback:
         parts.append(f"callback {_name(stall.callback)}")
@@ -136,7 +144,11 @@ def _who(stall: Stall) -> str:
         parts.append(f"scene {_name(stall.scene)}")
     if stall.thread != "MainThread":
         parts.append(f"thread {_name(stall.thread)}")
-    return ", ".join(parts)
+    return parts
+
+
+def _in(process: str) -> list[str]:
+    return [f"in {printable(process, _PROCESS_MAX)}"] if process else []
 
 
 def _advice(advice: str, look: Look) -> list[str]:
@@ -166,10 +178,10 @@ def _loop_line(loop: LoopHealth, look: Look) -> str:
     return f"  {name} busy {loop.utilization:.0%}; an event waits {delay}"
 
 
-def _run_length(session: Session) -> str:
+def _run_length(session: Session) -> list[str]:
     if session.ended_wall_ns is None:
-        return ""
-    return f", in a run of {format_duration(max(session.ended_wall_ns - session.started_wall_ns, 0))}"
+        return []
+    return [f"in a run of {format_duration(max(session.ended_wall_ns - session.started_wall_ns, 0))}"]
 
 
 def _spot(culprit: Culprit | None, title: str, look: Look) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from loopcanary.model import StallState
 from loopcanary.reporters.blocks import Tally, over_line, repeat_line, stall_block, summary_block
-from loopcanary.reporters.terminal import Terminal
+from loopcanary.reporters.terminal import Terminal, is_a_child
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -28,7 +28,8 @@ class ConsoleReporter:
 
     Called on the drain thread only. Blocks that stderr does not take are dropped and counted in `dropped`.
     `details`: the command that shows more, for the summary. `announce_clean`: say it, too, if there was
-    no stall at all; None: in the process that `loopcanary run` started.
+    no stall at all; None: in the process that `loopcanary run` started. `process`: who this is, said where
+    a person started another process.
     """
 
     name = "console"
@@ -39,11 +40,13 @@ class ConsoleReporter:
         terminal: Terminal | None = None,
         details: str | None = "loopcanary report",
         announce_clean: bool | None = None,
+        process: str = "",
         monotonic_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._terminal = terminal or Terminal()
         self._details = details
         self._announce_clean = _is_run_by_hand(os.environ) if announce_clean is None else announce_clean
+        self._process = process if is_a_child() else ""
         self._monotonic_ns = monotonic_ns
         self._tallies: dict[str, Tally] = {}
         self._quiet_until_ns: dict[str, int] = {}
@@ -62,19 +65,21 @@ class ConsoleReporter:
         look = self._terminal.look()
         if shown_before:
             if issue.state is not StallState.ONGOING:
-                self._terminal.write(over_line(issue, look))
+                self._terminal.write(over_line(issue, look, self._process))
         elif is_new and repeated == 0:
-            self._terminal.write(stall_block(issue, look))
+            self._terminal.write(stall_block(issue, look, self._process))
             self._quiet(issue.fingerprint)
         elif issue.state is StallState.ONGOING or self._may_speak(issue.fingerprint):
-            self._terminal.write(repeat_line(issue, tally, look))
+            self._terminal.write(repeat_line(issue, tally, look, self._process))
             self._quiet(issue.fingerprint)
 
     def close(self, session: Session, stalls: Iterable[Stall]) -> None:  # noqa: ARG002 - counted as they came
         """Shows the summary table."""
-        if self._tallies or self._announce_clean:
-            tallies = list(self._tallies.values())
-            self._terminal.write(summary_block(tallies, session, self._details, self._terminal.look()))
+        # Of a process that ran no loop, nothing is known that could be said; its children may have stalled.
+        is_clean = self._announce_clean and any(loop.turns for loop in session.loops)
+        if self._tallies or is_clean:
+            tallies, look = list(self._tallies.values()), self._terminal.look()
+            self._terminal.write(summary_block(tallies, session, self._details, look, self._process))
 
     def _count(self, stall: Stall) -> tuple[Tally, bool]:
         """Adds the stall to its bug's tally; True for a bug's first one. The longest ones to count."""
