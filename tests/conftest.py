@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib.util
+import signal
 from pathlib import Path
 
 import pytest
@@ -32,3 +33,9 @@ def package_path() -> Path:
     assert spec is not None
     assert spec.origin is not None
     return Path(spec.origin).resolve().parents[1]
+
+
+def pytest_configure() -> None:
+    # A shell's background job ignores Control-C, and so would every program that the tests start.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
