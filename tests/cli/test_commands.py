@@ -75,6 +75,17 @@ BAD_USE = {
     "nothing to run but options": ["run", "--threshold", "1s"],
     "a threshold that is none": ["run", "--threshold", "soon", "app.py"],
     "an engine that is none": ["run", "--engine", "diesel", "app.py"],
+    "an empty store to run with": ["run", "--store", "", "app.py"],
+    "an empty threshold": ["run", "--threshold", "", "app.py"],
+    "an empty name": ["run", "--name=", "app.py"],
+    "an empty package": ["run", "--concern", " ", "app.py"],
+    "an empty thing to ignore": ["run", "--ignore", "", "app.py"],
+    "methods, which are to come": ["run", "--methods", "shop", "app.py"],
+    "an empty store to report from": ["report", "--store", ""],
+    "an empty session": ["report", "--session", ""],
+    "an empty text": ["report", "--text", ""],
+    "an empty id": ["show", ""],
+    "an empty fingerprint": ["clean", "--fingerprint", ""],
     "nothing to clean": ["clean"],
     "two things to clean": ["clean", "--keep", "1", "--all"],
     "all without a terminal to ask on": ["clean", "--all"],
@@ -94,6 +105,14 @@ def test_bad_use_is_status_2_and_one_line(
 def test_html_is_told_from_nonsense(capsys: Captured) -> None:
     main(["report", "--format", "html"])
     assert "html reports are not there yet: use text, json or markdown" in told(capsys)
+
+
+@pytest.mark.usefixtures("place")
+def test_what_is_wrong_with_an_option_names_the_option(capsys: Captured) -> None:
+    main(["run", "--threshold", "100", "app.py"])
+    assert "loopcanary: option --threshold: '100' is no duration" in told(capsys)
+    main(["run", "--methods", "shop", "app.py"])
+    assert "--methods is not there yet: it comes with a later version" in told(capsys)
 
 
 def test_the_help_loads_nothing_heavy(loopcanary: Callable[..., subprocess.CompletedProcess[str]]) -> None:
@@ -228,7 +247,7 @@ def test_names_that_the_terminal_lacks_do_not_end_the_report(
 
 
 @pytest.mark.usefixtures("filled")
-@pytest.mark.parametrize("which", ["1:dead", "1:d", "s1-2"])
+@pytest.mark.parametrize("which", ["1:dead", "1:d", "s1-2", "dead", "de"])
 def test_show_takes_fingerprints_ids_and_their_starts(capsys: Captured, which: str) -> None:
     assert main(["show", which]) == 0
     shown = capsys.readouterr().out

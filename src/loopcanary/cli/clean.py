@@ -10,6 +10,7 @@ import click
 
 from loopcanary.cli.opening import NOTHING_FOUND, opened, store_option
 from loopcanary.cli.times import Duration
+from loopcanary.cli.words import Word
 from loopcanary.model.search import StallQuery
 from loopcanary.model.wording import count_of
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 @store_option
 @click.option("--older-than", type=Duration(), metavar="DURATION", help="Stalls older than this, such as 7d.")
 @click.option("--keep", type=click.IntRange(min=0), metavar="N", help="All stalls but the newest N.")
-@click.option("--fingerprint", metavar="FINGERPRINT", help="All stalls of this bug.")
+@click.option("--fingerprint", metavar="FINGERPRINT", type=Word(), help="All stalls of this bug.")
 @click.option("--all", "everything", is_flag=True, help="All stalls and ended sessions; asks first.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def command(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from loopcanary.cli import refuse
+from loopcanary.cli.words import Folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from loopcanary.store import Store
 
@@ -20,7 +21,7 @@ NOTHING_FOUND = 1
 
 store_option: Callable[[Any], Any] = click.option(
     "--store",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=Folder(),
     metavar="DIR",
     help="Folder of the store. Default: .loopcanary in the current folder.",
 )

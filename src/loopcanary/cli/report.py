@@ -10,6 +10,7 @@ import click
 from loopcanary.cli.formats import LIMITS, format_option, write
 from loopcanary.cli.opening import NOTHING_FOUND, opened, store_option
 from loopcanary.cli.times import Moment
+from loopcanary.cli.words import Word
 from loopcanary.model.search import StallQuery
 from loopcanary.model.stall import Cause
 
@@ -34,9 +35,13 @@ if TYPE_CHECKING:
     "--text",
     "words",
     multiple=True,
+    type=Word(),
+    metavar="TEXT",
     help="Has this in a name, path or source line; can be given several times.",
 )
-@click.option("--session", metavar="ID", help="Only this session; the start of its id is enough.")
+@click.option(
+    "--session", metavar="ID", type=Word(), help="Only this session; the start of its id is enough."
+)
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Show at most N of each; 0: all.")
 def command(
     *,

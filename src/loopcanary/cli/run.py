@@ -11,14 +11,17 @@ import os
 import sys
 from dataclasses import replace
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from loopcanary.cli import refuse
 from loopcanary.cli.program import hook_is_installed, interpreter_flags, obstacle, split, with_bootstrap
+from loopcanary.cli.words import Folder, Word
 from loopcanary.model.config import EngineChoice
+
+if TYPE_CHECKING:
+    from loopcanary.config import ConfigError
 
 _PROGRAM = "program"
 
@@ -42,23 +45,37 @@ class _Run(click.Command):
         return [*super().collect_usage_pieces(ctx), "(SCRIPT | -m MODULE | -c CODE) [ARGS]..."]
 
 
+def _later(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> None:
+    """Better than to take what is not traced yet."""
+    if value:
+        raise click.UsageError(f"{param.opts[0]} is not there yet: it comes with a later version", ctx)
+
+
 @click.command(cls=_Run)
-@click.option("--threshold", metavar="DURATION", help="Longer than this is a stall. Default: 100ms.")
+@click.option(
+    "--threshold", metavar="DURATION", type=Word(), help="Longer than this is a stall. Default: 100ms."
+)
 @click.option(
     "--store",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=Folder(),
     metavar="DIR",
     help="Where stalls are stored. Default: .loopcanary in the current folder.",
 )
-@click.option("--name", help="Name of the program in reports.")
-@click.option("--concern", multiple=True, metavar="PACKAGE", help="Counts as your own code. Several times.")
+@click.option("--name", metavar="TEXT", type=Word(), help="Name of the program in reports.")
+@click.option(
+    "--concern", multiple=True, metavar="PACKAGE", type=Word(), help="Counts as your own code. Several times."
+)
 @click.option(
     "--only-concern", is_flag=True, default=None, help="Report only stalls with your own code in them."
 )
 @click.option(
-    "--ignore", multiple=True, metavar="WHAT", help="Package, file glob or package:function not to report."
+    "--ignore",
+    multiple=True,
+    metavar="WHAT",
+    type=Word(),
+    help="Package, file glob or package:function not to report.",
 )
-@click.option("--methods", multiple=True, metavar="PACKAGE", help="Trace the methods of this package.")
+@click.option("--methods", multiple=True, metavar="PACKAGE", expose_value=False, callback=_later, hidden=True)
 @click.option("--engine", type=click.Choice([choice.value for choice in EngineChoice]), help="Default: auto.")
 @click.option("--no-children", is_flag=True, default=None, help="Do not watch child processes.")
 @click.option("--while-debugging", is_flag=True, default=None, help="Record stalls under a debugger, too.")
@@ -67,19 +84,24 @@ class _Run(click.Command):
     "--fail-on-stall",
     is_flag=True,
     default=None,
-    help="Exit status 70 where it would be 0 and there was a stall.",
+    help="Exit status 70 where it would be 0 and there was a stall. Stalls of children do not count.",
 )
 @click.pass_obj
 def command(program: list[str], /, no_children: bool | None, **settings: Any) -> int:
     """Run a program and watch it; nothing in it needs to change.
 
     Same process, same exit status, same signals. Stalls are told on stderr and stored for `loopcanary
-    report`. Options come before the program; what follows it is the program's.
+    report`. Options come before the program; what follows it is the program's. With LOOPCANARY=0 in the
+    environment the program runs unwatched.
     """
     if not program:
         raise click.UsageError("nothing to run: name a script, -m MODULE or -c CODE")
     if not sys.executable:
         raise click.UsageError("Python does not know where its own executable is")
+    words = [sys.executable, *interpreter_flags(), *program]
+    start = _run_as_child if sys.platform == "win32" else _become
+    if os.environ.get("LOOPCANARY") == "0":
+        return start(words, dict(os.environ))
     if problem := obstacle():
         raise click.UsageError(problem)
     if no_children:
@@ -89,17 +111,21 @@ def command(program: list[str], /, no_children: bool | None, **settings: Any) ->
             "--fail-on-stall needs the native engine, which is not here: see loopcanary doctor"
         )
     environment = _environment({key: value for key, value in settings.items() if value not in (None, ())})
-    words = [sys.executable, *interpreter_flags(), *program]
-    return _run_as_child(words, environment) if sys.platform == "win32" else _become(words, environment)
+    return start(words, environment)
 
 
 def _environment(settings: dict[str, Any]) -> dict[str, str]:
     """This environment with the settings in force, checked. Raises ConfigError and StoreError."""
     from loopcanary.assembly import stderr_for_children
-    from loopcanary.config import load, settings_as_environment
+    from loopcanary.config import ConfigError, load, settings_as_environment
     from loopcanary.store import locate
 
-    config = load(**settings)
+    try:
+        config = load(**settings)
+    except ConfigError as error:
+        if error.place == f"keyword {error.key}":
+            raise _of_option(error) from None
+        raise
     location = locate(config.store)
     if location.notice:
         refuse(location.notice)
@@ -109,6 +135,17 @@ def _environment(settings: dict[str, Any]) -> dict[str, str]:
     environment |= {"LOOPCANARY": "1", "LOOPCANARY_RUN_PID": str(os.getpid())}
     environment |= stderr_for_children()
     return environment if hook_is_installed() else with_bootstrap(environment)
+
+
+def _of_option(error: ConfigError) -> ConfigError:
+    """The error as it is told to who wrote an option, and no keyword."""
+    return type(error)(
+        key=error.key,
+        value=error.value,
+        place=f"option --{error.key.replace('_', '-')}",
+        problem=error.problem,
+        next_step=error.next_step,
+    )
 
 
 def _become(words: list[str], environment: dict[str, str]) -> NoReturn:

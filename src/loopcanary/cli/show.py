@@ -10,6 +10,7 @@ import click
 from loopcanary.cli import refuse
 from loopcanary.cli.formats import LIMITS, format_option, write
 from loopcanary.cli.opening import NOTHING_FOUND, opened, store_option
+from loopcanary.cli.words import Word
 from loopcanary.model.wording import printable
 
 if TYPE_CHECKING:
@@ -18,10 +19,12 @@ if TYPE_CHECKING:
     from loopcanary.store import Store
 
 _CANDIDATES_MAX = 5
+_VERSION = "1:"
+"""What fingerprints begin with (docs/diagnosis.md)."""
 
 
 @click.command(short_help="Show everything about one bug or one stall.")
-@click.argument("which", metavar="FINGERPRINT_OR_ID")
+@click.argument("which", metavar="FINGERPRINT_OR_ID", type=Word())
 @store_option
 @format_option
 def command(which: str, store: Path | None, form: str) -> int:
@@ -49,11 +52,18 @@ def command(which: str, store: Path | None, form: str) -> int:
 
 def _matches(source: Store, which: str) -> tuple[list[str], list[str]]:
     """Fingerprints and ids that are meant; one that is given in full is the one."""
-    fingerprints = source.fingerprints_like(which, _CANDIDATES_MAX + 1)
     ids = source.ids_like(which, _CANDIDATES_MAX + 1)
-    if which in fingerprints:
-        return [which], []
-    return ([], [which]) if which in ids else (fingerprints, ids)
+    if which in ids:
+        return [], [which]
+    # People leave out the version of a fingerprint.
+    starts = [which] if ":" in which else [which, _VERSION + which]
+    fingerprints: list[str] = []
+    for start in starts:
+        found = source.fingerprints_like(start, _CANDIDATES_MAX + 1)
+        if start in found:
+            return [start], []
+        fingerprints = fingerprints or found
+    return fingerprints, ids
 
 
 def _ambiguity(which: str, candidates: list[str]) -> str:
