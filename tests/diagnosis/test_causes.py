@@ -431,3 +431,10 @@ def test_thin_coverage_is_told_and_lowers_the_confidence():
     thin = judged(evidence(taken, lasted_ms=1_000), SOURCE)
     assert "The samples cover only 10.0 ms of 1.00 s." in thin.evidence
     assert thin.confidence < judged(evidence(taken), SOURCE).confidence
+
+
+def test_stalls_by_the_host_have_a_neutral_title():
+    steps = [stack(frame("step", APP, line), at("total += 1", SOURCE)) for line in range(2, 62)]
+    stall = judged(evidence(samples(*steps, running=True, queued=0.98)), SOURCE)
+    assert stall.cause is Cause.HOST, stall.evidence
+    assert stall.title == "the host did not run the ready thread"

@@ -258,3 +258,13 @@ def test_a_single_frame_of_others_is_shown_and_not_folded() -> None:
 )
 def test_a_package_is_told_from_the_path(file: str, package: str) -> None:
     assert package_of(file) == package
+
+
+def test_stalls_by_the_host_are_shown_in_no_one_place(store: Store) -> None:
+    title = "the host did not run the ready thread"
+    store.put([SESSION], [stall(id=name, cause=Cause.HOST, title=title) for name in "ab"])
+    report = report_of(store)
+    shown = as_shown(as_text.show_report, report) + as_markdown.render(report, "")
+    assert shown.count("in whatever code had its turn") >= 2
+    assert "no frame could be read" not in shown
+    assert "orders.py" not in as_shown(as_text.show_report, report)

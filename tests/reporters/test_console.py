@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,17 @@ def test_a_clean_run_says_so_only_where_somebody_started_it_by_hand(
     monkeypatch.setenv("LOOPCANARY_RUN_PID", str(os.getpid()))
     ConsoleReporter(terminal=screen).close(ENDED, [])  # type: ignore[arg-type]
     assert screen.text.startswith("[loopcanary] no stall over 100 ms in this process, in a run of 42.3 s\n")
+
+
+def test_stalls_by_the_host_in_several_places_have_none(reporter: ConsoleReporter, screen: Screen) -> None:
+    assert STALL.culprit is not None
+    title = "the host did not run the ready thread"
+    reporter.report(stall(id="a", cause=Cause.HOST, title=title), 0)
+    other = replace(STALL.culprit, qualname="other")
+    reporter.report(stall(id="b", cause=Cause.HOST, title=title, culprit=other), 1)
+    reporter.close(ENDED, [])
+    [row] = [line for line in screen.text.splitlines() if "  host  " in line]
+    assert row.endswith(f"host        {title}")
 
 
 def test_nothing_is_said_of_a_process_that_ran_no_loop(screen: Screen) -> None:

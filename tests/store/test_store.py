@@ -89,6 +89,13 @@ def test_groups_are_the_bugs_by_total_time(store: Store) -> None:
     assert [group.fingerprint for group in store.groups(ALL, 1)] == ["b"]
 
 
+def test_stalls_by_the_host_have_no_one_place(store: Store) -> None:
+    store.put([], [stall(id="a", cause=Cause.HOST)])
+    assert store.groups(ALL)[0].culprit == STALL.culprit
+    store.put([], [stall(id="b", cause=Cause.HOST)])
+    assert store.groups(ALL)[0].culprit is None
+
+
 def test_a_group_is_titled_by_its_latest_stall(store: Store) -> None:
     store.put([], [stall(id="a", title="old"), stall(id="b", title="new", began_wall_ns=BEGAN + 1)])
     assert store.groups(ALL)[0].title == "new"

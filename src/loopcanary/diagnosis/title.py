@@ -17,12 +17,12 @@ _WORDS = {
     Cause.GC: "garbage collection",
     Cause.IMPORT: "importing modules",
     Cause.BURST: "many callbacks in one turn",
-    Cause.HOST: "ready but not run by the host",
+    Cause.HOST: "the host did not run the ready thread",
     Cause.UNKNOWN: "blocked",
 }
 _EVERYWHERE = frozenset({"__init__.py", "__main__.py"})
 """Names of files that say nothing without their folder."""
-_NOT_ABOUT_THE_CALL = frozenset({Cause.GC, Cause.HOST, Cause.BURST})
+_NOT_ABOUT_THE_CALL = frozenset({Cause.GC, Cause.BURST})
 
 
 def make_title(
@@ -39,6 +39,8 @@ def make_title(
         mostly = f", mostly{_in(culprit)}" if culprit is not None else ""
         return f"{evidence.turn_callbacks:,} callbacks in one turn{mostly}"
     what = _WORDS[cause]
+    if cause is Cause.HOST:
+        return what  # it strikes any code, and its stalls of many places are one group
     if cause not in _NOT_ABOUT_THE_CALL and blocker is not None:
         what = blocker.call or f"{blocker.function}()"
     return f"{what}{_in(culprit)}" if culprit is not None else f"{what} in {_work(evidence)}"

@@ -20,6 +20,7 @@ from loopcanary.model.wording import (
     severity_word,
     underlined,
 )
+from loopcanary.report.anywhere import ANYWHERE, is_anywhere
 from loopcanary.report.folding import Fold, folded
 from loopcanary.report.times import span
 
@@ -101,14 +102,14 @@ class _Markdown:
                 ]
             )
             # A bar ends a cell even inside a code span, unless escaped.
-            spot = self._spot(group.culprit).replace("|", "\\|")
+            spot = self._spot_of(group).replace("|", "\\|")
             yield f"| {number} | {times} | {group.cause.value} | {spot} |"
         yield ""
 
     def _group(self, number: int, group: StallGroup, worst: Stall | None) -> Iterator[str]:
         yield f"### {number}. {escaped(printable(group.title, _NAME_MAX))}"
         yield ""
-        yield self._spot(group.culprit)
+        yield self._spot_of(group)
         yield ""
         yield from _source(group.culprit)
         seen = span(group.first_wall_ns, group.last_wall_ns)
@@ -136,6 +137,9 @@ class _Markdown:
             yield f"- **Time of the longest**: {time}"
         if stall.advice:
             yield f"- **Advice**: {escaped(printable(stall.advice, 1_000))}"
+
+    def _spot_of(self, group: StallGroup) -> str:
+        return ANYWHERE if is_anywhere(group) else self._spot(group.culprit)
 
     def _spot(self, culprit: Culprit | None) -> str:
         if culprit is None:

@@ -11,6 +11,7 @@ from loopcanary.model import SessionEnd, StallScope, StallState
 from loopcanary.model.units import format_duration
 from loopcanary.model.wording import count_of, printable, severity_word
 from loopcanary.report import text_pieces as pieces
+from loopcanary.report.anywhere import ANYWHERE, is_anywhere
 from loopcanary.report.text_pieces import INDENT, Page, name
 from loopcanary.report.times import moment, span
 
@@ -119,14 +120,17 @@ def _group_times(group: StallGroup) -> Text:
 
 
 def _group_facts(group: StallGroup, worst: Stall | None, page: Page) -> Iterator[Text]:
-    yield from pieces.where(group.culprit, page)
+    if is_anywhere(group):
+        yield Text(ANYWHERE, "dim")
+    else:
+        yield from pieces.where(group.culprit, page)
     yield pieces.verdict(group.cause, worst.confidence if worst and worst.cause is group.cause else None)
     yield _group_times(group)
     if worst is None:
         return
     yield from pieces.holder(worst, page)
     yield from pieces.ledger(worst.ledger, worst.duration_ns, page)
-    if worst.stacks:
+    if worst.stacks and not is_anywhere(group):
         heaviest = max(worst.stacks, key=lambda stack: stack.weight_ns)
         share = f"{format_duration(heaviest.weight_ns)} of {format_duration(worst.duration_ns)}"
         yield Text(f"stack that held {share}", "dim")

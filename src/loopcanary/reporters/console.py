@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from loopcanary.model import StallState
+from loopcanary.model import Cause, StallState
 from loopcanary.reporters.blocks import Tally, over_line, repeat_line, stall_block, summary_block
 from loopcanary.reporters.terminal import Terminal, is_a_child
 
@@ -93,6 +93,8 @@ class ConsoleReporter:
             key = stall.fingerprint if len(self._tallies) < _BUGS_MAX else _OTHERS
             empty = Tally(cause=stall.cause, culprit=stall.culprit, title=stall.title)
             tally = self._tallies.setdefault(key, empty)
+        elif stall.cause is Cause.HOST and _place(stall) != _place(tally):
+            tally.culprit = None  # it strikes any code: none of the places is the group's
         if counted_ns is None or is_new:
             tally.add(stall.duration_ns)
         else:
@@ -106,6 +108,10 @@ class ConsoleReporter:
     def _quiet(self, fingerprint: str) -> None:
         if len(self._quiet_until_ns) < _BUGS_MAX or fingerprint in self._quiet_until_ns:
             self._quiet_until_ns[fingerprint] = self._monotonic_ns() + _QUIET_NS
+
+
+def _place(found: Stall | Tally) -> tuple[str, str] | None:
+    return None if found.culprit is None else (found.culprit.file, found.culprit.qualname)
 
 
 def _is_run_by_hand(environ: Mapping[str, str]) -> bool:

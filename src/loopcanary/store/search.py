@@ -174,6 +174,7 @@ def _group(
         max_ns=longest,
         first_wall_ns=first,
         last_wall_ns=last,
-        culprit=stall.culprit,
+        # The host strikes any code: the latest place says nothing of the group.
+        culprit=None if stall.cause is Cause.HOST and count > 1 else stall.culprit,
         worst_id=pick("id", "duration_ns DESC, began_wall_ns DESC"),
     )

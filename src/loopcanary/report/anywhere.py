@@ -1,0 +1,17 @@
+"""Groups of stalls that have no one place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loopcanary.model import Cause
+
+if TYPE_CHECKING:
+    from loopcanary.model.search import StallGroup
+
+ANYWHERE = "in whatever code had its turn; each stall has its own place"
+
+
+def is_anywhere(group: StallGroup) -> bool:
+    """Whether the stalls struck any code; their store names no place then."""
+    return group.cause is Cause.HOST and group.count > 1 and group.culprit is None
