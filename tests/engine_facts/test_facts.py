@@ -104,7 +104,15 @@ def test_the_program_is_found_and_its_arguments_are_not(line, program):
 
 @pytest.mark.parametrize(
     ("command", "name"),
-    [("-m a.b", "a.b"), ("/srv/x/app.py", "app.py"), ("-c", "python -c"), ("", "python"), ("-", "python -")],
+    [
+        ("-m a.b", "a.b"),
+        ("/srv/x/app.py", "app.py"),
+        ("/x/uvicorn/__main__.py", "uvicorn"),
+        ("__main__.py", "__main__.py"),
+        ("-c", "python -c"),
+        ("", "python"),
+        ("-", "python -"),
+    ],
 )
 def test_a_program_has_a_short_name(command, name):
     assert program_name(command) == name

@@ -100,12 +100,14 @@ def program_of_command_line(words: Sequence[str]) -> str:
 
 
 def program_name(command: str) -> str:
-    """Short name of a program for people: the module, or the script's file name."""
+    """Short name of a program for people: the module or package, or the script's file name."""
     if command.startswith("-m "):
         return command.removeprefix("-m ")
     if command in ("", "-", "-c"):
         return f"python {command}".rstrip()
-    return PurePath(command).name
+    path = PurePath(command)
+    # What `-m package` makes of sys.argv, and children of multiprocessing take over.
+    return path.parent.name if path.name == "__main__.py" and path.parent.name else path.name
 
 
 class _Mount(NamedTuple):
