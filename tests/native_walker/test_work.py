@@ -92,10 +92,13 @@ def test_wake_up_of_a_task_is_named_by_coroutine_and_task(probe: ModuleType, loo
     loop.run_until_complete(task)
 
 
-def test_anything_but_a_handle_has_no_name(probe: ModuleType, loop: Loop) -> None:
+def test_work_that_is_watched_by_name_has_that_name(probe: ModuleType, loop: Loop) -> None:
+    assert probe.work("nightly job") == ("nightly job", "")
+
+
+def test_anything_but_a_handle_or_a_name_has_no_name(probe: ModuleType, loop: Loop) -> None:
     assert probe.work(object()) == ("", "")
     assert probe.work(function) == ("", "")
-    assert probe.work("text") == ("", "")
 
 
 def test_learning_leaves_no_task_behind_and_says_nothing(
