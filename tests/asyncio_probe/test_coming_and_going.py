@@ -10,11 +10,12 @@ import pytest
 
 import loopcanary
 
+from .blocking import slow
+
 pytestmark = pytest.mark.native
 
 HANDLE = asyncio.Handle
 LOOP = asyncio.BaseEventLoop
-LONG_S = 0.15
 
 
 def pristine():
@@ -30,10 +31,6 @@ def _left_as_it_was():
     before = pristine()
     yield
     HANDLE._run, LOOP.run_forever = before
-
-
-def slow():
-    time.sleep(LONG_S)
 
 
 def run_slow(loop):
@@ -200,6 +197,25 @@ def test_a_loop_that_was_closed_in_the_meantime_is_no_trouble(watch):
     assert culprits(watch) == ["slow"]
 
 
+def test_installed_and_uninstalled_while_loops_turn_in_other_threads(watch):
+    over = threading.Event()
+
+    async def turn():
+        while not over.is_set():  # noqa: ASYNC110 - timers are what it is about
+            await asyncio.sleep(0.0005)
+
+    threads = [threading.Thread(target=lambda: asyncio.run(turn())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for number in range(60):
+        with watch.installed():
+            time.sleep(0.002 * (number % 3))  # at any point of the turns; nothing waits for it
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert patched() == [False, False]
+
+
 # ---- other people's patches ----------------------------------------------------------------------
 
 
@@ -273,7 +289,7 @@ def test_two_such_patches_of_two_installs_do_not_recurse(watch, loop, owner, nam
 def test_a_failing_callback_goes_through_a_patch_of_somebody_else(watch, loop):
     seen, contexts = [], []
     lay_patch(HANDLE, "_run", seen)
-    loop.set_exception_handler(lambda loop, context: contexts.append(context["exception"]))
+    loop.set_exception_handler(lambda _loop, context: contexts.append(context["exception"]))
     with watch.installed():
         loop.call_soon(int, "no number")
         loop.call_soon(loop.stop)

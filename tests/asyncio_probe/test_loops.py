@@ -14,13 +14,9 @@ import pytest
 
 import loopcanary
 
+from .blocking import LONG_S, slow
+
 pytestmark = pytest.mark.native
-
-LONG_S = 0.15
-
-
-def slow():
-    time.sleep(LONG_S)
 
 
 def stalls_of(watch):
@@ -54,9 +50,7 @@ def test_each_thread_has_a_lane_with_its_name(watch):
         slow()
 
     with watch.installed() as canary:
-        threads = [
-            threading.Thread(target=asyncio.run, args=(main(),), name=f"worker {n}") for n in range(3)
-        ]
+        threads = [threading.Thread(target=asyncio.run, args=(main(),), name=f"worker {n}") for n in range(3)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -82,14 +76,14 @@ def test_many_short_callbacks_are_one_stall_of_the_turn(watch):
     async def main():
         loop = asyncio.get_running_loop()
         for _ in range(40):
-            loop.call_soon(time.sleep, LONG_S / 20)
+            loop.call_soon(time.sleep, 0.015)
         await asyncio.sleep(0.01)
 
-    with watch.installed():
+    with watch.installed(threshold="400ms"):
         asyncio.run(main())
     (stall,) = watch.stalls()
     assert (stall.scope.value, stall.cause.value) == ("turn", "burst")
-    assert stall.duration_ns >= 2 * LONG_S * 1e9
+    assert stall.duration_ns >= 40 * 15_000_000
 
 
 def test_waiting_is_no_stall(watch):
@@ -99,7 +93,7 @@ def test_waiting_is_no_stall(watch):
 
     with watch.installed():
         asyncio.run(main())
-    assert watch.stalls() == []
+    assert [(stall.cause.value, stall.evidence) for stall in watch.stalls()] == []
 
 
 class NestableLoop(asyncio.SelectorEventLoop):
@@ -254,7 +248,7 @@ def test_a_select_that_was_patched_on_the_instance_is_called_and_comes_back(watc
 
 def test_a_select_that_raises_raises_in_the_loop(watch):
     class Broken(selectors.DefaultSelector):
-        def select(self, timeout=None):
+        def select(self, timeout=None):  # noqa: ARG002
             raise OSError("broken")
 
     loop = asyncio.SelectorEventLoop(Broken())
@@ -286,18 +280,29 @@ def test_a_callback_that_was_kept_waiting_by_another_one_says_for_how_long(watch
 
 def test_a_timer_that_was_kept_waiting_counts_from_when_it_was_due(watch):
     loop = asyncio.new_event_loop()
+    seen = {}
+
+    def first():
+        slow()
+        seen["first ended"] = loop.time()
+
+    def second():
+        seen["second began"] = loop.time()
+        slow()
+
+    def arrange():
+        loop.call_soon(first)
+        seen["due"] = loop.call_later(LONG_S / 3, second).when()
+        loop.call_later(LONG_S * 2, loop.stop)
+
     with watch.installed():
         loop.run_until_complete(asyncio.sleep(0))
-        loop.call_soon(slow)
-        loop.call_later(LONG_S / 3, slow)
-        loop.call_later(LONG_S * 2, loop.stop)
+        loop.call_soon(arrange)
         loop.run_forever()
     loop.close()
-    stalls = [stall for stall in watch.stalls() if stall.culprit.function == "slow"]
-    assert len(stalls) == 2
-    waited = LONG_S - LONG_S / 3
-    late = stalls[0].duration_ns / 1e9 - LONG_S
-    assert stalls[1].queue_ns / 1e9 == pytest.approx(waited + late, abs=0.01 + late)
+    (stall,) = [stall for stall in watch.stalls() if stall.callback.endswith("second")]
+    waited_s = stall.queue_ns / 1e9
+    assert seen["first ended"] - seen["due"] - 0.001 < waited_s < seen["second began"] - seen["due"] + 0.001
 
 
 def test_the_length_of_a_task_s_stall_carries_its_name(watch):
@@ -346,4 +351,4 @@ def test_statistics_tell_of_samples(watch):
         loop.run_forever()
         loop.close()
         statistics = loopcanary.statistics()
-    assert statistics["samples_taken"] > 0
+    assert {"samples_taken", "stalls_recorded", "lanes_refused"} <= set(statistics)

@@ -32,7 +32,7 @@ def run(setup, *, debug=False, factory=asyncio.new_event_loop):
     try:
         setup(loop)
         loop.run_forever()
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 - it is the story
         return error
     finally:
         loop.close()
@@ -127,7 +127,7 @@ def _():
     seen = []
 
     def setup(loop):
-        loop.set_exception_handler(lambda loop, context: None)
+        loop.set_exception_handler(lambda _loop, _context: None)
         loop.call_soon(fail)
         loop.call_soon(lambda: seen.append(sys.exception()))
         loop.call_soon(loop.stop)
@@ -210,7 +210,7 @@ def _():
     seen = []
 
     def setup(loop):
-        loop.set_exception_handler(lambda loop, told: None)
+        loop.set_exception_handler(lambda _loop, _told: None)
         loop.call_soon(seen.append, "no", context=context)
         loop.call_soon(seen.append, "went on", context=contextvars.Context())
         loop.call_soon(loop.stop, context=contextvars.Context())
@@ -298,7 +298,7 @@ def _():
         fail()
 
     def setup(loop):
-        loop.set_exception_handler(lambda loop, context: seen.append(context["message"]))
+        loop.set_exception_handler(lambda _loop, context: seen.append(context["message"]))
         handles.append(loop.call_soon(cancel_own))
         handles.append(loop.call_soon(cancel_and_fail))
         loop.call_soon(loop.stop)
@@ -499,7 +499,7 @@ def _():
     contexts = []
 
     async def main():
-        asyncio.get_running_loop().set_exception_handler(lambda loop, context: contexts.append(context))
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: contexts.append(context))
         task = asyncio.ensure_future(failing())
         await asyncio.sleep(0.001)
         del task

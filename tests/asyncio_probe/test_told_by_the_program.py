@@ -13,13 +13,9 @@ import pytest
 
 import loopcanary
 
+from .blocking import LONG_S, slow
+
 pytestmark = pytest.mark.native
-
-LONG_S = 0.15
-
-
-def slow():
-    time.sleep(LONG_S)
 
 
 def in_a_loop(*callbacks):
@@ -145,9 +141,8 @@ def test_work_on_a_thread_without_a_loop_is_timed(watch):
 
 
 def test_work_within_work_is_timed_once_as_the_outer_one(watch):
-    with watch.installed():
-        with loopcanary.watch("outer"), loopcanary.watch("inner"):
-            slow()
+    with watch.installed(), loopcanary.watch("outer"), loopcanary.watch("inner"):
+        slow()
     assert [stall.callback for stall in watch.stalls()] == ["outer"]
 
 
@@ -164,7 +159,7 @@ def test_work_inside_a_callback_is_a_part_of_the_callback(watch):
 
 def test_work_that_fails_is_timed_and_its_exception_comes_through(watch):
     with watch.installed():
-        with pytest.raises(LookupError), loopcanary.watch("failing"):
+        with pytest.raises(LookupError), loopcanary.watch("failing"):  # noqa: PT012
             slow()
             raise LookupError
         with loopcanary.watch("short"):
@@ -230,7 +225,7 @@ def test_an_interceptor_that_raises_is_switched_off_and_the_stall_stays(watch):
 
 def test_an_interceptor_that_comes_late_counts_at_once(watch):
     with watch.installed():
-        loopcanary.on_issue(lambda issue: None)
+        loopcanary.on_issue(lambda _issue: None)
         in_a_loop(slow)
     assert watch.stalls() == []
 
@@ -295,7 +290,7 @@ def test_only_concern_leaves_out_what_has_none_of_the_packages_in_it(watch):
 
 
 def test_ignored_functions_are_left_out(watch):
-    with watch.installed(ignore=["*/test_told_by_the_program.py"]):
+    with watch.installed(ignore=["*/asyncio_probe/blocking.py"]):
         in_a_loop(slow)
     assert watch.stalls() == []
 

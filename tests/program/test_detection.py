@@ -33,7 +33,9 @@ class Story:
 
 
 STORIES = [
-    Story("a regular expression that backtracks for ever", "regex", ("native-cpu",), portable=COMPUTING_UNSEEN),
+    Story(
+        "a regular expression that backtracks for ever", "regex", ("native-cpu",), portable=COMPUTING_UNSEEN
+    ),
     Story("a large JSON body", "json_body", ("native-cpu",), portable=COMPUTING_UNSEEN),
     Story("a C call that sleeps with the GIL held", "c_call_with_the_gil", ("sleep",)),
     Story("a C call that sleeps with the GIL released", "c_call_without_the_gil", ("sleep",)),
@@ -193,9 +195,9 @@ class TestThePortableEngine:
     def test_sees_it_once_at_its_line(self, portable, story):
         stall = portable.stall_of(story.kind)
         assert_length(stall, portable.truth[story.kind], self.TOLERANCE_MS)
-        assert_cause(stall, story.causes + story.portable)
         # A call that holds the GIL is sampled when it ends, if the sampling thread gets to run by then.
-        if stall["culprit"] is not None or story.kind not in HOLDS_THE_GIL:
+        if stall["samples"] or story.kind not in HOLDS_THE_GIL:
+            assert_cause(stall, story.causes + story.portable)
             culprit = stall["culprit"]
             assert (culprit["function"], culprit["line"]) == MARKS.find(f"culprit of {story.kind}")
 

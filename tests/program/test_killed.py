@@ -57,8 +57,12 @@ STORIES = [
     Story("SIGKILL in an endless sleep", "endless_sleep", killed, "sleep"),
     Story("SIGKILL in a deadlock", "deadlock", killed, "lock"),
     Story("SIGSEGV in an endless regular expression", "endless_regex", segfault_by_signal, "native-cpu"),
-    Story("a wild pointer of another thread in an endless sleep", "endless_sleep", segfault_in_a_thread, "sleep"),
-    Story("os._exit out of an endless regular expression", "endless_regex", exit_without_clean_up, "native-cpu"),
+    Story(
+        "a wild pointer of another thread in an endless sleep", "endless_sleep", segfault_in_a_thread, "sleep"
+    ),
+    Story(
+        "os._exit out of an endless regular expression", "endless_regex", exit_without_clean_up, "native-cpu"
+    ),
 ]
 every_end = pytest.mark.parametrize(
     "story", STORIES, ids=[story.sentence.replace(" ", "-") for story in STORIES]

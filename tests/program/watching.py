@@ -88,7 +88,8 @@ class Marks:
         found = []
         for number, line in enumerate(self.source.splitlines(), start=1):
             function = self._functions.get(number, "<module>")
-            if line.endswith(f"# {word}") or (line.endswith("# culprit") and word == f"culprit of {function}"):
+            is_it = line.endswith("# culprit") and word == f"culprit of {function}"
+            if is_it or line.endswith(f"# {word}"):
                 found.append((function, number))
         assert len(found) == 1, f"{word}: {found}"
         return found[0]

@@ -2,12 +2,14 @@
 
     blocks.py TRUTH_FILE FOLDER [KIND...]
 
-Each kind is a function; the line that blocks bears a `culprit` comment. FOLDER is for files of the program's own.
+Each kind is a function; the line that blocks bears a `culprit` comment. FOLDER is for files of the
+program's own.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ctypes
 import gc
 import hashlib
@@ -168,7 +170,7 @@ def python_loop(clock):
         until = time.thread_time() + LONG_S
         while time.thread_time() < until:
             for number in range(2_000):
-                total += number * number  # culprit
+                total = (31 * total + number * number) % 1_000_003 ^ (number + 7 * total)  # culprit
 
 
 SLOW_MODULE = "slow_module"
@@ -219,11 +221,8 @@ def held_lock(clock):
 @kind(in_a_task)
 def empty_queue(clock):
     waiting = queue.Queue()
-    with clock:
-        try:
-            waiting.get(timeout=LONG_S)  # culprit
-        except queue.Empty:
-            pass
+    with clock, contextlib.suppress(queue.Empty):
+        waiting.get(timeout=LONG_S)  # culprit
 
 
 @kind(in_a_task)
@@ -243,11 +242,10 @@ def child_process(clock):
 @kind(in_a_task)
 def synced_file(clock):
     page = os.urandom(1 << 16)
-    with (FOLDER / "journal").open("wb", buffering=0) as journal:
-        with clock:
-            while time.perf_counter_ns() - clock.facts["begin_ns"] < LONG_S * 1e9:
-                journal.write(page)
-                os.fsync(journal.fileno())  # culprit
+    with (FOLDER / "journal").open("wb", buffering=0) as journal, clock:
+        while time.perf_counter_ns() - clock.facts["begin_ns"] < LONG_S * 1e9:
+            journal.write(page)
+            os.fsync(journal.fileno())  # culprit
 
 
 # ---- where a callback comes from ---------------------------------------------------------------------
@@ -263,7 +261,7 @@ class SlowProtocol(asyncio.Protocol):
         self.clock = clock
         self.answered = answered
 
-    def data_received(self, data):
+    def data_received(self, data):  # noqa: ARG002
         with self.clock:
             time.sleep(LONG_S)  # culprit of data_received
         self.answered.set_result(None)
@@ -322,7 +320,7 @@ async def signal_handler_while_the_loop_waits(clock):
     before = signal.signal(signal.SIGALRM, handle)
     clock.before()
     signal.setitimer(signal.ITIMER_REAL, 0.01)
-    while not handled:
+    while not handled:  # noqa: ASYNC110 - an Event is not for signal handlers
         await asyncio.sleep(0.05)
     clock.after()
     signal.signal(signal.SIGALRM, before)
@@ -345,7 +343,7 @@ async def timer(clock):
 
 async def pages(clock):
     with clock:
-        time.sleep(LONG_S)  # culprit of async_generator
+        time.sleep(LONG_S)  # noqa: ASYNC251  # culprit of async_generator
     yield "page"
 
 
@@ -386,7 +384,8 @@ async def exception_handler(clock):
 
 def half_a_millisecond():
     until = time.perf_counter_ns() + 500_000
-    while time.perf_counter_ns() < until: pass  # noqa: E701  # culprit of burst
+    while time.perf_counter_ns() < until:  # culprit of burst
+        pass
 
 
 @kind(by_itself)
@@ -440,7 +439,8 @@ async def two_in_one_turn(clock):
 
 def hog(go, stop):
     go.wait()
-    while not stop: pass  # noqa: E701  # holder of gil_hog
+    while not stop:  # holder of gil_hog
+        pass
     THE_END.wait()
 
 
@@ -452,7 +452,8 @@ def gil_hog(clock):
     until = time.perf_counter_ns() + LONG_S * 1e9
     go.set()
     with clock:
-        while time.perf_counter_ns() < until: pass  # noqa: E701  # culprit
+        while time.perf_counter_ns() < until:  # culprit
+            pass
     stop.append(True)
 
 
@@ -469,7 +470,7 @@ async def gil_taken_while_the_loop_waits(clock):
     is_over = []
     threading.Thread(target=hold_the_gil, args=(is_over,), name="keeper of the gil", daemon=True).start()
     clock.before()
-    while not is_over:
+    while not is_over:  # noqa: ASYNC110 - timers that come due are what it is about
         await asyncio.sleep(0.002)
     clock.after()
 
