@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import LOOPCANARY
-from tests.store.samples import BEGAN, KILLED, SESSION, STALL, S, hostile_stall, session, stall
+from tests.store.samples import KILLED, SESSION, STALL, hostile_stall, session, stall
 
 from loopcanary import assembly
 from loopcanary.cli import COMMANDS, main
@@ -337,14 +337,3 @@ def test_doctor_lists_and_judges(capsys: Captured, monkeypatch: pytest.MonkeyPat
     shown = capsys.readouterr().out
     assert shown == "engine     ok       native\ngc         off    \nself-test  problem  not \\x1b[31mseen\n"
     assert main(["doctor", "--no-self-test"]) == 0
-
-
-def test_a_report_over_many_stalls_is_quick_enough_to_be_read(store: Store) -> None:
-    """The budget is a benchmark; here only that nothing grows with the square of the stalls."""
-    store.put(
-        [], [stall(id=f"s-{i}", fingerprint=f"f{i % 50}", began_wall_ns=BEGAN + i * S) for i in range(3_000)]
-    )
-    store.close()
-    began = time.process_time()
-    assert main(["report", "--format", "json", "--limit", "20"]) == 0
-    assert time.process_time() - began < 5

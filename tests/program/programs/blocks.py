@@ -444,11 +444,17 @@ def hog(go, stop):
     THE_END.wait()
 
 
-@kind(in_a_task)
-def gil_hog(clock):
+def hogs():
     go, stop = threading.Event(), []
     for number in range(4):
         threading.Thread(target=hog, args=(go, stop), name=f"hog {number}", daemon=True).start()
+    return go, stop
+
+
+@kind(in_a_task)
+@needs(hogs)
+def gil_hog(clock, prepared):
+    go, stop = prepared
     until = time.perf_counter_ns() + LONG_S * 1e9
     go.set()
     with clock:
