@@ -117,7 +117,8 @@ def test_a_python_loop_moves_under_the_samples():
     )
     assert_times_agree(told)
     assert len(told["lines"]) >= 2
-    assert {stack[0][0] for stack in told["lines"]} <= {"compute", "block"}
+    # The callback is all of `main`, and on a crowded machine a sample may find it there.
+    assert {stack[0][0] for stack in told["lines"]} <= {"compute", "block", "main"}
     if sys.platform.startswith("linux"):
         assert told["cpu"] == sorted(told["cpu"])
         assert 0 < told["cpu"][-1] - told["cpu"][0] <= told["spent"] + 5_000_000

@@ -17,6 +17,9 @@ from loopcanary.model.search import StallQuery
 from loopcanary.store import Store, StoreError
 from loopcanary.store import schema as store_schema
 
+# Other tests of the same pytest process may have left a thread that is about to end.
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+
 ALL = StallQuery()
 NOBODY = 65_534
 
