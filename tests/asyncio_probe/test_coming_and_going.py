@@ -109,7 +109,8 @@ def test_uninstalled_inside_a_callback_the_loop_runs_on(watch, loop):
     loop.call_later(0.02, loop.stop)
     loop.run_forever()
     assert seen == ["next", "later"]
-    assert culprits(watch) == ["slow"]
+    # On a crowded machine the uninstalling itself may be one, of no frame of the program's.
+    assert [name for name in culprits(watch) if name] == ["slow"]
 
 
 def test_uninstalled_and_installed_inside_one_callback_it_watches_on(watch, loop):

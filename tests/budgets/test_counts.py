@@ -181,10 +181,11 @@ STALL = """
 
 # One for the stall; on a busy machine the program's start may be another one.
 _TWO_SLOTS = 2 * flight_format.SLOT_BYTES
+_ONE_STALL = {"LOOPCANARY_THRESHOLD": "400ms", "LOOPCANARY_SAMPLE_DELAY": "300ms"}
 
 
 def test_the_flight_file_has_its_final_size_and_grows_by_slots_for_stalls(run: Run) -> None:
-    size, allocated, size_after, allocated_after = map(int, run(STALL, "0.5").split())
+    size, allocated, size_after, allocated_after = map(int, run(STALL, "0.5", **_ONE_STALL).split())
     assert size == size_after <= 4 << 20 | 1 << 19
     assert allocated <= 128 << 10
     assert allocated_after - allocated <= _TWO_SLOTS
@@ -195,7 +196,7 @@ def test_a_sample_of_a_stack_that_is_known_is_128_bytes() -> None:
 
 
 def test_a_long_stall_takes_no_more_room_than_a_short_one(run: Run) -> None:
-    _, short, _, short_after = map(int, run(STALL, "0.1").split())
-    _, long, _, long_after = map(int, run(STALL, "2").split())
+    _, short, _, short_after = map(int, run(STALL, "0.5", **_ONE_STALL).split())
+    _, long, _, long_after = map(int, run(STALL, "2", **_ONE_STALL).split())
     assert short_after - short <= _TWO_SLOTS
     assert long_after - long <= _TWO_SLOTS
