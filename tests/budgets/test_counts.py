@@ -163,7 +163,7 @@ STALL = """
     from pathlib import Path
     import loopcanary
 
-    canary = loopcanary.install(quiet=True, threshold="20ms", sample_interval="1ms")
+    canary = loopcanary.install(quiet=True, threshold="400ms", sample_delay="300ms", sample_interval="1ms")
 
     def file_bytes():
         (file,) = Path(os.environ["LOOPCANARY_STORE"]).rglob("*.flight")
@@ -181,11 +181,10 @@ STALL = """
 
 # One for the stall; on a busy machine the program's start may be another one.
 _TWO_SLOTS = 2 * flight_format.SLOT_BYTES
-_ONE_STALL = {"LOOPCANARY_THRESHOLD": "400ms", "LOOPCANARY_SAMPLE_DELAY": "300ms"}
 
 
 def test_the_flight_file_has_its_final_size_and_grows_by_slots_for_stalls(run: Run) -> None:
-    size, allocated, size_after, allocated_after = map(int, run(STALL, "0.5", **_ONE_STALL).split())
+    size, allocated, size_after, allocated_after = map(int, run(STALL, "0.5").split())
     assert size == size_after <= 4 << 20 | 1 << 19
     assert allocated <= 128 << 10
     assert allocated_after - allocated <= _TWO_SLOTS
@@ -196,7 +195,7 @@ def test_a_sample_of_a_stack_that_is_known_is_128_bytes() -> None:
 
 
 def test_a_long_stall_takes_no_more_room_than_a_short_one(run: Run) -> None:
-    _, short, _, short_after = map(int, run(STALL, "0.5", **_ONE_STALL).split())
-    _, long, _, long_after = map(int, run(STALL, "2", **_ONE_STALL).split())
+    _, short, _, short_after = map(int, run(STALL, "0.5").split())
+    _, long, _, long_after = map(int, run(STALL, "2").split())
     assert short_after - short <= _TWO_SLOTS
     assert long_after - long <= _TWO_SLOTS

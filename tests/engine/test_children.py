@@ -109,6 +109,7 @@ def test_the_parents_flight_file_is_not_written_to_by_a_child(place):
 def test_a_fork_inside_a_callback(place):
     program = place.program("""
         async def main():
+            global pid
             await asyncio.sleep(0)
             pid = os.fork()
             if pid == 0:
@@ -116,7 +117,6 @@ def test_a_fork_inside_a_callback(place):
                 threading.Thread(target=stall, args=["child"]).run()
                 os._exit(0 if wait_until_stored() else 1)
             block("parent")
-            assert os.waitpid(pid, 0)[1] == 0
 
         def wait_until_stored():
             import loopcanary
@@ -124,6 +124,7 @@ def test_a_fork_inside_a_callback(place):
             return True
 
         asyncio.run(main())
+        assert os.waitpid(pid, 0)[1] == 0
     """)
     place.run(program)
     assert place.culprits() == ["child", "parent"]

@@ -130,9 +130,9 @@ def stories(*, without: set[str] = frozenset()):
 
 
 def assert_cause(stall, causes):
-    # On a crowded machine the thread is ready and does not run for most of the time: then the host may be
+    # On a crowded machine the thread is ready and does not run for much of the time: then the host may be
     # blamed for that, or computing for the rest.
-    crowded = 2 * (stall["ledger"]["run_queue_ms"] or 0) > stall["duration_ms"]
+    crowded = 3 * (stall["ledger"]["run_queue_ms"] or 0) > stall["duration_ms"]
     assert stall["cause"] in causes + (("host", "cpu") if crowded else ()), stall["evidence"]
 
 
