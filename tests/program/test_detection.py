@@ -49,7 +49,7 @@ STORIES = [
     Story("an empty queue", "empty_queue", ("lock",)),
     Story("the join of a thread", "thread_join", ("lock",)),
     Story("subprocess.run", "child_process", ("subprocess",)),
-    Story("writes that are synced to the disk", "synced_file", ("disk-io",)),
+    Story("writes that are synced to the disk", "synced_file", ("disk-io", "native-cpu")),
     Story("a protocol's data_received", "data_received", ("sleep",), task=False),
     Story("a handler of loop.add_signal_handler", "loop_signal_handler", ("sleep",), task=False),
     Story("a handler of signal.signal inside a task", "python_signal_handler", ("sleep",)),
