@@ -42,7 +42,7 @@ STORIES = [
     Story("a password hash", "password_hash", ("native-cpu",), portable=COMPUTING_UNSEEN),
     Story("compression", "compress", ("native-cpu",), portable=COMPUTING_UNSEEN),
     Story("a collection of a large heap", "collection", ("gc",)),
-    Story("a loop in Python", "python_loop", ("cpu",), portable=COMPUTING_UNSEEN),
+    Story("a loop in Python", "python_loop", ("cpu", "native-cpu"), portable=COMPUTING_UNSEEN),
     Story("the import of a large module", "slow_import", ("import",)),
     Story("time.sleep", "sleep", ("sleep",)),
     Story("a lock that a thread holds", "held_lock", ("lock",)),
