@@ -7,7 +7,6 @@
 #include "asyncio_loop.h"
 #include "bracket.h"
 #include "exit_status.h"
-#include "flight_view.h"
 #include "gc_stamp.h"
 #include "quiet_thread.h"
 #include "thread_lane.h"
@@ -316,7 +315,7 @@ static int fill(PyObject *module)
         PyErr_SetString(PyExc_ImportError, "loopcanary._native watches the main interpreter only");
         return -1;
     }
-    return lc_flight_view_add(module) == 0 ? lc_turn_select_add(module) : -1;
+    return lc_turn_select_add(module);
 }
 
 static PyModuleDef_Slot module_slots[] = {

@@ -123,7 +123,7 @@ def _recover(sink: store.Store, backend: FileBackend) -> None:
     own = backend.file if isinstance(backend, NativeBackend) else None
     ours = {own.name, own.name.partition("-")[2].partition("-")[2]} if own is not None else set()
     if folder.is_dir() and any(entry.name not in ours for entry in folder.iterdir()):
-        recover(sink, own)
+        recover(sink, own, living=False)
 
 
 class _PathsOnce:
@@ -150,7 +150,7 @@ def _backend(canary: Canary, native: ModuleType | None, session: Session, folder
         canary.config,
         folder=folder / store.FLIGHT_FOLDER,
         session_id=session.id,
-        open_flight=flight.FlightFile,
+        open_flight=flight.FlightFile.open,
     )
 
 

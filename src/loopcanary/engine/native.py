@@ -32,14 +32,16 @@ class OpenFlight(Protocol):
         """Gives the mapping back."""
 
 
+_KEPT_MAX = 8
+"""Slots that wait for their stalls to be stored, of sixteen: in a storm the watchdog needs free ones."""
 _DRAIN = "loopcanary-drain"
 """What our own thread goes by; `threading` does not know it."""
 
 
 class FlightOpener(Protocol):
-    """Reads a flight file from its bytes; the name stands in errors. `flight.FlightFile` is one."""
+    """Opens a flight file by path; `flight.FlightFile.open` is one."""
 
-    def __call__(self, buffer: memoryview, name: str, /) -> OpenFlight:
+    def __call__(self, path: Path, /) -> OpenFlight:
         """The open file."""
 
 
@@ -100,7 +102,7 @@ class NativeBackend:
             **({"checkpoint": str(place.saved)} if place.saved is not None else {}),
         )
         try:
-            self._flight = self._open_flight(memoryview(self._native.FlightView(place.path)), str(place.path))
+            self._flight = self._open_flight(place.path)
         except BaseException:
             self._native.stop(False)
             discard(place)
@@ -179,6 +181,8 @@ class NativeBackend:
                     taken.append(evidence)
                     self._taken[evidence.serial] = slot
                     self._announced.discard(evidence.serial)
+                    if len(self._taken) > _KEPT_MAX:
+                        self.release(evidence)
             elif self._is_new_anr(evidence):
                 taken.append(evidence)
                 self._announced.add(evidence.serial)

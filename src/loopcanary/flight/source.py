@@ -79,7 +79,9 @@ class FileSource:
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._fd = _open_checked(self.name)
-        self.size = os.fstat(self._fd).st_size
+        facts = os.fstat(self._fd)
+        self._identity = facts.st_dev, facts.st_ino
+        self.size = facts.st_size
 
     def read(self, offset: int, size: int) -> bytes:
         """Exactly `size` bytes; FlightError where they are not all there."""
@@ -91,6 +93,8 @@ class FileSource:
         with self._lock:
             if self._fd < 0:
                 raise FlightError(self.name, "is closed; open it again")
+            if not self._is_ours():
+                self._open_again()
             try:
                 data = os.pread(self._fd, size, offset)
             except OSError as error:
@@ -107,9 +111,24 @@ class FileSource:
             # Forked in the middle of a read: the thread that held the lock is not here to give it back.
             self._pid, self._lock = os.getpid(), threading.Lock()
         with self._lock:
-            fd, self._fd = self._fd, -1
-        if fd >= 0:
-            os.close(fd)
+            if self._fd >= 0 and self._is_ours():
+                os.close(self._fd)
+            self._fd = -1
+
+    def _open_again(self) -> None:
+        self._fd = _open_checked(self.name)
+        if not self._is_ours():
+            os.close(self._fd)
+            self._fd = -1
+            raise FlightError(self.name, "is another file now; open it again")
+
+    def _is_ours(self) -> bool:
+        """A program may close descriptors that it did not open, and get the number for a file of its own."""
+        try:
+            facts = os.fstat(self._fd)
+        except OSError:
+            return False
+        return (facts.st_dev, facts.st_ino) == self._identity
 
 
 def open_source(path: str | os.PathLike[str]) -> Source:
