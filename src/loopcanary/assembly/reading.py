@@ -26,10 +26,11 @@ def open_store(folder: Path, config: Config | None = None) -> store.Store:
     return store.Store(folder, retention=retention)
 
 
-def recover(into: store.Store, own: Path | None = None) -> store.Recovery:
+def recover(into: store.Store, own: Path | None = None, *, living: bool = True) -> store.Recovery:
     """Takes in what dead processes left in the store's folder, and looks at what running ones do now.
 
-    `own`: the flight file of this process, where it has one.
+    `own`: the flight file of this process, where it has one. `living`: off for a start of an engine, which
+    wants to know nothing of the processes beside it and shall not take longer the more there are.
     """
     autopsy = _Autopsy(own)
     forensics = store.Forensics(
@@ -39,8 +40,9 @@ def recover(into: store.Store, own: Path | None = None) -> store.Recovery:
         health=lambda lanes, now_ns: tuple(diagnosis.loop_health(lane, now_ns) for lane in lanes),
         unreadable=(flight.FlightError, OSError),
     )
-    found = store.recover(into, forensics)
-    store.settle(into, found, host=platform.node(), is_gone=_is_gone)
+    found = store.recover(into, forensics, living=living)
+    if living:
+        store.settle(into, found, host=platform.node(), is_gone=_is_gone)
     return found
 
 
@@ -49,13 +51,12 @@ class _Autopsy:
 
     def __init__(self, own: Path | None) -> None:
         self._own = own
+        self._opened: flight.FlightFile | None = None
         self._facts: dict[str, tuple[diagnosis.CodePaths, Config]] = {}
 
     def open(self, path: Path) -> flight.FlightFile:
-        opened = flight.FlightFile.open(path)
-        facts = opened.facts()
-        self._facts[str(facts.get("id", ""))] = (_paths_of(facts), _config_of(facts))
-        return opened
+        self._opened = flight.FlightFile.open(path)
+        return self._opened
 
     def is_dead(self, remains: flight.FlightFile) -> bool:
         if remains.header.pid == os.getpid() and Path(remains.name) != self._own:
@@ -71,6 +72,9 @@ class _Autopsy:
         return alive is flight.Liveness.DEAD
 
     def judge(self, evidence: StallEvidence, session: Session, clock: Clock, state: StallState) -> Stall:
+        if session.id not in self._facts and self._opened is not None:
+            facts = self._opened.facts()
+            self._facts[session.id] = _paths_of(facts), _config_of(facts)
         paths, config = self._facts.get(session.id, (diagnosis.CodePaths(), Config()))
         return diagnosis.diagnose(evidence, session, config, clock, state=state, paths=paths)
 

@@ -68,5 +68,6 @@ def user_folder(environ: Mapping[str, str] = os.environ) -> Path:
 
 def _writable(folder: Path) -> bool:
     """True if files can be made in the folder, or the folder itself can be made."""
-    place = folder if folder.exists() else folder.parent
-    return place.is_dir() and os.access(place, os.W_OK | os.X_OK)
+    # Not pathlib's, which raise where a folder above may not be entered.
+    place = folder if os.path.exists(folder) else folder.parent  # noqa: PTH110
+    return os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK)  # noqa: PTH112

@@ -47,13 +47,19 @@ class Recovery:
     """Lines for people."""
 
 
-def recover(store: Store, forensics: Forensics[_R], *, now_s: Callable[[], float] = time.time) -> Recovery:
+def recover(
+    store: Store,
+    forensics: Forensics[_R],
+    *,
+    living: bool = True,
+    now_s: Callable[[], float] = time.time,
+) -> Recovery:
     """Takes in the flight files of the store's folder. StoreError where the store fails.
 
     A file whose process is dead is stored and removed; one of a running process is only read; one that
-    cannot be read is set aside.
+    cannot be read is set aside. `living`: whether to look at what running processes do.
     """
-    visit = _Visit(store, forensics, now_s())
+    visit = _Visit(store, forensics, living, now_s())
     for path in _flight_files(store.folder / FLIGHT_FOLDER):
         visit.take(path)
     return visit.found
@@ -80,10 +86,11 @@ def settle(
 class _Visit(Generic[_R]):
     """One pass over the flight folder."""
 
-    def __init__(self, store: Store, forensics: Forensics[_R], now_s: float) -> None:
+    def __init__(self, store: Store, forensics: Forensics[_R], living: bool, now_s: float) -> None:
         self.found = Recovery()
         self._store = store
         self._forensics = forensics
+        self._living = living
         self._now_s = now_s
 
     def take(self, path: Path) -> None:
@@ -107,14 +114,18 @@ class _Visit(Generic[_R]):
                 self._set_aside(path, error)
             return
         try:
-            if not self._forensics.is_dead(remains):
-                self._look(remains)
-            elif claim := _claim(path):
-                self._bury(claim, target, remains)
+            self._deal_with(path, target, remains)
         except self._forensics.unreadable as error:
             self._set_aside(path, error)
         finally:
             remains.close()
+
+    def _deal_with(self, path: Path, target: Path, remains: _R) -> None:
+        if self._forensics.is_dead(remains):
+            if claim := _claim(path):
+                self._bury(claim, target, remains)
+        elif self._living:
+            self._look(remains)
 
     def _look(self, remains: _R) -> None:
         """Reads what a running process does now."""
