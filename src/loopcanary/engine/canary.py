@@ -99,6 +99,7 @@ class Canary:
         self._inherited: list[Parts | None] = []
         self._facts_stored = False
         self._has_failed = False
+        self._leaves_evidence = False
         self._is_over = False
         self._before_workers_exit: Any = None
         self._forks: dict[int, ForkPause | None] = {}
@@ -235,9 +236,11 @@ class Canary:
     def _take(self, parts: Parts) -> None:
         taken = parts.backend.take()
         for evidence in taken:
-            parts.pipeline.take(evidence)
             # Not before it is stored: a kill in between would lose it.
-            parts.backend.release(evidence)
+            if parts.pipeline.take(evidence):
+                parts.backend.release(evidence)
+            else:
+                self._leaves_evidence = True
         if taken:
             # What is open can be closed behind our back (a daemon closes all descriptors), or inherited.
             self.boundary.call("store", parts.sink.close, keep=True)
@@ -296,7 +299,8 @@ class Canary:
             closing = list(parts.pipeline.recent)
             call(f"reporter {reporter.name}", reporter.close, session, closing)
         call("store", parts.sink.close, keep=True)
-        call("engine", parts.backend.discard, keep=True)
+        # What could not be stored may be taken in by the next start or command.
+        call("engine", parts.backend.let_go if self._leaves_evidence else parts.backend.discard, keep=True)
 
     def _is_the_program(self, session: Session) -> bool:
         """Whether this process is what a person started with `loopcanary run`."""
@@ -334,7 +338,7 @@ class Canary:
         # The parent's other threads are gone, and with them whoever held a lock.
         self._lock = threading.RLock()
         self._before_workers_exit = None
-        self._has_failed = False
+        self._has_failed = self._leaves_evidence = False
         self.boundary.renew_after_fork()
         self.boundary.call("engine", self._let_go, parts, keep=True)
         if not self._probes:

@@ -49,27 +49,26 @@ class Pipeline:
         self.recent: deque[Stall] = deque(maxlen=_REMEMBERED_STALLS)
         self.counts: Counter[str] = Counter()
 
-    def take(self, evidence: StallEvidence) -> None:
-        """Judges, stores and reports one stall. Raises nothing."""
-        self._boundary.call("pipeline", self._take, evidence, keep=True)
+    def take(self, evidence: StallEvidence) -> bool:
+        """Judges, stores and reports one stall. Raises nothing. False where it should have been stored and
+        could not be: the evidence is worth keeping."""
+        return self._boundary.call("pipeline", self._take, evidence, keep=True) is not False
 
-    def _take(self, evidence: StallEvidence) -> None:
+    def _take(self, evidence: StallEvidence) -> bool:
         reason = self._suppressed(evidence)
         if reason is not None:
             self.counts[reason] += 1
-            return
+            return True
         state = StallState.ONGOING if evidence.end_ns is None else StallState.ENDED
         stall = self._boundary.call("diagnosis", self._stations.judge, evidence, state, keep=True)
         if stall is None:
             self.counts["stalls_undiagnosed"] += 1
-            return
+            return True
         dropped = self._stations.drop_reason(stall)
         if dropped is not None:
             self.counts["stalls_dropped_" + dropped.partition(":")[0]] += 1
-            if self._stations.keep_ignored:
-                self._store(stall)
-            return
-        self._publish(stall)
+            return not self._stations.keep_ignored or self._store(stall)
+        return self._publish(stall)
 
     def _suppressed(self, evidence: StallEvidence) -> str | None:
         now_ns = self._monotonic_ns()
@@ -79,7 +78,7 @@ class Pipeline:
             return "stalls_suppressed_storm"
         return None
 
-    def _publish(self, stall: Stall) -> None:
+    def _publish(self, stall: Stall) -> bool:
         for interceptor in self._stations.interceptors:
             name = f"interceptor {getattr(interceptor, '__qualname__', type(interceptor).__qualname__)}"
             failed_before = name in self._boundary.reasons()
@@ -90,17 +89,22 @@ class Pipeline:
                     self.counts["interceptors_skipped" if failed_before else "interceptors_failed"] += 1
                     continue
                 self.counts["stalls_dropped_interceptor"] += 1
-                return
+                return True
             stall = changed
-        self._store(stall)
+        is_stored = self._store(stall)
         repeated = self._seen[stall.fingerprint]
         for reporter in self._stations.reporters:
             self._boundary.call(f"reporter {reporter.name}", reporter.report, stall, repeated)
         if stall.state is not StallState.ONGOING:
             self._remember(stall)
+        return is_stored
 
-    def _store(self, stall: Stall) -> None:
-        self._boundary.call("store", self._stations.sink.put_stall, stall, keep=True)
+    def _store(self, stall: Stall) -> bool:
+        return self._boundary.call("store", self._put, stall, keep=True) is not None
+
+    def _put(self, stall: Stall) -> bool:
+        self._stations.sink.put_stall(stall)
+        return True
 
     def _remember(self, stall: Stall) -> None:
         self.counts["stalls_reported"] += 1
