@@ -1,11 +1,21 @@
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from .watching import Place
+
+
+@pytest.fixture
+def public_folder() -> Iterator[Path]:
+    """One that every user may enter: those of pytest are the tester's own."""
+    with tempfile.TemporaryDirectory(prefix="loopcanary-test-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
 
 
 @pytest.fixture

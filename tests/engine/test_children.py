@@ -109,7 +109,6 @@ def test_the_parents_flight_file_is_not_written_to_by_a_child(place):
 def test_a_fork_inside_a_callback(place):
     program = place.program("""
         async def main():
-            global pid
             await asyncio.sleep(0)
             pid = os.fork()
             if pid == 0:
@@ -117,14 +116,14 @@ def test_a_fork_inside_a_callback(place):
                 threading.Thread(target=stall, args=["child"]).run()
                 os._exit(0 if wait_until_stored() else 1)
             block("parent")
+            return pid
 
         def wait_until_stored():
             import loopcanary
             loopcanary.uninstall()
             return True
 
-        asyncio.run(main())
-        assert os.waitpid(pid, 0)[1] == 0
+        assert os.waitpid(asyncio.run(main()), 0)[1] == 0
     """)
     place.run(program)
     assert place.culprits() == ["child", "parent"]
@@ -138,8 +137,8 @@ def test_what_a_child_that_was_forked_in_a_callback_does_on_the_way_out_is_no_st
                 block("child")
                 os._exit(0)
             block("parent")
-            os.wait()
         asyncio.run(main())
+        os.wait()
     """)
     place.run(program)
     assert place.culprits() == ["parent"]

@@ -1,0 +1,295 @@
+"""What fails of ours, or of what is plugged in, never reaches the program: it is told once, and counted."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+
+import pytest
+
+pytestmark = pytest.mark.native
+
+_TELL = """
+    import json
+    canary = loopcanary.install()
+    for name in ("first", "second", "third"):
+        stall(name)
+    loopcanary.uninstall()
+    counts = dict(canary.boundary.counts())
+    counts.update({key: value for key, value in parts.pipeline.counts.items()})
+    print(json.dumps(counts))
+"""
+_REMEMBER = """
+    import loopcanary
+    from loopcanary.engine import canary as made
+    def remember(self, start=made.Canary._start):
+        global parts
+        start(self)
+        parts = self._parts
+    made.Canary._start = remember
+
+    def fails(*_arguments, **_more):
+        raise LookupError("broken\\non purpose")
+"""
+BROKEN = {
+    "interceptor": ("loopcanary.on_issue(fails)", "interceptor fails", 1),
+    "reporter": (
+        """
+    class Reporter:
+        name = "broken"
+        report = close = fails
+    from loopcanary.registry import REGISTRY
+    REGISTRY.add_reporter("broken", Reporter)""",
+        "reporter broken",
+        1,
+    ),
+    "maker of a reporter": (
+        """
+    from loopcanary.registry import REGISTRY
+    REGISTRY.add_reporter("broken", fails)""",
+        "reporter broken",
+        1,
+    ),
+    "store": ("from loopcanary.store import Store; Store.put_stall = fails", "store", 3),
+    "diagnosis": ("from loopcanary import diagnosis; diagnosis.diagnose = fails", "diagnosis", 3),
+    "reader of the flight file": (
+        "from loopcanary.flight import FlightFile; FlightFile.stalls = fails",
+        "drain",
+        1,
+    ),
+    "sums of the lanes": ("from loopcanary.flight import FlightFile; FlightFile.lanes = fails", "totals", 1),
+    "closing of the store": ("from loopcanary.store import Store; Store.close = fails", "store", 1),
+    "recovery": ("from loopcanary.assembly import watching; watching._recover = fails", "recovery", 1),
+    "probe": (
+        "from loopcanary.probes.asyncio import AsyncioProbe; AsyncioProbe.uninstall = fails",
+        "probe asyncio",
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "part", "times"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_part(place, text, part, times):
+    program = place.program(_REMEMBER + "\n    " + text.lstrip() + "\n" + _TELL)
+    done = place.run(program, LOOPCANARY="")
+    lines = [line for line in done.stderr.splitlines() if line.startswith("loopcanary: ")]
+    assert [line for line in lines if line.startswith(f"loopcanary: {part} failed")] == lines
+    assert len(lines) == 1
+    assert "LookupError: broken on purpose" in lines[0]
+    counts = json.loads(done.stdout)
+    assert counts[f"failures_{part}"] >= times
+
+
+def test_failures_are_among_the_statistics(place):
+    program = place.program(
+        _REMEMBER
+        + """
+    loopcanary.on_issue(fails)
+    told = threading.Event()
+    loopcanary.on_issue(lambda issue: (told.set(), issue)[1])
+    stall("first")
+    told.wait()
+    assert loopcanary.statistics()["failures_interceptor fails"] == 1
+    """
+    )
+    place.run(program)
+    assert place.culprits() == ["first"]
+
+
+def test_a_program_with_logging_is_told_there(place):
+    program = place.program(
+        _REMEMBER
+        + """
+    import logging
+    logging.basicConfig(stream=sys.stdout, format="%(name)s %(levelname)s %(message)s")
+    loopcanary.on_issue(fails)
+    stall("first")
+    loopcanary.uninstall()
+    """
+    )
+    done = place.run(program)
+    assert done.stdout == (
+        "loopcanary WARNING loopcanary: interceptor fails failed and is switched off: "
+        "LookupError: broken on purpose\n"
+    )
+    assert done.stderr == ""
+
+
+def test_a_stderr_that_nobody_reads_holds_up_nothing(place):
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with suppress(BlockingIOError):
+        while os.write(writer, bytes(4096)):
+            continue
+    os.set_blocking(writer, True)
+    program = place.program("stall('first'); stall('second'); os._exit(0 if print('over') is None else 1)")
+    ends = place.program("stall('first'); stall('second'); print('over', flush=True)", name="ends.py")
+    for path in (program, ends):
+        environment = place.environment(LOOPCANARY_CONSOLE="1")
+        process = place.start(path, env=environment, stdout=subprocess.PIPE, stderr=writer)
+        assert process.wait(timeout=60) == 0
+    os.close(reader)
+    os.close(writer)
+
+
+def test_an_interceptor_that_never_comes_back_holds_up_the_end_for_seconds_only(place):
+    program = place.program("""
+        import loopcanary
+        busy = threading.Event()
+
+        @loopcanary.on_issue
+        def stuck(issue):
+            busy.set()
+            threading.Event().wait()
+
+        stall("first")
+        busy.wait()
+        print("over", flush=True)
+    """)
+    done = place.run(program)
+    assert done.stdout == "over\n"
+    assert "did not end in time" in done.stderr
+    assert place.culprits() == ["first"], "what was not stored is recovered"
+
+
+def test_uninstalled_by_an_interceptor(place):
+    program = place.program("""
+        import loopcanary
+        gone = threading.Event()
+
+        @loopcanary.on_issue
+        def leave(issue):
+            loopcanary.uninstall()
+            gone.set()
+            return issue
+
+        stall("first")
+        gone.wait()
+        stall("second")
+    """)
+    place.run(program)
+    assert place.culprits() == ["first"]
+
+
+@pytest.mark.parametrize("failure", ["RuntimeError", "OSError"])
+def test_an_engine_that_does_not_start(place, failure):
+    program = place.program(f"""
+        import loopcanary._native
+        def start(**settings):
+            raise {failure}("not today")
+        loopcanary._native.start = start
+        stall("first")
+        stall("second")
+        import loopcanary
+        print(sorted(loopcanary.statistics())[:1])
+    """)
+    done = place.run(program)
+    (line,) = done.stderr.splitlines()
+    assert "not today" in line
+    if failure == "RuntimeError":
+        assert line.endswith("not today; the portable one is used")
+        # The first loop ran under the native probe's patches when the engine turned out not to start.
+        assert "second" in place.culprits()
+        (session,) = place.sessions().values()
+        assert session.engine == "portable"
+
+
+_SECCOMP = """
+    import ctypes, struct, platform
+    number = {"x86_64": (0xC000003E, 310), "aarch64": (0xC00000B7, 270)}[platform.machine()]
+
+    def refuse(syscall, architecture):
+        # BPF: load the architecture, compare; load the number, compare; EPERM or allow (seccomp(2)).
+        program = [
+            (0x20, 0, 0, 4), (0x15, 0, 3, architecture), (0x20, 0, 0, 0), (0x15, 0, 1, syscall),
+            (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7FFF0000),
+        ]
+        text = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in program))
+        filter_ = ctypes.create_string_buffer(struct.pack("HL", len(program), ctypes.addressof(text)))
+        libc = ctypes.CDLL(None, use_errno=True)
+        assert libc.prctl(38, 1, 0, 0, 0) == 0
+        return libc.prctl(22, 2, filter_, 0, 0) == 0
+
+    if not refuse(number[1], number[0]):
+        print("no seccomp")
+        sys.exit()
+"""
+
+
+def test_a_sandbox_that_refuses_process_vm_readv(place):
+    program = place.program(
+        _SECCOMP
+        + """
+    stall("first")
+    """
+    )
+    done = place.run(program)
+    if done.stdout == "no seccomp\n":
+        pytest.skip("no seccomp here")
+    assert done.stderr == ""
+    assert place.culprits() == ["first"]
+    (session,) = place.sessions().values()
+    assert session.engine == "native"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become somebody else")
+def test_a_sandbox_that_refuses_proc_self_mem_as_well(place, public_folder):
+    text = """
+    import loopcanary, loopcanary.engine.portable, loopcanary.probes.asyncio_portable
+    stall("before")  # loads what somebody else may not read
+    loopcanary.uninstall()
+    """
+    program = place.program(
+        text
+        + _SECCOMP
+        + """
+    os.setgid(65534)
+    os.setuid(65534)
+    libc = ctypes.CDLL(None)
+    assert libc.prctl(4, 0, 0, 0, 0) == 0  # PR_SET_DUMPABLE: /proc/self belongs to root then
+    try:
+        open("/proc/self/mem").close()
+    except PermissionError:
+        pass
+    else:
+        print("no seccomp")
+        sys.exit()
+    loopcanary.install(store=sys.argv[1])
+    stall("first")
+    """
+    )
+    public_folder.chmod(0o777)
+    done = place.run(program, public_folder / "second")
+    if done.stdout == "no seccomp\n":
+        pytest.skip("no seccomp here")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("loopcanary: native engine failed")
+    assert line.endswith("the portable one is used")
+    assert place.culprits(public_folder / "second") == ["first"]
+
+
+def test_a_process_without_threads_to_give(place):
+    """RLIMIT_NPROC does not bind root: the start of a thread is made to fail instead."""
+    program = place.program("""
+        import loopcanary._native
+        def no_thread(function):
+            raise OSError(11, "no thread")
+        loopcanary._native.start_thread = no_thread
+        stall("first")
+        assert not loopcanary._native.is_running()
+    """)
+    done = place.run(program)
+    (line,) = done.stderr.splitlines()
+    assert line.endswith("no thread")
+    assert place.left_behind() == []
+
+
+def test_a_setting_that_is_wrong_is_one_line(place):
+    done = place.run("-c", "import asyncio; print('runs')", LOOPCANARY_THRESHOLD="soon")
+    assert done.stdout == "runs\n"
+    assert len(done.stderr.splitlines()) == 1
+    assert "LOOPCANARY_THRESHOLD" in done.stderr
+    assert sys.executable

@@ -1,0 +1,136 @@
+"""install() and uninstall() leave nothing behind, however often."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.native
+
+_COUNT = """
+    import atexit, gc, re, selectors
+    import loopcanary
+    from asyncio import base_events, events
+
+    def held():
+        gc.collect()
+        maps = [line.split()[-1] for line in open("/proc/self/maps") if "/" in line]
+        return {
+            "threads": len(os.listdir("/proc/self/task")),
+            "descriptors": sorted(os.path.realpath(entry) for entry in os.scandir("/proc/self/fd")),
+            "flight files": [name for name in maps if "flight" in name],
+            "mappings": len(open("/proc/self/maps").readlines()),
+            "patches": [events.Handle.__dict__["_run"], base_events.BaseEventLoop.__dict__["run_forever"]],
+            "collections": list(gc.callbacks),
+            "imports": list(sys.meta_path),
+            "at exit": atexit._ncallbacks(),
+            "environment": {name for name in os.environ if name.startswith("LOOPCANARY")},
+        }
+
+    def resident_kb():
+        return int(re.search(r"VmRSS:\\s+(\\d+)", open("/proc/self/status").read())[1])
+
+    def cycle():
+        loopcanary.install(store=sys.argv[1], threshold="1s")
+        loopcanary.uninstall()
+
+    def differences(before, after):
+        found = {key: (before[key], after[key]) for key in before if before[key] != after[key]}
+        # The allocator's arenas and a thread's stack may come and go.
+        count, now = found.pop("mappings", (0, 0))
+        assert now - count < 40, (count, now)
+        return found
+"""
+
+
+def run(place, text: str) -> None:
+    program = place.program(_COUNT + text)
+    environment = {name: "" for name in place.environment() if name.startswith("LOOPCANARY")}
+    place.run(program, place.store, **{**environment, "LOOPCANARY": ""})
+
+
+def test_1000_times(place):
+    run(
+        place,
+        """
+    for _ in range(20):
+        cycle()
+    before, kb = held(), resident_kb()
+    for _ in range(1000):
+        cycle()
+    assert not differences(before, held()), differences(before, held())
+    assert resident_kb() - kb < 4_000, (kb, resident_kb())
+    """,
+    )
+
+
+def test_the_first_time_too(place):
+    run(
+        place,
+        """
+    before = held()
+    cycle()
+    after = held()
+    # One for the end of the process, which is not taken back: it finds nothing to do.
+    assert after.pop("at exit") - before.pop("at exit") == 1
+    # What was imported has mappings of its own.
+    del before["mappings"], after["mappings"]
+    assert not differences(before, after), differences(before, after)
+    """,
+    )
+
+
+def test_while_a_loop_runs_in_another_thread(place):
+    run(
+        place,
+        """
+    loops, over = [], threading.Event()
+
+    def elsewhere():
+        async def main():
+            loops.append(asyncio.get_running_loop())
+            loops.append(asyncio.Event())
+            began.set()
+            while not over.is_set():
+                await asyncio.sleep(0)
+        asyncio.run(main())
+
+    began = threading.Event()
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    began.wait()
+    for _ in range(10):
+        cycle()
+    before = held()
+    for _ in range(150):
+        cycle()
+    assert not differences(before, held()), differences(before, held())
+    assert "select" not in vars(loops[0]._selector)
+    over.set()
+    thread.join()
+    """,
+    )
+
+
+def test_from_inside_callbacks(place):
+    run(
+        place,
+        """
+    async def main():
+        loop = asyncio.get_running_loop()
+        for _ in range(10):
+            cycle()
+            await asyncio.sleep(0)
+        before = held()
+        for number in range(150):
+            if number % 3:
+                cycle()
+            else:
+                loopcanary.install(store=sys.argv[1])
+                await asyncio.sleep(0)
+                loopcanary.uninstall()
+            await asyncio.sleep(0)
+        assert not differences(before, held()), differences(before, held())
+        assert "select" not in vars(loop._selector)
+    asyncio.run(main())
+    """,
+    )

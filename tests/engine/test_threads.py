@@ -1,0 +1,86 @@
+"""Loops in many threads: a lane each, given back with the thread."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytestmark = pytest.mark.native
+
+_MANY = """
+    import json, loopcanary
+    canary = loopcanary.install(stalls_per_minute=100_000)
+    threading.stack_size(256 * 1024)
+    all_run = threading.Barrier(COUNT)
+    turn = threading.Semaphore(4)
+
+    async def main():
+        await asyncio.sleep(0)
+        time.sleep(0.12)
+
+    def work():
+        loop = asyncio.SelectorEventLoop()
+        loop.run_until_complete(asyncio.sleep(0))
+        all_run.wait()
+        # Few at a time: sixteen stalls fit into the flight file at once.
+        with turn:
+            loop.run_until_complete(main())
+        loop.close()
+
+    threads = [threading.Thread(target=work, name=f"worker-{n}") for n in range(COUNT)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+"""
+_TELL = """
+    statistics = canary.statistics()
+    names = [loop.thread for loop in canary.loops()]
+    loopcanary.uninstall()
+    print(json.dumps({"statistics": statistics, "loops": names}))
+"""
+
+
+def test_200_loops_in_200_threads(place):
+    program = place.program(_MANY.replace("COUNT", "200") + _TELL)
+    told = json.loads(place.run(program).stdout)
+    assert sorted(told["loops"]) == sorted(f"worker-{n}" for n in range(200))
+    assert told["statistics"]["lanes_refused"] == 0
+    assert told["statistics"]["stalls_dropped_no_slot"] == 0
+    assert {stall.thread for stall in place.stalls()} == set(told["loops"])
+
+
+def test_more_threads_than_lanes_are_counted(place):
+    program = place.program(_MANY.replace("COUNT", "300") + _TELL)
+    told = json.loads(place.run(program).stdout)
+    assert len(told["loops"]) == 256
+    assert told["statistics"]["lanes_refused"] == 44
+
+
+def test_lanes_of_ended_threads_are_used_again(place):
+    program = place.program(
+        """
+    import json, loopcanary
+    canary = loopcanary.install()
+
+    def work():
+        loop = asyncio.SelectorEventLoop()
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.close()
+
+    for n in range(600):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    last = threading.Thread(target=stall, args=["last"], name="the last")
+    last.start()
+    last.join()
+    """
+        + _TELL
+    )
+    told = json.loads(place.run(program).stdout)
+    assert told["statistics"]["lanes_refused"] == 0
+    assert len(told["loops"]) == 256
+    (stall,) = [stall for stall in place.stalls() if stall.culprit and stall.culprit.function == "last"]
+    assert stall.thread == "the last"
