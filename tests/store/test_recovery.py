@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -233,6 +234,22 @@ def test_a_link_to_nowhere_is_left_for_a_month(store: Store, folder: Path) -> No
     assert leftovers(folder) == ["gone.flight"]
     recover(store, forensics(), now_s=lambda: LATER)
     assert leftovers(folder) == []
+
+
+def test_a_link_that_another_recovery_takes_while_we_look(
+    store: Store, leave: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = tmp_path / "shm.flight"
+    link = leave(in_memory=memory)
+
+    def too_late(path: str) -> str:
+        link.unlink()
+        return readlink(path)
+
+    readlink = os.readlink
+    monkeypatch.setattr(os, "readlink", too_late)
+    assert recover(store, forensics()) == Recovery()
+    assert memory.exists()
 
 
 def test_where_the_store_fails_the_file_stays(

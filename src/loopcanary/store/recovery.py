@@ -95,8 +95,7 @@ class _Visit(Generic[_R]):
 
     def take(self, path: Path) -> None:
         """Deals with one file."""
-        # The engine keeps the file in memory where it can, and a link to it here.
-        target = path.resolve() if path.is_symlink() else path
+        target = _target(path)
         if not target.exists():
             # Its memory is another container's, or was lost with a reboot: not ours to judge for a while.
             if not self._is_younger(path, _LOST_S):
@@ -210,6 +209,17 @@ def _flight_files(folder: Path) -> list[Path]:
     except OSError:
         return []
     return [path for path in paths if f".{_UNREADABLE}-" not in path.name]
+
+
+def _target(path: Path) -> Path:
+    """The file itself: the engine keeps it in memory where it can, and a link to it here.
+
+    In one step, since another recovery may take the link at any moment (`Path.resolve` looks twice).
+    """
+    try:
+        return path.parent / path.readlink()
+    except OSError:
+        return path
 
 
 def _companions(claim: Path) -> list[Path]:
