@@ -36,6 +36,10 @@ def package_path() -> Path:
 
 
 def pytest_configure() -> None:
-    # A shell's background job ignores Control-C, and so would every program that the tests start.
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    """A shell's background job ignores Control-C, one under nohup the end of its terminal: so would every
+    program that the tests start."""
+    for name in ("SIGINT", "SIGHUP", "SIGQUIT", "SIGTERM"):
+        number = getattr(signal, name, None)  # those that the system has
+        if number is not None and signal.getsignal(number) is signal.SIG_IGN:
+            default = signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL
+            signal.signal(number, default)
