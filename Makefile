@@ -3,6 +3,8 @@
 #   make test        builds the wheel, installs it into $(VENV), runs pytest and the C tests
 #   make test-all    pytest on every CPython from 3.11 to 3.15 that is here or can be made
 #   make test-asan   pytest with the C core built for the address and undefined-behaviour sanitizers
+#   make churn       samples threads that do their worst to a reader of frames, for a minute and longer
+#   make churn-asan  the same with the C core built for the sanitizers
 #   make lint        ruff, mypy, the C core with warnings as errors
 #   make demo        a service that stalls in many ways, watched by loopcanary
 #   make bench       every program in benchmarks/
@@ -11,6 +13,7 @@
 #
 #   PYTHON=python3.13    another interpreter (with another VENV=)
 #   PYTEST_ARGS="-k pth" for pytest
+#   CHURN_SECONDS=600    for each way of sampling
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -18,6 +21,8 @@ BUILD ?= build/$(patsubst .%,%,$(notdir $(VENV)))
 PYTEST_ARGS ?=
 PYTEST_LAUNCHER ?=
 SANITIZE ?=
+CHURN_SECONDS ?= 60
+ASAN_VENV ?= .venv-asan
 
 SHELL := /bin/bash
 .SHELLFLAGS := -o errexit -o pipefail -c
@@ -35,7 +40,7 @@ tools_stamp := $(VENV)/.loopcanary-build-tools
 install_stamp := $(VENV)/.loopcanary-installed
 lint_stamp := $(VENV)/.loopcanary-lint-tools
 
-.PHONY: test test-python test-c test-all test-asan lint demo bench dist install clean
+.PHONY: test test-python test-c test-all test-asan churn churn-asan lint demo bench dist install clean
 
 test: test-python test-c
 
@@ -49,11 +54,21 @@ test-all:
 	$(PYTHON) tools/test_all.py $(TEST_ALL_ARGS)
 
 # The interpreter is not built for the sanitizer, which must therefore be loaded before it, and which
-# cannot tell its leaks from ours. Building a wheel under it would test the compiler.
+# cannot tell its leaks from ours. What a test compiles by itself is told by LOOPCANARY_TEST_SANITIZE.
+sanitized := VENV=$(ASAN_VENV) SANITIZE=address,undefined \
+	PYTEST_LAUNCHER="env LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
+		LOOPCANARY_TEST_SANITIZE=address,undefined"
+
+# Building a wheel under the sanitizer would test the compiler.
 test-asan:
-	$(MAKE) test-python VENV=.venv-asan PYTEST_ARGS="--ignore=tests/packaging $(PYTEST_ARGS)" \
-		SANITIZE=address,undefined \
-		PYTEST_LAUNCHER="env LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0"
+	$(MAKE) test-python $(sanitized) PYTEST_ARGS="--ignore=tests/packaging $(PYTEST_ARGS)"
+
+churn: $(install_stamp)
+	LOOPCANARY_CHURN_SECONDS=$(CHURN_SECONDS) $(PYTEST_LAUNCHER) $(VENV)/bin/pytest -s $(PYTEST_ARGS) \
+		tests/native_walker/test_churn.py tests/native_walker/test_churn_watched.py
+
+churn-asan:
+	$(MAKE) churn $(sanitized)
 
 install: $(install_stamp)
 

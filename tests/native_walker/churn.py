@@ -250,6 +250,44 @@ PROGRAMS = (
     threads,
 )
 
+# ---- the same, as pieces of work that a watchdog sees -------------------------------------------------
+
+
+def in_rounds(program: Callable[[int], None], number: int, gate: threading.Barrier, watch: Any) -> None:
+    """Runs the program again and again, each time as one piece of watched work, until the gate breaks."""
+    try:
+        while True:
+            gate.wait()
+            with watch(program.__name__):
+                program(number)
+            gate.wait()
+    except threading.BrokenBarrierError:
+        return
+
+
+def run_watched(watch: Any, seconds: float, round_s: float) -> int:
+    """All programs side by side, in rounds; how many rounds there were."""
+    gate = threading.Barrier(len(PROGRAMS) + 1)
+    workers = [
+        threading.Thread(target=in_rounds, args=(program, number, gate, watch))
+        for number, program in enumerate(PROGRAMS)
+    ]
+    for worker in workers:
+        worker.start()
+    rounds, end = 0, time.monotonic() + seconds
+    while time.monotonic() < end:
+        stopping.clear()
+        gate.wait()
+        time.sleep(round_s)
+        stopping.set()
+        gate.wait()
+        rounds += 1
+    gate.abort()
+    for worker in workers:
+        worker.join()
+    return rounds
+
+
 # ---- the judge -------------------------------------------------------------------------------------
 
 GENERATED = re.compile(r"<churn (\d+) (\d+)>")
@@ -281,7 +319,8 @@ CALLERS = {
     "recurses": {"recurses", "recursion"},
     "adds_below_short_lived": {"short_lived"},
     "short_lived": {"Thread.run"},
-    **{program.__name__: {"Thread.run"} for program in PROGRAMS},
+    "in_rounds": {"Thread.run"},
+    **{program.__name__: {"Thread.run", "in_rounds"} for program in PROGRAMS},
 }
 
 
@@ -295,9 +334,10 @@ def code_objects(code: types.CodeType) -> Iterator[types.CodeType]:
 class Judge:
     """Says what is wrong with a sampled stack, innermost frame first; None if nothing is."""
 
-    def __init__(self) -> None:
+    def __init__(self, *more_modules: types.ModuleType) -> None:
+        """`more_modules`: whose functions may be called by the programs here, too."""
         self._lines: dict[tuple[str, str, int], set[int]] = {}
-        for module in (sys.modules[__name__], threading, _weakrefset):
+        for module in (sys.modules[__name__], threading, _weakrefset, *more_modules):
             assert module.__file__ is not None
             source = Path(module.__file__).read_text(encoding="utf-8")
             compiled = compile(source, module.__file__, "exec")

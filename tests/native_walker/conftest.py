@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sysconfig
 from pathlib import Path
@@ -13,6 +14,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Wshadow", "-fPIC", "-shared"]
+# As the C core is built, where `make test-asan` tests it.
+if SANITIZE := os.environ.get("LOOPCANARY_TEST_SANITIZE"):
+    FLAGS += [f"-fsanitize={SANITIZE}", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 
 
 def sources() -> list[Path]:
