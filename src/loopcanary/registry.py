@@ -8,13 +8,18 @@ cannot be loaded is left out, with its reason.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib.machinery import PathFinder
 from typing import Any
 
 from loopcanary.protocols import Interceptor, Reporter
 
 GROUPS = ("loopcanary.reporters", "loopcanary.interceptors")
+_METADATA = "-info"
+"""What the names of the folders end with that packages leave beside them: PyPA's entry points specification,
+and the older `.egg-info` and `EGG-INFO`."""
 
 
 @dataclass(slots=True)
@@ -40,10 +45,9 @@ REGISTRY = Registry()
 def entry_points(failed: Callable[[str, Exception], None]) -> Iterator[tuple[str, str, Any]]:
     """(group, name, object) of every third party's entry point; `failed` hears of what cannot be loaded.
 
-    Reading the metadata of all installed packages takes tens of milliseconds, so it is done once, when
-    the engine starts, and not at all where LOOPCANARY_PLUGINS=0.
+    Read once, when the engine starts, and not at all where LOOPCANARY_PLUGINS=0.
     """
-    if os.environ.get("LOOPCANARY_PLUGINS") == "0":
+    if os.environ.get("LOOPCANARY_PLUGINS") == "0" or not _may_be_there(sys.path):
         return
     from importlib.metadata import entry_points as installed
 
@@ -53,3 +57,34 @@ def entry_points(failed: Callable[[str, Exception], None]) -> Iterator[tuple[str
                 yield group, point.name, point.load()
             except Exception as error:  # noqa: BLE001 - a third party's package
                 failed(f"plugin {point.name}", error)
+
+
+def _may_be_there(path: Sequence[object]) -> bool:
+    """Whether an installed package may have an entry point for us. importlib.metadata knows for sure, but
+    brings forty modules and two megabytes into the program, and most have no such package."""
+    if any(hasattr(finder, "find_distributions") for finder in sys.meta_path if finder is not PathFinder):
+        return True
+    return any(_has_ours(folder or os.curdir) for folder in path if isinstance(folder, str))
+
+
+def _has_ours(folder: str) -> bool:
+    try:
+        names = os.listdir(folder)  # noqa: PTH208 - pathlib would add nothing
+    except NotADirectoryError:
+        return True  # an archive: not read here
+    except (OSError, ValueError):
+        return False
+    return any(
+        _speaks_of_us(f"{folder}/{name}/entry_points.txt")
+        for name in names
+        if name.lower().endswith(_METADATA)
+    )
+
+
+def _speaks_of_us(file: str) -> bool:
+    try:
+        with open(file, "rb") as text:  # noqa: PTH123 - as above
+            content = text.read()
+    except OSError:
+        return False
+    return any(group.encode() in content for group in GROUPS)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import logging
 from dataclasses import fields
 from datetime import timedelta
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from loopcanary.config import FIELDS, ConfigError, loading, settings_as_environment
 from loopcanary.config.loading import resolve
 from loopcanary.model import Config, EngineChoice
+from loopcanary.model.units import parse_duration_ns, parse_size_bytes
 
 _MS = 1_000_000
 
@@ -192,7 +194,7 @@ def test_paths_start_where_they_are_written(tmp_path, monkeypatch):
     assert settings(tmp_path, store="~/stalls").store == tmp_path / "home" / "stalls"
 
 
-_DURATIONS = st.integers(100_000, 1 << 52)  # parse_duration_ns goes through a float
+_DURATIONS = st.integers(100_000, 1 << 62)
 _WORDS = st.text(
     st.characters(codec="utf-8", exclude_categories=["C", "Z"], exclude_characters=","), min_size=1
 )
@@ -204,7 +206,7 @@ _NAMES = st.lists(_WORDS, max_size=3).map(tuple)
 @given(
     st.builds(
         Config,
-        threshold_ns=st.integers(1 << 50, 1 << 52),
+        threshold_ns=st.integers(1 << 50, 1 << 62),
         sample_delay_ns=st.none() | st.integers(100_000, 1 << 49),
         sample_interval_ns=_DURATIONS,
         store=st.none() | st.sampled_from(["/a/b", "/with space/x,y"]).map(loading.Path),
@@ -216,7 +218,7 @@ _NAMES = st.lists(_WORDS, max_size=3).map(tuple)
         stalls_per_minute=st.integers(1, 1 << 62),
         retention_age_ns=st.integers(1_000_000_000, 1 << 52),
         retention_stalls=st.integers(1, 1 << 62),
-        retention_bytes=st.integers(1, 1 << 52),
+        retention_bytes=st.integers(1, 1 << 62),
         version=_LINES,
         qualifier=_LINES,
         user=_LINES,
@@ -241,3 +243,9 @@ def test_load_reads_the_process(tmp_path, monkeypatch):
     (tmp_path / "loopcanary.toml").write_text('version = "7"')
     config = loading.load(threshold="1s")
     assert (config.name, config.version, config.threshold_ns) == ("shop", "7", 1_000 * _MS)
+
+
+@given(st.from_regex(r"[0-9]{1,20}(\.[0-9]{1,30})?", fullmatch=True, alphabet="0123456789."))
+def test_fractions_are_exact_to_the_nearest_whole_number(number):
+    assert parse_duration_ns(number + "h") == round(Fraction(number) * 3_600_000_000_000)
+    assert parse_size_bytes(number + "KiB") == round(Fraction(number) * 1024)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,7 @@ def recover(into: store.Store, own: Path | None = None, *, living: bool = True) 
     )
     found = store.recover(into, forensics, living=living)
     if living:
-        store.settle(into, found, host=platform.node(), is_gone=_is_gone)
+        store.settle(into, found, host=_host(), is_gone=_is_gone)
     return found
 
 
@@ -62,7 +61,7 @@ class _Autopsy:
         if remains.header.pid == os.getpid() and Path(remains.name) != self._own:
             # This process once was another program (exec), which left its file.
             return flight.liveness(remains.header) is flight.Liveness.RUNNING
-        same_host = remains.facts().get("host") == platform.node()
+        same_host = remains.facts().get("host") == _host()
         alive = flight.liveness(remains.header, same_host=same_host)
         if alive is flight.Liveness.UNKNOWABLE:
             return flight.holds_lock(Path(remains.name)) is False
@@ -77,6 +76,14 @@ class _Autopsy:
             self._facts[session.id] = _paths_of(facts), _config_of(facts)
         paths, config = self._facts.get(session.id, (diagnosis.CodePaths(), Config()))
         return diagnosis.diagnose(evidence, session, config, clock, state=state, paths=paths)
+
+
+def _host() -> str:
+    if hasattr(os, "uname"):
+        return os.uname().nodename
+    import platform  # only where the cheaper source is missing
+
+    return platform.node()
 
 
 def _maps(pid: int, file: str) -> bool | None:

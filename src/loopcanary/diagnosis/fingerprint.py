@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
+
+try:
+    from _blake2 import blake2s  # what hashlib gives, without OpenSSL: two megabytes in a watched process
+except ImportError:  # an interpreter that hashes in another way
+    from hashlib import blake2s
 
 from loopcanary.diagnosis.blocker import STEADY_SHARE
 from loopcanary.diagnosis.calls import callee_of
@@ -23,7 +27,7 @@ _CODELESS = frozenset({Cause.GC, Cause.HOST})
 
 def fingerprint(stall: Stall, paths: CodePaths) -> str:
     """`1:` and twelve hexadecimal digits. Looks at no line number, time, process or host."""
-    digest = hashlib.blake2s("\0".join(explain(stall, paths)).encode("utf-8", "replace"))
+    digest = blake2s("\0".join(explain(stall, paths)).encode("utf-8", "replace"))
     return f"{VERSION}:{digest.hexdigest()[:_DIGITS]}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from dataclasses import dataclass, replace
 
 from loopcanary.diagnosis.advice import advise
@@ -120,6 +119,12 @@ def severity_of(duration_ns: int) -> Severity:
     return Severity.HANG if duration_ns >= HANG_NS else Severity.STALL
 
 
+def _own_machine() -> str:
+    import platform  # only where the session does not say it
+
+    return platform.machine()
+
+
 def _open_case(
     evidence: StallEvidence, session: Session, config: Config, sources: SourceReader, paths: CodePaths
 ) -> _Case:
@@ -129,7 +134,7 @@ def _open_case(
     weights = weigh(times, evidence.begin_ns, end_ns, evidence.sample_interval_ns)
     table = FrameTable(Ownership(paths, config.concern))
     sites = CallSites(sources, session.started_wall_ns)
-    seen = see(evidence.samples, weights.seen_ns, table.place, session.machine or platform.machine())
+    seen = see(evidence.samples, weights.seen_ns, table.place, session.machine or _own_machine())
     suspect = find_suspect([(entry.work, entry.weight_ns) for entry in seen if entry.placed])
     observation = Observation(
         evidence=evidence,

@@ -1,0 +1,86 @@
+"""Third parties' reporters and interceptors, found by their entry points without reading every package."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+PLUGIN = """
+class Told:
+    name = "told"
+
+    def report(self, issue, repeated):
+        with open("told", "a") as file:
+            file.write(issue.culprit.function + "\\n")
+
+    def close(self, session, stalls):
+        pass
+
+def drop_some(issue):
+    return None if issue.culprit.function == "dropped" else issue
+"""
+ENTRY_POINTS = """\
+[loopcanary.reporters]
+told = told_plugin:Told
+broken = told_plugin:Missing
+[loopcanary.interceptors]
+some = told_plugin:drop_some
+"""
+METADATA = "Metadata-Version: 2.1\nName: told\nVersion: 1\n"
+FILES = {
+    "told_plugin.py": PLUGIN,
+    "{metadata}/METADATA": METADATA,
+    "{metadata}/PKG-INFO": METADATA,
+    "{metadata}/entry_points.txt": ENTRY_POINTS,
+}
+PROGRAM = """
+    stall("seen")
+    stall("dropped")
+    print("importlib.metadata" in sys.modules)
+"""
+
+
+def as_folder(target: Path, metadata: str) -> Path:
+    for name, text in FILES.items():
+        path = target / name.format(metadata=metadata)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return target
+
+
+def as_archive(target: Path, metadata: str) -> Path:
+    with zipfile.ZipFile(target, "w") as archive:
+        for name, text in FILES.items():
+            archive.writestr(name.format(metadata=metadata), text)
+    return target
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "metadata"),
+    [
+        (as_folder, "plugins", "told-1.dist-info"),
+        (as_folder, "plugins", "told.egg-info"),
+        (as_folder, "told-1.egg", "EGG-INFO"),
+        (as_archive, "plugins.zip", "told-1.dist-info"),
+    ],
+    ids=["wheel", "develop", "egg", "archive"],
+)
+def test_an_installed_package_plugs_in(place, make, name, metadata):
+    where = make(place.folder / name, metadata)
+    place.run(place.program(PROGRAM), PYTHONPATH=str(where))
+    told = (place.folder / "told").read_text().split()
+    assert "seen" in told
+    assert "dropped" not in told
+    assert "dropped" not in place.culprits()
+
+
+def test_a_package_that_does_not_plug_in_costs_no_reading_of_metadata(place):
+    other = place.folder / "plugins" / "other-1.dist-info"
+    other.mkdir(parents=True)
+    (other / "entry_points.txt").write_text("[console_scripts]\nloopcanary-like = other:main\n")
+    (other.parent / "broken.dist-info").write_text("no folder")
+    done = place.run(place.program(PROGRAM), PYTHONPATH=str(other.parent))
+    assert done.stdout == "False\n"
+    assert done.stderr == ""
