@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from .watching import COUNTS_THREADS_LATE
+
 pytestmark = pytest.mark.native
 
 _FORKS = """
@@ -24,10 +26,7 @@ _FORKS = """
 """
 
 
-@pytest.mark.skipif(
-    (3, 13) <= sys.version_info < (3, 13, 10) or (3, 14) <= sys.version_info < (3, 14, 1),
-    reason="this CPython counts threads when its fork hooks have run (gh-137109)",
-)
+@pytest.mark.skipif(COUNTS_THREADS_LATE, reason="this CPython counts threads when its fork hooks have run")
 @pytest.mark.parametrize("engine", ["native", "portable"])
 def test_our_threads_are_not_counted(place, engine):
     program = place.program(

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from .watching import COUNTS_THREADS_LATE
+
 pytestmark = pytest.mark.native
 
 # Each stalls a loop first, so that the engine runs and has been at work.
@@ -169,6 +171,8 @@ FAIL_ON_STALL = {
 
 @pytest.mark.parametrize(("text", "status"), FAIL_ON_STALL.values(), ids=FAIL_ON_STALL)
 def test_fail_on_stall_changes_nothing_but_a_status_of_0(place, text, status):
+    if COUNTS_THREADS_LATE and "fork" in text:
+        pytest.skip("this CPython warns of our threads, when the fork hooks have run")
     program = place.program(text, prelude=PRELUDE)
     plain, watched = both(place, program, LOOPCANARY_FAIL_ON_STALL="1")
     assert watched.status == status
@@ -179,13 +183,13 @@ def test_a_child_finds_no_descriptor_of_ours(place):
     other = place.program(
         """
         import json, os
-        found = {}
-        for name in sorted(os.listdir("/proc/self/fd"), key=int):
+        found = []
+        for name in os.listdir("/proc/self/fd"):
             try:
-                found[name] = os.readlink(f"/proc/self/fd/{name}").partition(":")[0]
+                found.append(os.readlink(f"/proc/self/fd/{name}").partition(":")[0])
             except OSError:
                 continue
-        print(json.dumps(found))
+        print(json.dumps(sorted(found)))
     """,
         name="other.py",
         prelude="",

@@ -14,6 +14,8 @@ from loopcanary.model import Session, Stall
 from loopcanary.model.search import StallQuery
 
 GIVES_UP_S = 90
+COUNTS_THREADS_LATE = (3, 13) <= sys.version_info < (3, 13, 10) or (3, 14) <= sys.version_info < (3, 14, 1)
+"""This CPython warns of forks beside threads when the fork hooks have run, and ours are there again (gh-137109)."""
 PRELUDE = """\
 import asyncio, os, sys, threading, time
 
