@@ -361,3 +361,55 @@ def test_a_childs_stderr_that_the_program_reads_stays_the_childs(place):
     assert ", in worker.py (pid " in done.stderr
     assert "no stall" not in done.stderr
     assert place.culprits() == ["worker", "worker"]
+
+
+def test_a_childs_captured_stderr_stays_its_own_where_the_program_runs_no_loop(place):
+    """LOOPCANARY=1 alone, and a parent that never imports asyncio: pytest, a supervisor, a build tool."""
+    worker = place.program("""
+        stall("worker")
+        print("result", file=sys.stderr)
+    """)
+    worker.rename(worker.with_name("worker.py"))
+    program = place.program(
+        """
+        import subprocess, sys
+        words = [sys.executable, "worker.py"]
+        assert subprocess.run(words, capture_output=True, check=True).stderr == b"result\\n"
+        assert "asyncio" not in sys.modules
+        subprocess.run(words, check=True)
+        """,
+        name="parent.py",
+        prelude="",
+    )
+    done = place.run(program, LOOPCANARY_CONSOLE="1")
+    assert done.stderr.count("[loopcanary] stall") == 1
+    assert place.culprits() == ["worker", "worker"]
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
+def test_what_a_worker_imports_before_it_runs_a_loop_is_no_stall(place, method):
+    slow_module = "import time\ntime.sleep(0.3)\n"
+    (place.folder / "imported_by_main.py").write_text(slow_module)
+    (place.folder / "imported_by_work.py").write_text(slow_module)
+    program = place.program(f"""
+        import multiprocessing
+        import imported_by_main
+
+        def work():
+            import asyncio.subprocess, imported_by_work
+            stall("worker")
+
+        async def main():
+            await asyncio.sleep(0)
+            process = multiprocessing.get_context({method!r}).Process(target=work)
+            await asyncio.to_thread(process.start)
+            await asyncio.to_thread(process.join)
+            assert process.exitcode == 0
+
+        if __name__ == "__main__":
+            asyncio.run(main())
+    """)
+    place.run(program)
+    assert place.culprits() == ["worker"]
+    modules = {"imported_by_main", "imported_by_work"}
+    assert not [stall for stall in place.stalls() if any(name in str(stall.stacks) for name in modules)]

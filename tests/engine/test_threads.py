@@ -13,6 +13,10 @@ _MANY = """
     canary = loopcanary.install(stalls_per_minute=100_000)
     threading.stack_size(256 * 1024)
     all_run = threading.Barrier(COUNT)
+
+    def waiting():
+        counts = canary.statistics()
+        return counts["stalls_recorded"] - counts.get("stalls_reported", 0)
     turn = threading.Semaphore(4)
 
     async def main():
@@ -23,8 +27,10 @@ _MANY = """
         loop = asyncio.SelectorEventLoop()
         loop.run_until_complete(asyncio.sleep(0))
         all_run.wait()
-        # Few at a time: sixteen stalls fit into the flight file at once.
+        # Few at a time: sixteen stalls fit into the flight file at once, and the drain has to get to run.
         with turn:
+            while waiting() > 4:
+                time.sleep(0.02)
             loop.run_until_complete(main())
         loop.close()
 

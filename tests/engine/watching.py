@@ -15,16 +15,28 @@ from loopcanary.model.search import StallQuery
 
 GIVES_UP_S = 90
 COUNTS_THREADS_LATE = (3, 13) <= sys.version_info < (3, 13, 10) or (3, 14) <= sys.version_info < (3, 14, 1)
-"""This CPython warns of forks beside threads when the fork hooks have run, and ours are there again (gh-137109)."""
+"""This CPython warns of forks beside threads when the fork hooks have run and ours are back (gh-137109)."""
 PRELUDE = """\
 import asyncio, os, sys, threading, time
 
+def samples():
+    # How many were taken in this process; None where nothing is watched.
+    counts = getattr(sys.modules.get("loopcanary"), "statistics", dict)()
+    return counts.get("samples_taken", counts.get("samples", 0)) if counts else None
+
 def block(name, seconds=0.15):
-    # Blocks in a function of this name.
-    names = {"time": time}
-    text = f"def {name}(seconds):\\n    time.sleep(seconds)\\n"
-    exec(compile(text, f"stalls/{name}.py", "exec"), names)
+    # Blocks in a function of this name; on a crowded machine until the watchdog got to run and took a sample.
+    names = {"time": time, "samples": samples}
+    exec(compile(BLOCK.format(name=name), f"stalls/{name}.py", "exec"), names)
     names[name](seconds)
+
+BLOCK = '''
+def {name}(seconds):
+    before, gives_up = samples(), time.monotonic() + 10
+    time.sleep(seconds)
+    while before is not None and samples() == before and time.monotonic() < gives_up:
+        time.sleep(0.05)
+'''
 
 def stall(name, seconds=0.15):
     # One callback of a loop of its own that takes too long.
@@ -126,6 +138,13 @@ class Place:
     def culprits(self, store: Path | None = None) -> list[str]:
         """Names of the blocks (see PRELUDE) that stalled a loop, sorted. A loaded machine may add others."""
         return sorted(stall.culprit.function for stall in self.stalls(store) if is_block(stall))
+
+    def take_in_all(self) -> None:
+        """What dead processes left, also where, for all that recovery knows, somebody is still at it."""
+        for path in (self.store / "flight").iterdir():
+            for one in {path, path.resolve()}:
+                os.utime(one, (0, 0), follow_symlinks=False)
+        self.stalls()
 
     def left_behind(self) -> list[str]:
         """Flight files of this store that nobody took in."""
