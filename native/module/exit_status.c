@@ -3,7 +3,6 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -11,14 +10,15 @@ static _Atomic int wanted_status;
 static pid_t asking_process; /* handlers are inherited by fork, the wish is not */
 
 #if defined(__GLIBC__)
-/* on_exit(3) runs after the interpreter's end, and is told the status: nothing of Python knows it. */
+/* on_exit(3) runs after the interpreter's end, and is told the status: nothing of Python knows it. On Linux
+ * a handler may call exit (atexit(3), NOTES): the handlers that are left, of libraries that were loaded before us,
+ * run once, and stdio is flushed. */
 static void replace_status(int status, void *unused)
 {
     (void)unused;
     const int wanted = atomic_load(&wanted_status);
     if (status == 0 && wanted != 0 && getpid() == asking_process) {
-        fflush(NULL);
-        _exit(wanted);
+        exit(wanted);
     }
 }
 #endif

@@ -86,7 +86,7 @@ def uninstall() -> None:
 def _tell_children(canary: Canary) -> None:
     """Settings and store in force go into the environment, for children that start Python anew."""
     from loopcanary.config import settings_as_environment
-    from loopcanary.reporters.terminal import STDERR, own_stderr
+    from loopcanary.reporters.whose_stderr import STDERR, own_stderr
 
     told = settings_as_environment(canary.config)
     if canary.config.follow_children:

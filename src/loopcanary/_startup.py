@@ -47,6 +47,10 @@ def start() -> None:
     asked, since nobody may be there to read it; LOOPCANARY_DEBUG=1 prints it there too.
     """
     global _called, _waiting  # noqa: PLW0603 - once a process
+    if "LOOPCANARY_RUN_STDERR" not in os.environ:
+        from loopcanary.reporters.whose_stderr import tell_children
+
+        tell_children(os.environ)
     asked_for = os.environ.get("LOOPCANARY_RUN_PID") == str(os.getpid())
     if _called or (is_tool(sys.orig_argv) and not asked_for):
         return

@@ -212,6 +212,26 @@ def test_a_selector_of_a_class_of_somebody_s_own_is_bracketed(watch):
     assert stalls_of(watch) == [("slow", "callback")]
 
 
+@pytest.mark.parametrize("kind", ["EpollSelector", "PollSelector", "SelectSelector"])
+def test_a_turn_ends_and_begins_at_the_wait_of_every_selector(watch, kind):
+    loop = asyncio.SelectorEventLoop(getattr(selectors, kind)())
+
+    def many():
+        for _ in range(10):
+            loop.call_soon(time.sleep, LONG_S / 8)
+
+    with watch.installed() as canary:
+        loop.call_soon(slow)
+        loop.call_later(3 * LONG_S, many)
+        loop.call_later(6 * LONG_S, loop.stop)  # waiting is no stall
+        loop.run_forever()
+        (health,) = canary.loops()
+    loop.close()
+    assert [scope for _, scope in stalls_of(watch)] == ["callback", "turn"]
+    assert health.turns >= 4
+    assert health.utilization < 0.9
+
+
 def test_a_selector_that_was_replaced_by_a_mock_is_left_alone(watch):
     loop = asyncio.new_event_loop()
     real = loop._selector

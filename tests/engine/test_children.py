@@ -402,7 +402,7 @@ def test_what_a_worker_imports_before_it_runs_a_loop_is_no_stall(place, method):
         async def main():
             await asyncio.sleep(0)
             process = multiprocessing.get_context({method!r}).Process(target=work)
-            await asyncio.to_thread(process.start)
+            process.start()
             await asyncio.to_thread(process.join)
             assert process.exitcode == 0
 

@@ -19,6 +19,7 @@ from tests.store.samples import BEGAN, HOSTILE, KILLED, STALL, S, hostile_stall,
 
 from loopcanary.model import Cause, Severity, StallState
 from loopcanary.reporters import terminal as terminal_module
+from loopcanary.reporters import whose_stderr
 from loopcanary.reporters.blocks import stall_block
 from loopcanary.reporters.console import ConsoleReporter
 from loopcanary.reporters.terminal import Look, Terminal
@@ -360,9 +361,9 @@ def test_a_stderr_that_cannot_be_opened_anew_is_polled() -> None:
 def test_a_child_speaks_where_its_stderr_is_that_of_the_program(
     pipe: tuple[int, int], package_path: Path
 ) -> None:
-    told = {terminal_module.STDERR: terminal_module.own_stderr()}
-    assert terminal_module.may_speak()
-    code = "from loopcanary.reporters.terminal import may_speak; print(may_speak())"
+    told = {whose_stderr.STDERR: whose_stderr.own_stderr()}
+    assert whose_stderr.may_speak()
+    code = "from loopcanary.reporters.whose_stderr import may_speak; print(may_speak())"
 
     def child(stderr: int | None, told: dict[str, str]) -> str:
         environment = {"PYTHONPATH": str(package_path), **told}
@@ -375,7 +376,7 @@ def test_a_child_speaks_where_its_stderr_is_that_of_the_program(
     assert child(None, told) == "True"
     assert child(pipe[1], told) == "False"
     assert child(pipe[1], {}) == "True"
-    assert child(None, {terminal_module.STDERR: f"{os.getpid()}:"}) == "False"
+    assert child(None, {whose_stderr.STDERR: f"{os.getpid()}:"}) == "False"
 
 
 def test_a_terminal_that_cannot_be_opened_anew_gets_what_it_has_room_for(

@@ -28,9 +28,9 @@ def make_canary(config: Config) -> Canary:
 
 def stderr_for_children() -> dict[str, str]:
     """The variables by which the children of a program know whether they share its stderr, which is ours."""
-    from loopcanary.reporters import terminal
+    from loopcanary.reporters.whose_stderr import STDERR, own_stderr
 
-    return {terminal.STDERR: terminal.own_stderr()}
+    return {STDERR: own_stderr()}
 
 
 def open_store(folder: Path, config: Config | None = None) -> Store:

@@ -23,7 +23,8 @@ from loopcanary.model import Clock, Config, EngineChoice, Session, Stall, StallE
 from loopcanary.model.wire import session_to_dict
 from loopcanary.protocols import Interceptor, Probe, Reporter
 from loopcanary.registry import REGISTRY, entry_points
-from loopcanary.reporters.terminal import Terminal, may_speak
+from loopcanary.reporters.terminal import Terminal
+from loopcanary.reporters.whose_stderr import may_speak
 
 
 def make_canary(config: Config) -> Canary:

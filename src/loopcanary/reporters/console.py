@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from loopcanary.model import Cause, StallState
 from loopcanary.reporters.blocks import Tally, over_line, repeat_line, stall_block, summary_block
-from loopcanary.reporters.terminal import Terminal, is_a_child
+from loopcanary.reporters.terminal import Terminal
+from loopcanary.reporters.whose_stderr import is_a_child
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -10,8 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
-STDERR = "LOOPCANARY_RUN_STDERR"
-"""Environment: `pid:file` of the process that a person started, and its stderr then."""
 _PIPE_BUF = 4096
 """A pipe or socket that polls as writable takes this much without blocking (pipe(7), POSIX)."""
 _TERMINAL_SURE = 1
@@ -95,27 +93,6 @@ class Terminal:
         except OSError:
             return _WIDTH_DEFAULT
         return min(max(columns, _WIDTH_LEAST), _WIDTH_MOST) if columns else _WIDTH_DEFAULT
-
-
-def own_stderr() -> str:
-    """What children are told of this process in STDERR, so that they know whether they share its stderr."""
-    return f"{os.getpid()}:{_stderr_file()}"
-
-
-def is_a_child() -> bool:
-    """Whether a process above this one was started by a person, and this one was not."""
-    told = os.environ.get(STDERR)
-    return told is not None and told.partition(":")[0] != str(os.getpid())
-
-
-def may_speak() -> bool:
-    """Whether this stderr is a person's: that of a child may be a pipe into its parent, which parses it."""
-    return not is_a_child() or os.environ[STDERR].partition(":")[2] == (_stderr_file() or None)
-
-
-def _stderr_file() -> str:
-    found = _identity(2)
-    return "" if found is None else f"{found.device}:{found.inode}:{found.terminal}"
 
 
 class _Identity(NamedTuple):
