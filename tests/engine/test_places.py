@@ -46,6 +46,29 @@ def with_shared_memory_in(folder: Path) -> str:
     """
 
 
+def test_without_a_store_stalls_are_shown_and_nothing_is_left_behind(place):
+    (place.folder / "file").touch()
+    nowhere = f"{place.folder}/file/store"  # no folder can be made below a file, by whomever
+    program = place.program("""
+        import loopcanary
+        stall("first")
+        stall("second")
+        print(loopcanary.install().backend.name, os.getpid(), flush=True)
+        if len(sys.argv) > 1:
+            os.kill(os.getpid(), 9)
+    """)
+    done = place.run(program, LOOPCANARY_STORE=nowhere, LOOPCANARY_CONSOLE="1")
+    assert done.stdout.startswith("native ")
+    assert [name for name in ("first", "second") if f" in {name}" in done.stderr] == ["first", "second"]
+    # One line says that nothing is stored, and names the place that is wrong.
+    (said,) = [line for line in done.stderr.splitlines() if line.startswith("loopcanary: store failed")]
+    assert nowhere in said
+    killed = place.run(program, "killed", status=-9, LOOPCANARY_STORE=nowhere)
+    pids = {done.stdout.split()[1], killed.stdout.split()[1]}
+    left = [path.name for path in flight_place.SHARED_MEMORY.glob("loopcanary-*")]
+    assert not [name for name in left if pids & set(name.split("-"))]
+
+
 def test_without_shared_memory_the_flight_file_lies_in_the_store(place):
     program = place.program(
         with_shared_memory_in(place.folder / "nothing")

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from loopcanary.store import Location, StoreError, find, locate
+from loopcanary.store import Location, find, locate
 from loopcanary.store import location as location_module
 
 
 @pytest.fixture
 def read_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(location_module, "_writable", lambda _: False)
+    """The current folder cannot be written; the user's can."""
+    monkeypatch.setattr(location_module, "_writable", lambda folder: folder.name != ".loopcanary")
 
 
 def test_the_folder_given_is_taken_relative_to_the_current_one(tmp_path: Path) -> None:
@@ -44,13 +45,30 @@ def test_the_users_folder_without_a_state_home(
 
 
 @pytest.mark.usefixtures("read_only")
-def test_without_any_place_a_store_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_home_nothing_is_stored_and_a_store_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def no_home() -> Path:
         raise RuntimeError
 
     monkeypatch.setattr(Path, "home", no_home)
-    with pytest.raises(StoreError, match="choose a --store"):
-        locate(cwd=tmp_path, environ={})
+    found = locate(cwd=tmp_path, environ={})
+    assert found.folder == tmp_path / ".loopcanary"
+    assert found.notice == (
+        "the current folder cannot be written and you have no home: choose a --store; "
+        "stalls are shown and not stored"
+    )
+    assert find(cwd=tmp_path, environ={}).folder == tmp_path / ".loopcanary"
+
+
+def test_where_no_place_can_be_written_that_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()  # no folder can be made below it, by whomever
+    found = locate(cwd=file, environ={"XDG_STATE_HOME": f"{file}/state"})
+    assert found.notice == (
+        f"neither {file} nor {file}/state/loopcanary can be written: choose a --store; "
+        "stalls are shown and not stored"
+    )
 
 
 def test_reports_read_the_users_store_where_the_current_folder_has_none(tmp_path: Path) -> None:

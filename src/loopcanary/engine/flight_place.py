@@ -2,7 +2,8 @@
 
 The file belongs in memory: a store to a page of a disk file can block in the kernel for as long as the
 disk does (the JVM's hsperfdata pauses), and lanes are stored to from the thread that must not block. The
-store's `flight` folder then holds a symbolic link to it. Without a tmpfs the file lies in that folder.
+store's `flight` folder then holds a symbolic link to it. Without a tmpfs the file lies in that folder. Where
+the store cannot be written, the file is in memory and has no name: nobody could find it later.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ class FlightPlace:
 
     path: Path
     link: Path | None
+    is_nameless: bool = False
+    """Its names are to be removed as soon as it is open: no later process is led to it."""
 
     @property
     def saved(self) -> Path | None:
@@ -35,20 +38,25 @@ class FlightPlace:
     @property
     def in_memory(self) -> bool:
         """Whether page write-back can never reach the file."""
-        return self.link is not None
+        return self.link is not None or self.is_nameless
 
 
 def candidates(folder: Path, session_id: str, shared_memory: Path = SHARED_MEMORY) -> Iterator[FlightPlace]:
     """Places for the flight file of a session, best first. `folder`: the store's flight folder."""
     name = session_id + SUFFIX
-    if shared_memory.is_dir():
-        path = shared_memory / f"loopcanary-{os.getuid()}-{name}"
+    path = shared_memory / f"loopcanary-{os.getuid()}-{name}"
+    has_memory = shared_memory.is_dir()
+    if has_memory:
         yield FlightPlace(path=path, link=folder / name)
     yield FlightPlace(path=folder / name, link=None)
+    if has_memory:
+        yield FlightPlace(path=path, link=None, is_nameless=True)
 
 
 def prepare(place: FlightPlace) -> None:
     """Makes the store's flight folder and the link. OSError where they cannot be made."""
+    if place.is_nameless:
+        return
     folder = (place.link or place.path).parent
     for one in (folder.parent, folder):
         # The mode of `mkdir` is for the last folder only; the store's own is private, too.

@@ -84,7 +84,8 @@ class NativeBackend:
                 self._start_at(place)
             except OSError as error:
                 discard(place)
-                errors.append(f"{place.path}: {error.strerror or error}")
+                # What could not be made is not always the file: a link to it, or the store's folder.
+                errors.append(f"{error.filename2 or error.filename or place.path}: {error.strerror or error}")
             else:
                 return
         raise OSError("no place for the flight file: " + "; ".join(errors))
@@ -108,6 +109,8 @@ class NativeBackend:
             discard(place)
             raise
         self._place = place
+        if place.is_nameless:
+            discard(place)
 
     @property
     def file(self) -> Path | None:

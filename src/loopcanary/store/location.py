@@ -25,10 +25,10 @@ class Location:
 def locate(
     given: Path | None = None, *, cwd: Path | None = None, environ: Mapping[str, str] = os.environ
 ) -> Location:
-    """Says where the store is, and makes nothing. StoreError where there is no place at all.
+    """Says where the store is, and makes nothing.
 
     The folder given, else `.loopcanary` in the current folder, else, where that cannot be written, the
-    user's state folder.
+    user's state folder. Where neither can be written, nothing will be stored: the notice says so.
     """
     here = Path.cwd() if cwd is None else cwd
     if given is not None:
@@ -36,8 +36,14 @@ def locate(
     usual = here / FOLDER_NAME
     if _writable(usual):
         return Location(folder=usual)
-    folder = user_folder(environ)
-    return Location(folder=folder, notice=f"{here} cannot be written: stalls are stored in {folder}")
+    try:
+        folder = user_folder(environ)
+    except StoreError as error:
+        return Location(folder=usual, notice=f"{error}; stalls are shown and not stored")
+    if _writable(folder):
+        return Location(folder=folder, notice=f"{here} cannot be written: stalls are stored in {folder}")
+    neither = f"neither {here} nor {folder} can be written: choose a --store; stalls are shown and not stored"
+    return Location(folder=folder, notice=neither)
 
 
 def find(
@@ -47,12 +53,18 @@ def find(
     first = locate(given, cwd=cwd, environ=environ)
     if given is not None or first.folder.is_dir():
         return Location(folder=first.folder)
-    second = user_folder(environ)
+    try:
+        second = user_folder(environ)
+    except StoreError:
+        return Location(folder=first.folder)
     return Location(folder=second if second.is_dir() else first.folder)
 
 
 def user_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """`loopcanary` in the user's state folder: XDG_STATE_HOME, or ~/.local/state."""
+    """`loopcanary` in the user's state folder: XDG_STATE_HOME, or ~/.local/state.
+
+    StoreError where there is no home.
+    """
     state = environ.get("XDG_STATE_HOME", "")
     # The base directory specification: a path that is not absolute is to be ignored.
     if state.startswith("/"):
@@ -69,5 +81,5 @@ def user_folder(environ: Mapping[str, str] = os.environ) -> Path:
 def _writable(folder: Path) -> bool:
     """True if files can be made in the folder, or the folder itself can be made."""
     # Not pathlib's, which raise where a folder above may not be entered.
-    place = folder if os.path.exists(folder) else folder.parent  # noqa: PTH110
+    place = next((one for one in (folder, *folder.parents) if os.path.exists(one)), folder)  # noqa: PTH110
     return os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK)  # noqa: PTH112
