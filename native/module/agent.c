@@ -7,6 +7,40 @@ lc_agent lc_the_agent;
 static const char no_reader[] = "this process may read its own memory neither by process_vm_readv nor by "
                                 "/proc/self/mem (seccomp?)";
 
+/* Two threads may end the watchdog at once (the drain at its end, and whoever would not wait for it any longer;
+ * a fork beside them), and a thread is joined once. No holder of the mutex wants the GIL. `life` says which
+ * watchdog somebody meant, should another have been started meanwhile; it is changed with both held. */
+static struct {
+    pthread_mutex_t mutex;
+    uint64_t life;
+} joining = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static int begin_watchdog(lc_agent *agent)
+{
+    int error = 0;
+    pthread_mutex_lock(&joining.mutex);
+    if (!agent->watchdog.running) {
+        atomic_store_explicit(&agent->watchdog.stopping, false, memory_order_relaxed);
+        error = lc_watchdog_start(&agent->watchdog);
+        joining.life++;
+    }
+    pthread_mutex_unlock(&joining.mutex);
+    return error;
+}
+
+static void end_watchdog(lc_agent *agent)
+{
+    const uint64_t life = joining.life;
+    /* Without the GIL: the watchdog may be writing to a disk that is slow. */
+    Py_BEGIN_ALLOW_THREADS
+    pthread_mutex_lock(&joining.mutex);
+    if (joining.life == life) {
+        lc_watchdog_stop(&agent->watchdog);
+    }
+    pthread_mutex_unlock(&joining.mutex);
+    Py_END_ALLOW_THREADS
+}
+
 /* A child shares the flight file's pages with its parent, and while CPython sets it up it already ends the
  * lanes of threads that it does not have (thread_lane.c, close_lane). So lanes are let go of inside fork(2). */
 static void let_go_in_child(void)
@@ -14,6 +48,7 @@ static void let_go_in_child(void)
     lc_the_agent.running = false;
     lc_the_agent.generation++;
     lc_the_agent.watchdog.running = false;
+    pthread_mutex_init(&joining.mutex, NULL); /* whoever held it is not here */
 }
 
 static bool prepare_for_forks(void)
@@ -89,7 +124,7 @@ bool lc_agent_start(const char *path, const char *checkpoint_path, const char *f
         give_back(agent, false);
         return false;
     }
-    const int error = lc_watchdog_start(&agent->watchdog);
+    const int error = begin_watchdog(agent);
     if (error != 0) {
         errno = error;
         PyErr_SetFromErrno(PyExc_OSError);
@@ -107,11 +142,12 @@ void lc_agent_stop(bool process_ends)
     if (!agent->running) {
         return;
     }
-    /* Not yet "not running": the last look completes what threads have just ended. Without the GIL: the watchdog
-     * never wants it, but may be writing to a disk that is slow. */
-    Py_BEGIN_ALLOW_THREADS
-    lc_watchdog_stop(&agent->watchdog);
-    Py_END_ALLOW_THREADS
+    /* Not yet "not running": the last look completes what threads have just ended. */
+    const uint64_t generation = agent->generation;
+    end_watchdog(agent);
+    if (!agent->running || agent->generation != generation) {
+        return; /* another thread was faster */
+    }
     agent->running = false;
     agent->generation++;
     Py_CLEAR(agent->scene_variable);
@@ -150,22 +186,18 @@ const char *lc_agent_obstacle(void)
 
 void lc_agent_pause(void)
 {
-    lc_agent *agent = &lc_the_agent;
-    if (agent->running) {
-        Py_BEGIN_ALLOW_THREADS
-        lc_watchdog_stop(&agent->watchdog);
-        Py_END_ALLOW_THREADS
+    if (lc_the_agent.running) {
+        end_watchdog(&lc_the_agent);
     }
 }
 
 bool lc_agent_resume(void)
 {
     lc_agent *agent = &lc_the_agent;
-    if (!agent->running || agent->watchdog.running) {
+    if (!agent->running) {
         return true;
     }
-    atomic_store_explicit(&agent->watchdog.stopping, false, memory_order_relaxed);
-    const int error = lc_watchdog_start(&agent->watchdog);
+    const int error = begin_watchdog(agent);
     if (error != 0) {
         errno = error;
         PyErr_SetFromErrno(PyExc_OSError);

@@ -134,3 +134,26 @@ def test_from_inside_callbacks(place):
     asyncio.run(main())
     """,
     )
+
+
+def test_ended_by_several_threads_at_once(place):
+    """The drain at its end, and whoever would not wait for it any longer: a thread is joined once."""
+    run(
+        place,
+        """
+    from loopcanary import _native
+    for _ in range(200):
+        loopcanary.install(store=sys.argv[1], threshold="1s")
+        at_once = threading.Barrier(4)
+        def end():
+            at_once.wait()
+            _native.stop(True)
+        threads = [threading.Thread(target=end) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not _native.is_running()
+        loopcanary.uninstall()
+    """,
+    )
