@@ -56,12 +56,14 @@ uint64_t lc_clock_rate_q32(lc_instant from, lc_instant to, uint64_t fallback);
 
 static inline uint64_t lc_ticks_to_ns(uint64_t ticks, uint64_t rate_q32)
 {
-    return (uint64_t)(((unsigned __int128)ticks * rate_q32) >> 32);
+    const unsigned __int128 half = 1u << 31; /* to the nearest: 10 ms in ticks and back is 10 ms */
+    return (uint64_t)(((unsigned __int128)ticks * rate_q32 + half) >> 32);
 }
 
 static inline uint64_t lc_ns_to_ticks(uint64_t ns, uint64_t rate_q32)
 {
-    const unsigned __int128 ticks = ((unsigned __int128)ns << 32) / (rate_q32 ? rate_q32 : 1u);
+    const uint64_t rate = rate_q32 ? rate_q32 : 1u;
+    const unsigned __int128 ticks = (((unsigned __int128)ns << 32) + rate / 2u) / rate;
     return ticks > UINT64_MAX ? UINT64_MAX : (uint64_t)ticks;
 }
 

@@ -87,13 +87,18 @@ bool lc_parse_schedstat(const char *text, size_t length, lc_schedstat_fields *ou
     return decimal(&c, &out->on_cpu_ns) && decimal(&c, &out->run_queue_ns);
 }
 
+bool lc_syscall_says_running(const char *text, size_t length)
+{
+    return length >= 7 && memcmp(text, "running", 7) == 0;
+}
+
 bool lc_parse_syscall(const char *text, size_t length, lc_syscall_fields *out)
 {
     cursor c = {text, text + length};
     uint64_t number;
     memset(out, 0, sizeof *out);
     out->number = LC_SYSCALL_RUNNING;
-    if (length >= 7 && memcmp(text, "running", 7) == 0) {
+    if (lc_syscall_says_running(text, length)) {
         return true;
     }
     if (length >= 2 && text[0] == '-' && text[1] == '1') {

@@ -31,6 +31,10 @@ typedef struct {
 /* /proc/PID/task/TID/syscall: "running", "-1 sp pc", or "number 0xarg ... 0xsp 0xpc". */
 bool lc_parse_syscall(const char *text, size_t length, lc_syscall_fields *out);
 
+/* Whether that file says that the thread is on a CPU or ready for one: its state letter is R. (A thread that
+ * sleeps outside of any call, for a page or stopped, is told as number -1.) */
+bool lc_syscall_says_running(const char *text, size_t length);
+
 typedef struct {
     uint64_t voluntary;
     uint64_t involuntary;

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-enum { VIEWS_KEPT = 8, SWITCHES_EVERY = 16 };
+enum { VIEWS_KEPT = 8, WHOLE_EVERY = 16 };
 
 static void open_view(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch)
 {
@@ -128,8 +128,8 @@ void lc_sampler_take(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch, 
     const lc_walk_result walked = source->walk(source, thread_state, w->stack);
     source->gil(source, thread_state, &gil);
     open_view(w, lane, watch);
-    const bool with_switches = LC_LOAD(slot->sample_count) % SWITCHES_EVERY == 0;
-    lc_thread_view_read(&watch->view, with_switches, &reading);
+    const bool whole = LC_LOAD(slot->sample_count) % WHOLE_EVERY == 0;
+    lc_thread_view_read(&watch->view, w->stack->still_cpu_ns, whole, &reading);
     const bool in_gc = this_thread_collects(w, lane);
     if (!still_the_same(lane, slot, turn, epoch)) {
         drop_sample(w, &slot->samples_dropped_moved, LC_COUNTER_samples_dropped_moved);

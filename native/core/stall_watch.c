@@ -33,6 +33,17 @@ void lc_stall_watch_close_view(lc_watchdog *w, uint64_t index)
 
 static uint64_t rate(const lc_watchdog *w) { return LC_LOAD(w->flight->header->tick_ns_q32); }
 
+/* A lane's limit. What can only be the configured threshold is that, to the nanosecond: the lane's ticks were made
+ * of it at a rate that has been refined since. */
+static uint64_t limit_ns(const lc_watchdog *w, uint64_t ticks)
+{
+    enum { RATE_ERRORS = 4096 }; /* one part in so many is more than any rate is wrong */
+    const uint64_t ns = lc_ticks_to_ns(ticks, rate(w));
+    const uint64_t exact = w->settings.threshold_ns;
+    const uint64_t apart = ns > exact ? ns - exact : exact - ns;
+    return apart <= exact / RATE_ERRORS ? exact : ns;
+}
+
 /* False: the thread moved on while we looked, at every try. */
 static bool read_lane(const lc_watchdog *w, const lc_lane *lane, lane_now *out)
 {
@@ -92,7 +103,7 @@ static lc_slot *open_slot(lc_watchdog *w, uint64_t index, const lc_lane *lane, l
     slot->lane = index;
     slot->lane_generation = LC_LOAD(lane->generation);
     slot->tid = LC_LOAD(lane->tid);
-    slot->threshold_ns = lc_ticks_to_ns(LC_LOAD(lane->threshold), rate(w));
+    slot->threshold_ns = limit_ns(w, LC_LOAD(lane->threshold));
     memcpy(slot->loop_kind, lane->loop_kind, sizeof slot->loop_kind);
     memcpy(slot->thread_name, lane->thread_name, sizeof slot->thread_name);
     LC_STORE(slot->interval_ns, w->settings.sample_interval_ns);
@@ -211,11 +222,11 @@ static subject find_subject(const lc_watchdog *w, const lc_lane *lane, const lan
     const uint64_t delay = lc_ticks_to_ns(LC_LOAD(lane->sample_delay), rate(w));
     if ((now->callback & 1u) && elapsed(now->callback_begin_ns, now_ns) >= delay) {
         return (subject){LC_ENDED_CALLBACK, now->callback, now->callback_begin_ns,
-                         lc_ticks_to_ns(lc_lane_limit(lane, now->callback), rate(w))};
+                         limit_ns(w, lc_lane_limit(lane, now->callback))};
     }
     if (!LC_LOAD(lane->turn_stalled) && elapsed(now->turn_begin_ns, now_ns) >= delay) {
         return (subject){LC_ENDED_TURN, 0, now->turn_begin_ns,
-                         lc_ticks_to_ns(LC_LOAD(lane->threshold), rate(w))};
+                         limit_ns(w, LC_LOAD(lane->threshold))};
     }
     return (subject){0, 0, 0, 0};
 }

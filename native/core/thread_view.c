@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "flight_format.h"
+#include "thread_clock.h"
 
 static const char *const file_names[LC_VIEW_FILES] = {"schedstat", "syscall", "stat", "status"};
 
@@ -25,6 +26,7 @@ static uint64_t inode_of(int fd)
 
 void lc_thread_view_open(lc_thread_view *view, uint64_t tid)
 {
+    memset(view, 0, sizeof *view);
     view->tid = tid;
     for (int i = 0; i < LC_VIEW_FILES; i++) {
         view->fds[i] = open_task_file(tid, file_names[i]);
@@ -53,29 +55,73 @@ static size_t read_whole(int fd, char *text, size_t room)
     return got < 0 ? 0 : (size_t)got;
 }
 
-void lc_thread_view_read(const lc_thread_view *view, bool with_switches, lc_thread_reading *out)
+static bool same_call(const lc_thread_view *view, const char *text, size_t length)
+{
+    return length != 0 && length == view->call_bytes && memcmp(text, view->call, length) == 0;
+}
+
+static void read_switches(const lc_thread_view *view, lc_switch_fields *out)
 {
     char text[2048];
+    (void)lc_parse_switches(text, read_whole(view->fds[LC_VIEW_STATUS], text, sizeof text), out);
+}
+
+static bool read_sched(const lc_thread_view *view, lc_schedstat_fields *out)
+{
+    char text[128];
+    return lc_parse_schedstat(text, read_whole(view->fds[LC_VIEW_SCHEDSTAT], text, sizeof text), out);
+}
+
+static bool read_stat(const lc_thread_view *view, lc_stat_fields *out)
+{
+    char text[1024];
+    return lc_parse_stat(text, read_whole(view->fds[LC_VIEW_STAT], text, sizeof text), out);
+}
+
+/* Keeps a reading for as long as the thread does not run. */
+static void keep(lc_thread_view *view, uint64_t cpu_ns, const char *text, size_t length,
+                 const lc_thread_reading *reading)
+{
+    uint64_t now_ns = 0;
+    const bool stood = cpu_ns != 0 && reading->complete && !lc_syscall_says_running(text, length) &&
+                       lc_thread_cpu_ns((uint32_t)view->tid, &now_ns) && now_ns == cpu_ns;
+    view->last = *reading;
+    view->last_cpu_ns = stood ? cpu_ns : 0;
+    view->call_bytes = (uint32_t)length;
+    memcpy(view->call, text, length);
+}
+
+void lc_thread_view_read(lc_thread_view *view, uint64_t cpu_ns, bool whole, lc_thread_reading *out)
+{
+    char text[LC_SYSCALL_TEXT_MAX];
     memset(out, 0, sizeof *out);
     out->syscall.number = LC_SYSCALL_UNKNOWN;
     if (view->tid == 0) {
         return;
     }
-    const int *fds = view->fds;
     /* What changes fastest first: the call the thread sleeps in, then its times. */
-    const bool syscall_ok = lc_parse_syscall(
-        text, read_whole(fds[LC_VIEW_SYSCALL], text, sizeof text), &out->syscall);
-    if (!syscall_ok) {
+    const size_t length = read_whole(view->fds[LC_VIEW_SYSCALL], text, sizeof text);
+    if (cpu_ns != 0 && cpu_ns == view->last_cpu_ns && same_call(view, text, length)) {
+        if (whole && view->last.switches.voluntary == 0) { /* it sleeps: it has switched */
+            read_switches(view, &view->last.switches);
+        }
+        *out = view->last;
+        return;
+    }
+    if (!lc_parse_syscall(text, length, &out->syscall)) {
         out->syscall.number = LC_SYSCALL_UNKNOWN;
     }
-    out->complete = lc_parse_schedstat(
-        text, read_whole(fds[LC_VIEW_SCHEDSTAT], text, sizeof text), &out->sched);
-    out->complete &=
-        lc_parse_stat(text, read_whole(fds[LC_VIEW_STAT], text, sizeof text), &out->stat);
-    if (with_switches) {
-        (void)lc_parse_switches(text, read_whole(fds[LC_VIEW_STATUS], text, sizeof text),
-                                &out->switches);
+    out->complete = read_sched(view, &out->sched);
+    if (lc_syscall_says_running(text, length) && view->last.complete && !whole) {
+        out->stat = view->last.stat;
+        out->stat.state = 'R';
+    } else {
+        out->complete &= read_stat(view, &out->stat);
     }
+    if (whole) {
+        read_switches(view, &out->switches);
+    }
+    keep(view, cpu_ns, text, length, out);
 }
 
 char lc_thread_state_letter(uint64_t tid)

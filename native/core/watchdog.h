@@ -20,6 +20,7 @@
 #include "thread_view.h"
 
 typedef struct {
+    uint64_t threshold_ns; /* as configured; lanes have it in ticks, of a rate that is refined. 0: not known */
     uint64_t sample_interval_ns;
     uint64_t tick_ns;     /* between looks at idle lanes; the sample delay */
     uint64_t park_ns;     /* idle for so long: park */

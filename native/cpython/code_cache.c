@@ -12,7 +12,7 @@ bool lc_code_words_read(const lc_cpython_source *source, lc_snapshot *snapshot, 
                         lc_code_words *words, lc_read_plan *plan)
 {
     const lc_layout *l = &source->layout;
-    lc_read_plan_add(plan, address, l->code_bytes);
+    lc_read_plan_add_object(plan, address, l->code_bytes);
     const uint8_t *header = lc_snapshot_get(snapshot, address, l->code_bytes);
     if (header == NULL || lc_u64_at(header, l->object_type) != source->at.code_type) {
         return false;
@@ -41,7 +41,7 @@ static bool same_words(const lc_code_words *a, const lc_code_words *b)
 static bool same_str(const lc_cpython_source *source, lc_snapshot *snapshot, uint64_t address,
                      lc_value_print print, lc_read_plan *plan)
 {
-    lc_read_plan_add(plan, address, print.bytes);
+    lc_read_plan_add_object(plan, address, print.bytes);
     const uint8_t *object = lc_snapshot_get(snapshot, address, print.bytes);
     return object != NULL && lc_print_of_str(source, object, print.bytes).hash == print.hash;
 }
@@ -49,7 +49,7 @@ static bool same_str(const lc_cpython_source *source, lc_snapshot *snapshot, uin
 static bool same_bytes(const lc_cpython_source *source, lc_snapshot *snapshot, uint64_t address,
                        lc_value_print print, lc_read_plan *plan)
 {
-    lc_read_plan_add(plan, address, print.bytes);
+    lc_read_plan_add_object(plan, address, print.bytes);
     const uint8_t *object = lc_snapshot_get(snapshot, address, print.bytes);
     return object != NULL && lc_print_of_bytes(source, object, print.bytes).hash == print.hash;
 }
@@ -126,8 +126,10 @@ lc_known_code *lc_code_cache_load(lc_code_cache *cache, const lc_cpython_source 
     if (entry == NULL) {
         return NULL;
     }
-    lc_str_value filename = {.bytes = entry->filename};
-    lc_str_value qualname = {.bytes = entry->qualname};
+    lc_code_texts *texts = &cache->texts[entry - cache->entries];
+    lc_str_value filename = {.bytes = texts->filename};
+    lc_str_value qualname = {.bytes = texts->qualname};
+    cache->loads++;
     entry->address = address;
     entry->words = *words;
     entry->used_at = cache->walk;
@@ -147,8 +149,8 @@ lc_known_code *lc_code_cache_load(lc_code_cache *cache, const lc_cpython_source 
     }
     entry->facts = (lc_code_facts){
         .serial = ++cache->serial,
-        .filename = {entry->filename, filename.length},
-        .qualname = {entry->qualname, qualname.length},
+        .filename = {texts->filename, filename.length},
+        .qualname = {texts->qualname, qualname.length},
         .first_line = words->first_line,
         .code_flags = words->flags,
     };
@@ -161,19 +163,30 @@ void lc_code_cache_forget(lc_code_cache *cache, lc_known_code *entry)
     entry->address = 0;
 }
 
-static lc_position_entry *position_entry(lc_code_cache *cache, uint64_t serial, uint32_t unit)
+static lc_position_entry *position_set(lc_code_cache *cache, uint64_t serial, uint32_t unit)
 {
     const uint64_t hash = lc_mix(lc_mix(0, serial), unit);
-    return &cache->positions[(hash >> 32) & (LC_POSITION_CACHE_SIZE - 1)];
+    return cache->positions[(hash >> 32) & (LC_POSITION_SETS - 1)];
+}
+
+static lc_position_entry *find_position(lc_position_entry *set, uint64_t serial, uint32_t unit)
+{
+    for (uint32_t i = 0; i < LC_POSITION_WAYS; i++) {
+        if (set[i].serial == serial && set[i].unit == unit) {
+            return &set[i];
+        }
+    }
+    return NULL;
 }
 
 lc_position lc_code_cache_position(lc_code_cache *cache, const lc_cpython_source *source,
                                    const lc_known_code *entry, uint32_t unit, bool *fresh)
 {
-    lc_position_entry *at = position_entry(cache, entry->facts.serial, unit);
+    lc_position_entry *set = position_set(cache, entry->facts.serial, unit);
+    const lc_position_entry *known = find_position(set, entry->facts.serial, unit);
     *fresh = false;
-    if (at->serial == entry->facts.serial && at->unit == unit) {
-        return at->position;
+    if (known != NULL) {
+        return known->position;
     }
     *fresh = true;
     lc_position position = {0};
@@ -181,15 +194,16 @@ lc_position lc_code_cache_position(lc_code_cache *cache, const lc_cpython_source
     if (lc_read_bytes(source, entry->words.linetable, cache->scratch, LC_BYTES_MAX, &length)) {
         lc_linetable_find(cache->scratch, length, entry->words.first_line, unit, &position);
     }
-    *at = (lc_position_entry){
+    memmove(&set[1], &set[0], (LC_POSITION_WAYS - 1) * sizeof set[0]); /* the oldest goes */
+    set[0] = (lc_position_entry){
         .serial = entry->facts.serial, .unit = unit, .position = position};
     return position;
 }
 
 void lc_code_cache_forget_position(lc_code_cache *cache, uint64_t serial, uint32_t unit)
 {
-    lc_position_entry *at = position_entry(cache, serial, unit);
-    if (at->serial == serial && at->unit == unit) {
-        at->serial = 0;
+    lc_position_entry *known = find_position(position_set(cache, serial, unit), serial, unit);
+    if (known != NULL) {
+        known->serial = 0;
     }
 }

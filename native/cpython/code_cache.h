@@ -17,7 +17,8 @@
 #include "snapshot.h"
 
 #define LC_CODE_CACHE_SIZE 4096u
-#define LC_POSITION_CACHE_SIZE 4096u
+#define LC_POSITION_SETS 1024u
+#define LC_POSITION_WAYS 4u /* positions of one stack that meet in a set must not evict each other */
 
 typedef struct { /* the words of a code object that never change */
     uint64_t units; /* code units of two bytes */
@@ -38,9 +39,12 @@ typedef struct {
     lc_value_print qualname_print;
     lc_value_print linetable_print;
     lc_code_facts facts;
+} lc_known_code;
+
+typedef struct {
     char filename[LC_STRING_MAX];
     char qualname[LC_STRING_MAX];
-} lc_known_code;
+} lc_code_texts;
 
 typedef struct {
     uint64_t serial; /* of the code, 0: free */
@@ -51,10 +55,12 @@ typedef struct {
 typedef struct {
     uint64_t walk;   /* number of the current walk */
     uint64_t serial; /* last given out */
+    uint64_t loads;  /* entries written so far: while it stays, what entries hold stays */
     uint64_t keys[LC_CODE_CACHE_SIZE]; /* addresses again, dense: probing touches no entry */
-    lc_position_entry positions[LC_POSITION_CACHE_SIZE];
+    lc_position_entry positions[LC_POSITION_SETS][LC_POSITION_WAYS]; /* latest first */
     uint8_t scratch[LC_BYTES_MAX];
     lc_known_code entries[LC_CODE_CACHE_SIZE];
+    lc_code_texts texts[LC_CODE_CACHE_SIZE]; /* of the entries; apart from what every walk looks at */
 } lc_code_cache;
 
 /* Reads the words of the code object at `address`. False if there is no code object. */

@@ -3,7 +3,8 @@
  *
  * A walk follows pointers, so the naive way is a system call a frame. But a stalled thread has nearly
  * the stack that it had at the last sample: what the last walk touched is the plan of the next
- * one, read in one vectored call; only what differs is then read by itself.
+ * one, read in one vectored call; only what differs is then read by itself. What such a call costs is
+ * mostly the number of its ranges (0.3 us each, a page of copying 0.1 us): objects that share a page share a range.
  *
  * Working memory of one thread; no allocation. */
 #ifndef LOOPCANARY_SNAPSHOT_H
@@ -18,6 +19,7 @@
 
 #define LC_PLAN_RANGES_MAX 1024u
 #define LC_SNAPSHOT_BYTES (512u * 1024u)
+#define LC_PAGE_SLOTS 1024u /* a power of two */
 
 typedef struct {
     uint64_t address;
@@ -29,6 +31,7 @@ typedef struct {
     uint32_t count;
     lc_range ranges[LC_PLAN_RANGES_MAX];
     lc_range last; /* read after all others, 0 bytes: none */
+    uint16_t object_slots[LC_PAGE_SLOTS]; /* by page: range + 1; only while the plan is made */
 } lc_read_plan;
 
 typedef struct {
@@ -40,6 +43,7 @@ typedef struct {
     lc_range last;   /* 0 bytes: not read */
     uint8_t last_data[8];
     lc_range ranges[LC_PLAN_RANGES_MAX];
+    uint16_t slots[LC_PAGE_SLOTS]; /* by the page that a range begins in: range + 1 */
     uint8_t data[LC_SNAPSHOT_BYTES];
 } lc_snapshot;
 
@@ -47,11 +51,15 @@ static inline void lc_read_plan_clear(lc_read_plan *plan)
 {
     plan->count = 0;
     plan->last.bytes = 0;
+    memset(plan->object_slots, 0, sizeof plan->object_slots);
 }
 
 /* Adds a range that the next walk will probably want; merges neighbours. A full plan
  * forgets; no plan (NULL) may be given. */
 void lc_read_plan_add(lc_read_plan *plan, uint64_t address, uint32_t bytes);
+
+/* The same for an object, of at most a page, whose place in the order does not matter: joins the range of its page. */
+void lc_read_plan_add_object(lc_read_plan *plan, uint64_t address, uint32_t bytes);
 
 /* The range (at most 8 bytes) that is to be read after all others. */
 void lc_read_plan_add_last(lc_read_plan *plan, uint64_t address, uint32_t bytes);

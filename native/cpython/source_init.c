@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "cpython_source.h"
+#include "thread_clock.h"
 #include "threads.h"
 #include "walker.h"
 #include "work.h"
@@ -54,7 +55,7 @@ bool lc_cpython_source_init(lc_cpython_source *source, const lc_memory_reader *r
         .at = *at,
         .walker = memory,
     };
-    source->walker->own_process = reader->pid == getpid();
+    source->walker->clock_proves = reader->pid == getpid() && lc_thread_clock_is_fine();
     source->walker->random = UINT64_C(0x9E3779B97F4A7C15) ^ (uint64_t)(uintptr_t)memory;
     return true;
 }

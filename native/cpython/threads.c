@@ -28,10 +28,17 @@ bool lc_thread_words_read(const lc_cpython_source *source, uint64_t thread_state
         !lc_read(source->reader, thread_state, header, l->thread_native_id + 8)) {
         return false;
     }
-    words->next = lc_u64_at(header, l->thread_next);
-    words->interp = lc_u64_at(header, l->thread_interp);
-    words->tid = (uint32_t)lc_u64_at(header, l->thread_native_id);
+    *words = lc_thread_words_in(l, header);
     return lc_interp_known(source, words->interp);
+}
+
+lc_thread_words lc_thread_words_in(const lc_layout *layout, const uint8_t *header)
+{
+    return (lc_thread_words){
+        .next = lc_u64_at(header, layout->thread_next),
+        .interp = lc_u64_at(header, layout->thread_interp),
+        .tid = (uint32_t)lc_u64_at(header, layout->thread_native_id),
+    };
 }
 
 uint32_t lc_threads(lc_cpython_source *source, uint64_t thread_state, lc_thread_ref *out,

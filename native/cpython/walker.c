@@ -9,6 +9,8 @@
  */
 #include "walker.h"
 
+#include <stddef.h>
+
 #include "thread_clock.h"
 #include "threads.h"
 
@@ -60,6 +62,8 @@ static lc_remembered_thread *remembered(lc_walker *walker, uint64_t thread_state
     }
     oldest->thread_state = thread_state;
     oldest->used_at = walker->cache.walk;
+    oldest->tid = 0;
+    oldest->still.still_cpu_ns = 0;
     lc_read_plan_clear(&oldest->plan);
     return oldest;
 }
@@ -76,7 +80,7 @@ static void copy_plan(lc_read_plan *to, const lc_read_plan *from)
 static uint64_t cpu_now(const lc_walker *walker, uint32_t tid)
 {
     uint64_t ns = 0;
-    return walker->own_process && lc_thread_cpu_ns(tid, &ns) ? ns : 0;
+    return walker->clock_proves && lc_thread_cpu_ns(tid, &ns) ? ns : 0;
 }
 
 static bool still(const lc_reading *reading)
@@ -265,9 +269,8 @@ static void settle_now(lc_cpython_source *source, lc_reading *reading)
     if (!reading->learned) {
         return;
     }
-    static const lc_read_plan nothing;
     lc_snapshot *now = &source->walker->confirmation;
-    lc_snapshot_take(now, source->reader, &nothing);
+    lc_snapshot_take(now, source->reader, &source->walker->plan);
     settle(source, reading, now);
 }
 
@@ -345,13 +348,12 @@ static bool proven(lc_cpython_source *source, uint64_t thread_state, lc_reading 
 typedef enum { READ, READ_FAILED, READ_EMPTY } read_outcome;
 
 static read_outcome read_stack(lc_cpython_source *source, lc_remembered_thread *thread,
-                               bool first_try, lc_reading *reading, lc_walk_result *why)
+                               uint64_t cpu_before_ns, lc_reading *reading, lc_walk_result *why)
 {
     reading->code_count = 0;
     reading->chain.count = 0;
     reading->learned = false;
-    /* A thread that ran during the first try will hardly stand still during the next ones. */
-    reading->cpu_before_ns = first_try ? cpu_now(source->walker, thread->tid) : 0;
+    reading->cpu_before_ns = cpu_before_ns;
     const lc_chain_result chain = read_chain(source, reading, thread->thread_state);
     const bool ours = is_thread(source, reading, thread->thread_state, thread);
     *why = chain == LC_CHAIN_UNREADABLE || !ours ? LC_WALK_UNREADABLE : LC_WALK_MOVED;
@@ -371,22 +373,50 @@ static read_outcome read_stack(lc_cpython_source *source, lc_remembered_thread *
     return READ;
 }
 
+/* ---- a thread that has not run since ------------------------------------------------------------- */
+
+static void copy_stack(lc_stack *to, const lc_stack *from)
+{
+    memcpy(to, from, offsetof(lc_stack, frames) + from->count * sizeof from->frames[0]);
+}
+
+static void keep_still(const lc_walker *walker, lc_remembered_thread *thread, const lc_stack *stack)
+{
+    thread->cache_loads = walker->cache.loads;
+    copy_stack(&thread->still, stack);
+}
+
+/* The CPU time is that of a reading that was one state: the thread has not run since, so it has that stack. */
+static bool stands_as_before(const lc_walker *walker, const lc_remembered_thread *thread, uint64_t cpu_ns)
+{
+    return cpu_ns != 0 && cpu_ns == thread->still.still_cpu_ns && thread->cache_loads == walker->cache.loads;
+}
+
 lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stack *out)
 {
     lc_walker *walker = source->walker;
     walker->cache.walk++;
     count(&source->counts.walks);
     lc_remembered_thread *thread = remembered(walker, thread_state);
+    uint64_t cpu_before_ns = cpu_now(walker, thread->tid);
+    if (stands_as_before(walker, thread, cpu_before_ns)) {
+        count(&source->counts.still);
+        copy_stack(out, &thread->still);
+        return LC_WALK_OK;
+    }
+    thread->still.still_cpu_ns = 0;
     copy_plan(&walker->plan, &thread->plan);
     out->count = 0;
     out->truncated = false;
     out->inner_cut = false;
     out->hash = 0;
+    out->still_cpu_ns = 0;
     lc_walk_result why = LC_WALK_UNREADABLE;
     lc_reading *first = NULL;
     for (uint32_t try = 0; try < TRIES; try++) {
         lc_reading *reading = &walker->readings[try % 2];
-        const read_outcome outcome = read_stack(source, thread, try == 0, reading, &why);
+        const read_outcome outcome = read_stack(source, thread, cpu_before_ns, reading, &why);
+        cpu_before_ns = 0; /* a thread that ran during the first try will hardly stand still during the next */
         if (outcome == READ_EMPTY) {
             why = LC_WALK_EMPTY;
             break;
@@ -397,7 +427,7 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
                 settle_now(source, first);
                 first = NULL;
             }
-            lc_read_plan_clear(&walker->plan);
+            copy_plan(&walker->plan, &thread->plan); /* still the best guess */
             continue;
         }
         uint32_t from = 0;
@@ -407,7 +437,12 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
             }
             count(&source->counts.still);
             copy_plan(&thread->plan, &walker->plan);
-            return fill(reading, 0, out);
+            const lc_walk_result result = fill(reading, 0, out);
+            out->still_cpu_ns = reading->cpu_after_ns;
+            if (result == LC_WALK_OK) {
+                keep_still(walker, thread, out);
+            }
+            return result;
         }
         if (first != NULL &&
             proven(source, thread_state, first, reading, try < WHOLE_TRIES, &from)) {

@@ -47,10 +47,21 @@ typedef struct { /* what the last walk of a thread read */
     uint64_t used_at;
     uint32_t tid;
     lc_read_plan plan;
+    /* What it found, if the thread stood still: valid for as long as its CPU time is `still.still_cpu_ns` (0: nothing),
+     * and no text of the cache was replaced. */
+    uint64_t cache_loads;
+    lc_stack still;
 } lc_remembered_thread;
 
+typedef struct { /* where the GIL's words were when it was last asked about */
+    uint64_t thread_state;
+    uint64_t interp;
+    uint64_t gil;
+    uint64_t holder;
+} lc_gil_memory;
+
 struct lc_walker {
-    bool own_process;
+    bool clock_proves; /* a thread's CPU clock tells whether it ran */
     uint64_t random; /* state of the generator that keeps readings out of step with the program */
     lc_reading readings[2];
     lc_snapshot confirmation;
@@ -59,6 +70,7 @@ struct lc_walker {
     lc_read_plan head_plan; /* the part of it that holds the innermost frames */
     uint16_t code_slots[LC_WALK_CODE_SLOTS];
     lc_remembered_thread threads[LC_REMEMBERED_THREADS];
+    lc_gil_memory gil;
     uint8_t scratch[LC_STR_BYTES_MAX];
     char text[LC_TEXT_BUFFERS][LC_STRING_MAX];
     lc_code_cache cache;

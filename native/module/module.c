@@ -28,6 +28,7 @@ static PyObject *start(PyObject *module, PyObject *args, PyObject *names)
         return NULL;
     }
     const lc_watchdog_settings settings = {
+        .threshold_ns = threshold,
         .sample_interval_ns = interval,
         .tick_ns = delay,
         .park_ns = 1000000000u,

@@ -246,7 +246,7 @@ static PyObject *probe_counts(PyObject *self, PyObject *none)
 static PyObject *probe_use_cpu_clock(PyObject *self, PyObject *use)
 {
     (void)self;
-    source.walker->own_process = PyObject_IsTrue(use) == 1;
+    source.walker->clock_proves = PyObject_IsTrue(use) == 1;
     Py_RETURN_NONE;
 }
 

@@ -39,6 +39,7 @@ static inline lc_lane *stage_lane(stage *s, uint64_t index)
 static inline void stage_open(stage *s)
 {
     const lc_watchdog_settings settings = {
+        .threshold_ns = THRESHOLD_MS * (uint64_t)MS,
         .sample_interval_ns = 10 * MS,
         .tick_ns = DELAY_MS * MS,
         .park_ns = 1000u * MS,

@@ -145,6 +145,23 @@ static void what_was_expected_is_no_stall_before_its_time(void)
     LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
 }
 
+static void a_threshold_is_told_as_configured_whatever_the_rate_has_become(void)
+{
+    lc_word *rate = &s.flight.header->tick_ns_q32;
+    const uint64_t before = LC_LOAD(*rate);
+    begin_callback(7);
+    age_callback(&s, 150);
+    LC_STORE(*rate, before - before / 20000u);
+    look(&s);
+    CHECK(slot(&s, 0)->threshold_ns == THRESHOLD_MS * (uint64_t)MS);
+    CHECK(LC_LOAD(slot(&s, 0)->allowance_ns) == 0);
+    LC_STORE(*rate, before);
+    end_callback();
+    end_turn();
+    look(&s);
+    LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
+}
+
 static void hang_and_anr_are_reached_while_it_lasts(void)
 {
     const uint32_t news = atomic_load(&s.watchdog.news);
@@ -283,6 +300,7 @@ int main(void)
     a_turn_is_judged_once_as_its_long_callback();
     a_slot_that_was_opened_for_a_turn_follows_its_long_callback();
     what_was_expected_is_no_stall_before_its_time();
+    a_threshold_is_told_as_configured_whatever_the_rate_has_become();
     hang_and_anr_are_reached_while_it_lasts();
     a_sample_whose_callback_moved_on_is_dropped_and_counted();
     a_long_stall_is_thinned_and_stays_covered();
