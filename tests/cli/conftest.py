@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -28,8 +28,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def store(place: Path) -> Store:
-    return Store(place / ".loopcanary", retention=Retention(age_ns=1 << 62))
+def store(place: Path) -> Iterator[Store]:
+    made = Store(place / ".loopcanary", retention=Retention(age_ns=1 << 62))
+    yield made
+    made.close()
 
 
 @pytest.fixture

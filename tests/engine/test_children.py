@@ -413,3 +413,31 @@ def test_what_a_worker_imports_before_it_runs_a_loop_is_no_stall(place, method):
     assert place.culprits() == ["worker"]
     modules = {"imported_by_main", "imported_by_work"}
     assert not [stall for stall in place.stalls() if any(name in str(stall.stacks) for name in modules)]
+
+
+def test_a_fork_while_another_thread_starts_the_engine(place):
+    """The child shall not inherit a module that is half imported, and locked by a thread that it has not."""
+    program = place.program("""
+        importing, forking = threading.Event(), threading.Event()
+
+        class Slow:
+            def find_spec(name, path=None, target=None):
+                if name == "loopcanary.assembly.running":
+                    importing.set()
+                    assert forking.wait(60)
+                    time.sleep(0.5)  # longer than a fork waits for anything else
+
+        sys.meta_path.insert(0, Slow)
+        thread = threading.Thread(target=stall, args=("thread",))
+        thread.start()
+        assert importing.wait(60)
+        forking.set()
+        pid = os.fork()
+        if pid == 0:
+            stall("child")
+            sys.exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+        thread.join()
+    """)
+    place.run(program)
+    assert place.culprits() == ["child", "thread"]

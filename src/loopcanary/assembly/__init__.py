@@ -1,6 +1,7 @@
 """Wires the parts together; the only place that knows them all.
 
-    watching    the engine of this process
+    watching    the engine of this process, armed
+    running     the engine of this process, from its first loop on
     reading     stores, and what dead and running processes left beside them
     checkup     what works here, for `loopcanary doctor`
 

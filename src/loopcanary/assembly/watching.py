@@ -1,30 +1,23 @@
-"""The engine of this process, put together."""
+"""The engine of this process, put together: what it takes to be armed, to see the first loop begin.
+
+What runs from then on is in `running`, and is not loaded before.
+"""
 
 from __future__ import annotations
 
 import importlib
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 from types import ModuleType
 
-from loopcanary import diagnosis, flight, store
-from loopcanary.assembly.reading import CODE_PATHS, SETTINGS, open_store, recover
 from loopcanary.engine import process_hooks
 from loopcanary.engine.boundary import Boundary
-from loopcanary.engine.canary import Canary, FileBackend, Parts
-from loopcanary.engine.facts import session_facts
-from loopcanary.engine.guards import DebuggerGuard, StormGuard
-from loopcanary.engine.native import NativeBackend
-from loopcanary.engine.pipeline import Pipeline, Stations
-from loopcanary.model import Clock, Config, EngineChoice, Session, Stall, StallEvidence, StallState
-from loopcanary.model.wire import session_to_dict
-from loopcanary.protocols import Interceptor, Probe, Reporter
-from loopcanary.registry import REGISTRY, entry_points
+from loopcanary.engine.canary import Canary, Parts
+from loopcanary.model import Config, EngineChoice
+from loopcanary.protocols import Probe
 from loopcanary.reporters.terminal import Terminal
 from loopcanary.reporters.whose_stderr import may_speak
+from loopcanary.store.location import locate
 
 
 def make_canary(config: Config) -> Canary:
@@ -33,7 +26,7 @@ def make_canary(config: Config) -> Canary:
     native, reason = _native_module(config.engine)
     if native is None and config.engine is EngineChoice.NATIVE:
         boundary.failed("native engine", RuntimeError(f"{reason}; the portable one is used"))
-    location = store.locate(config.store)
+    location = locate(config.store)
     # Absolute from here on: children store in the same place wherever they change to.
     canary = Canary(
         replace(config, store=location.folder.absolute()),
@@ -76,105 +69,6 @@ def _probes(canary: Canary, native: ModuleType | None) -> Sequence[Probe]:
 
 
 def _parts(canary: Canary, native: ModuleType | None) -> Parts:
-    config = canary.config
-    session = session_facts(config)
-    now_ns = time.monotonic_ns()
-    clock = Clock(monotonic_ns=now_ns, wall_ns=time.time_ns())
-    folder = config.store or store.locate().folder
-    backend = _backend(canary, native, session, folder)
-    session = replace(session, engine=backend.name)
-    sink = open_store(folder, config)
-    paths = _PathsOnce()
+    from loopcanary.assembly import running
 
-    def judge(evidence: StallEvidence, state: StallState) -> Stall:
-        return diagnosis.diagnose(evidence, session, config, clock, state=state, paths=paths.get())
-
-    reporters, interceptors = _plugged_in(canary, session)
-    stations = Stations(
-        judge=judge,
-        drop_reason=lambda stall: diagnosis.drop_reason(stall, config, paths.get()),
-        keep_ignored=config.keep_ignored,
-        interceptors=interceptors,
-        sink=sink,
-        reporters=reporters,
-        debugger=DebuggerGuard(),
-        while_debugging=config.while_debugging,
-        storm=StormGuard(config.stalls_per_minute, now_ns),
-    )
-    return Parts(
-        session=session,
-        clock=clock,
-        backend=backend,
-        pipeline=Pipeline(stations, canary.boundary, time.monotonic_ns),
-        sink=sink,
-        reporters=reporters,
-        health=diagnosis.loop_health,
-        facts=lambda: {
-            **session_to_dict(session),
-            CODE_PATHS: paths.refresh().to_json(),
-            SETTINGS: {"concern": list(config.concern)},
-        },
-        recover=lambda: _recover(sink, backend),
-    )
-
-
-def _recover(sink: store.Store, backend: FileBackend) -> None:
-    """Most starts find nothing: then nothing is opened."""
-    folder = sink.folder / store.FLIGHT_FOLDER
-    own = backend.file if isinstance(backend, NativeBackend) else None
-    ours = {own.name, own.name.partition("-")[2].partition("-")[2]} if own is not None else set()
-    if folder.is_dir() and any(entry.name not in ours for entry in folder.iterdir()):
-        recover(sink, own, living=False)
-
-
-class _PathsOnce:
-    """Where the program's code lies, looked up when it is first needed, and again when a loop runs."""
-
-    def __init__(self) -> None:
-        self._paths: diagnosis.CodePaths | None = None
-
-    def get(self) -> diagnosis.CodePaths:
-        return self._paths or self.refresh()
-
-    def refresh(self) -> diagnosis.CodePaths:
-        self._paths = diagnosis.CodePaths.capture()
-        return self._paths
-
-
-def _backend(canary: Canary, native: ModuleType | None, session: Session, folder: Path) -> FileBackend:
-    if native is None:
-        from loopcanary.engine.portable import PortableBackend
-
-        return PortableBackend(canary.config)
-    return NativeBackend(
-        native,
-        canary.config,
-        folder=folder / store.FLIGHT_FOLDER,
-        session_id=session.id,
-        open_flight=flight.FlightFile.open,
-    )
-
-
-def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[Interceptor]]:
-    """Built-in and third parties' reporters, and the live list of interceptors: later ones count at once."""
-    makers = dict(REGISTRY.reporters)
-    if canary.config.console and not canary.config.quiet and may_speak():
-        from loopcanary.reporters.console import ConsoleReporter
-
-        process = f"{session.name} (pid {session.pid})"
-        makers.setdefault("console", partial(ConsoleReporter, process=process))
-    for group, name, found in entry_points(canary.boundary.failed):
-        if group == "loopcanary.reporters":
-            makers.setdefault(name, found)
-        else:
-            REGISTRY.add_interceptor(found)
-    if canary.config.fail_on_stall:
-        makers["exit status"] = _exit_status_reporter
-    made = [canary.boundary.call(f"reporter {name}", make) for name, make in makers.items()]
-    return [reporter for reporter in made if reporter is not None], REGISTRY.interceptors
-
-
-def _exit_status_reporter() -> Reporter:
-    from loopcanary.reporters.exit_status import ExitStatusReporter
-
-    return ExitStatusReporter(importlib.import_module("loopcanary._native").fail_exit)
+    return running.make_parts(canary, native)

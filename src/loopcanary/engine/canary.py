@@ -18,15 +18,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import ModuleType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from loopcanary.engine import scopes
 from loopcanary.engine.boundary import Boundary
 from loopcanary.engine.drain import Drain
 from loopcanary.engine.fork_pause import FORK_PATIENCE_S, ForkPause
-from loopcanary.engine.pipeline import Pipeline
-from loopcanary.model import Clock, Config, LaneTotals, LoopHealth, Session, SessionEnd, Stall
 from loopcanary.protocols import Backend, Probe, Reporter, Sink
+
+if TYPE_CHECKING:  # not loaded before a loop runs
+    from loopcanary.engine.pipeline import Pipeline
+    from loopcanary.model import Clock, Config, LaneTotals, LoopHealth, Session, Stall
+
+
+_START_PATIENCE_S = 5.0
 
 
 class FileBackend(Backend, Protocol):
@@ -99,6 +104,7 @@ class Canary:
         self._inherited: list[Parts | None] = []
         self._facts_stored = False
         self._has_failed = False
+        self._is_starting = False
         self._leaves_evidence = False
         self._is_over = False
         self._before_workers_exit: Any = None
@@ -168,8 +174,11 @@ class Canary:
         with self._lock:
             if self._parts is not None or self._has_failed or self._is_over:
                 return
-            self._has_failed = True
-            self.boundary.call("engine", self._start, keep=True)
+            self._has_failed = self._is_starting = True
+            try:
+                self.boundary.call("engine", self._start, keep=True)
+            finally:
+                self._is_starting = False
             self._has_failed = self._parts is None
 
     def _start(self) -> None:
@@ -282,6 +291,8 @@ class Canary:
 
     def _close(self, parts: Parts) -> None:
         """The last thing that the drain does."""
+        from loopcanary.model import SessionEnd
+
         call = self.boundary.call
         call("engine", parts.backend.stop, keep=True)
         call("drain", self._take, parts, keep=True)
@@ -311,7 +322,10 @@ class Canary:
     def before_fork(self) -> None:
         """Our threads put down what they have in hand and end, so that the child inherits no lock of ours
         in use, and a program of one thread is one (docs/decisions/0004-fork.md). The forking thread."""
-        if not self._lock.acquire(timeout=FORK_PATIENCE_S):
+        # A start is short, and imports: a child of its middle would find modules locked by a thread that it
+        # does not have.
+        patience_s = _START_PATIENCE_S if self._is_starting else FORK_PATIENCE_S
+        if not self._lock.acquire(timeout=patience_s):
             self._forks[threading.get_ident()] = None
             return
         parts, drain = self._parts, self._drain
@@ -332,29 +346,29 @@ class Canary:
     def after_fork_in_child(self) -> None:
         """The parent's engine is let go of; the child arms its own. The forked thread."""
         parts, self._parts, self._drain = self._parts, None, None
-        sink_rested = self._sink_rested(parts)
+        is_whole = self._is_whole(parts)
         # Not closed: SQLite forbids a child to use, or close, what its parent has opened.
         self._inherited.append(parts)
         # The parent's other threads are gone, and with them whoever held a lock.
         self._lock = threading.RLock()
         self._before_workers_exit = None
-        self._has_failed = self._leaves_evidence = False
+        self._has_failed = self._is_starting = self._leaves_evidence = False
         self.boundary.renew_after_fork()
         self.boundary.call("engine", self._let_go, parts, keep=True)
         if not self._probes:
             return
-        if not sink_rested:
-            self.boundary.tell("this child process is not watched: the store was in use when it was forked")
+        if not is_whole:
+            self.boundary.tell("this child process is not watched: the engine was at work when it was forked")
         elif self.config.follow_children:
             self.boundary.call("engine", self.arm, keep=True)
             return
         self.stop()
 
-    def _sink_rested(self, parts: Parts | None) -> bool:
-        """Whether this child inherited nothing that SQLite has open."""
+    def _is_whole(self, parts: Parts | None) -> bool:
+        """Whether this child inherited nothing that SQLite has open, and no import in the making."""
         pause = self._forks.pop(threading.get_ident(), None)
         self._forks.clear()
-        return parts is None if pause is None else pause.sink_rests
+        return parts is None and not self._is_starting if pause is None else pause.sink_rests
 
     def _let_go(self, parts: Parts | None) -> None:
         scopes.connect(None)

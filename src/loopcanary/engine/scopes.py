@@ -7,11 +7,13 @@ runs. None of them raises for anything of ours.
 from __future__ import annotations
 
 from contextvars import ContextVar, Token
-from datetime import timedelta
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from loopcanary.model.units import parse_duration_ns
+
+if TYPE_CHECKING:
+    from datetime import timedelta
 
 _LONGEST_NS = (1 << 63) - 1
 
@@ -109,10 +111,11 @@ class expect:  # noqa: N801 - as scene
     __slots__ = ("_ns",)
 
     def __init__(self, duration: str | timedelta) -> None:
-        if isinstance(duration, timedelta):
-            self._ns = duration // timedelta(microseconds=1) * 1_000
-        else:
+        if isinstance(duration, str):
             self._ns = parse_duration_ns(duration)
+        else:
+            microseconds = duration.microseconds + 1_000_000 * (duration.seconds + 86_400 * duration.days)
+            self._ns = microseconds * 1_000
 
     def __enter__(self) -> Self:
         if _Ear.listener is not None:

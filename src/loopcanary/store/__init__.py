@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from loopcanary.store.errors import StoreError
-from loopcanary.store.forensics import Forensics
-from loopcanary.store.location import Location, find, locate
-from loopcanary.store.recovery import FLIGHT_FOLDER, Recovery, recover, settle
-from loopcanary.store.retention import Retention
-from loopcanary.store.store import Store, Totals
+from importlib import import_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from loopcanary.store.errors import StoreError
+    from loopcanary.store.forensics import Forensics
+    from loopcanary.store.location import Location, find, locate
+    from loopcanary.store.recovery import FLIGHT_FOLDER, Recovery, recover, settle
+    from loopcanary.store.retention import Retention
+    from loopcanary.store.store import Store, Totals
 
 __all__ = [
     "FLIGHT_FOLDER",
@@ -23,3 +29,22 @@ __all__ = [
     "recover",
     "settle",
 ]
+
+_HOMES = {
+    "errors": "StoreError",
+    "forensics": "Forensics",
+    "location": "Location find locate",
+    "recovery": "FLIGHT_FOLDER Recovery recover settle",
+    "retention": "Retention",
+    "store": "Store Totals",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Loads each module with its first use: a watched process that runs no loop needs few of them."""
+    home = next((home for home, names in _HOMES.items() if name in names.split()), None)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = found
+    return found
