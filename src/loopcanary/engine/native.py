@@ -12,6 +12,7 @@ from typing import Any, Protocol, cast
 
 from loopcanary.engine.flight_place import FlightPlace, candidates, discard, prepare
 from loopcanary.engine.scopes import Listener
+from loopcanary.engine.thread_names import ThreadNames
 from loopcanary.model import Config, LaneTotals, StallEvidence
 from loopcanary.model.stall import ANR_NS, HANG_NS
 
@@ -45,16 +46,6 @@ class FlightOpener(Protocol):
         """The open file."""
 
 
-def _thread_names() -> tuple[tuple[int, str], ...]:
-    """Names of the threads that live now. The table is only looked at: asking `threading` for the current
-    thread would make an object for it that the program could see."""
-    return tuple(
-        (thread.native_id, thread.name)
-        for thread in list(threading._active.values())  # type: ignore[attr-defined]  # noqa: SLF001
-        if thread.native_id is not None
-    )
-
-
 class NativeBackend:
     """The C engine behind the Backend protocol. GIL held in every method; `wait` sleeps without it."""
 
@@ -72,6 +63,7 @@ class NativeBackend:
         self._flight: OpenFlight | None = None
         self._news = 0
         self._drain_tid = 0
+        self._thread_names = ThreadNames()
         self._announced: set[int] = set()
         self._taken: dict[int, int] = {}
         """Slots of stalls that were taken and not yet released, by serial."""
@@ -189,7 +181,7 @@ class NativeBackend:
             elif self._is_new_anr(evidence):
                 taken.append(evidence)
                 self._announced.add(evidence.serial)
-        names = (*_thread_names(), (self._drain_tid, _DRAIN)) if taken else ()
+        names = (*self._thread_names.look(), (self._drain_tid, _DRAIN)) if taken else ()
         named = [replace(evidence, thread_names=names) for evidence in taken]
         return sorted(named, key=lambda evidence: evidence.begin_ns)
 

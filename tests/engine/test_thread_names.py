@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from loopcanary.engine import thread_names
+from loopcanary.engine.thread_names import ThreadNames
+
+
+def run(name: str | None = None) -> threading.Thread:
+    """A thread that has come and gone."""
+    thread = threading.Thread(target=lambda: None, name=name)
+    thread.start()
+    thread.join()
+    return thread
+
+
+def test_a_thread_that_has_ended_has_its_name_while_somebody_holds_it():
+    ended = run("worker")
+    assert (ended.native_id, "worker") in ThreadNames().look()
+
+
+def test_a_thread_that_was_seen_while_it_lived_is_remembered():
+    names, may_end = ThreadNames(), threading.Event()
+    thread = threading.Thread(target=may_end.wait, name="worker")
+    thread.start()
+    number = thread.native_id
+    names.look()
+    may_end.set()
+    thread.join()
+    del thread
+    assert dict(names.look())[number] == "worker"
+
+
+def test_what_is_remembered_is_bounded_and_the_living_stay(monkeypatch):
+    monkeypatch.setattr(thread_names, "_GONE_MAX", 3)
+    names = ThreadNames()
+    for number in range(10):
+        run(f"worker {number}")
+        names.look()
+    found = dict(names.look())
+    assert len(found) <= threading.active_count() + 3
+    assert found[threading.get_native_id()] == threading.current_thread().name
+
+
+def test_the_latest_owner_of_a_number_counts():
+    first, second = run("first"), run("second")
+    second._native_id = first.native_id
+    names = ThreadNames()
+    names._note(first)
+    names._note(second)
+    assert names._known == {first.native_id: "second"}
+
+
+def test_a_name_that_is_none_does_no_harm():
+    class Odd(threading.Thread):
+        @property
+        def name(self):
+            raise LookupError
+
+        @name.setter
+        def name(self, value):
+            pass
+
+    odd = Odd(target=lambda: None)
+    odd.start()
+    odd.join()
+    assert odd.native_id not in dict(ThreadNames().look())
+
+
+@pytest.mark.native
+def test_a_thread_that_held_the_gil_and_has_ended_is_named(place):
+    program = place.program("""
+        def hold():
+            sum(range(50_000_000))
+
+        async def main():
+            await asyncio.sleep(0)
+            thread.start()  # which waits until it has begun, and by then it has the GIL
+
+        thread = threading.Thread(target=hold, name="the number cruncher")
+        asyncio.run(main())
+    """)
+    place.run(program)
+    held = [stall for stall in place.stalls() if stall.cause.value == "gil"]
+    assert [stall.holder.thread for stall in held] == ["the number cruncher"] * len(held)
+    assert held
