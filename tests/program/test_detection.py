@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 
-from .watching import PROGRAMS, Marks, Watched, wall_ns
+from .watching import PROGRAMS, Marks, Watched, crowded, wall_ns
 
 BLOCKS = PROGRAMS / "blocks.py"
 MARKS = Marks(BLOCKS.read_text())
 NATIVE_TOLERANCE_MS = 1.0
+PORTABLE_TOLERANCE_MS = 25.0
+THRESHOLD_NS = 100_000_000
 COMPUTING_UNSEEN = ("unknown",)
 
 
@@ -89,7 +91,8 @@ UNSEEN_BY_PORTABLE = {"signal_handler_while_the_loop_waits", "gil_taken_while_th
 class Run:
     """What one run of the program was, by its own account and by the report's."""
 
-    def __init__(self, watched: Watched, folder: Path) -> None:
+    def __init__(self, watched: Watched, folder: Path, tolerance_ms: float) -> None:
+        self.tolerance_ms = tolerance_ms
         truth_file = folder / "truth.json"
         watched.run(BLOCKS, truth_file, folder, cwd=folder)
         self.truth = {facts["name"]: facts for facts in json.loads(truth_file.read_text())}
@@ -107,33 +110,32 @@ class Run:
         ]
 
     def stall_of(self, kind: str) -> dict[str, Any]:
-        stalls = self.stalls_of(kind)
-        assert len(stalls) == 1, stalls
-        return stalls[0]
+        """The one that holds the whole block. Beside it only the host may have stopped the thread."""
+        stalls, facts = self.stalls_of(kind), self.truth[kind]
+        inside_ms = (facts["end_ns"] - facts["begin_ns"]) / 1e6 if "begin_ns" in facts else 0.0
+        holding = [stall for stall in stalls if stall["duration_ms"] > inside_ms - self.tolerance_ms]
+        if len(holding) > 1:
+            holding = [stall for stall in holding if stall["cause"] != "host"]
+        assert len(holding) == 1, stalls
+        assert {stall["cause"] for stall in stalls if stall is not holding[0]} <= {"host"}
+        return holding[0]
 
 
 @pytest.fixture(scope="module")
 def native(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("native")
-    return Run(Watched(store=folder / "store", engine="native"), folder)
+    return Run(Watched(store=folder / "store", engine="native"), folder, NATIVE_TOLERANCE_MS)
 
 
 @pytest.fixture(scope="module")
 def portable(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("portable")
-    return Run(Watched(store=folder / "store", engine="portable"), folder)
+    return Run(Watched(store=folder / "store", engine="portable"), folder, PORTABLE_TOLERANCE_MS)
 
 
 def stories(*, without: set[str] = frozenset()):
     kept = [story for story in STORIES if story.kind not in without]
     return pytest.mark.parametrize("story", kept, ids=[story.sentence.replace(" ", "-") for story in kept])
-
-
-def assert_cause(stall, causes):
-    # On a crowded machine the thread is ready and does not run for much of the time: then the host may be
-    # blamed for that, or computing for the rest.
-    crowded = 3 * (stall["ledger"]["run_queue_ms"] or 0) > stall["duration_ms"]
-    assert stall["cause"] in causes + (("host", "cpu") if crowded else ()), stall["evidence"]
 
 
 def assert_line(culprit, role, kind):
@@ -143,23 +145,32 @@ def assert_line(culprit, role, kind):
     assert culprit["line"] in ((line, line + 1) if kind in HOLDERS else (line,))
 
 
-def assert_length(stall, facts, tolerance_ms):
+def assert_length(run, kind):
     """Not shorter than the program measured inside the callback, not longer than outside."""
+    stall, facts = run.stall_of(kind), run.truth[kind]
     outside_ms = (facts["after_ns"] - facts["before_ns"]) / 1e6
-    assert stall["duration_ms"] < outside_ms + tolerance_ms
+    assert stall["duration_ms"] < outside_ms + run.tolerance_ms
     if "begin_ns" in facts:
         inside_ms = (facts["end_ns"] - facts["begin_ns"]) / 1e6
-        assert stall["duration_ms"] > inside_ms - tolerance_ms
+        assert stall["duration_ms"] > inside_ms - run.tolerance_ms
+
+
+def skip_where_the_host_made_the_stall(run, story):
+    """A turn is a burst where none of its callbacks is a stall by itself."""
+    longest_ns = run.truth[story.kind].get("longest_callback_ns", 0)
+    if longest_ns >= THRESHOLD_NS:
+        pytest.skip(f"the machine stopped a callback of half a millisecond for {longest_ns / 1e6:.0f} ms")
 
 
 @pytest.mark.native
 class TestTheNativeEngine:
     @stories()
     def test_sees_it_once_at_its_line_with_its_cause_and_length(self, native, story):
+        skip_where_the_host_made_the_stall(native, story)
         stall = native.stall_of(story.kind)
         assert stall["state"] == "ended"
-        assert_length(stall, native.truth[story.kind], NATIVE_TOLERANCE_MS)
-        assert_cause(stall, story.causes)
+        assert_length(native, story.kind)
+        assert stall["cause"] in story.causes + crowded(stall), stall["evidence"]
         if story.kind not in WITHOUT_CULPRIT:
             culprit = stall["culprit"]
             assert_line(culprit, "culprit", story.kind)
@@ -168,6 +179,7 @@ class TestTheNativeEngine:
 
     @stories()
     def test_names_the_task_where_there_is_one(self, native, story):
+        skip_where_the_host_made_the_stall(native, story)
         task = native.stall_of(story.kind)["callback"]["task"]
         if story.task:
             assert task == f"task of {story.kind}"
@@ -177,7 +189,7 @@ class TestTheNativeEngine:
     @pytest.mark.parametrize("kind", HOLDERS)
     def test_names_the_thread_that_held_the_gil_and_its_line(self, native, kind):
         stall = native.stall_of(kind)
-        if stall["cause"] != "host":
+        if stall["cause"] == "gil":  # as another test wants it, but on a crowded machine
             assert stall["holder"]["thread"].startswith(HOLDERS[kind])
             assert_line(stall["holder"]["culprit"], "holder", kind)
 
@@ -193,15 +205,13 @@ class TestTheNativeEngine:
 
 
 class TestThePortableEngine:
-    TOLERANCE_MS = 25.0
-
     @stories(without=ONE_TURN | UNSEEN_BY_PORTABLE)
     def test_sees_it_once_at_its_line(self, portable, story):
         stall = portable.stall_of(story.kind)
-        assert_length(stall, portable.truth[story.kind], self.TOLERANCE_MS)
+        assert_length(portable, story.kind)
         # A call that holds the GIL is sampled when it ends, if the sampling thread gets to run by then.
         if stall["samples"] or story.kind not in HOLDS_THE_GIL:
-            assert_cause(stall, story.causes + story.portable)
+            assert stall["cause"] in story.causes + story.portable + crowded(stall), stall["evidence"]
             assert_line(stall["culprit"], "culprit", story.kind)
 
     def test_takes_two_long_callbacks_in_one_turn_for_one_stall(self, portable):

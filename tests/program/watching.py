@@ -95,6 +95,15 @@ class Marks:
         return found[0]
 
 
+def crowded(stall: dict[str, Any]) -> tuple[str, ...]:
+    """What else a stall's cause may be where the thread was ready and did not run for more than a third of
+    the time: the host may be blamed for that, or computing for the rest."""
+    ledger = stall["ledger"]
+    if 3 * (ledger["run_queue_ms"] or 0) <= stall["duration_ms"]:
+        return ()
+    return ("host", "cpu")
+
+
 def wall_ns(text: str) -> int:
     """Nanoseconds of an RFC 3339 time of the report's."""
     seconds, _, fraction = text.removesuffix("Z").partition(".")
