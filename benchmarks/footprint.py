@@ -35,12 +35,19 @@ import loopcanary
 loopcanary.install(quiet=True)
 print(time.process_time() - begin)
 """
+ARM = """
+import asyncio, time
+begin = time.process_time()
+import loopcanary
+loopcanary.install(_from_startup=True)
+print(time.process_time() - begin)
+"""
 MEMORY = """
 import asyncio, gc, sys, time
 how, stalls = sys.argv[1], int(sys.argv[2])
-if how == "watched":
+if how in ("armed", "watched"):
     import loopcanary
-    canary = loopcanary.install(quiet=True)
+    canary = loopcanary.install(quiet=True, _from_startup=how == "armed")
 
 async def main():
     for _ in range(stalls):
@@ -51,7 +58,8 @@ async def main():
         while len(canary.stalls) < stalls:
             await asyncio.sleep(0.1)
 
-asyncio.run(main())
+if how not in ("armed", "idle"):
+    asyncio.run(main())
 gc.collect()
 pages = dict(line.split()[:2] for line in open("/proc/self/smaps_rollup").readlines()[1:])
 print(pages["Rss:"], pages["Pss:"], int(pages["Private_Clean:"]) + int(pages["Private_Dirty:"]))
@@ -104,15 +112,19 @@ def measure() -> None:
     """Prints times of import, install and start, and the memory added."""
     table.at_most("import loopcanary", median_ms(IMPORT), 20, unit="ms")
     table.told("import and install, asyncio loaded", f"{median_ms(INSTALL):.3g} ms")
+    table.told("child that imports asyncio and runs no loop", f"{median_ms(ARM):.3g} ms")
     starts = alternate(lambda: start_ms("1"), lambda: start_ms("0"), STARTS)
     added = statistics.median(watched - plain for watched, plain in starts)
     plain = statistics.median(plain for _, plain in starts)
     table.told("python -c pass, LOOPCANARY=1 against 0", f"+{added:.3g} ms", note=f"{plain:.3g} ms without")
-    without = memory("plain", 0)
-    for stalls, when in ((0, "after a loop has run"), (STALLS, f"after {STALLS} stalls")):
-        rss, pss, uss = (
-            (own - other) / 1024 for own, other in zip(memory("watched", stalls), without, strict=True)
-        )
+    idle, plain_loop = memory("idle", 0), memory("plain", 0)
+    for how, stalls, when, without in (
+        ("armed", 0, "in a child that runs no loop", idle),
+        ("watched", 0, "after a loop has run", plain_loop),
+        ("watched", STALLS, f"after {STALLS} stalls", plain_loop),
+    ):
+        pairs = zip(memory(how, stalls), without, strict=True)
+        rss, pss, uss = ((own - other) / 1024 for own, other in pairs)
         note = f"PSS {pss:.1f}, USS {uss:.1f} MiB"
         table.at_most(f"memory added, {when}, RSS", rss, 10, unit="MiB", note=note)
 

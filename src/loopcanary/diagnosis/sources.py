@@ -13,6 +13,8 @@ from typing import Protocol
 
 _FILE_BYTES_MAX = 4 << 20
 _FILES_KEPT = 64
+_BYTES_KEPT = 512 << 10
+"""Of all kept files together, but for the newest: as lines they take two to three times as much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -42,7 +44,7 @@ class NoSources:
 
 
 class FileSources:
-    """Reads regular files of at most 4 MiB, keeps the last 64, and looks again when one has changed.
+    """Reads regular files of at most 4 MiB, keeps the last ones, and looks again when one has changed.
     For names that are no files (`<string>`, notebook cells): what linecache was given. Thread-safe."""
 
     def __init__(self) -> None:
@@ -72,8 +74,12 @@ class FileSources:
         with self._lock:
             self._kept.pop(file, None)
             self._kept[file] = (stamp, text)
-            while len(self._kept) > _FILES_KEPT:
+            while len(self._kept) > 1 and not self._fits():
                 del self._kept[next(iter(self._kept))]
+
+    def _fits(self) -> bool:
+        sizes = [size for (_, size, _), _ in self._kept.values()]
+        return len(sizes) <= _FILES_KEPT and sum(sizes) <= _BYTES_KEPT
 
 
 def _read_file(file: str, modified_wall_ns: int) -> SourceText | None:

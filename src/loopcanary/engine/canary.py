@@ -130,7 +130,8 @@ class Canary:
 
     @property
     def stalls(self) -> list[Stall]:
-        """The last stalls that were reported in this process, oldest first; at most 1,000."""
+        """The last stalls that were reported in this process, oldest first; at most 1,000, and fewer where
+        their stacks are many."""
         return [] if self._parts is None else list(self._parts.pipeline.recent)
 
     def statistics(self) -> dict[str, int]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from loopcanary.engine.boundary import Boundary
 from loopcanary.engine.guards import DebuggerGuard, StormGuard
+from loopcanary.engine.recent import Recent
 from loopcanary.model import Stall, StallEvidence, StallState
 from loopcanary.protocols import Interceptor, Reporter, Sink
 
-_REMEMBERED_STALLS = 1_000
 _REMEMBERED_GROUPS = 10_000
 
 
@@ -46,7 +46,7 @@ class Pipeline:
         self._boundary = boundary
         self._monotonic_ns = monotonic_ns
         self._seen: Counter[str] = Counter()
-        self.recent: deque[Stall] = deque(maxlen=_REMEMBERED_STALLS)
+        self.recent = Recent()
         self.counts: Counter[str] = Counter()
 
     def take(self, evidence: StallEvidence) -> bool:
@@ -108,6 +108,6 @@ class Pipeline:
 
     def _remember(self, stall: Stall) -> None:
         self.counts["stalls_reported"] += 1
-        self.recent.append(stall)
+        self.recent.add(stall)
         if len(self._seen) < _REMEMBERED_GROUPS or stall.fingerprint in self._seen:
             self._seen[stall.fingerprint] += 1
