@@ -46,6 +46,21 @@ static bool same_str(const lc_cpython_source *source, lc_snapshot *snapshot, uin
     return object != NULL && lc_print_of_str(source, object, print.bytes).hash == print.hash;
 }
 
+/* Most code of a stack is of a few files, in a row: a name that this snapshot has just proven needs no second look. */
+static bool same_filename(const lc_cpython_source *source, lc_snapshot *snapshot, uint64_t address,
+                          lc_value_print print, lc_read_plan *plan)
+{
+    if (address == snapshot->proven_str && print.hash == snapshot->proven_str_hash) {
+        return true;
+    }
+    if (!same_str(source, snapshot, address, print, plan)) {
+        return false;
+    }
+    snapshot->proven_str = address;
+    snapshot->proven_str_hash = print.hash;
+    return true;
+}
+
 static bool same_bytes(const lc_cpython_source *source, lc_snapshot *snapshot, uint64_t address,
                        lc_value_print print, lc_read_plan *plan)
 {
@@ -70,7 +85,7 @@ lc_known_code *lc_code_cache_prove(lc_code_cache *cache, const lc_cpython_source
     }
     if (words->version == 0 &&
         (!same_str(source, snapshot, words->qualname, entry->qualname_print, plan) ||
-         !same_str(source, snapshot, words->filename, entry->filename_print, plan) ||
+         !same_filename(source, snapshot, words->filename, entry->filename_print, plan) ||
          !same_bytes(source, snapshot, words->linetable, entry->linetable_print, plan))) {
         return NULL;
     }

@@ -49,6 +49,7 @@ typedef struct {
 typedef struct {
     _Atomic uint64_t walks;
     _Atomic uint64_t still;    /* proven by the thread's CPU clock: it did not run meanwhile */
+    _Atomic uint64_t unmoved;  /* of these, not even read: it had not run since the walk before */
     _Atomic uint64_t agreed;   /* proven by reads that agree */
     _Atomic uint64_t shortened; /* only the outer frames agreed: the inner ones moved at every try */
     _Atomic uint64_t retries;

@@ -11,14 +11,23 @@ static bool aligned(uint64_t address)
 
 static uint64_t hash_bytes(const uint8_t *bytes, uint32_t count)
 {
-    uint64_t hash = count;
+    /* Four at a time: a multiplication waits for the one before it. */
+    uint64_t lanes[4] = {count, 1, 2, 3};
+    while (count >= 32) {
+        for (uint32_t i = 0; i < 4; i++) {
+            lanes[i] = lc_mix(lanes[i], lc_u64_at(bytes, 8 * i));
+        }
+        bytes += 32;
+        count -= 32;
+    }
     while (count >= 8) {
-        hash = lc_mix(hash, lc_u64_at(bytes, 0));
+        lanes[0] = lc_mix(lanes[0], lc_u64_at(bytes, 0));
         bytes += 8;
         count -= 8;
     }
     uint64_t rest = 0;
     memcpy(&rest, bytes, count);
+    const uint64_t hash = lc_mix(lc_mix(lanes[0], lanes[1]), lc_mix(lanes[2], lanes[3]));
     return lc_mix(hash, rest) | 1u; /* 0 means none */
 }
 

@@ -119,6 +119,7 @@ void lc_snapshot_take(lc_snapshot *snapshot, const lc_memory_reader *reader,
     snapshot->used = 0;
     snapshot->cursor = 0;
     snapshot->grown = false;
+    snapshot->proven_str = 0;
     snapshot->last.bytes = 0;
     memset(snapshot->slots, 0, sizeof snapshot->slots);
     uint32_t next = 0;

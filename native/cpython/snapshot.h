@@ -40,6 +40,8 @@ typedef struct {
     uint32_t used;
     uint32_t cursor; /* lookups mostly go in the order of the plan */
     bool grown;      /* ranges were read since the take */
+    uint64_t proven_str; /* address of the str that was last compared with its print, and was equal; 0 none */
+    uint64_t proven_str_hash;
     lc_range last;   /* 0 bytes: not read */
     uint8_t last_data[8];
     lc_range ranges[LC_PLAN_RANGES_MAX];

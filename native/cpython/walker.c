@@ -401,6 +401,7 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
     uint64_t cpu_before_ns = cpu_now(walker, thread->tid);
     if (stands_as_before(walker, thread, cpu_before_ns)) {
         count(&source->counts.still);
+        count(&source->counts.unmoved);
         copy_stack(out, &thread->still);
         return LC_WALK_OK;
     }

@@ -230,6 +230,39 @@ def test_stack_is_the_same_when_it_is_read_without_the_cpu_clock(probe: ModuleTy
         probe.use_cpu_clock(True)
 
 
+def test_a_thread_that_has_not_run_since_is_not_read_again_and_one_that_has_is(probe: ModuleType) -> None:
+    with Parked(plain_calls) as thread:
+        expected = expected_stack(thread)
+        before = probe.counts()["unmoved"]
+        first = [probe.walk(thread.native_id) for _ in range(10)]
+        assert all([frame[:8] for frame in frames] == expected for _, frames, _, _ in first)
+        known = probe.counts()["unmoved"]
+        assert known > before
+        with Parked(in_deep_coroutine_chain) as other:  # its code takes places in the cache
+            probe.walk(other.native_id)
+            assert probe.walk(thread.native_id) == first[-1]
+    moved_on = threading.Event()
+
+    def moves_on() -> None:
+        plain_calls()
+        released.clear()
+        moved_on.set()
+        in_deep_coroutine_chain()
+
+    with Parked(moves_on) as thread:
+        stacks = [probe.walk(thread.native_id)[1] for _ in range(10)]
+        parked.clear()
+        released.set()
+        moved_on.wait()
+        parked.wait()
+        expected = None
+        while expected != expected_stack(thread):  # it is still on its way into the wait
+            expected = expected_stack(thread)
+            frames = probe.walk(thread.native_id)[1]
+        assert [frame[:8] for frame in frames] == expected
+        assert frames != stacks[-1]
+
+
 def test_equal_stacks_have_equal_hashes_and_serials(probe: ModuleType) -> None:
     with Parked(plain_calls) as thread:
         first, second = probe.walk(thread.native_id), probe.walk(thread.native_id)

@@ -236,8 +236,8 @@ static PyObject *probe_counts(PyObject *self, PyObject *none)
     (void)none;
     const lc_walk_counts *c = &source.counts;
     return Py_BuildValue(
-        "{sKsKsKsKsKsK}", "walks", (unsigned long long)c->walks, "still",
-        (unsigned long long)c->still, "agreed", (unsigned long long)c->agreed, "shortened",
+        "{sKsKsKsKsKsKsK}", "walks", (unsigned long long)c->walks, "still",
+        (unsigned long long)c->still, "unmoved", (unsigned long long)c->unmoved, "agreed", (unsigned long long)c->agreed, "shortened",
         (unsigned long long)c->shortened, "retries", (unsigned long long)c->retries, "codes_loaded",
         (unsigned long long)c->codes_loaded);
 }
