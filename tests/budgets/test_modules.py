@@ -52,7 +52,7 @@ def loaded(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, set[str]
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=280,
         check=False,
     )
     assert done.returncode == 0, done.stderr

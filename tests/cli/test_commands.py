@@ -140,7 +140,7 @@ def test_a_reader_that_leaves_is_no_error(filled: Store, place: Path, package_pa
     assert command.stderr is not None
     assert command.stderr.read() == b""
     command.stderr.close()
-    assert command.wait(timeout=60) == 0
+    assert command.wait(timeout=280) == 0
 
 
 # ---- report ---------------------------------------------------------------------------------------
@@ -316,7 +316,7 @@ def test_deleting_all_asks_first(
         stdin=theirs,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=280,
         check=False,
     )
     os.close(theirs)

@@ -355,7 +355,7 @@ def test_a_childs_stderr_that_the_program_reads_stays_the_childs(place):
     worker.rename(worker.with_name("worker.py"))
     words = [sys.executable, "-m", "loopcanary", "run", "--store", str(place.store), str(program)]
     done = subprocess.run(
-        words, cwd=place.folder, env=place.plain(), capture_output=True, text=True, check=True, timeout=90
+        words, cwd=place.folder, env=place.plain(), capture_output=True, text=True, check=True, timeout=280
     )
     assert done.stderr.count("[loopcanary] stall") == 1
     assert ", in worker.py (pid " in done.stderr

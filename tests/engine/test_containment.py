@@ -130,7 +130,7 @@ def test_a_stderr_that_nobody_reads_holds_up_nothing(place):
     for path in (program, ends):
         environment = place.environment(LOOPCANARY_CONSOLE="1")
         process = place.start(path, env=environment, stdout=subprocess.PIPE, stderr=writer)
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=280) == 0
     os.close(reader)
     os.close(writer)
 

@@ -136,7 +136,7 @@ def both(place, *words: str | Path, **settings: str) -> tuple[Outcome, Outcome]:
     watched = subprocess.Popen([*AS_RUN, *command], cwd=place.folder, env=quiet, **pipes)
     outcomes = []
     for process in (plain, watched):
-        out, err = process.communicate(b"given\n", timeout=90)
+        out, err = process.communicate(b"given\n", timeout=280)
         outcomes.append(Outcome(process.returncode, out, err))
     return outcomes[0], outcomes[1]
 

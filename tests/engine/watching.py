@@ -15,7 +15,7 @@ from loopcanary.model import Session, Stall
 from loopcanary.model.search import StallQuery
 from loopcanary.store import recovery
 
-GIVES_UP_S = 90
+GIVES_UP_S = 280
 COUNTS_THREADS_LATE = (3, 13) <= sys.version_info < (3, 13, 10) or (3, 14) <= sys.version_info < (3, 14, 1)
 """This CPython warns of forks beside threads when the fork hooks have run and ours are back (gh-137109)."""
 PRELUDE = """\
@@ -34,7 +34,7 @@ def block(name, seconds=0.15):
 
 BLOCK = '''
 def {name}(seconds):
-    before, gives_up = samples(), time.monotonic() + 10
+    before, gives_up = samples(), time.monotonic() + 60
     time.sleep(seconds)
     while before is not None and samples() == before and time.monotonic() < gives_up:
         time.sleep(0.05)

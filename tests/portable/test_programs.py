@@ -76,7 +76,7 @@ def program(text, *, ends="backend.stop()"):
         env={**os.environ, "PYTHONPATH": str(_SOURCE)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=280,
         check=False,
     )
     assert (outcome.returncode, outcome.stderr) == (0, "")

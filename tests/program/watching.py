@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 PROGRAMS = Path(__file__).parent / "programs"
-GIVES_UP_S = 60
+GIVES_UP_S = 280
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -323,7 +323,7 @@ def test_a_program_whose_terminal_is_stopped_goes_on(tree: Path, package_path: P
         stderr=theirs,
         stdout=subprocess.PIPE,
         text=True,
-        timeout=60,
+        timeout=280,
         check=True,
     )
     os.close(theirs)

@@ -241,7 +241,7 @@ except StoreError as error:
         preexec_fn=limited_to(300_000),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=280,
         check=False,
     )
     assert result.stderr == ""
@@ -344,7 +344,7 @@ def test_many_processes_begin_a_store_at_once_and_lose_nothing(
         )
         for _ in range(processes)
     ]
-    outputs = [writer.communicate("g", timeout=100) for writer in writers]
+    outputs = [writer.communicate("g", timeout=280) for writer in writers]
     assert [errors for _, errors in outputs] == [""] * processes
     store = make_store()
     assert store.totals(ALL).stalls == processes * each
