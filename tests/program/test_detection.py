@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from .watching import PROGRAMS, Marks, Watched, crowded, wall_ns
+from .watching import PROGRAMS, Marks, Watched, admitted, wall_ns
 
 BLOCKS = PROGRAMS / "blocks.py"
 MARKS = Marks(BLOCKS.read_text())
@@ -170,7 +170,7 @@ class TestTheNativeEngine:
         stall = native.stall_of(story.kind)
         assert stall["state"] == "ended"
         assert_length(native, story.kind)
-        assert stall["cause"] in story.causes + crowded(stall), stall["evidence"]
+        assert stall["cause"] in admitted(stall, story.causes), stall["evidence"]
         if story.kind not in WITHOUT_CULPRIT:
             culprit = stall["culprit"]
             assert_line(culprit, "culprit", story.kind)
@@ -211,7 +211,7 @@ class TestThePortableEngine:
         assert_length(portable, story.kind)
         # A call that holds the GIL is sampled when it ends, if the sampling thread gets to run by then.
         if stall["samples"] or story.kind not in HOLDS_THE_GIL:
-            assert stall["cause"] in story.causes + story.portable + crowded(stall), stall["evidence"]
+            assert stall["cause"] in admitted(stall, story.causes + story.portable), stall["evidence"]
             assert_line(stall["culprit"], "culprit", story.kind)
 
     def test_takes_two_long_callbacks_in_one_turn_for_one_stall(self, portable):

@@ -95,13 +95,15 @@ class Marks:
         return found[0]
 
 
-def crowded(stall: dict[str, Any]) -> tuple[str, ...]:
-    """What else a stall's cause may be where the thread was ready and did not run for more than a third of
-    the time: the host may be blamed for that, or computing for the rest."""
-    ledger = stall["ledger"]
-    if 3 * (ledger["run_queue_ms"] or 0) <= stall["duration_ms"]:
-        return ()
-    return ("host", "cpu")
+COMPUTING = {"cpu", "native-cpu", "gil", "gc", "import", "burst"}
+
+
+def admitted(stall: dict[str, Any], causes: tuple[str, ...]) -> tuple[str, ...]:
+    """What the cause of a stall may be. Where the thread was ready and did not run for more than a third of
+    the time, the host may be blamed for that, or, if the thread computed at all, computing for the rest."""
+    if 3 * (stall["ledger"]["run_queue_ms"] or 0) <= stall["duration_ms"]:
+        return causes
+    return (*causes, "host", "cpu") if COMPUTING & set(causes) else (*causes, "host")
 
 
 def wall_ns(text: str) -> int:
