@@ -110,7 +110,9 @@ def finish(program: Hanging, end: Callable[[Hanging], int] = killed) -> None:
 
 
 def only_stall(report):
-    (stall,) = report["stalls"]
+    """The one that did not end. Beside it only the host may have stopped the thread, before it hung."""
+    (stall,) = [stall for stall in report["stalls"] if stall["state"] != "ended"]
+    assert {other["cause"] for other in report["stalls"] if other is not stall} <= {"host"}
     return stall
 
 
