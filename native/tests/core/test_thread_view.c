@@ -67,6 +67,19 @@ static void wait_for_state(char letter)
     }
 }
 
+/* For its next order. The letter S alone may be of a shorter wait on the way. */
+static void wait_until_asleep(void)
+{
+    lc_thread_view view;
+    lc_thread_reading reading;
+    lc_thread_view_open(&view, atomic_load(&tid));
+    do {
+        usleep(1000);
+        lc_thread_view_read(&view, 0, true, &reading);
+    } while (reading.syscall.number != SYS_read || reading.stat.state != 'S');
+    lc_thread_view_close(&view);
+}
+
 /* As a sample does: the thread's clock first, as a walk that found it standing still. */
 static lc_thread_reading view_now(lc_thread_view *view, bool whole)
 {
@@ -87,7 +100,7 @@ static void check_asleep(const lc_thread_reading *reading)
 
 static void a_sleeper_is_the_same_each_time(lc_thread_view *view)
 {
-    wait_for_state('S');
+    wait_until_asleep();
     const lc_thread_reading first = view_now(view, true);
     check_asleep(&first);
     CHECK(first.switches.voluntary != 0);
@@ -114,12 +127,12 @@ static void a_runner_is_running_and_its_time_goes_on(lc_thread_view *view)
     CHECK(reading.syscall.number == LC_SYSCALL_RUNNING || reading.syscall.number == SYS_poll ||
           reading.syscall.number == SYS_ppoll);
     give('.');
-    wait_for_state('S');
+    wait_until_asleep();
 }
 
 __attribute__((unused)) static void uninterruptible_sleep_is_told_apart_and_left_again(lc_thread_view *view)
 {
-    wait_for_state('S');
+    wait_until_asleep();
     lc_thread_reading reading = view_now(view, false);
     check_asleep(&reading);
     give('d');
@@ -129,7 +142,7 @@ __attribute__((unused)) static void uninterruptible_sleep_is_told_apart_and_left
         CHECK(reading.complete && reading.stat.state == 'D' && reading.syscall.number != SYS_read);
     }
     give('.');
-    wait_for_state('S');
+    wait_until_asleep();
     reading = view_now(view, false);
     check_asleep(&reading);
 }
