@@ -38,6 +38,48 @@ class KernelView:
     syscall_args: tuple[int, int, int] = (0, 0, 0)
 
 
+class TargetKind(Enum):
+    """What a thread waits for in a system call."""
+
+    FILE = "file"
+    SOCKET = "socket"
+    PIPE = "pipe"
+    TERMINAL = "terminal"
+    CHILD = "child"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What a system call works on, as the kernel names it at the time of the sample."""
+
+    kind: TargetKind
+    name: str
+    """Path, `host:port` of the peer, path of a unix socket, or the command of a child; empty unknown."""
+    pid: int | None = None
+    """Of the child."""
+
+
+class LockProof(Enum):
+    """How it is known who holds a lock."""
+
+    OWNER = "owner"
+    """The lock itself says so (RLock)."""
+    WITH = "with"
+    """The thread stands in a `with` block of this very lock."""
+    NONE = "none"
+    """It is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockView:
+    """The lock that the sampled thread waits for. Its holder is in the sample's `holder_tid` and `holder_stack`."""
+
+    kind: str
+    """Name of its type: `lock`, `RLock`."""
+    proof: LockProof
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """One reading of the stalled thread, proven to be of this stall (its epoch did not move)."""
@@ -50,7 +92,10 @@ class Sample:
     in_gc: bool = False
     holder_tid: int | None = None
     holder_stack: Stack | None = None
+    """Of the thread that holds the GIL or, with `lock`, the lock."""
     gc_total_ns: int = 0
+    target: Target | None = None
+    lock: LockView | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +129,48 @@ class CallbackNames:
 
     name: str
     task: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadReading:
+    """The thread's counters at a moment that lies at or before the stall's begin."""
+
+    at_ns: int
+    kernel: KernelView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostReading:
+    """Counters of machine, container and process at one moment. None: not told here."""
+
+    at_ns: int
+    process_cpu_ns: int | None = None
+    """User and system time of all threads."""
+    process_major_faults: int | None = None
+    system_busy_ns: int | None = None
+    """Of all cores, without idle and iowait (/proc/stat)."""
+    system_total_ns: int | None = None
+    throttled_ns: int | None = None
+    """Of the cgroup (cpu.stat: throttled_usec)."""
+    throttled_periods: int | None = None
+    pressure_cpu_ns: int | None = None
+    """`some total` of the cgroup, or else of the machine, here and below (PSI)."""
+    pressure_io_ns: int | None = None
+    pressure_memory_ns: int | None = None
+    memory_available_bytes: int | None = None
+    """Of the machine."""
+    memory_used_bytes: int | None = None
+    """Of the cgroup."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contributor:
+    """Callbacks of one name within a turn."""
+
+    name: str
+    count: int
+    total_ns: int
+    longest_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,3 +235,12 @@ class StallEvidence:
     thread_names: tuple[tuple[int, str], ...] = ()
     """(native thread id, name) of the process's threads, those that lived when the stall was taken."""
     engine: str = "native"
+    before: ThreadReading | None = None
+    """The last look at the thread before the stall began."""
+    host: tuple[HostReading, ...] = ()
+    """At the first sample, at the end or last sample, and in between of long stalls; ascending."""
+    contributors: tuple[Contributor, ...] = ()
+    """Callbacks of the turn by name, most time first; exact from `contributors_from_ns` on."""
+    contributors_from_ns: int | None = None
+    contributors_dropped: int = 0
+    """Callbacks for whose name there was no room."""
