@@ -11,6 +11,7 @@ from enum import Enum
 
 from loopcanary.model.stack import Stack
 from loopcanary.model.stall import StallScope
+from loopcanary.model.waiting import Contributor, LockView, Target
 
 
 class GilState(Enum):
@@ -36,48 +37,6 @@ class KernelView:
     syscall: int | None = None
     """Number of the system call the thread slept in; None where it was running or unknown."""
     syscall_args: tuple[int, int, int] = (0, 0, 0)
-
-
-class TargetKind(Enum):
-    """What a thread waits for in a system call."""
-
-    FILE = "file"
-    SOCKET = "socket"
-    PIPE = "pipe"
-    TERMINAL = "terminal"
-    CHILD = "child"
-    OTHER = "other"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """What a system call works on, as the kernel names it at the time of the sample."""
-
-    kind: TargetKind
-    name: str
-    """Path, `host:port` of the peer, path of a unix socket, or the command of a child; empty unknown."""
-    pid: int | None = None
-    """Of the child."""
-
-
-class LockProof(Enum):
-    """How it is known who holds a lock."""
-
-    OWNER = "owner"
-    """The lock itself says so (RLock)."""
-    WITH = "with"
-    """The thread stands in a `with` block of this very lock."""
-    NONE = "none"
-    """It is not known."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LockView:
-    """The lock that the sampled thread waits for. Its holder is in the sample's `holder_tid` and `holder_stack`."""
-
-    kind: str
-    """Name of its type: `lock`, `RLock`."""
-    proof: LockProof
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,16 +123,6 @@ class HostReading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contributor:
-    """Callbacks of one name within a turn."""
-
-    name: str
-    count: int
-    total_ns: int
-    longest_ns: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LaneTotals:
     """Sums of one watched thread since its lane was opened. Times in nanoseconds."""
 
@@ -193,6 +142,18 @@ class LaneTotals:
     queue_ns_max: int
     histogram: tuple[tuple[int, int], ...]
     """(upper bound in ns, turns in the bucket) of the buckets that are not empty, ascending."""
+    slices: int = 0
+    """Slices of 100 ms of the lane's life that are over."""
+    slices_congested: int = 0
+    """Those of them in which no turn began and ended: see docs/diagnosis.md for the rule."""
+    callback_ns: int = 0
+    """Sum of all callbacks; `busy_ns` counts whole turns."""
+    callback_ns_squared: int = 0
+    gc_ns: int | None = None
+    """In collections on this thread."""
+    on_cpu_ns: int | None = None
+    """Of this thread over the lane's life."""
+    run_queue_ns: int | None = None
     busy_since_ns: int | None = None
     """Begin of the turn that is going on, None where the thread waits."""
 

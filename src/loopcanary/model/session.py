@@ -45,6 +45,18 @@ class LoopHealth:
     delay_mean_ns: int
     queue_mean_ns: int = 0
     queue_max_ns: int = 0
+    delay_p90_ns: int = 0
+    delay_p999_ns: int = 0
+    stalls: int = 0
+    stalled_ns: int = 0
+    """Of all stalls of this loop that were stored or counted."""
+    callback_weighted_ns: int | None = None
+    """Time-weighted mean duration of callbacks: sum(d * d) / sum(d)."""
+    slices: int = 0
+    slices_congested: int = 0
+    """Of 100 ms each; see LaneTotals."""
+    gc_ns: int | None = None
+    run_queue_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
