@@ -41,7 +41,7 @@ class LockProof(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockView:
-    """The lock that the sampled thread waits for. Its holder is in the sample's `holder_tid` and `holder_stack`."""
+    """The lock that the sampled thread waits for; its holder is the `holder_tid` of the sample."""
 
     kind: str
     """Name of its type: `lock`, `RLock`."""
