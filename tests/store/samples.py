@@ -211,6 +211,7 @@ _NAMED = {
     "int | None": st.none() | _COUNTS,
     "float | None": st.none() | _RATIOS,
     "tuple[str, ...]": st.lists(_TEXTS, max_size=3).map(tuple),
+    "tuple[tuple[int, int], ...]": st.lists(st.tuples(_EXACT_NS, _COUNTS), max_size=3).map(tuple),
     "dict[str, int]": st.dictionaries(_TEXTS, _COUNTS, max_size=3),
     "StallScope": st.sampled_from(StallScope),
     "StallState": st.sampled_from(StallState),

@@ -284,6 +284,7 @@ def loop_to_dict(loop: LoopHealth) -> Json:
             "mean": _ms(loop.delay_mean_ns),
         },
         "queue_ms": {"mean": _ms(loop.queue_mean_ns), "max": _ms(loop.queue_max_ns)},
+        "histogram": [{"up_to_ms": _ms(upper), "turns": turns} for upper, turns in loop.histogram],
     }
 
 
@@ -293,6 +294,10 @@ def _delay(fields: Fields) -> tuple[int, int, int, int]:
 
 def _queue(fields: Fields) -> tuple[int, int]:
     return fields.ns("mean"), fields.ns("max")
+
+
+def _bucket(fields: Fields) -> tuple[int, int]:
+    return fields.ns("up_to_ms"), fields.integer("turns")
 
 
 def _loop(fields: Fields) -> LoopHealth:
@@ -312,6 +317,7 @@ def _loop(fields: Fields) -> LoopHealth:
         delay_mean_ns=mean,
         queue_mean_ns=queue_mean,
         queue_max_ns=queue_max,
+        histogram=fields.many("histogram", _bucket),
     )
 
 
