@@ -10,10 +10,14 @@ from hypothesis import strategies as st
 from loopcanary.model import (
     Blocker,
     Cause,
+    Contributor,
     Culprit,
+    Grade,
     Holder,
     Ledger,
+    LockProof,
     LoopHealth,
+    Portion,
     Session,
     SessionEnd,
     Severity,
@@ -21,6 +25,9 @@ from loopcanary.model import (
     Stall,
     StallScope,
     StallState,
+    Surroundings,
+    Target,
+    TargetKind,
     ThreadView,
     WeightedStack,
 )
@@ -218,10 +225,17 @@ _NAMED = {
     "Severity": st.sampled_from(Severity),
     "Cause": st.sampled_from(Cause),
     "SessionEnd": st.sampled_from(SessionEnd),
+    "Grade": st.sampled_from(Grade),
+    "Cause | None": st.none() | st.sampled_from(Cause),
+    "LockProof | None": st.none() | st.sampled_from(LockProof),
+    "TargetKind": st.sampled_from(TargetKind),
 }
 _TYPES = {
     kind.__name__: kind
-    for kind in (Blocker, Culprit, Holder, Ledger, LoopHealth, StackFrame, ThreadView, WeightedStack)
+    for kind in (
+        *(Blocker, Contributor, Culprit, Holder, Ledger, LoopHealth, Portion, StackFrame, Surroundings),
+        *(Target, ThreadView, WeightedStack),
+    )
 }
 
 
