@@ -316,6 +316,33 @@ enum {
     LC_STACK_INNER_CUT = 1u << 1  /* inner frames left out: they moved while they were read */
 };
 
+/* What a thread waits for in a system call. */
+typedef enum {
+    LC_TARGET_NONE = 0,
+    LC_TARGET_FILE = 1, /* the text is its path */
+    LC_TARGET_SOCKET = 2,   /* host:port of the peer, or path of a unix socket */
+    LC_TARGET_PIPE = 3,     /* the kernel's name of it, or the path of a fifo */
+    LC_TARGET_TERMINAL = 4, /* path */
+    LC_TARGET_CHILD = 5,    /* its command; target_pid */
+    LC_TARGET_OTHER = 6     /* the kernel's name of it: an epoll set, an event */
+} lc_target_kind;
+
+/* What a thread that sleeps in an acquire waits for. */
+typedef enum {
+    LC_LOCK_NONE = 0,
+    LC_LOCK_PLAIN = 1,     /* _thread.lock */
+    LC_LOCK_RECURSIVE = 2, /* _thread.RLock */
+    LC_LOCK_MODULE = 3,    /* the import lock of a module, whose name is the target's text */
+    LC_LOCK_THREAD = 4     /* the end of a thread */
+} lc_lock_kind;
+
+/* How it is known that the thread `holder_tid` holds it. */
+typedef enum {
+    LC_PROOF_NONE = 0, /* it is not known */
+    LC_PROOF_OWNER = 1, /* the lock names its owner */
+    LC_PROOF_WITH = 2   /* the thread stands in a `with` block of this very lock */
+} lc_lock_proof;
+
 #define LC_NO_REF 0u
 #define LC_SYSCALL_RUNNING (-1) /* the thread was on a CPU, or not inside a system call */
 #define LC_SYSCALL_UNKNOWN (-2)
@@ -363,13 +390,18 @@ typedef struct {
     int64_t syscall; /* number, or LC_SYSCALL_* */
     uint64_t syscall_args[3];
     uint32_t stack;        /* offset of an lc_stack_entry, LC_NO_REF none */
-    uint32_t holder_stack; /* of the thread that holds the GIL, LC_NO_REF none or not read */
-    uint32_t holder_tid;
+    uint32_t holder_stack; /* of holder_tid's thread, LC_NO_REF none or not read */
+    uint32_t holder_tid;  /* with a lock_kind: of the lock, 0 unknown; else of the GIL */
     uint8_t gil;          /* lc_gil_state */
     uint8_t thread_state; /* letter of /proc/TID/stat: R S D T t Z; 0 unknown */
     uint16_t flags;       /* LC_SAMPLE_* */
     uint64_t gc_total_ns; /* of the process, since the start */
-    uint64_t reserved[2];
+    lc_ref target;        /* what it waits for, or the module of LC_LOCK_MODULE */
+    uint32_t target_pid;  /* of the child, 0 none */
+    uint8_t target_kind;  /* lc_target_kind */
+    uint8_t lock_kind;    /* lc_lock_kind */
+    uint8_t lock_proof;   /* lc_lock_proof */
+    uint8_t reserved;
 } lc_sample_entry;
 
 _Static_assert(sizeof(lc_sample_entry) == 128, "two cache lines");

@@ -24,10 +24,12 @@ from loopcanary.model import (
     Collection,
     Frame,
     GilState,
+    LockProof,
     Sample,
     Stack,
     StallEvidence,
     StallScope,
+    TargetKind,
     ThreadStack,
 )
 
@@ -35,6 +37,9 @@ BOOT_ID = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
 PAGE = 4096
 
 _GIL = {GilState.UNKNOWN: 0, GilState.FREE: 1, GilState.SELF: 2, GilState.OTHER: 3}
+_TARGET = {kind: getattr(layout.TargetKind, kind.name) for kind in TargetKind}
+_LOCK = {"lock": 1, "RLock": 2, "import lock": 3, "thread": 4}
+_PROOF = {proof: getattr(layout.LockProof, proof.name) for proof in LockProof}
 _KIND = {StallScope.CALLBACK: EndedKind.CALLBACK, StallScope.TURN: EndedKind.TURN}
 
 
@@ -276,6 +281,7 @@ class SlotBuilder:
             "gil": _GIL[sample.gil],
             "flags": flags | layout.SAMPLE_NO_KERNEL_VIEW * (sample.kernel is None),
             "gc_total_ns": sample.gc_total_ns,
+            **self._wait(sample),
         }
         if (kernel := sample.kernel) is not None:
             fields |= {
@@ -295,6 +301,22 @@ class SlotBuilder:
             fields,
         )
         self.put(sample_count=index + 1)
+
+    def _wait(self, sample: Sample) -> dict[str, Any]:
+        target, lock = sample.target, sample.lock
+        fields: dict[str, Any] = {"target": bytes(layout.REF.size)}
+        if target is not None:
+            fields = {
+                "target": self.text(target.name),
+                "target_kind": _TARGET[target.kind],
+                "target_pid": target.pid or 0,
+            }
+        if lock is not None:
+            kind, _, module = lock.kind.partition(" of ")
+            fields |= {"lock_kind": _LOCK[kind], "lock_proof": _PROOF[lock.proof]}
+            if module:
+                fields["target"] = self.text(module)
+        return fields
 
     def put_thread(self, index: int, thread: ThreadStack) -> None:
         fields = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from loopcanary.model import (
@@ -9,10 +11,14 @@ from loopcanary.model import (
     Frame,
     GilState,
     KernelView,
+    LockProof,
+    LockView,
     Sample,
     Stack,
     StallEvidence,
     StallScope,
+    Target,
+    TargetKind,
     ThreadStack,
 )
 
@@ -135,7 +141,26 @@ kernels = st.builds(
     syscall=st.none() | st.integers(0, 500),
     syscall_args=st.tuples(*[st.integers(0, (1 << 64) - 1)] * 3),
 )
-samples = st.builds(
+targets = st.builds(
+    Target,
+    kind=st.sampled_from(TargetKind),
+    name=st.just("") | text,
+    pid=st.none() | st.integers(1, (1 << 32) - 1),
+)
+locks = st.builds(
+    LockView,
+    kind=st.sampled_from(["lock", "RLock", "thread", "import lock"]),
+    proof=st.sampled_from(LockProof),
+)
+module_locks = st.builds(
+    LockView, kind=st.just("import lock of numpy.linalg"), proof=st.sampled_from(LockProof)
+)
+waits = st.one_of(
+    st.just({}),
+    st.builds(lambda target: {"target": target}, targets),
+    st.builds(lambda lock: {"lock": lock}, locks | module_locks),
+)
+working_samples = st.builds(
     Sample,
     at_ns=st.integers(BEGIN, BEGIN + 250 * MS),
     stack=st.none() | stacks,
@@ -147,6 +172,7 @@ samples = st.builds(
     holder_stack=st.none() | stacks,
     gc_total_ns=word,
 )
+samples = st.builds(lambda sample, wait: replace(sample, **wait), working_samples, waits)
 threads = st.builds(
     ThreadStack,
     tid=st.integers(100, (1 << 63) - 1),

@@ -6,13 +6,30 @@ import itertools
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.flight.build import BOOT_ID, FlightBuilder
-from tests.flight.examples import BEGIN, MS, going_on, stall, stalls, turn
+from tests.flight.build import BOOT_ID, FlightBuilder, put
+from tests.flight.examples import BEGIN, HOLDER, MS, going_on, sample, stall, stalls, turn
 
 from loopcanary.flight import FlightFile
-from loopcanary.flight.format import COUNTERS, HISTOGRAM_BUCKETS, ClockKind, LaneState, ProcessState
+from loopcanary.flight import format as layout
+from loopcanary.flight.format import (
+    COUNTERS,
+    HISTOGRAM_BUCKETS,
+    ClockKind,
+    LaneState,
+    ProcessState,
+    SectionKind,
+)
 from loopcanary.flight.lanes import bucket_limit_ns
-from loopcanary.model import Clock, Collection, LaneTotals, StallScope
+from loopcanary.model import (
+    Clock,
+    Collection,
+    LaneTotals,
+    LockProof,
+    LockView,
+    StallScope,
+    Target,
+    TargetKind,
+)
 
 Q32 = 1 << 32
 
@@ -305,3 +322,30 @@ def test_any_stall_comes_back(evidence):
 )
 def test_any_facts_come_back(facts):
     assert read(FlightBuilder(facts=facts, lane_room=0, slot_room=0)).facts() == facts
+
+
+def test_a_sample_says_what_its_thread_waited_for():
+    waits = [
+        {"target": Target(kind=TargetKind.SOCKET, name="[::1]:5432")},
+        {"target": Target(kind=TargetKind.CHILD, name="sleep 5", pid=77)},
+        {"target": Target(kind=TargetKind.FILE, name="")},
+        {"lock": LockView(kind="RLock", proof=LockProof.OWNER), "holder_tid": 43, "holder_stack": HOLDER},
+        {"lock": LockView(kind="import lock of numpy.linalg", proof=LockProof.WITH), "holder_tid": 44},
+        {"lock": LockView(kind="thread", proof=LockProof.NONE)},
+    ]
+    samples = tuple(sample(20 + number, **wait) for number, wait in enumerate(waits))
+
+    found = read_one(FlightBuilder(), stall(samples=samples))
+
+    assert found.samples == samples
+
+
+def test_a_wait_of_a_kind_without_a_name_here_is_none():
+    flight = FlightBuilder()
+    slot = flight.add_stall(stall(samples=(sample(20),)))
+    at = flight.at(SectionKind.SLOTS, slot) + layout.SLOT_SAMPLES_OFFSET
+    put(flight.data, layout.SAMPLE, at, {"target_kind": 200, "lock_kind": 200, "lock_proof": 200})
+
+    (found,) = read(flight).slot_evidence(slot).samples
+
+    assert (found.target, found.lock) == (None, None)

@@ -122,6 +122,36 @@ class Gil(IntEnum):
     HELD_BY_OTHER = 3
 
 
+class TargetKind(IntEnum):
+    """What the sampled thread waited for in a system call."""
+
+    NONE = 0
+    FILE = 1
+    SOCKET = 2
+    PIPE = 3
+    TERMINAL = 4
+    CHILD = 5
+    OTHER = 6
+
+
+class LockKind(IntEnum):
+    """What the sampled thread, asleep in an acquire, waited for."""
+
+    NONE = 0
+    PLAIN = 1
+    RECURSIVE = 2
+    MODULE = 3
+    THREAD = 4
+
+
+class LockProof(IntEnum):
+    """How it is known who holds it."""
+
+    NONE = 0
+    OWNER = 1
+    WITH = 2
+
+
 COUNTERS: Final = (
     "watchdog_wakeups",
     "watchdog_late",
@@ -254,7 +284,9 @@ SAMPLE = Layout(
     B gil thread_state
     H flags
     Q gc_total_ns
-    16s reserved
+    8s target
+    I target_pid
+    B target_kind lock_kind lock_proof reserved
     """,
 )
 

@@ -12,6 +12,7 @@ from loopcanary.flight.header import Section, bounded
 from loopcanary.flight.heap import SlotHeap
 from loopcanary.flight.lanes import text_of
 from loopcanary.flight.source import Source
+from loopcanary.flight.waits import lock_view, target_of
 from loopcanary.model import CallbackNames, GilState, KernelView, Sample, ThreadStack
 
 _TRIES: Final = 8
@@ -112,7 +113,9 @@ class SlotCopy:
 
     def _sample(self, fields: tuple[Any, ...]) -> Sample:
         (at_ns, _epoch, on_cpu, queue, voluntary, involuntary, faults, syscall, syscall_args) = fields[:9]
-        (stack, holder_stack, holder_tid, gil, thread_state, flags, gc_total, _) = fields[9:]
+        (stack, holder_stack, holder_tid, gil, thread_state, flags, gc_total) = fields[9:16]
+        (target_ref, target_pid, target_kind, lock_kind, lock_proof, _) = fields[16:]
+        target_name = self.heap.text(target_ref)
         kernel = None
         if not flags & layout.SAMPLE_NO_KERNEL_VIEW:
             kernel = KernelView(
@@ -135,6 +138,8 @@ class SlotCopy:
             holder_tid=holder_tid or None,
             holder_stack=self.heap.stack(holder_stack),
             gc_total_ns=bounded(gc_total),
+            target=target_of(target_kind, target_name, target_pid),
+            lock=lock_view(lock_kind, lock_proof, target_name),
         )
 
 
