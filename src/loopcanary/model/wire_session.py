@@ -26,7 +26,7 @@ def loop_to_dict(loop: LoopHealth) -> Json:
             "max": ms(loop.delay_max_ns),
             "mean": ms(loop.delay_mean_ns),
             "p90": ms(loop.delay_p90_ns),
-            "p999": ms(loop.delay_p999_ns),
+            "p99_9": ms(loop.delay_p999_ns),
         },
         "queue_ms": {"mean": ms(loop.queue_mean_ns), "max": ms(loop.queue_max_ns)},
         "stalls": loop.stalls,
@@ -47,7 +47,7 @@ def _delay(fields: Fields) -> dict[str, int]:
         "delay_max_ns": fields.ns("max"),
         "delay_mean_ns": fields.ns("mean"),
         "delay_p90_ns": fields.ns("p90", 0.0),
-        "delay_p999_ns": fields.ns("p999", 0.0),
+        "delay_p999_ns": fields.ns("p99_9", 0.0),
     }
 
 
