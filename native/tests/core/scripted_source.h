@@ -66,10 +66,18 @@ static lc_text scripted_text(lc_frame_source *self, uint64_t str_object)
     return str_object ? (lc_text){"checkout", 8} : (lc_text){NULL, 0};
 }
 
+static lc_text scripted_kind_name(lc_frame_source *self, lc_work_kind kind)
+{
+    static const char *const names[] = {"", "parse", "render", "store"};
+    (void)self;
+    const char *name = kind.key < 4 ? names[kind.key] : kind.key == UINT64_MAX ? "" : "other";
+    return (lc_text){name, (uint32_t)strlen(name)};
+}
+
 static inline scripted_source scripted(void)
 {
     return (scripted_source){
-        .source = {scripted_walk, scripted_gil, scripted_threads, scripted_work, scripted_text},
+        .source = {scripted_walk, scripted_gil, scripted_threads, scripted_work, scripted_text, scripted_kind_name},
         .serial = 1,
         .depth = 3,
     };
