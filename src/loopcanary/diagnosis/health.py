@@ -38,7 +38,7 @@ def loop_health(totals: LaneTotals, now_ns: int) -> LoopHealth:
         delay_mean_ns=(totals.busy_ns_squared + current * current) // (2 * window) if window else 0,
         queue_mean_ns=totals.queue_ns_total // totals.callbacks if totals.callbacks else 0,
         queue_max_ns=totals.queue_ns_max,
-        histogram=totals.histogram,
+        histogram=(*totals.histogram, (current, 1)) if current else totals.histogram,
     )
 
 
