@@ -203,6 +203,11 @@ class Layout:
         """All fields by name; integers, or bytes where the code is `s`."""
         return dict(zip(self._names, self.struct.unpack_from(data, offset), strict=True))
 
+    def every(self, data: bytes | memoryview) -> Iterator[dict[str, Any]]:
+        """All fields of each of so many structures, one behind the other."""
+        for offset in range(0, len(data) - self.size + 1, self.size):
+            yield self.read(data, offset)
+
     def width(self, field: str) -> int:
         """Bytes of one field."""
         return struct.calcsize("<" + self.codes[field])

@@ -69,6 +69,8 @@ def slot_evidence(slot: SlotCopy, extent: Extent) -> StallEvidence:
     epoch = None if turn else (record.epoch if record else facts["epoch"])
     since, until = (extent.begin_ns, extent.end_ns or LARGEST) if turn else (0, LARGEST)
     samples = slot.samples(since, until, epoch)
+    # Of a callback, the tally of its turn is no evidence.
+    contributors, without_name = slot.contributors() if turn else ((), 0)
     seen = [bounded(facts["last_look_ns"]), extent.begin_ns, *(s.at_ns for s in samples[-1:])]
     return StallEvidence(
         serial=bounded(facts["serial"]),
@@ -92,6 +94,11 @@ def slot_evidence(slot: SlotCopy, extent: Extent) -> StallEvidence:
         longest_callback_ns=record.longest_ns if record else bounded(facts["longest_ns"]),
         end_cpu_ns=record.cpu_ns if record else bounded(facts["end_cpu_ns"]) or None,
         queue_ns=record.queue_ns if record else bounded(facts["queue_ns"]),
+        before=slot.before(extent.begin_ns),
+        host=slot.hosts(),
+        contributors=contributors,
+        contributors_from_ns=bounded(facts["contributors_from_ns"]) or None if turn else None,
+        contributors_dropped=without_name,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from loopcanary.model.stack import Stack
 from loopcanary.model.stall import StallScope
@@ -92,7 +93,8 @@ class CallbackNames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadReading:
-    """The thread's counters at a moment that lies at or before the stall's begin."""
+    """The thread's counters at a moment that lies at or before the stall's begin; of them, on-CPU and run
+    queue only."""
 
     at_ns: int
     kernel: KernelView
@@ -122,6 +124,10 @@ class HostReading:
     """Of the cgroup."""
 
 
+SLICE_NS: Final = 100_000_000
+"""Length of the slices by which congestion is told."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneTotals:
     """Sums of one watched thread since its lane was opened. Times in nanoseconds."""
@@ -142,13 +148,15 @@ class LaneTotals:
     queue_ns_max: int
     histogram: tuple[tuple[int, int], ...]
     """(upper bound in ns, turns in the bucket) of the buckets that are not empty, ascending."""
-    slices: int = 0
-    """Slices of 100 ms of the lane's life that are over."""
     slices_congested: int = 0
-    """Those of them in which no turn began and ended: see docs/diagnosis.md for the rule."""
+    """Of the slices of SLICE_NS that the lane's life consists of, those in which a turn was busy that
+    had been so for SLICE_NS before; of turns that are over."""
     callback_ns: int = 0
-    """Sum of all callbacks; `busy_ns` counts whole turns."""
+    """Sum of all callbacks; `busy_ns` counts whole turns. 0 where callbacks are not seen."""
     callback_ns_squared: int = 0
+    stalls: int = 0
+    """Stalls that ended, also those that found no room to be told of."""
+    stalled_ns: int = 0
     gc_ns: int | None = None
     """In collections on this thread."""
     on_cpu_ns: int | None = None
@@ -196,6 +204,8 @@ class StallEvidence:
     thread_names: tuple[tuple[int, str], ...] = ()
     """(native thread id, name) of the process's threads, those that lived when the stall was taken."""
     engine: str = "native"
+    first_turn: bool = False
+    """It is the first turn of its loop, which had never waited before."""
     before: ThreadReading | None = None
     """The last look at the thread before the stall began."""
     host: tuple[HostReading, ...] = ()

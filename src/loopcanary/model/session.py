@@ -54,7 +54,8 @@ class LoopHealth:
     """Time-weighted mean duration of callbacks: sum(d * d) / sum(d)."""
     slices: int = 0
     slices_congested: int = 0
-    """Of 100 ms each; see LaneTotals."""
+    """Slices of 100 ms of the window, and those in which something that arrived met a turn that had been
+    going on for 100 ms before; see LaneTotals."""
     gc_ns: int | None = None
     run_queue_ns: int | None = None
     histogram: tuple[tuple[int, int], ...] = ()
