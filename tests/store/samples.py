@@ -195,6 +195,12 @@ def hostile_stall(text: str, number: int = 0) -> Stall:
         culprit=culprit,
         blocker=Blocker(call=text, function=text),
         holder=Holder(thread=text, culprit=culprit),
+        holders=(Holder(thread=text, culprit=culprit, share=0.5, lock=text, proof=LockProof.WITH),) * 2,
+        portions=(
+            Portion(share=0.5, cause=Cause.CPU, culprit=culprit, blocker=Blocker(call=text, function=text)),
+        ),
+        waited_on=Target(kind=TargetKind.FILE, name=text, pid=1),
+        contributors=(Contributor(name=text, count=1, total_ns=1, longest_ns=1),),
         stacks=(WeightedStack(weight_ns=1, frames=(named, dataclasses.replace(named, in_app=False))),),
         threads=(
             ThreadView(tid=1, name=text, state=text, holds_gil=True, waits_for_gil=True, frames=(named,)),

@@ -2,6 +2,7 @@
 
     watching    the engine of this process
     reading     stores, and what dead and running processes left beside them
+    explaining  what reports ask the diagnosis
     checkup     what works here, for `loopcanary doctor`
 
 The functions here load what they need when they are called: a process that only might run a loop shall
@@ -14,8 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loopcanary.engine.canary import Canary
-    from loopcanary.model import Config
+    from loopcanary.model import Config, LoopHealth, Stall
     from loopcanary.store import Recovery, Store
 
 
@@ -45,6 +48,20 @@ def recover(into: Store) -> Recovery:
     from loopcanary.assembly import reading
 
     return reading.recover(into)
+
+
+def why_grouped(stall: Stall) -> tuple[str, ...]:
+    """What the stall's fingerprint was made of, each part as `name=value`; empty where that is not known."""
+    from loopcanary.assembly import explaining
+
+    return explaining.why_grouped(stall)
+
+
+def delay_without(loops: Sequence[LoopHealth], stalls_ns: Sequence[int]) -> int | None:
+    """The p99 loop delay of these loops together, were there not these stalls; None: not known."""
+    from loopcanary.assembly import explaining
+
+    return explaining.delay_without(loops, stalls_ns)
 
 
 def doctor_facts() -> list[tuple[str, str, str]]:

@@ -68,6 +68,7 @@ def command(
     with opened(store) as source:
         if source is None:
             return NOTHING_FOUND
+        from loopcanary import assembly
         from loopcanary.report.model import build
 
         report = build(
@@ -76,6 +77,7 @@ def command(
             limit=LIMITS[form] if limit is None else limit,
             now_wall_ns=time.time_ns(),
             with_worst=form != "json",
+            delay_without=assembly.delay_without,
         )
         if report.is_empty and form != "json":
             click.echo("No stall was recorded." if query == StallQuery() else "No stall matches.")

@@ -73,9 +73,18 @@ def _ambiguity(which: str, candidates: list[str]) -> str:
 
 
 def _show_group(source: Store, fingerprint: str, form: str) -> None:
+    from loopcanary import assembly
     from loopcanary.report.model import of_group
 
-    write(of_group(source, fingerprint, limit=LIMITS[form], now_wall_ns=time.time_ns()), form, "group")
+    report = of_group(
+        source,
+        fingerprint,
+        limit=LIMITS[form],
+        now_wall_ns=time.time_ns(),
+        explain=assembly.why_grouped,
+        delay_without=assembly.delay_without,
+    )
+    write(report, form, "group")
 
 
 def _show_stall(source: Store, stall_id: str, form: str) -> None:

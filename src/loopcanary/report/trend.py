@@ -35,6 +35,14 @@ class Trend:
     """Stalls in either half."""
 
 
+_TREND_WORDS = {
+    Direction.RISING: "rising",
+    Direction.FALLING: "falling",
+    Direction.STEADY: "no change that could not be chance",
+    Direction.TOO_FEW: "too few to tell",
+}
+
+
 def trend(moments: Iterable[int], watched: Watched) -> Trend:
     """The trend of stalls that began at these wall times."""
     sums = watched.slices(SLICES).sums((moment, 1.0) for moment in moments)
@@ -53,3 +61,9 @@ def _direction(first: float, last: float) -> Direction:
     if chance_of_halves(first, last) > 1 - LEVEL:
         return Direction.STEADY
     return Direction.RISING if last > first else Direction.FALLING
+
+
+def trend_words(trend: Trend) -> str:
+    """The trend and what it rests on."""
+    halves = f"{trend.first:,} in the first half of the watched time, {trend.last:,} in the last"
+    return f"{_TREND_WORDS[trend.direction]}: {halves}"

@@ -69,6 +69,9 @@ class Watched:
         return tuple(moments)
 
 
+NEVER = Watched(())
+
+
 @dataclass(frozen=True, slots=True)
 class Slices:
     """Watched time that was cut at these moments."""

@@ -29,7 +29,8 @@ _PUT_STALL = """
 INSERT INTO main.stalls
     (id, session, fingerprint, kind, state, cause, began_wall_ns, duration_ns, search, thread, loop)
 VALUES
-    (:id, :session, :fingerprint, :kind, :state, :cause, :began_wall_ns, :duration_ns, :search, :thread, :loop)
+    (:id, :session, :fingerprint, :kind, :state, :cause, :began_wall_ns, :duration_ns, :search,
+     :thread, :loop)
 ON CONFLICT (id) DO UPDATE SET
     session = excluded.session, fingerprint = excluded.fingerprint, kind = excluded.kind,
     state = excluded.state, cause = excluded.cause, began_wall_ns = excluded.began_wall_ns,
