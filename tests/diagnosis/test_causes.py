@@ -407,7 +407,8 @@ def test_two_positions_of_a_tight_loop_are_no_c_call():
     # As coin flips fall: runs of one to four, none of five.
     flips = "abaabbabbbabaaabbaabab"
     stacks = {"a": at_call("total += 1"), "b": at_call("file.read()")}
-    stall = judged(evidence(samples(*[stacks[flip] for flip in flips], running=True)), SOURCE)
+    taken = samples(*[stacks[flip] for flip in flips], running=True, gil=GilState.SELF)
+    stall = judged(evidence(taken), SOURCE)
     assert stall.cause is Cause.CPU
 
 

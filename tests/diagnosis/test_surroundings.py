@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.diagnosis.cases import MS, evidence, frame, kernel, samples, stack
 
 from loopcanary.diagnosis.surroundings import make_surroundings
-from loopcanary.model import HostReading, Surroundings, ThreadReading
+from loopcanary.model import HostReading, Surroundings
 
 HERE = [stack(frame("handler"))] * 3
 
@@ -40,13 +42,17 @@ def test_differences_of_the_readings_are_told_as_shares_of_the_window():
     )
 
 
-def test_the_threads_own_figures_begin_before_the_stall_where_that_was_read():
-    before = ThreadReading(at_ns=-1, kernel=kernel(major_faults=3, voluntary_switches=10))
-    taken = tuple(samples(*HERE))
-    last = kernel(major_faults=8, voluntary_switches=14, involuntary_switches=2)
-    what = evidence((*taken[:2], type(taken[2])(at_ns=taken[2].at_ns, stack=None, kernel=last)))
-    around = make_surroundings(evidence(what.samples, before=before))
-    assert around == Surroundings(window_ns=0, major_faults=5, voluntary_switches=4, involuntary_switches=2)
+def test_the_threads_own_figures_are_those_between_its_samples():
+    first = samples(*HERE)[0]
+    views = (
+        kernel(major_faults=3, voluntary_switches=10),
+        kernel(major_faults=5),  # the switches are read with some samples only
+        kernel(major_faults=8, voluntary_switches=14, involuntary_switches=2),
+    )
+    taken = tuple(replace(first, at_ns=first.at_ns + i, kernel=view) for i, view in enumerate(views))
+    assert make_surroundings(evidence(taken)) == Surroundings(
+        window_ns=0, major_faults=5, voluntary_switches=4, involuntary_switches=2
+    )
 
 
 def test_switches_that_were_read_once_tell_no_difference():

@@ -9,6 +9,7 @@ import tokenize
 from dataclasses import dataclass
 
 from loopcanary.diagnosis.frames import PlacedFrame
+from loopcanary.diagnosis.loops import is_loop_head, is_repeated
 from loopcanary.diagnosis.sources import SourceReader, SourceText
 from loopcanary.model import Frame
 
@@ -47,6 +48,7 @@ class CallSites:
         self._started_wall_ns = session_started_wall_ns
         self._texts: dict[str, SourceText | None] = {}
         self._sites: dict[PlacedFrame, CallSite] = {}
+        self._repeated: dict[PlacedFrame, tuple[bool, bool] | None] = {}
 
     def of(self, view: PlacedFrame) -> CallSite:
         """The call that a frame was in."""
@@ -54,6 +56,19 @@ class CallSites:
         if site is None:
             site = self._sites[view] = self._find(view.frame)
         return site
+
+    def repetition(self, view: PlacedFrame) -> tuple[bool, bool] | None:
+        """Whether a loop of the frame's own function repeats its position, and whether it stands in the
+        head of a `for`; None without the source."""
+        if view not in self._repeated:
+            self._repeated[view] = self._look_for_loop(view.frame)
+        return self._repeated[view]
+
+    def _look_for_loop(self, frame: Frame) -> tuple[bool, bool] | None:
+        text = self._source(frame.file)
+        if text is None or not 1 <= frame.line <= len(text.lines):
+            return None
+        return is_repeated(text.lines, frame), is_loop_head(text.lines, frame)
 
     def _find(self, frame: Frame) -> CallSite:
         text = self._source(frame.file)

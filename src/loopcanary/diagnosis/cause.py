@@ -9,7 +9,7 @@ from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.model import Cause, Holder
 
 SECOND_SHARE = 0.25
-"""A second cause is mentioned from this share on."""
+"""A second cause is named from this share on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -25,7 +25,12 @@ class Finding:
     """Plain sentences with figures."""
     explained: tuple[Seen, ...] = ()
     """The samples it speaks for; the rules after it do not see them."""
-    holder: Holder | None = None
+    holders: tuple[Holder, ...] = ()
+    """Who held what the thread waited for, most time first."""
+    title: str | None = None
+    """What to call it, where the cause's own word says less."""
+    blameless: bool = False
+    """It strikes code by chance: no line is to blame."""
     decides: bool = False
     """It is the cause whatever the shares of the others: a burst consists of other things."""
     yields: bool = False
@@ -38,13 +43,18 @@ Rule = Callable[[Observation], Finding | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Verdict:
-    """The cause of a stall."""
+    """The cause of a stall, with all that the rules found, the cause's own finding first."""
 
     cause: Cause
     confidence: float
     evidence: tuple[str, ...]
-    holder: Holder | None = None
-    finding: Finding | None = None
+    findings: tuple[Finding, ...] = ()
+    second: Finding | None = None
+
+    @property
+    def first(self) -> Finding | None:
+        """The cause's own finding."""
+        return self.findings[0] if self.findings else None
 
 
 def judge(observation: Observation, rules: Sequence[Rule], coverage: float) -> Verdict:
@@ -74,8 +84,8 @@ def judge(observation: Observation, rules: Sequence[Rule], coverage: float) -> V
         cause=first.cause,
         confidence=_confidence(first, coverage, sampled=observation.sample_count > 0),
         evidence=sentences,
-        holder=first.holder,
-        finding=first,
+        findings=tuple(ranked),
+        second=second,
     )
 
 

@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from math import sqrt
 
 from loopcanary.model import LaneTotals, LoopHealth
+from loopcanary.model.evidence import SLICE_NS
+
+_BUCKET_WIDTH = 1 / 16
+"""Of the engines' histograms: an estimated duration is off by no more than this part of it."""
 
 Turns = tuple[float, int]
 """A duration in nanoseconds, and how many turns had it."""
@@ -24,6 +28,8 @@ def loop_health(totals: LaneTotals, now_ns: int) -> LoopHealth:
     turns = estimate_turns(totals.histogram, totals.busy_ns_squared, totals.longest_turn_ns)
     if current:
         turns.append((float(current), 1))
+    slices = -(-window // SLICE_NS)
+    congested = totals.slices_congested + congested_slices(window - current, window)
     return LoopHealth(
         thread=totals.thread_name,
         kind=totals.loop_kind,
@@ -33,13 +39,75 @@ def loop_health(totals: LaneTotals, now_ns: int) -> LoopHealth:
         window_ns=window,
         utilization=min(1.0, busy / window) if window else 0.0,
         delay_p50_ns=delay_quantile(turns, window, 0.50, longest),
+        delay_p90_ns=delay_quantile(turns, window, 0.90, longest),
         delay_p99_ns=delay_quantile(turns, window, 0.99, longest),
+        delay_p999_ns=delay_quantile(turns, window, 0.999, longest),
         delay_max_ns=longest,
         delay_mean_ns=(totals.busy_ns_squared + current * current) // (2 * window) if window else 0,
         queue_mean_ns=totals.queue_ns_total // totals.callbacks if totals.callbacks else 0,
         queue_max_ns=totals.queue_ns_max,
-        histogram=(*totals.histogram, (current, 1)) if current else totals.histogram,
+        stalls=totals.stalls,
+        stalled_ns=totals.stalled_ns,
+        callback_weighted_ns=totals.callback_ns_squared // totals.callback_ns if totals.callback_ns else None,
+        slices=slices,
+        slices_congested=min(slices, congested),
+        gc_ns=totals.gc_ns,
+        run_queue_ns=totals.run_queue_ns,
+        histogram=_with(totals.histogram, current),
     )
+
+
+def delay_without(health: LoopHealth, durations: Sequence[int], quantile: float = 0.99) -> int:
+    """The delay that this share of arrivals would have stayed within, had the loop not stalled for these
+    durations (of some of its stalls, in nanoseconds; their turns are in its histogram).
+
+    A turn that was longer than its stall stays with what is left of it. The window stays as it was.
+    """
+    squares = 2 * health.delay_mean_ns * health.window_ns
+    turns = turns_without(estimate_turns(health.histogram, squares, health.delay_max_ns), durations)
+    longest = max((round(duration) for duration, _ in turns), default=0)
+    return delay_quantile(turns, health.window_ns, quantile, longest)
+
+
+def turns_without(turns: Sequence[Turns], durations: Sequence[int]) -> list[Turns]:
+    """The turns, each of these durations taken out of the shortest turn that it can be a part of; the
+    longest durations first. What is left of a turn counts where it is more than the error of a bucket."""
+    left = [[duration, count] for duration, count in sorted(turns)]
+    rests: list[Turns] = []
+    for taken in sorted(durations, reverse=True):
+        of = _shortest_with(left, taken * (1 - _BUCKET_WIDTH))
+        if of is None:
+            continue
+        of[1] -= 1
+        rest = of[0] - taken
+        if rest > _BUCKET_WIDTH * of[0]:
+            rests.append((rest, 1))
+    return [*((duration, int(count)) for duration, count in left if count), *rests]
+
+
+def congested_slices(begin_ns: int, end_ns: int) -> int:
+    """How many slices of a lane a turn congests that is busy from `begin_ns` to `end_ns` after the lane's
+    opening: all that it is busy in after its own first SLICE_NS (lc_congested_slices of native/core/lane.h).
+    """
+    from_ns = begin_ns + SLICE_NS
+    if begin_ns < 0 or end_ns <= from_ns:
+        return 0
+    return (end_ns - 1) // SLICE_NS - from_ns // SLICE_NS + 1
+
+
+def _with(histogram: Sequence[tuple[int, int]], duration_ns: int) -> tuple[tuple[int, int], ...]:
+    return tuple(sorted((*histogram, (duration_ns, 1)))) if duration_ns else tuple(histogram)
+
+
+def _shortest_with(turns: list[list[float]], least: float) -> list[float] | None:
+    """The shortest turn of at least this length; else the longest there is."""
+    found = None
+    for turn in turns:
+        if turn[1] > 0:
+            found = turn
+            if turn[0] >= least:
+                break
+    return found
 
 
 def estimate_turns(

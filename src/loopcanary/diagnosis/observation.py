@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from loopcanary.diagnosis.calls import NO_SITE, CallSite, CallSites
-from loopcanary.diagnosis.culprit import Suspect
 from loopcanary.diagnosis.frames import Placed, PlacedFrame, PlacedStack
 from loopcanary.diagnosis.syscalls import syscall_name
-from loopcanary.model import KernelView, Ledger, Sample, Stack, StallEvidence
+from loopcanary.model import KernelView, Ledger, Sample, Stack, StallEvidence, Surroundings
 
 _NO_STACK = PlacedStack(frames=(), work=(), roles=frozenset())
 
@@ -64,10 +63,12 @@ class Observation:
     sample_count: int
     """Likewise, their number."""
     ledger: Ledger
+    frozen_ns: int = 0
+    """Of `total_ns`: time in gaps, in which neither watchdog nor thread ran."""
+    surroundings: Surroundings | None = None
     sites: CallSites
     place: Callable[[Stack], PlacedStack]
     """Places any other stack, such as that of the thread that held the GIL."""
-    suspect: Suspect | None = None
     threads: dict[int, str] = field(default_factory=dict)
     """Known names of threads by their id."""
 
@@ -130,7 +131,9 @@ def see(
         state, number, args = ("", None, None) if kernel is None else _facts(kernel)
         share = _cpu_share(samples, index) if state in _MAY_RUN else None
         on_cpu = _on_cpu(state, number, share)
-        key = (id(stack), number, args, state, on_cpu, sample.gil.value, sample.waits_for_gil, sample.in_gc)
+        waited = (sample.target, sample.lock) if sample.target or sample.lock else None
+        flags = (sample.gil.value, sample.waits_for_gil, sample.in_gc, waited)
+        key = (id(stack), number, args, state, on_cpu, flags)
         if number not in names:
             names[number] = syscall_name(number, machine) or f"system call {number}"
         seen.append(

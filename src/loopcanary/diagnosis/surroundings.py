@@ -7,7 +7,7 @@ from loopcanary.model import HostReading, KernelView, StallEvidence, Surrounding
 
 def make_surroundings(evidence: StallEvidence) -> Surroundings | None:
     """Over the window from the first to the last reading of the host; the thread's own figures from the
-    reading before the stall, or else its first sample, to its last sample. None where nothing was read."""
+    first to the last sample. None where nothing was read."""
     faults, voluntary, involuntary = _of_thread(evidence)
     readings = evidence.host
     if not readings and faults is None and voluntary is None:
@@ -50,11 +50,9 @@ def _share(grown: int | None, window_ns: int) -> float | None:
 
 
 def _of_thread(evidence: StallEvidence) -> tuple[int | None, int | None, int | None]:
-    """Major faults, voluntary and involuntary switches of the thread. The switches are read with some
-    samples only; the others hold 0."""
+    """Major faults, voluntary and involuntary switches of the thread between its samples. The switches are
+    read with some samples only; the others hold 0. The reading before the stall tells none of them."""
     views = [sample.kernel for sample in evidence.samples if sample.kernel is not None]
-    if evidence.before is not None:
-        views.insert(0, evidence.before.kernel)
     if len(views) < 2:
         return None, None, None
     faults = max(0, views[-1].major_faults - views[0].major_faults)

@@ -2,36 +2,55 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from loopcanary.diagnosis.cause import Finding
-from loopcanary.diagnosis.causes.marks import call_sentence
+from loopcanary.diagnosis.causes.marks import call_sentence, last_name, released_gil
+from loopcanary.diagnosis.frames import Placed, PlacedFrame
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.model import Cause, GilState
 
 STEADY_RUN = 5
 """Samples in a row at one position that speak for a C call. A Python loop alternates between a few
 instructions: of two, five in a row hold a fifth of the samples by chance, of three a twentieth."""
+_OPERATION_RUN = 3
+"""So many even where fewer samples were taken: an operation is less of a hint than a call."""
 _OPERATION = re.compile(r"[-+*/%@|&^<>\[]| in |^(?:del|import|from|raise|assert) ")
+QUICK_CALLS = frozenset(
+    {
+        *("abs", "bool", "callable", "chr", "divmod", "float", "getattr", "hasattr", "hash", "hex", "id"),
+        *("int", "isinstance", "issubclass", "iter", "len", "next", "oct", "ord", "round", "setattr", "type"),
+        *("range", "enumerate", "zip", "reversed", "map", "filter", "islice", "count", "cycle", "chain"),
+        *("append", "appendleft", "add", "discard", "pop", "popleft", "get", "setdefault", "is_set", "put"),
+        *("items", "keys", "values", "startswith", "endswith", "isdigit", "isalpha", "upper", "lower"),
+        *("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time"),
+        *("thread_time", "thread_time_ns", "process_time_ns", "random", "randint", "randrange", "choice"),
+        *("sqrt", "sin", "cos", "tan", "exp", "log", "log2", "floor", "ceil", "hypot", "fabs", "fmod", "gcd"),
+        *("locked", "empty", "full", "qsize", "done", "cancelled", "poll", "get_ident", "getpid", "release"),
+    }
+)
+"""Calls that are over at once: a loop of Python that makes many of them computes in Python."""
 
 
 def find_native(observation: Observation) -> Finding | None:
-    """By samples on a CPU whose stack does not move, at a text that can run C code for long."""
+    """By samples on a CPU whose stack does not move, where one instruction can last that long: a call, or an
+    operation that no loop of the function repeats. Without the GIL, only C code can run."""
     running = observation.select(lambda seen: seen.on_cpu is True and bool(seen.placed) and _is_whole(seen))
     needed = min(STEADY_RUN, len(running))
+    python_calls = _python_calls(running)
     explained = tuple(
         seen
         for run in _runs(running)
-        if len(run) >= needed and _can_compute(observation, run[0], alone=len(run) == 1)
+        if len(run) >= needed and _is_native(observation, run, python_calls)
         for seen in run
     )
     if not explained:
         return None
-    longest = max(len(run) for run in _runs(explained))
     return Finding(
         cause=Cause.NATIVE_CPU,
         share=observation.share(explained),
-        confidence=0.92 if longest >= STEADY_RUN else 0.35 + 0.12 * longest,
+        confidence=_confidence(observation, explained),
         evidence=(
             f"{observation.of_all(explained)} were on a CPU at one and the same position.",
             *call_sentence(observation, explained),
@@ -57,13 +76,38 @@ def _runs(samples: tuple[Seen, ...]) -> list[list[Seen]]:
     return runs
 
 
-def _can_compute(observation: Observation, seen: Seen, *, alone: bool) -> bool:
-    """A name, a constant or `pass` takes no time: standing there is chance. Without text, only a run of
-    samples tells; of one sample, only a call does."""
-    site = observation.site(seen)
+def _python_calls(running: tuple[Seen, ...]) -> dict[PlacedFrame, set[str]]:
+    """Of each position with frames below it: the names of the Python functions that it called."""
+    stacks: dict[int, Placed] = {id(seen.placed): seen.placed for seen in running}
+    called: dict[PlacedFrame, set[str]] = {}
+    for placed in stacks.values():
+        for inner, outer in itertools.pairwise(placed):
+            called.setdefault(outer, set()).add(inner.shown.function)
+    return called
+
+
+def _is_native(observation: Observation, run: list[Seen], python_calls: dict[PlacedFrame, set[str]]) -> bool:
+    first, alone = run[0], len(run) == 1
+    view, site = first.placed[0], observation.site(first)
+    name = last_name(site.callee)
+    if name and name in python_calls.get(view, ()):
+        return False  # a Python function, seen just before or after it ran
+    if 2 * sum(released_gil(seen) for seen in run) > len(run) and not alone:
+        return True
     if site.text is None:
         return not alone
-    return site.callee is not None or (not alone and _OPERATION.search(site.text) is not None)
+    repeated, in_head = observation.sites.repetition(view) or (True, False)
+    if site.callee is not None:
+        return not (repeated or alone or in_head) or name not in QUICK_CALLS
+    return len(run) >= _OPERATION_RUN and not repeated and _OPERATION.search(site.text) is not None
+
+
+def _confidence(observation: Observation, explained: tuple[Seen, ...]) -> float:
+    longest = max(len(run) for run in _runs(explained))
+    if longest < STEADY_RUN:
+        return 0.35 + 0.12 * longest
+    texts = sum(observation.site(seen).text is not None or released_gil(seen) for seen in explained)
+    return 0.92 if 2 * texts > len(explained) else 0.6
 
 
 def _gil_sentence(explained: tuple[Seen, ...]) -> tuple[str, ...]:
