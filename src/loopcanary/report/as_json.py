@@ -54,7 +54,12 @@ def report_to_dict(report: Report) -> Json:
 
 def render(report: Report) -> str:
     """The report as ASCII text, one line an entry: no name in it can trouble a terminal, a log or a page."""
-    return "{\n" + ",\n".join(_members(report_to_dict(report))) + "\n}\n"
+    return render_members(report_to_dict(report))
+
+
+def render_members(document: Json) -> str:
+    """A document as ASCII text; each list in it one line an entry."""
+    return "{\n" + ",\n".join(_members(document)) + "\n}\n"
 
 
 def _members(report: Json) -> Iterator[str]:
