@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from loopcanary.model.evidence import Collection
 
 
+_FIRST_TURN = 1
+"""A lane counts its turns by their begins and ends, from 0."""
+
+
 def make_evidence(
     *,
     serial: int,
@@ -61,6 +65,7 @@ def make_evidence(
         end_cpu_ns=ended.cpu_ns if ended is not None else None,
         allowance_ns=ended.allowance_ns if ended is not None else lane.allowance(epoch),
         engine="portable",
+        first_turn=work is None and epoch == _FIRST_TURN,
     )
 
 
