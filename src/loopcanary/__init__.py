@@ -129,8 +129,8 @@ def on_issue(interceptor: Callable[[Issue], Issue | None]) -> Callable[[Issue], 
 
 
 def statistics() -> dict[str, Any]:
-    """Own counters: samples, drops with reasons, overhead; under `loops` the figures of each watched thread, as
-    the `loops` of `loopcanary report --format json`. Empty where nothing is watched."""
+    """Own counters: samples, drops with reasons, overhead; under `loops` the figures of each watched thread,
+    as the `loops` of `loopcanary report --format json`. Empty where nothing is watched."""
     return {} if _canary is None else _canary.statistics()
 
 

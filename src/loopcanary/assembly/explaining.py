@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from loopcanary.diagnosis import health
 from loopcanary.diagnosis.codepaths import CodePaths, captured
 from loopcanary.diagnosis.fingerprint import explain, fingerprint
-from loopcanary.diagnosis.health import delay_quantile, estimate_turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from loopcanary.model import LoopHealth, Stall
-
-_QUANTILE = 0.99
-_BUCKET = 1 / 16
-"""Width of a bucket: an estimated turn may be so much shorter than it was."""
 
 
 def why_grouped(stall: Stall) -> tuple[str, ...]:
@@ -46,33 +43,20 @@ def delay_without(loops: Sequence[LoopHealth], stalls_ns: Sequence[int]) -> int 
     """The p99 loop delay of these loops together, were there not these stalls; None where their histograms
     are not known."""
     known = [loop for loop in loops if loop.histogram and loop.window_ns > 0]
-    if not known:
-        return None
-    window_ns = sum(loop.window_ns for loop in known)
-    longest_ns = max(loop.delay_max_ns for loop in known)
+    return health.delay_without(_together(known), stalls_ns) if known else None
+
+
+def _together(loops: Sequence[LoopHealth]) -> LoopHealth:
+    """One loop that did what all of them did, one after the other; only of what delays are made of."""
+    window_ns = sum(loop.window_ns for loop in loops)
     histogram: Counter[int] = Counter()
-    for loop in known:
-        histogram.update(dict(loop.histogram))
-    squares = sum(2 * loop.delay_mean_ns * loop.window_ns for loop in known)
-    turns = estimate_turns(sorted(histogram.items()), squares, longest_ns)
-    return delay_quantile(_left(turns, stalls_ns), window_ns, _QUANTILE, longest_ns)
-
-
-def _left(turns: Sequence[tuple[float, int]], stalls_ns: Sequence[int]) -> list[tuple[float, int]]:
-    """The turns with the stalls taken out of them: each out of the shortest turn that can have held it, which
-    keeps what it lasted longer. A stall for which there is none takes nothing."""
-    ascending = sorted(turns)
-    left: list[tuple[float, int]] = []
-    index, free = 0, ascending[0][1] if ascending else 0
-    for stall_ns in sorted(stalls_ns):
-        while index < len(ascending) and (not free or ascending[index][0] < stall_ns * (1 - _BUCKET)):
-            left.append((ascending[index][0], free))
-            index += 1
-            free = ascending[index][1] if index < len(ascending) else 0
-        if index == len(ascending):
-            break
-        free -= 1
-        left.append((max(ascending[index][0] - stall_ns, 0.0), 1))
-    if index < len(ascending):
-        left += [(ascending[index][0], free), *ascending[index + 1 :]]
-    return [(duration, count) for duration, count in left if count and duration > 0]
+    for loop in loops:
+        for upper_ns, turns in loop.histogram:
+            histogram[upper_ns] += turns
+    return replace(
+        loops[0],
+        window_ns=window_ns,
+        delay_max_ns=max(loop.delay_max_ns for loop in loops),
+        delay_mean_ns=sum(loop.delay_mean_ns * loop.window_ns for loop in loops) // window_ns,
+        histogram=tuple(sorted(histogram.items())),
+    )

@@ -53,7 +53,7 @@ def command(
         raise click.UsageError("two stores can be compared, not more")
     if len(stores) < 2 and before is None and after is None and (version_a is None or version_b is None):
         raise click.UsageError(
-            "say what to compare: two stores, or one by --before or --after, or by --version-a and --version-b"
+            "say what to compare: two stores, or one by --before, --after, or --version-a and --version-b"
         )
     with ExitStack() as stack:
         sources = [stack.enter_context(opened(store)) for store in stores or (None,)]

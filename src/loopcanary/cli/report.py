@@ -79,8 +79,8 @@ def command(
             with_worst=form != "json",
             delay_without=assembly.delay_without,
         )
-        if report.is_empty and form != "json":
-            click.echo("No stall was recorded." if query == StallQuery() else "No stall matches.")
+        if report.is_empty and form != "json" and query != StallQuery():
+            click.echo("No stall matches.")
         else:
             write(report, form, "report")
         return NOTHING_FOUND if report.is_empty and query != StallQuery() else 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import chain
 from math import sqrt
 
 from loopcanary.model import LaneTotals, LoopHealth
@@ -72,17 +74,18 @@ def delay_without(health: LoopHealth, durations: Sequence[int], quantile: float 
 def turns_without(turns: Sequence[Turns], durations: Sequence[int]) -> list[Turns]:
     """The turns, each of these durations taken out of the shortest turn that it can be a part of; the
     longest durations first. What is left of a turn counts where it is more than the error of a bucket."""
-    left = [[duration, count] for duration, count in sorted(turns)]
+    ascending = sorted(turns)
+    lengths, counts = [turn[0] for turn in ascending], [turn[1] for turn in ascending]
     rests: list[Turns] = []
     for taken in sorted(durations, reverse=True):
-        of = _shortest_with(left, taken * (1 - _BUCKET_WIDTH))
+        of = _shortest_with(lengths, counts, taken * (1 - _BUCKET_WIDTH))
         if of is None:
-            continue
-        of[1] -= 1
-        rest = of[0] - taken
-        if rest > _BUCKET_WIDTH * of[0]:
+            break
+        counts[of] -= 1
+        rest = lengths[of] - taken
+        if rest > _BUCKET_WIDTH * lengths[of]:
             rests.append((rest, 1))
-    return [*((duration, int(count)) for duration, count in left if count), *rests]
+    return [*(turn for turn in zip(lengths, counts, strict=True) if turn[1]), *rests]
 
 
 def congested_slices(begin_ns: int, end_ns: int) -> int:
@@ -99,15 +102,11 @@ def _with(histogram: Sequence[tuple[int, int]], duration_ns: int) -> tuple[tuple
     return tuple(sorted((*histogram, (duration_ns, 1)))) if duration_ns else tuple(histogram)
 
 
-def _shortest_with(turns: list[list[float]], least: float) -> list[float] | None:
-    """The shortest turn of at least this length; else the longest there is."""
-    found = None
-    for turn in turns:
-        if turn[1] > 0:
-            found = turn
-            if turn[0] >= least:
-                break
-    return found
+def _shortest_with(lengths: Sequence[float], counts: Sequence[int], least: float) -> int | None:
+    """Where the shortest turn of at least this length stands; else the longest there is."""
+    first = bisect_left(lengths, least)
+    places = chain(range(first, len(lengths)), range(first - 1, -1, -1))
+    return next((place for place in places if counts[place] > 0), None)
 
 
 def estimate_turns(

@@ -23,10 +23,10 @@ _PROOF_WORDS = {
 }
 
 
-def target_words(target: Target) -> str:
+def target_words(target: Target, limit: int = 200) -> str:
     """`file /var/log/app.log`, `socket to 10.0.0.5:5432`, `child process sleep (pid 12)`."""
     kind = _KIND_WORDS[target.kind]
-    name = printable(target.name, 200)
+    name = printable(target.name, limit)
     if not name:
         kind = kind.removesuffix(" to") or "a descriptor"
     pid = f" (pid {target.pid})" if target.pid is not None else ""

@@ -59,7 +59,8 @@ class _Markdown:
     def lines(self, report: Report) -> Iterator[str]:
         sums = report.sums
         places = count_of(sums.groups, "place")
-        yield f"## {count_of(sums.stalls, 'stall')} in {places}, {format_duration(sums.total_ns)}"
+        sum_words = f"{count_of(sums.stalls, 'stall')} in {places}, {format_duration(sums.total_ns)}"
+        yield f"## {'No stall was recorded' if report.is_empty else sum_words}"
         yield ""
         if report.watched.total_ns:
             yield f"Watched for {format_duration(report.watched.total_ns)}."

@@ -73,6 +73,11 @@ def _session(report: Report, stall: Stall) -> Session | None:
 
 def _overview(report: Report, page: Page) -> Iterator[Text]:
     sums = report.sums
+    if report.is_empty:
+        yield Text("No stall was recorded.", "bold")
+        yield Text()
+        yield from sessions(report.sessions, page)
+        return
     watched = f"; watched for {format_duration(report.watched.total_ns)}" if report.watched.total_ns else ""
     yield Text.assemble(
         (f"{count_of(sums.stalls, 'stall')} in {count_of(sums.groups, 'place')}", "bold"),
@@ -83,9 +88,8 @@ def _overview(report: Report, page: Page) -> Iterator[Text]:
     left_out = sums.groups - len(report.groups)
     if left_out > 0:
         yield Text(f"{INDENT}and {count_of(left_out, 'more place')} (--limit 0 shows all)", "dim")
-    if report.groups:
-        yield Text(f"{INDENT}loopcanary show BUG tells all about one", "dim")
-        yield Text()
+    yield Text(f"{INDENT}loopcanary show BUG tells all about one", "dim")
+    yield Text()
     yield from _latest(report)
     yield Text()
     yield from sessions(report.sessions, page)

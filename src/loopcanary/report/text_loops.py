@@ -23,6 +23,7 @@ _SESSIONS_MAX = 6
 _LOOPS_MAX = 6
 _NAME_WIDTH = 15
 _COLUMNS = ("mean", "p50", "p90", "p99", "p99.9", "max")
+_P999 = _COLUMNS.index("p99.9")
 
 
 def sessions(known: Iterable[Session], page: Page) -> Iterator[Text]:
@@ -74,7 +75,11 @@ def _loop(loop: LoopHealth, page: Page) -> Iterator[Text]:
         loop.delay_max_ns,
     )
     busy = f"{loop.utilization:.0%} busy"
-    figures = "".join(f"{format_duration(delay):>8}" for delay in delays)
+    # A session that was stored before p99.9 was taken has 0 there.
+    figures = "".join(
+        f"{format_duration(delay) if delay or not loop.delay_p99_ns or index < _P999 else '-':>8}"
+        for index, delay in enumerate(delays)
+    )
     yield Text.assemble(f"{label:<{_NAME_WIDTH}} {busy:>8}", ("  " + figures)[2:], style="")
     for line in labelled("", "; ".join(_more(figures_of(loop))), page):
         line.stylize("dim")
