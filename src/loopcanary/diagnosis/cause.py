@@ -29,6 +29,8 @@ class Finding:
     """Who held what the thread waited for, most time first."""
     title: str | None = None
     """What to call it, where the cause's own word says less."""
+    topic: str | None = None
+    """What the advice is about, where that is more than the cause: a key of remedies.BY_TOPIC."""
     blameless: bool = False
     """It strikes code by chance: no line is to blame."""
     decides: bool = False

@@ -29,16 +29,19 @@ def find_child(observation: Observation) -> Finding | None:
     explained = observation.select(lambda seen: _waits(observation, seen))
     if not explained:
         return None
+    topic = _pipe_topic(explained)
     return Finding(
         cause=Cause.SUBPROCESS,
         share=observation.share(explained),
         confidence=certainty(explained, named=0.95, guessed=0.8),
         evidence=(
             sleep_sentence(observation, explained, "were starting or awaiting a child process"),
-            *_pipe_sentence(explained),
+            *_pipe_sentence(explained, topic),
             *call_sentence(observation, explained),
         ),
         explained=explained,
+        # With frames of subprocess.py the remedy for these says more.
+        topic=None if any(Role.CHILD in seen.stack.roles for seen in explained) else topic,
     )
 
 
@@ -55,13 +58,23 @@ def _waits(observation: Observation, seen: Seen) -> bool:
     return not seen.on_cpu and name in WAITING_CALLS
 
 
-def _pipe_sentence(explained: tuple[Seen, ...]) -> tuple[str, ...]:
-    piped = [seen for seen in explained if target_kind(seen) is TargetKind.PIPE]
+def _piped(explained: tuple[Seen, ...]) -> list[Seen]:
+    return [seen for seen in explained if target_kind(seen) is TargetKind.PIPE]
+
+
+def _pipe_topic(explained: tuple[Seen, ...]) -> str | None:
+    piped = _piped(explained)
     if 2 * len(piped) <= len(explained):
+        return None
+    writing = sum(seen.syscall in WRITE_CALLS for seen in piped)
+    return "full-pipe" if 2 * writing > len(piped) else "empty-pipe"
+
+
+def _pipe_sentence(explained: tuple[Seen, ...], topic: str | None) -> tuple[str, ...]:
+    if topic is None:
         return ()
-    target = main_target(piped)
+    target = main_target(_piped(explained))
     who = f"child {target.pid} ({target.name})" if target and target.pid else "the process at its other end"
-    full = sum(seen.syscall in WRITE_CALLS for seen in piped)
-    if 2 * full > len(piped):
+    if topic == "full-pipe":
         return (f"The pipe was full: {who} did not read it.",)
     return (f"The pipe was empty: {who} had not written to it.",)

@@ -39,6 +39,7 @@ def find_garbage(observation: Observation) -> Finding | None:
         confidence=0.97 if mine else 0.85 if len(inside) > 1 else 0.6,
         evidence=tuple(_sentences(observation, mine, recorded_ns, inside, asked=asked)),
         explained=inside,
+        topic="gc-asked" if asked else None,
         title=None if asked else "automatic garbage collection",
         blameless=not asked,
     )

@@ -12,6 +12,10 @@ _IDLE_SHARE = 0.2
 _WORTH_SAYING = 0.1
 """Every thread waits a little for its CPU."""
 
+_THROTTLED = "the container's CPU quota was used up"
+_FROZEN = "the process was stopped or frozen"
+_TOPICS = {_THROTTLED: "throttled", _FROZEN: "frozen"}
+
 
 def find_host(observation: Observation) -> Finding | None:
     """By the kernel's state letter, the CPU clock between samples, the run-queue time, and the gaps in
@@ -29,6 +33,7 @@ def find_host(observation: Observation) -> Finding | None:
     share = min(1.0, max(observation.share(explained) + frozen, queued))
     if share < _WORTH_SAYING:
         return None
+    title = _title(observation, stopped, queued, frozen)
     rest_ns = observation.duration_ns * (1.0 - share)
     return Finding(
         cause=Cause.HOST,
@@ -36,7 +41,8 @@ def find_host(observation: Observation) -> Finding | None:
         confidence=0.9 if stopped or queued >= _WORTH_SAYING else 0.8 if frozen >= _WORTH_SAYING else 0.7,
         evidence=tuple(_sentences(observation, stopped, starved)),
         explained=explained,
-        title=_title(observation, stopped, queued, frozen),
+        topic=_TOPICS.get(title),
+        title=title,
         blameless=True,
         yields=rest_ns > observation.evidence.threshold_ns,
     )
@@ -80,9 +86,9 @@ def _throttled_ns(observation: Observation) -> int:
 
 def _title(observation: Observation, stopped: tuple[Seen, ...], queued: float, frozen: float) -> str:
     if _throttled_ns(observation) >= _WORTH_SAYING * observation.duration_ns:
-        return "the container's CPU quota was used up"
+        return _THROTTLED
     if (stopped and observation.share(stopped) >= queued) or frozen > max(queued, _WORTH_SAYING):
-        return "the process was stopped or frozen"
+        return _FROZEN
     return "the host did not run the ready thread"
 
 

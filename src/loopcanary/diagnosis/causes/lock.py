@@ -57,7 +57,19 @@ def find_lock(observation: Observation) -> Finding | None:
         evidence=tuple(sentences),
         explained=explained,
         holders=holders,
+        topic=_topic(observation, explained, holders),
     )
+
+
+def _topic(observation: Observation, explained: tuple[Seen, ...], holders: tuple[Holder, ...]) -> str | None:
+    if not holders:
+        return None
+    return "deadlock" if _holds_it_itself(observation, explained) else "held-lock"
+
+
+def _holds_it_itself(observation: Observation, explained: tuple[Seen, ...]) -> bool:
+    own = [seen for seen in explained if seen.sample.holder_tid == observation.evidence.tid]
+    return 2 * len(own) > len(explained)
 
 
 def _waits(observation: Observation, seen: Seen) -> bool:
@@ -90,6 +102,6 @@ def _holder_sentences(
         unproven = any(seen.sample.lock is not None for seen in explained)
         return ("Who holds it could not be told.",) if unproven else ()
     proof = _PROOFS.get(holders[0].proof or LockProof.NONE, "")
-    own = any(seen.sample.holder_tid == observation.evidence.tid for seen in explained)
+    own = _holds_it_itself(observation, explained)
     deadlock = "It is held by this very thread: a deadlock with itself." if own else ""
     return (*holder_sentences(holders), *(text for text in (proof, deadlock) if text))

@@ -42,8 +42,16 @@ def find_terminal(observation: Observation) -> Finding | None:
             *call_sentence(observation, explained),
         ),
         explained=explained,
+        topic=_topic(observation, explained, writing=writing),
         title="waiting for the terminal to take output" if writing else "waiting for standard input",
     )
+
+
+def _topic(observation: Observation, explained: tuple[Seen, ...], *, writing: bool) -> str | None:
+    """None for `input` and its kin, which the table of remedies knows."""
+    if any(last_name(observation.callee(seen)) in READING_CALLS for seen in explained):
+        return None
+    return "terminal-output" if writing else "terminal-input"
 
 
 def _waits(observation: Observation, seen: Seen) -> bool:
