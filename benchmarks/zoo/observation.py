@@ -23,8 +23,8 @@ class Report:
 
     frames: tuple[Frame, ...] = ()
     """All frames by which it names the culprit: for loopcanary one, for a dump of stacks every one."""
-    cause: str | None = None
-    """In the words of loopcanary's causes; None where the watcher names none."""
+    causes: tuple[str, ...] = ()
+    """What it says of the cause, in the words of loopcanary's causes: all that its own word may mean."""
     holder: Frame | None = None
     """What another thread did that was guilty, where the watcher says so."""
     duration_ms: float | None = None
@@ -46,6 +46,7 @@ class Report:
         return cls(
             **data
             | {
+                "causes": tuple(data["causes"]),
                 "frames": tuple(Frame(**frame) for frame in data["frames"]),
                 "holder": Frame(**holder) if holder else None,
             }

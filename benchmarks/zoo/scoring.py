@@ -50,7 +50,7 @@ def score(
     places = (*kind.culprits, *(() if _names_one(about) else kind.holders))
     line = any(_names(report, kind, places, lines=True) for report in about) if places else None
     error = None if disturbed else _duration_error_ms(about, truth)
-    causes = {report.cause for report in about if report.cause}
+    causes = {cause for report in about for cause in report.causes}
     return Score(
         detected=bool(about),
         function=any(_names(report, kind, places) for report in about) if places else None,

@@ -58,17 +58,12 @@ class measured:  # noqa: N801 - reads as a word of the program
 
 def begin(at_ns: int | None = None) -> None:
     """The stall begins on this thread, now or then."""
-    _truth.write(
-        process=os.getpid(),
-        thread=threading.get_native_id(),
-        waited_before_ns=truth.waited_for_cpu_ns(),
-    )
-    _truth.write(began_ns=at_ns or time.monotonic_ns())
+    _truth.write(thread=threading.get_native_id(), began_ns=at_ns or time.monotonic_ns())
 
 
 def end(at_ns: int) -> None:
     """The stall ended then, on this thread."""
-    _truth.write(ended_ns=at_ns, waited_after_ns=truth.waited_for_cpu_ns())
+    _truth.write(ended_ns=at_ns)
 
 
 def skip(why: str) -> None:
@@ -110,8 +105,10 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 async def _quietly(program: Callable[[], Coroutine[Any, Any, None]]) -> None:
     async with around():
         await asyncio.sleep(QUIET_S)
+        _truth.write(plays_ns=time.monotonic_ns())
         await asyncio.create_task(program(), name="zoo")
         await asyncio.sleep(QUIET_S)
+        _truth.write(played_ns=time.monotonic_ns())
 
 
 @contextlib.asynccontextmanager

@@ -22,6 +22,7 @@ from zoo.observation import Report
 from zoo.scoring import Score, score
 from zoo.stage import LOOP, SKIPPED, TRUTH
 from zoo.truth import Truth
+from zoo.waits import Waits
 from zoo.watchers import Run
 
 TOO_LONG_S = 60
@@ -77,15 +78,13 @@ def play(kind: Kind, watcher_name: str, loop: str, keep: Path | None = None) -> 
         )
 
 
-def _is_disturbed(kind: Kind, known: Truth, waits: _Waits) -> bool:
+def _is_disturbed(kind: Kind, known: Truth, waits: Waits) -> bool:
     if kind.causes == ("host",):
         return False
     if kind.control:
-        return waits.longest_ms() > watchers.THRESHOLD_MS * DISTURBED
-    if kind.killed:
-        waited = waits.of_thread_ms(known.thread) - known.waited_before_ns / 1e6
-        return waited > KILLED_AFTER_S * 1e3 * DISTURBED
-    return known.waited_for_cpu_ms > (known.duration_ms or 0) * DISTURBED
+        return waits.longest_ms(known.plays_ns, known.played_ns) > watchers.THRESHOLD_MS * DISTURBED
+    length_ms = known.duration_ms or KILLED_AFTER_S * 1e3
+    return waits.between_ms(known.thread, known.began_ns, known.ended_ns) > length_ms * DISTURBED
 
 
 @contextlib.contextmanager
@@ -104,7 +103,7 @@ def _environment(folder: Path, loop: str) -> dict[str, str]:
     return kept | {"PYTHONPATH": str(BENCHMARKS), TRUTH: str(folder / "truth"), LOOP: loop}
 
 
-def _run_to_end(words: list[str], run: Run, *, killed: bool) -> tuple[int, _Waits]:
+def _run_to_end(words: list[str], run: Run, *, killed: bool) -> tuple[int, Waits]:
     """The program's exit status, and its waits for a CPU. It is killed where that is its truth, and where it takes too long."""
     process = subprocess.Popen(
         words,
@@ -121,7 +120,7 @@ def _run_to_end(words: list[str], run: Run, *, killed: bool) -> tuple[int, _Wait
     reader = threading.Thread(target=_read_lines, args=[process.stderr, run.stderr])
     reader.start()
     deadline = time.monotonic() + TOO_LONG_S
-    waits = _Waits(process.pid)
+    waits = Waits(process.pid)
     while process.poll() is None:
         waits.look()
         known = truth.read(run.folder / "truth")
@@ -136,29 +135,6 @@ def _run_to_end(words: list[str], run: Run, *, killed: bool) -> tuple[int, _Wait
     _end_children(process.pid)
     reader.join(5)
     return status, waits
-
-
-class _Waits:
-    """How long threads of a process were ready and not run, also of those that have ended."""
-
-    def __init__(self, process: int) -> None:
-        self._process = process
-        self._by_thread: dict[str, int] = {}
-
-    def look(self) -> None:
-        """Reads them; from time to time while the process lives."""
-        with contextlib.suppress(OSError):
-            for thread in os.listdir(f"/proc/{self._process}/task"):
-                waited = truth.waited_for_cpu_ns(f"{self._process}/task/{thread}")
-                self._by_thread[thread] = max(waited, self._by_thread.get(thread, 0))
-
-    def longest_ms(self) -> float:
-        """Of the thread that waited most."""
-        return max(self._by_thread.values(), default=0) / 1e6
-
-    def of_thread_ms(self, thread: int) -> float:
-        """Of one thread."""
-        return self._by_thread.get(str(thread), 0) / 1e6
 
 
 def _end_children(group: int) -> None:

@@ -1,4 +1,4 @@
-"""What a program knows of its own stall, in a small shared file: two words written, no system call.
+"""What a program knows of its own stall, in a small shared file: a few words written, no system call.
 
 A write would let go of the GIL in the middle of what is measured, and would show watchers a moment that
 is not there without it.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SIZE = 4096
-_WORDS = struct.Struct("<6Q")
+_WORDS = struct.Struct("<5Q")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,23 +21,17 @@ class Truth:
 
     began_ns: int
     ended_ns: int
-    waited_before_ns: int
-    """How long the stalled thread had been ready and not run when it began."""
-    waited_after_ns: int
-    """The same when it ended."""
-    process: int
     thread: int
+    plays_ns: int
+    """When the program began to play in its loop,"""
+    played_ns: int
+    """and when it ended."""
     """The stalled thread, as the kernel numbers it."""
 
     @property
     def duration_ms(self) -> float | None:
         """How long it stalled; None where it never ended."""
         return (self.ended_ns - self.began_ns) / 1e6 if self.ended_ns else None
-
-    @property
-    def waited_for_cpu_ms(self) -> float:
-        """How long of the stall the thread was ready and not run; 0 where that is not known."""
-        return max(self.waited_after_ns - self.waited_before_ns, 0) / 1e6
 
 
 def create(path: Path) -> None:
@@ -49,18 +43,6 @@ def read(path: Path) -> Truth:
     """What the program wrote, also while it runs."""
     words = _WORDS.unpack_from(path.read_bytes())
     return Truth(**dict(zip(Truth.__dataclass_fields__, words, strict=True)))
-
-
-def waited_for_cpu_ns(thread: str = "thread-self") -> int:
-    """How long a thread was ready and not run so far, by the kernel; 0 where it does not say.
-
-    The thread as a folder of /proc: `PID/task/TID`.
-    """
-    try:
-        with open(f"/proc/{thread}/schedstat") as file:
-            return int(file.read().split()[1])
-    except OSError:
-        return 0
 
 
 class TruthWriter:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import json
 import pkgutil
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from zoo.observation import Report
 
@@ -64,3 +66,18 @@ def find(name: str) -> Watcher:
 def launched(run: Run, name: str) -> list[str]:
     """The command for a watcher that is started from code, by its `around`."""
     return [run.python, "-m", "zoo.launch", name, str(run.program)]
+
+
+_NOTES = "notes.jsonl"
+
+
+def note(**what: Any) -> None:
+    """In the watched process: keeps what a watcher's callback was told, at once, in the working folder."""
+    with open(_NOTES, "a") as file:
+        file.write(json.dumps({"told_ns": time.monotonic_ns()} | what) + "\n")
+
+
+def noted(run: Run) -> list[dict[str, Any]]:
+    """What was kept."""
+    path = run.folder / _NOTES
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []

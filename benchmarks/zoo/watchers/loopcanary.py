@@ -56,7 +56,7 @@ def parse(stall: dict[str, Any]) -> Report:
     culprit = stall["culprit"]
     return Report(
         frames=(_frame(culprit),) if culprit else (),
-        cause=stall["cause"],
+        causes=(stall["cause"],),
         holder=_frame(holder) if holder else None,
         duration_ms=stall["duration_ms"],
         began_ns=_wall_ns(stall["began_at"]),
