@@ -46,7 +46,7 @@ def _sums(group: StallGroup, figures: Figures | None, report: Report, page: Page
     ago = "just now" if last == "now" else f"the last {last} ago"
     yield Text.assemble(("seen     ", "dim"), f"{span(group.first_wall_ns, group.last_wall_ns)}, {ago}")
     if figures is not None:
-        yield Text.assemble(("trend    ", "dim"), trend_words(figures.trend))
+        yield from pieces.labelled("trend    ", trend_words(figures.trend), page)
         yield from gain_lines(figures, page)
 
 

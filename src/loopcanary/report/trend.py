@@ -38,7 +38,7 @@ class Trend:
 _TREND_WORDS = {
     Direction.RISING: "rising",
     Direction.FALLING: "falling",
-    Direction.STEADY: "no change that could not be chance",
+    Direction.STEADY: "no sure change",
     Direction.TOO_FEW: "too few to tell",
 }
 
@@ -65,5 +65,5 @@ def _direction(first: float, last: float) -> Direction:
 
 def trend_words(trend: Trend) -> str:
     """The trend and what it rests on."""
-    halves = f"{trend.first:,} in the first half of the watched time, {trend.last:,} in the last"
+    halves = f"{trend.first:,} in the first half of the time, {trend.last:,} in the last"
     return f"{_TREND_WORDS[trend.direction]}: {halves}"
