@@ -102,12 +102,12 @@ struct lc_frame_source {
                         uint32_t room);
     /* Names of the running work (an asyncio handle, so far). */
     void (*work)(lc_frame_source *self, uint64_t work, lc_work_names *out);
-    /* The lock that a thread waits for, and its holder where that can be proven. */
-    void (*lock)(lc_frame_source *self, const lc_lock_question *question, lc_lock_view *out);
     /* Text of a str object at this address; empty if it is none. */
     lc_text (*text)(lc_frame_source *self, uint64_t str_object);
     /* Name of a kind of work; empty if it cannot be read. */
     lc_text (*kind_name)(lc_frame_source *self, lc_work_kind kind);
+    /* The lock that a thread waits for, and its holder where that can be proven. */
+    void (*lock)(lc_frame_source *self, const lc_lock_question *question, lc_lock_view *out);
 };
 
 #endif
