@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from loopcanary.model import Sample, StallEvidence, Surroundings
 
@@ -18,6 +19,7 @@ _MOVED_SHARE = 0.1
 """A thread that used less than this of a gap did not run in it."""
 _CALM_MACHINE = 0.7
 """Cores less busy than this: a watchdog that is late was kept from running, not crowded out."""
+_at_ns = attrgetter("at_ns")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,12 +50,15 @@ def find_gaps(
     """
     if evidence.engine != "native" or evidence.samples_dropped:
         return ()
+    late_ns = max(_LATE_INTERVALS * evidence.sample_interval_ns, _LATE_NS)
+    times = [evidence.begin_ns, *map(_at_ns, evidence.samples), end_ns]
+    if all(right - left <= late_ns for left, right in itertools.pairwise(times)):
+        return ()  # as nearly always
     points = _points(evidence, end_ns)
     gaps: list[Gap] = []
     for index, (left, right) in enumerate(itertools.pairwise(points)):
         due = first_sample_ns if index == 0 else evidence.sample_interval_ns
-        limit = due + max(_LATE_INTERVALS * evidence.sample_interval_ns, _LATE_NS)
-        if right.at_ns - left.at_ns > limit and _stood(left, right, around):
+        if right.at_ns - left.at_ns > due + late_ns and _stood(left, right, around):
             gaps.append(Gap(begin_ns=left.at_ns + due, end_ns=right.at_ns))
     return tuple(gaps)
 

@@ -20,7 +20,7 @@ from loopcanary.diagnosis.frames import FrameTable
 from loopcanary.diagnosis.gaps import Gap, cut_out, find_gaps
 from loopcanary.diagnosis.grade import make_grade
 from loopcanary.diagnosis.ledger import make_ledger
-from loopcanary.diagnosis.observation import Observation, Seen, see
+from loopcanary.diagnosis.observation import Observation, Seen, one_of_each, see, weigh_work
 from loopcanary.diagnosis.ownership import Ownership, module_name
 from loopcanary.diagnosis.portions import find_portions
 from loopcanary.diagnosis.sources import FileSources, SourceReader
@@ -170,6 +170,7 @@ def _open_case(
         evidence=evidence,
         duration_ns=weights.duration_ns,
         seen=seen,
+        kinds=one_of_each(seen),
         total_ns=counted.covered_ns + frozen_ns,
         sample_count=len(seen),
         ledger=make_ledger(evidence, end_ns, weights),
@@ -207,7 +208,7 @@ def _suspect(case: _Case, verdict: Verdict) -> Suspect | None:
     samples: tuple[Seen, ...] = case.observation.seen
     if first is not None and first.explained and not first.blameless and first.cause is not Cause.UNKNOWN:
         samples = first.explained
-    return find_suspect((entry.work, entry.weight_ns) for entry in samples if entry.placed)
+    return find_suspect(weigh_work(samples))
 
 
 def _holders(verdict: Verdict) -> tuple[Holder, ...]:
@@ -263,10 +264,16 @@ def _sentences(case: _Case, verdict: Verdict) -> tuple[str, ...]:
 
 
 def _merge(case: _Case) -> tuple[WeightedStack, ...]:
+    """Distinct stacks; equal ones that were read to a different depth are two here, and one to a person."""
+    held: dict[tuple[int, bool], list[int]] = {}
+    for index, seen in enumerate(case.observation.seen):
+        stack = seen.sample.stack
+        if stack is not None and seen.stack.frames:
+            held.setdefault((id(seen.stack), stack.truncated), []).append(index)
+    seen_ones, weights = case.observation.seen, case.weights.weights_ns
     return merge_stacks(
-        (seen.placed, weight_ns, seen.sample.stack is not None and seen.sample.stack.truncated)
-        for seen, weight_ns in zip(case.observation.seen, case.weights.weights_ns, strict=True)
-        if seen.placed
+        (seen_ones[indexes[0]].stack.frames, sum([weights[index] for index in indexes]), truncated)
+        for (_, truncated), indexes in held.items()
     )
 
 

@@ -89,27 +89,28 @@ def _within(value: int, limit: int) -> int:
 
 
 def _track(evidence: StallEvidence, end_ns: int) -> _Track:
-    begin_ns = evidence.begin_ns
-    early = [] if evidence.before is None else [_reading(evidence.before.at_ns, evidence.before.kernel)]
+    """Of the readings inside only the first and the last matter: the counters are sums."""
+    begin_ns, before = evidence.begin_ns, evidence.before
+    early = None if before is None or before.at_ns > begin_ns else _reading(before.at_ns, before.kernel)
     inside: list[_Reading] = []
     state = ""
-    for sample in evidence.samples:
-        if sample.kernel is None or sample.at_ns > end_ns:
-            continue
-        reading = _reading(sample.at_ns, sample.kernel)
-        if sample.at_ns <= begin_ns:
-            early.append(reading)
-        else:
-            inside.append(reading)
-            state = sample.kernel.thread_state
-    early = [reading for reading in early if reading.at_ns <= begin_ns]
+    told = [sample for sample in evidence.samples if sample.kernel is not None and sample.at_ns <= end_ns]
+    first = next((index for index, sample in enumerate(told) if sample.at_ns > begin_ns), len(told))
+    for sample in told[first - 1 : first] if first else ():
+        if sample.kernel is not None and (early is None or sample.at_ns >= early.at_ns):
+            early = _reading(sample.at_ns, sample.kernel)
+    for index in dict.fromkeys((first, len(told) - 1)) if first < len(told) else ():
+        kernel = told[index].kernel
+        if kernel is not None:
+            inside.append(_reading(told[index].at_ns, kernel))
+            state = kernel.thread_state
     exact_end = evidence.end_cpu_ns is not None and evidence.end_ns is not None
     if exact_end:
         inside.append(_Reading(at_ns=end_ns, on_cpu_ns=evidence.end_cpu_ns, run_queue_ns=None))
     return _Track(
         begin_ns=begin_ns,
         end_ns=end_ns,
-        before=max(early, key=lambda reading: reading.at_ns) if early else None,
+        before=early,
         inside=tuple(inside),
         lag_ns=0 if exact_end or state != "R" else TICK_NS,
     )
@@ -154,10 +155,9 @@ def _rate(readings: list[tuple[int, int]]) -> float | None:
 def _gil_wait(samples: tuple[Sample, ...], weights: SampleWeights) -> tuple[int | None, int]:
     """Time waiting for the GIL by the samples' weights, None where no sample could tell; and how far off
     that may be: each change between two samples lay anywhere between them, and so did the ends."""
-    if all(sample.gil is GilState.UNKNOWN and not sample.waits_for_gil for sample in samples):
-        return None, 0
     if not any(sample.waits_for_gil for sample in samples):
-        return 0, 0
+        known = any(sample.gil is not GilState.UNKNOWN for sample in samples)
+        return (0, 0) if known else (None, 0)
     waited = sum(
         weight for sample, weight in zip(samples, weights.weights_ns, strict=True) if sample.waits_for_gil
     )

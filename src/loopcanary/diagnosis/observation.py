@@ -13,9 +13,10 @@ from loopcanary.model import KernelView, Ledger, Sample, Stack, StallEvidence, S
 _NO_STACK = PlacedStack(frames=(), work=(), roles=frozenset())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Seen:
-    """One sample, with what follows from it alone, and from its neighbours."""
+    """One sample, with what follows from it alone, and from its neighbours. Nobody changes it; it is not
+    frozen since making hundreds of them would take three times as long."""
 
     sample: Sample
     weight_ns: int
@@ -58,6 +59,8 @@ class Observation:
     evidence: StallEvidence
     duration_ns: int
     seen: tuple[Seen, ...]
+    kinds: tuple[Seen, ...]
+    """One of each kind in `seen`."""
     total_ns: int
     """Weight of all samples, also of those already explained."""
     sample_count: int
@@ -89,15 +92,12 @@ class Observation:
     def select(self, accepts: Callable[[Seen], bool]) -> tuple[Seen, ...]:
         """The samples not yet explained whose kind `accepts`. It is asked once for each kind, so it must
         not look at times, weights and counters; `select_each` is for those."""
-        answers: dict[int, bool] = {}
-        chosen: list[Seen] = []
-        for seen in self.seen:
-            answer = answers.get(seen.kind)
-            if answer is None:
-                answer = answers[seen.kind] = accepts(seen)
-            if answer:
-                chosen.append(seen)
-        return tuple(chosen)
+        chosen = {seen.kind for seen in self.kinds if accepts(seen)}
+        if not chosen:
+            return ()
+        if len(chosen) == len(self.kinds):
+            return self.seen
+        return tuple([seen for seen in self.seen if seen.kind in chosen])
 
     def select_each(self, accepts: Callable[[Seen], bool]) -> tuple[Seen, ...]:
         """The samples not yet explained that `accepts`, each asked about."""
@@ -106,13 +106,34 @@ class Observation:
     def without(self, explained: Iterable[Seen]) -> Observation:
         """The same with these samples taken out."""
         gone = set(map(id, explained))
-        return replace(self, seen=tuple([seen for seen in self.seen if id(seen) not in gone]))
+        if not gone:
+            return self
+        left = tuple([seen for seen in self.seen if id(seen) not in gone])
+        return replace(self, seen=left, kinds=one_of_each(left))
 
     def of_all(self, selected: Iterable[Seen]) -> str:
         """A count for a sentence: `9 of 12 samples`."""
         count = len(tuple(selected))
         noun = "sample" if self.sample_count == 1 else "samples"
         return f"{count} of {self.sample_count} {noun}"
+
+
+def weigh_work(samples: Iterable[Seen]) -> list[tuple[Placed, int]]:
+    """The frames of the work of each distinct stack, with the weight of its samples."""
+    held: dict[int, int] = {}
+    stacks: dict[int, PlacedStack] = {}
+    for seen in samples:
+        key = id(seen.stack)
+        if key in held:
+            held[key] += seen.weight_ns
+        elif seen.stack.frames:
+            held[key], stacks[key] = seen.weight_ns, seen.stack
+    return [(stacks[key].work, weight) for key, weight in held.items()]
+
+
+def one_of_each(seen: Iterable[Seen]) -> tuple[Seen, ...]:
+    """One sample of each kind."""
+    return tuple({entry.kind: entry for entry in seen}.values())
 
 
 def see(
@@ -124,22 +145,27 @@ def see(
     """Makes the samples ready for the rules."""
     kinds: dict[tuple[object, ...], int] = {}
     names: dict[int | None, str | None] = {None: None}
+    placed: dict[int, PlacedStack] = {}
     seen: list[Seen] = []
-    for index, (sample, weight_ns) in enumerate(zip(samples, weights_ns, strict=True)):
-        stack = _NO_STACK if sample.stack is None else place(sample.stack)
-        kernel = sample.kernel
+    for index, sample in enumerate(samples):
+        kernel, read = sample.kernel, sample.stack
+        stack = _NO_STACK if read is None else placed.get(id(read))
+        if stack is None:
+            assert read is not None
+            stack = placed[id(read)] = place(read)
         state, number, args = ("", None, None) if kernel is None else _facts(kernel)
         share = _cpu_share(samples, index) if state in _MAY_RUN else None
         on_cpu = _on_cpu(state, number, share)
+        # Members of an enum by identity: they hash by calling Python.
+        marks = (id(sample.gil), sample.waits_for_gil, sample.in_gc)
         waited = (sample.target, sample.lock) if sample.target or sample.lock else None
-        flags = (sample.gil.value, sample.waits_for_gil, sample.in_gc, waited)
-        key = (id(stack), number, args, state, on_cpu, flags)
+        key = (id(stack), number, args, state, on_cpu, marks, waited)
         if number not in names:
             names[number] = syscall_name(number, machine) or f"system call {number}"
         seen.append(
             Seen(
                 sample=sample,
-                weight_ns=weight_ns,
+                weight_ns=weights_ns[index],
                 kind=kinds.setdefault(key, len(kinds)),
                 stack=stack,
                 syscall=names[number],
@@ -180,7 +206,10 @@ def _cpu_share(samples: tuple[Sample, ...], index: int) -> float | None:
     left, right, last = index, index, len(samples) - 1
     wall = 0
     while wall < _CPU_WINDOW_NS and (left > 0 or right < last):
-        left, right = max(0, left - 1), min(last, right + 1)
+        if left > 0:
+            left -= 1
+        if right < last:
+            right += 1
         wall = samples[right].at_ns - samples[left].at_ns
     before, after = samples[left].kernel, samples[right].kernel
     if wall < _CPU_WINDOW_NS or before is None or after is None:

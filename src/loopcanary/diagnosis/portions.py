@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from loopcanary.diagnosis.blocker import find_blocker
 from loopcanary.diagnosis.cause import Verdict
 from loopcanary.diagnosis.culprit import find_suspect, to_culprit
-from loopcanary.diagnosis.observation import Observation, Seen
+from loopcanary.diagnosis.observation import Observation, Seen, weigh_work
 from loopcanary.diagnosis.ownership import Owner
 from loopcanary.model import Cause, Portion
 
@@ -59,7 +59,10 @@ def _phases(samples: tuple[Seen, ...]) -> list[tuple[Seen, ...]]:
     runs, last = 0, object()
     functions: dict[int, tuple[str, str] | None] = {}
     for seen in ordered:
-        function = functions.setdefault(id(seen.stack), _own_function(seen))
+        key = id(seen.stack)
+        if key not in functions:
+            functions[key] = _own_function(seen)
+        function = functions[key]
         if function != last:
             runs, last = runs + 1, function
         groups.setdefault(function, []).append(seen)
@@ -73,8 +76,7 @@ def _own_function(seen: Seen) -> tuple[str, str] | None:
 
 
 def _to_portion(observation: Observation, part: _Part) -> Portion:
-    stacks = [(seen.work, max(1, seen.weight_ns)) for seen in part.samples if seen.placed]
-    suspect = None if part.blameless else find_suspect(stacks)
+    suspect = None if part.blameless else find_suspect(weigh_work(part.samples))
     return Portion(
         share=round(min(1.0, part.share), 4),
         cause=part.cause,

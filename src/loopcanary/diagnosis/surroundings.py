@@ -56,9 +56,13 @@ def _of_thread(evidence: StallEvidence) -> tuple[int | None, int | None, int | N
     if len(views) < 2:
         return None, None, None
     faults = max(0, views[-1].major_faults - views[0].major_faults)
-    return faults, _switches(views, "voluntary_switches"), _switches(views, "involuntary_switches")
+    told = [view for view in views if view.voluntary_switches or view.involuntary_switches]
+    switched = (told[0], told[-1]) if told else (None, None)
+    return faults, _switches(switched, "voluntary_switches"), _switches(switched, "involuntary_switches")
 
 
-def _switches(views: list[KernelView], name: str) -> int | None:
-    read = [getattr(view, name) for view in views if view.voluntary_switches or view.involuntary_switches]
-    return max(0, read[-1] - read[0]) if len(read) > 1 else None
+def _switches(views: tuple[KernelView | None, KernelView | None], name: str) -> int | None:
+    first, last = views
+    if first is None or last is None or first is last:
+        return None
+    return max(0, int(getattr(last, name)) - int(getattr(first, name)))

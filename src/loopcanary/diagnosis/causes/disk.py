@@ -45,6 +45,7 @@ FILE_TEXT_CALLS = frozenset(
     }
 )
 _FAULTS_PER_MS = 0.5
+_FEWEST_FAULTS = 10
 _BUSY = 0.6
 _NOT_FILES = (TargetKind.SOCKET, TargetKind.PIPE, TargetKind.TERMINAL, TargetKind.CHILD)
 
@@ -99,6 +100,8 @@ def _is_whole(seen: Seen) -> bool:
 
 def _faulting(observation: Observation) -> tuple[Seen, ...]:
     """Samples around which the thread took many major faults and had little of the CPU."""
+    if _major_faults(observation.seen[:1] + observation.seen[-1:]) < _FEWEST_FAULTS:
+        return ()
     found: list[Seen] = []
     for left, right in zip(observation.seen, observation.seen[1:], strict=False):
         before, after = left.sample.kernel, right.sample.kernel

@@ -28,7 +28,11 @@ def find_garbage(observation: Observation) -> Finding | None:
         if entry.tid == evidence.tid and entry.end_ns > begin_ns and entry.begin_ns < end_ns
     ]
     recorded_ns = overlap_ns(mine, evidence.tid, begin_ns, end_ns)
-    inside = observation.select_each(lambda seen: seen.sample.in_gc or _during(seen, mine))
+    inside = (
+        observation.select_each(lambda seen: seen.sample.in_gc or _during(seen, mine))
+        if mine
+        else observation.select(lambda seen: seen.sample.in_gc)
+    )
     share = _share(observation, recorded_ns, inside, stamped=bool(mine))
     if share < _WORTH_SAYING:
         return None

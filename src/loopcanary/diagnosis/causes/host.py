@@ -26,7 +26,7 @@ def find_host(observation: Observation) -> Finding | None:
     makes a stall, the finding yields to what explains the rest: an idle host would have seen it too.
     """
     stopped = observation.select(lambda seen: seen.state in ("T", "t"))
-    starved = observation.select_each(_is_starved)
+    starved = tuple(filter(_is_starved, observation.select(lambda seen: seen.state == "R")))
     queued, frozen = _queue_share(observation), _frozen_share(observation)
     explained = (*stopped, *_fill_up(observation, starved, queued))
     # What was counted as run-queue time within a gap is in both figures.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 
 from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.causes.marks import call_sentence, last_name, released_gil
-from loopcanary.diagnosis.frames import Placed, PlacedFrame
+from loopcanary.diagnosis.frames import PlacedFrame
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.model import Cause, GilState
 
@@ -38,11 +37,10 @@ def find_native(observation: Observation) -> Finding | None:
     operation that no loop of the function repeats. Without the GIL, only C code can run."""
     running = observation.select(lambda seen: seen.on_cpu is True and bool(seen.placed) and _is_whole(seen))
     needed = min(STEADY_RUN, len(running))
-    python_calls = _python_calls(running)
     explained = tuple(
         seen
         for run in _runs(running)
-        if len(run) >= needed and _is_native(observation, run, python_calls)
+        if len(run) >= needed and _is_native(observation, run, running)
         for seen in run
     )
     if not explained:
@@ -69,28 +67,28 @@ def _runs(samples: tuple[Seen, ...]) -> list[list[Seen]]:
     """Neighbouring samples with the very same stack."""
     runs: list[list[Seen]] = []
     for seen in samples:
-        if runs and runs[-1][-1].placed is seen.placed:
+        if runs and runs[-1][-1].stack is seen.stack:
             runs[-1].append(seen)
         else:
             runs.append([seen])
     return runs
 
 
-def _python_calls(running: tuple[Seen, ...]) -> dict[PlacedFrame, set[str]]:
-    """Of each position with frames below it: the names of the Python functions that it called."""
-    stacks: dict[int, Placed] = {id(seen.placed): seen.placed for seen in running}
-    called: dict[PlacedFrame, set[str]] = {}
-    for placed in stacks.values():
-        for inner, outer in itertools.pairwise(placed):
-            called.setdefault(outer, set()).add(inner.shown.function)
-    return called
+def _python_calls(running: tuple[Seen, ...], view: PlacedFrame) -> set[str]:
+    """Names of the Python functions that were seen right below a frame that stood at this position."""
+    stacks = {id(seen.stack): seen.stack.frames for seen in running}
+    return {
+        placed[index - 1].shown.function
+        for placed in stacks.values()
+        if view in placed and (index := placed.index(view)) > 0
+    }
 
 
-def _is_native(observation: Observation, run: list[Seen], python_calls: dict[PlacedFrame, set[str]]) -> bool:
+def _is_native(observation: Observation, run: list[Seen], running: tuple[Seen, ...]) -> bool:
     first, alone = run[0], len(run) == 1
     view, site = first.placed[0], observation.site(first)
     name = last_name(site.callee)
-    if name and name in python_calls.get(view, ()):
+    if name and name in _python_calls(running, view):
         return False  # a Python function, seen just before or after it ran
     if 2 * sum(released_gil(seen) for seen in run) > len(run) and not alone:
         return True
