@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from loopcanary.diagnosis.calls import NO_SITE, CallSite, CallSites
 from loopcanary.diagnosis.frames import Placed, PlacedFrame, PlacedStack
 from loopcanary.diagnosis.syscalls import syscall_name
-from loopcanary.model import KernelView, Ledger, Sample, Stack, StallEvidence, Surroundings
+from loopcanary.model import Ledger, Sample, Stack, StallEvidence, Surroundings
 
 _NO_STACK = PlacedStack(frames=(), work=(), roles=frozenset())
 
@@ -146,6 +146,7 @@ def see(
     kinds: dict[tuple[object, ...], int] = {}
     names: dict[int | None, str | None] = {None: None}
     placed: dict[int, PlacedStack] = {}
+    shares = _cpu_shares(samples)
     seen: list[Seen] = []
     for index, sample in enumerate(samples):
         kernel, read = sample.kernel, sample.stack
@@ -153,13 +154,17 @@ def see(
         if stack is None:
             assert read is not None
             stack = placed[id(read)] = place(read)
-        state, number, args = ("", None, None) if kernel is None else _facts(kernel)
-        share = _cpu_share(samples, index) if state in _MAY_RUN else None
-        on_cpu = _on_cpu(state, number, share)
-        # Members of an enum by identity: they hash by calling Python.
-        marks = (id(sample.gil), sample.waits_for_gil, sample.in_gc)
-        waited = (sample.target, sample.lock) if sample.target or sample.lock else None
-        key = (id(stack), number, args, state, on_cpu, marks, waited)
+        if kernel is None:
+            state, number, args = "", None, None
+        else:
+            state, number, args = kernel.thread_state, kernel.syscall, kernel.syscall_args
+        share = shares[index] if state in _MAY_RUN else None
+        on_cpu = state == "R" if state else _on_cpu(number, share)
+        # The member of an enum by identity: it hashes by calling Python.
+        key = (
+            *(id(stack), state, number, args, on_cpu, id(sample.gil), sample.waits_for_gil, sample.in_gc),
+            *(sample.target, sample.lock),
+        )
         if number not in names:
             names[number] = syscall_name(number, machine) or f"system call {number}"
         seen.append(
@@ -183,14 +188,9 @@ _MAY_RUN = ("R", "")
 _RUNNING_SHARE = 0.5
 
 
-def _facts(kernel: KernelView) -> tuple[str, int | None, tuple[int, int, int]]:
-    return kernel.thread_state, kernel.syscall, kernel.syscall_args
-
-
-def _on_cpu(state: str, syscall: int | None, cpu_share: float | None) -> bool | None:
-    """R also means ready to run; the rule for `host` tells the two apart by the CPU clock."""
-    if state:
-        return state == "R"
+def _on_cpu(syscall: int | None, cpu_share: float | None) -> bool | None:
+    """Where the kernel gave no state. (R also means ready to run; the rule for `host` tells the two apart by
+    the CPU clock.)"""
     if syscall is not None:
         return False
     return None if cpu_share is None else cpu_share >= _RUNNING_SHARE
@@ -201,17 +201,17 @@ _CPU_WINDOW_NS = 16_000_000
 a share says nothing."""
 
 
-def _cpu_share(samples: tuple[Sample, ...], index: int) -> float | None:
-    """CPU time over wall time between samples before and after this one, far enough apart."""
-    left, right, last = index, index, len(samples) - 1
-    wall = 0
-    while wall < _CPU_WINDOW_NS and (left > 0 or right < last):
-        if left > 0:
-            left -= 1
-        if right < last:
-            right += 1
-        wall = samples[right].at_ns - samples[left].at_ns
-    before, after = samples[left].kernel, samples[right].kernel
-    if wall < _CPU_WINDOW_NS or before is None or after is None:
-        return None
-    return (after.on_cpu_ns - before.on_cpu_ns) / wall
+def _cpu_shares(samples: tuple[Sample, ...]) -> list[float | None]:
+    """Of each sample, CPU time over wall time between samples before and after it, far enough apart."""
+    times = [sample.at_ns for sample in samples]
+    spent = [None if sample.kernel is None else sample.kernel.on_cpu_ns for sample in samples]
+    last = len(times) - 1
+    shares: list[float | None] = []
+    for index in range(len(times)):
+        left, right = max(0, index - 1), min(last, index + 1)
+        while times[right] - times[left] < _CPU_WINDOW_NS and (left > 0 or right < last):
+            left, right = max(0, left - 1), min(last, right + 1)
+        wall, before, after = times[right] - times[left], spent[left], spent[right]
+        known = wall >= _CPU_WINDOW_NS and before is not None and after is not None
+        shares.append((after - before) / wall if known else None)  # type: ignore[operator]
+    return shares
