@@ -1,4 +1,4 @@
-"""`make zoo`, or in benchmarks/: `python -m zoo`. Every kind under every watcher; prints and writes what came of it."""
+"""Every kind under every watcher: `make zoo`, or in benchmarks/ `python -m zoo`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import importlib.metadata
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -17,8 +16,8 @@ from zoo.catalogue import Kind
 from zoo.trial import Trial
 
 QUICK = (
-    "sleep", "regex", "json_loads", "lock_held", "gil_hog_in_c", "subprocess_run", "tiny_callbacks", "gc_explicit",
-    "hang_regex", "ok_idle", "ok_executor", "ok_short_callbacks",
+    "sleep", "regex", "json_loads", "lock_held", "gil_hog_in_c", "subprocess_run", "tiny_callbacks",
+    "gc_explicit", "hang_regex", "ok_idle", "ok_executor", "ok_short_callbacks",
 )  # fmt: skip
 
 
@@ -27,6 +26,7 @@ def main() -> None:
     asked = _arguments().parse_args()
     console = Console(width=None if Console().is_terminal else 250)
     everything = catalogue.read_all()
+    known = {kind.name: kind for kind in everything}
     installed = _versions()
     trials, about = results.read(asked.results)
     if not asked.show:
@@ -40,7 +40,7 @@ def main() -> None:
         }
         for number, (kind, watcher, loop) in enumerate(plan, start=1):
             for _ in range(asked.repeats):
-                trials.append(_play(kind, watcher, loop, everything, console, f"{number}/{len(plan)}"))
+                trials.append(_play(known[kind], watcher, loop, console, f"{number}/{len(plan)}"))
             results.write(asked.results, trials, about)
     page.show(trials, everything, about, console)
     if asked.page:
@@ -55,7 +55,9 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="a dozen kinds, loopcanary, once, asyncio")
     parser.add_argument("--show", action="store_true", help="play nothing, show the results there are")
-    parser.add_argument("--results", type=Path, default=Path("zoo-results.json"), help="added to, by kind and watcher")
+    parser.add_argument(
+        "--results", type=Path, default=Path("zoo-results.json"), help="added to, by kind and watcher"
+    )
     parser.add_argument("--page", type=Path, help="the page of Markdown to put the figures into")
     return parser
 
@@ -82,22 +84,30 @@ def _plan(
     ]
 
 
-def _play(
-    name: str, watcher: str, loop: str, kinds: Sequence[Kind], console: Console, progress: str
-) -> Trial:
-    kind = next(kind for kind in kinds if kind.name == name)
+def _play(kind: Kind, watcher: str, loop: str, console: Console, progress: str) -> Trial:
     try:
         played = trial.play(kind, watcher, loop)
     except Exception as error:  # noqa: BLE001 - an adapter that stumbles costs its own run only
-        played = Trial(kind=name, watcher=watcher, loop=loop, outcome="failed", note=f"{type(error).__name__}: {error}")
+        played = Trial(
+            kind=kind.name,
+            watcher=watcher,
+            loop=loop,
+            outcome="failed",
+            note=f"{type(error).__name__}: {error}",
+        )
     verdict = page.cell([played]) + (" disturbed" if played.disturbed else "")
-    console.print(f"{progress:>10}  {watcher}, {loop}: {name}: {verdict} {played.note}", style="dim", markup=False)
+    console.print(
+        f"{progress:>10}  {watcher}, {loop}: {kind.name}: {verdict} {played.note}", style="dim", markup=False
+    )
     return played
 
 
 def _versions() -> dict[str, str | None]:
     """Of each watcher; None where it is not installed, empty for what comes with Python."""
-    return {name: _version(package) if (package := watchers.find(name).PACKAGE) else "" for name in watchers.names()}
+    return {
+        name: _version(package) if (package := watchers.find(name).PACKAGE) else ""
+        for name in watchers.names()
+    }
 
 
 def _version(package: str) -> str | None:

@@ -5,6 +5,7 @@ thread does meanwhile, where that thread is guilty. EXPECT says the rest:
 
     cause      the admissible words; more than one only where physics has it so
     control    nothing may be reported
+    about      the duration is known about, not exactly, and is not judged
     killed     it never ends, and is killed by SIGKILL
     loops      kinds of loop on which it can play; all, if not said
     watchers   the only watchers that can be right about it; all, if not said
@@ -19,7 +20,7 @@ from pathlib import Path
 KINDS = Path(__file__).parent / "kinds"
 LOOPS = ("asyncio", "uvloop")
 CULPRIT, HOLDER = "# <- culprit", "# <- holder"
-_WORDS = {"cause", "control", "killed", "loops", "watchers"}
+_WORDS = {"cause", "about", "control", "killed", "loops", "watchers"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ class Kind:
     summary: str
     causes: tuple[str, ...]
     control: bool
+    about: bool
+    """Its duration is not known exactly."""
     killed: bool
     loops: tuple[str, ...]
     watchers: tuple[str, ...]
@@ -59,6 +62,7 @@ def read(path: Path) -> Kind:
         summary=(ast.get_docstring(tree) or "").partition("\n")[0],
         causes=tuple(expect.get("cause", ())),
         control=expect.get("control", False),
+        about=expect.get("about", False),
         killed=expect.get("killed", False),
         loops=tuple(expect.get("loops", LOOPS)),
         watchers=tuple(expect.get("watchers", ())),

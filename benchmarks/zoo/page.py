@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -15,6 +14,9 @@ from zoo import watchers
 from zoo.catalogue import Kind
 from zoo.totals import COLUMNS, LEGEND, Figure, cell, row
 from zoo.trial import Trial
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 OWN = "loopcanary"
 """The watcher that is held to the targets."""
@@ -65,7 +67,12 @@ def write(path: Path, trials: Sequence[Trial], kinds: Sequence[Kind], about: dic
     text = path.read_text() if path.exists() else f"# The zoo\n\n{BEGIN}\n{END}\n"
     figures = "\n".join(_markdown(trials, kinds, about))
     path.write_text(
-        re.sub(f"{re.escape(BEGIN)}.*{re.escape(END)}", lambda _: f"{BEGIN}\n\n{figures}\n{END}", text, flags=re.S)
+        re.sub(
+            f"{re.escape(BEGIN)}.*{re.escape(END)}",
+            lambda _: f"{BEGIN}\n\n{figures}\n{END}",
+            text,
+            flags=re.DOTALL,
+        )
     )
 
 
@@ -73,14 +80,17 @@ def _markdown(trials: Sequence[Trial], kinds: Sequence[Kind], about: dict[str, A
     machine = about["machine"]
     yield (
         f"Measured on CPython {machine['python']}, {machine['system']}, {machine['machine']}, "
-        f"{machine['cores']} cores, {about['made_at']}; threshold {watchers.THRESHOLD_MS} ms for every watcher."
+        f"{machine['cores']} cores, {about['made_at']}; threshold {watchers.THRESHOLD_MS} ms for all."
     )
     for loop in _loops(trials):
         yield f"\n### Totals on {loop}\n\n{_disturbed(trials, loop)}.\n"
         yield from _markdown_table(
             ["watcher", *[column.title for column in COLUMNS]],
             [
-                *([_named(name, about), *[_bold(figure) for figure in row]] for name, row in _rows(trials, loop)),
+                *(
+                    [_named(name, about), *[_bold(figure) for figure in row]]
+                    for name, row in _rows(trials, loop)
+                ),
                 *([f"{name}: not installed", *[""] * len(COLUMNS)] for name in about.get("absent", [])),
                 [f"*target for {OWN}*", *[f"*{column.target}*" for column in COLUMNS]],
             ],
@@ -127,7 +137,9 @@ def _miss(trial: Trial, kind: Kind) -> str | None:
     wrong = []
     places = ", ".join(f"{frame.function}:{frame.line}" for report in told for frame in report.frames)
     if score.function is False or score.line is False:
-        marked = ", ".join(f"{place.function}:{sorted(place.lines)}" for place in kind.culprits or kind.holders)
+        marked = ", ".join(
+            f"{place.function}:{sorted(place.lines)}" for place in kind.culprits or kind.holders
+        )
         wrong.append(f"culprit {places or 'none'} instead of {marked}")
     if score.cause is False:
         causes = ", ".join(" or ".join(report.causes) for report in told)

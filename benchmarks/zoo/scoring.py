@@ -49,7 +49,7 @@ def score(
     about = [report for report in reports if _is_about(report, truth, truth_began_wall_ns)]
     places = (*kind.culprits, *(() if _names_one(about) else kind.holders))
     line = any(_names(report, kind, places, lines=True) for report in about) if places else None
-    error = None if disturbed else _duration_error_ms(about, truth)
+    error = None if disturbed or kind.about else _duration_error_ms(about, truth)
     causes = {cause for report in about for cause in report.causes}
     return Score(
         detected=bool(about),
@@ -58,7 +58,9 @@ def score(
         cause=None if disturbed else bool(causes.intersection(kind.causes)),
         holder=_holder_named(about, kind) if kind.holders and not disturbed else None,
         duration_error_ms=error,
-        duration_right=_is_close(error, truth.duration_ms) if truth.duration_ms and not disturbed else None,
+        duration_right=_is_close(error, truth.duration_ms)
+        if truth.duration_ms and not (disturbed or kind.about)
+        else None,
         survived=line if kind.killed else None,
     )
 

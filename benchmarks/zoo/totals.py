@@ -91,8 +91,10 @@ def cell(trials: Sequence[Trial]) -> str:
         return "?" if not alarms else str(sum(alarms)) if any(alarms) else "0"
     levels = sorted({_level(score) for score in played})
     text = "/".join(LEVELS[level] for level in reversed(levels))
-    return text + ("c" if _always(score.cause for score in played) else "") + (
-        "t" if _always(score.holder for score in played) else ""
+    return (
+        text
+        + ("c" if _always(score.cause for score in played) else "")
+        + ("t" if _always(score.holder for score in played) else "")
     )
 
 

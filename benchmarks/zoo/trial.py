@@ -31,7 +31,7 @@ KILLED_AFTER_S = 2.0
 BENCHMARKS = Path(__file__).parent.parent
 DISTURBED = 0.25
 """A run is disturbed if the thread was ready and not run for more than this part of its stall, or, where
-nothing is to stall, any thread for this part of the threshold. What caused its stall is then another matter."""
+nothing is to stall, any thread for this part of the threshold. What caused a stall is then another matter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ def _environment(folder: Path, loop: str) -> dict[str, str]:
 
 
 def _run_to_end(words: list[str], run: Run, *, killed: bool) -> tuple[int, Waits]:
-    """The program's exit status, and its waits for a CPU. It is killed where that is its truth, and where it takes too long."""
+    """The program's exit status, and its waits for a CPU. Killed where it shall be, or takes too long."""
     process = subprocess.Popen(
         words,
         env=run.environment,
@@ -114,7 +114,7 @@ def _run_to_end(words: list[str], run: Run, *, killed: bool) -> tuple[int, Waits
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
-        start_new_session=True,
+        process_group=0,
     )
     assert process.stderr is not None
     reader = threading.Thread(target=_read_lines, args=[process.stderr, run.stderr])
@@ -144,8 +144,7 @@ def _end_children(group: int) -> None:
 
 
 def _read_lines(stream: IO[str], lines: list[tuple[int, str]]) -> None:
-    for line in stream:
-        lines.append((time.monotonic_ns(), line))
+    lines.extend((time.monotonic_ns(), line) for line in stream)
 
 
 def machine() -> dict[str, Any]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
+from pathlib import Path
 
 
 class Waits:
@@ -18,9 +18,12 @@ class Waits:
         """Takes a reading."""
         waited: dict[str, int] = {}
         with contextlib.suppress(OSError):
-            for thread in os.listdir(f"/proc/{self._process}/task"):
-                with contextlib.suppress(OSError), open(f"/proc/{self._process}/task/{thread}/schedstat") as file:
-                    waited[thread] = int(file.read().split()[1])
+            for thread in Path(f"/proc/{self._process}/task").iterdir():
+                with (
+                    contextlib.suppress(OSError),
+                    (thread / "schedstat").open() as file,
+                ):
+                    waited[thread.name] = int(file.read().split()[1])
         self._readings.append((time.monotonic_ns(), waited))
 
     def longest_ms(self, began_ns: int, ended_ns: int) -> float:

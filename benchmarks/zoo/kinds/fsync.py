@@ -18,7 +18,7 @@ def append_durably(journal, until):
 
 
 async def handler():
-    with tempfile.TemporaryFile(dir=os.environ.get("ZOO_DISK")) as file, measured():
+    with measured(), tempfile.TemporaryFile(dir=os.environ.get("ZOO_DISK")) as file:
         append_durably(file.fileno(), time.monotonic() + 0.3)
 
 

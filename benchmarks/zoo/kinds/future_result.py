@@ -15,7 +15,7 @@ def wait_for(future):
 
 
 async def handler():
-    with concurrent.futures.ThreadPoolExecutor() as pool, measured():
+    with measured(), concurrent.futures.ThreadPoolExecutor() as pool:
         wait_for(pool.submit(time.sleep, 0.3))
 
 

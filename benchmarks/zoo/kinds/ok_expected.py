@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 
-import loopcanary
-
 from zoo.stage import run
+
+import loopcanary
 
 # Only loopcanary has a word for it.
 EXPECT = {"control": True, "watchers": ["loopcanary", "loopcanary-portable"]}

@@ -14,7 +14,9 @@ def rank(numbers):
 
 
 CHANCE = random.Random(1)
-NUMBERS = [CHANCE.random() for _ in range(sized(lambda count: rank([CHANCE.random() for _ in range(count)]), 0.35))]
+NUMBERS = [
+    CHANCE.random() for _ in range(sized(lambda count: rank([CHANCE.random() for _ in range(count)]), 0.35))
+]
 
 
 async def handler():

@@ -1,4 +1,4 @@
-"""asyncio's debug mode: logs callbacks longer than loop.slow_callback_duration, whose default is the zoo's."""
+"""asyncio's debug mode: logs callbacks longer than the loop's slow_callback_duration, 0.1 s."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""faulthandler.dump_traceback_later, armed anew by a heartbeat in the loop: the best recipe without a package."""
+"""faulthandler.dump_traceback_later, armed anew by a heartbeat: the best recipe without a package."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ async def around() -> AsyncIterator[None]:
     loop = asyncio.get_running_loop()
     monitor = loop_monitor.start_monitoring(loop, thresholds=thresholds)
     assert monitor is not None
-    monitor._on_report = _told
+    monitor._on_report = _told  # noqa: SLF001 - see above
     yield
     loop_monitor.stop_monitoring(loop)
 
