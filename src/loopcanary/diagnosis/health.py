@@ -8,7 +8,7 @@ from itertools import chain
 from math import sqrt
 
 from loopcanary.model import LaneTotals, LoopHealth
-from loopcanary.model.evidence import SLICE_NS
+from loopcanary.model.evidence import SLICE_NS, congested_slices
 
 _BUCKET_WIDTH = 1 / 16
 """Of the engines' histograms: an estimated duration is off by no more than this part of it."""
@@ -86,16 +86,6 @@ def turns_without(turns: Sequence[Turns], durations: Sequence[int]) -> list[Turn
         if rest > _BUCKET_WIDTH * lengths[of]:
             rests.append((rest, 1))
     return [*(turn for turn in zip(lengths, counts, strict=True) if turn[1]), *rests]
-
-
-def congested_slices(begin_ns: int, end_ns: int) -> int:
-    """How many slices of a lane a turn congests that is busy from `begin_ns` to `end_ns` after the lane's
-    opening: all that it is busy in after its own first SLICE_NS (lc_congested_slices of native/core/lane.h).
-    """
-    from_ns = begin_ns + SLICE_NS
-    if begin_ns < 0 or end_ns <= from_ns:
-        return 0
-    return (end_ns - 1) // SLICE_NS - from_ns // SLICE_NS + 1
 
 
 def _with(histogram: Sequence[tuple[int, int]], duration_ns: int) -> tuple[tuple[int, int], ...]:

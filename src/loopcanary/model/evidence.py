@@ -128,6 +128,16 @@ SLICE_NS: Final = 100_000_000
 """Length of the slices by which congestion is told."""
 
 
+def congested_slices(begin_ns: int, end_ns: int) -> int:
+    """How many slices of a lane a turn congests that is busy from `begin_ns` to `end_ns` after the lane's
+    opening: all that it is busy in after its own first SLICE_NS (lc_congested_slices of native/core/lane.h).
+    """
+    from_ns = begin_ns + SLICE_NS
+    if begin_ns < 0 or end_ns <= from_ns:
+        return 0
+    return (end_ns - 1) // SLICE_NS - from_ns // SLICE_NS + 1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneTotals:
     """Sums of one watched thread since its lane was opened. Times in nanoseconds."""
