@@ -105,7 +105,7 @@ def test_the_report_says_what_fixing_a_group_buys(store: Store) -> None:
         histogram=((MS, 100), (7_310 * MS, 1)),
     )
     store.put([session(loops=(loop,))], [replace(KILLED, thread="MainThread")])
-    report = build(store, ALL, limit=9, now_wall_ns=NOW, delay_without=assembly.delay_without)
+    report = build(store, ALL, limit=9, now_wall_ns=NOW, delays=assembly.delays)
     said = "gain p99 loop delay 6.54 s -> 0 ns, 18.3 ms of others' waiting"
     assert said in as_shown(as_text.show_report, report)
     assert said.removeprefix("gain ").replace("->", "-&gt;") in as_markdown.render(report)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from loopcanary.engine.canary import Canary
     from loopcanary.model import Config, LoopHealth, Stall
@@ -57,11 +57,12 @@ def why_grouped(stall: Stall) -> tuple[str, ...]:
     return explaining.why_grouped(stall)
 
 
-def delay_without(loops: Sequence[LoopHealth], stalls_ns: Sequence[int]) -> int | None:
-    """The p99 loop delay of these loops together, were there not these stalls; None: not known."""
+def delays(loops: Sequence[LoopHealth]) -> Callable[[Sequence[int]], int | None]:
+    """A function from stalls of these loops to the p99 delay that they would have had together without those;
+    it gives None where their histograms are not known."""
     from loopcanary.assembly import explaining
 
-    return explaining.delay_without(loops, stalls_ns)
+    return explaining.delays(loops)
 
 
 def doctor_facts() -> list[tuple[str, str, str]]:

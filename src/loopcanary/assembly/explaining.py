@@ -11,7 +11,7 @@ from loopcanary.diagnosis.codepaths import CodePaths, captured
 from loopcanary.diagnosis.fingerprint import explain, fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from loopcanary.model import LoopHealth, Stall
 
@@ -39,11 +39,14 @@ def _possible_paths(stall: Stall) -> Iterator[CodePaths]:
             folder = folder.rpartition("/")[0]
 
 
-def delay_without(loops: Sequence[LoopHealth], stalls_ns: Sequence[int]) -> int | None:
-    """The p99 loop delay of these loops together, were there not these stalls; None where their histograms
-    are not known."""
+def delays(loops: Sequence[LoopHealth]) -> Callable[[Sequence[int]], int | None]:
+    """A function from stalls of these loops to the p99 delay that they would have had together without those;
+    it gives None where their histograms are not known."""
     known = [loop for loop in loops if loop.histogram and loop.window_ns > 0]
-    return health.delay_without(_together(known), stalls_ns) if known else None
+    if not known:
+        return lambda _: None
+    together = _together(known)
+    return lambda stalls_ns: health.delay_without(together, stalls_ns)
 
 
 def _together(loops: Sequence[LoopHealth]) -> LoopHealth:

@@ -77,7 +77,7 @@ def command(
             limit=LIMITS[form] if limit is None else limit,
             now_wall_ns=time.time_ns(),
             with_worst=form != "json",
-            delay_without=assembly.delay_without,
+            delays=assembly.delays,
         )
         if report.is_empty and form != "json" and query != StallQuery():
             click.echo("No stall matches.")

@@ -82,7 +82,7 @@ def _show_group(source: Store, fingerprint: str, form: str) -> None:
         limit=LIMITS[form],
         now_wall_ns=time.time_ns(),
         explain=assembly.why_grouped,
-        delay_without=assembly.delay_without,
+        delays=assembly.delays,
     )
     write(report, form, "group")
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
+
+from loopcanary.model import LoopHealth
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from loopcanary.model import LoopHealth, Session
+    from loopcanary.model import Session
     from loopcanary.model.search import StallMark
 
 
-class DelayWithout(Protocol):
-    """How long events wait on a loop (99 %), were there not these stalls; assembly provides it."""
-
-    def __call__(self, loops: Sequence[LoopHealth], stalls_ns: Sequence[int], /) -> int | None:
-        """In nanoseconds, over all of these loops; None: unknown."""
+Delay = Callable[[Sequence[int]], int | None]
+"""From durations of stalls (ns) to how long events would wait (99 %) without them; None: unknown."""
+Delays = Callable[[Sequence[LoopHealth]], Delay]
+"""That function of loops that are taken as one; assembly has it from the diagnosis."""
 
 
 class LoopKey(NamedTuple):
@@ -57,12 +59,12 @@ class Loops:
     what arrives at a socket during a stall is not in it.
     """
 
-    def __init__(self, sessions: Iterable[Session], delay_without: DelayWithout | None) -> None:
-        self._delay_without = delay_without
+    def __init__(self, sessions: Iterable[Session], delays: Delays | None) -> None:
+        self._delays = delays
         self._healths: dict[LoopKey, list[LoopHealth]] = defaultdict(list)
         self._keys: dict[tuple[str, str, str], LoopKey] = {}
         self._only: dict[str, LoopKey] = {}
-        self._whole: dict[LoopKey, int | None] = {}
+        self._known: dict[LoopKey, tuple[Delay, int | None]] = {}
         for session in sessions:
             keys = [self._add(session, loop) for loop in session.loops if loop.turns]
             if len(set(keys)) == 1:
@@ -95,12 +97,13 @@ class Loops:
         return tuple(sorted(known, key=lambda gain: (gain.p99_without_ns - gain.p99_ns, gain.loop)))
 
     def _loop_gain(self, key: LoopKey, stalls_ns: list[int]) -> LoopGain | None:
-        if self._delay_without is None:
+        if self._delays is None:
             return None
-        healths = self._healths[key]
-        if key not in self._whole:
-            self._whole[key] = self._delay_without(healths, ())
-        whole, without = self._whole[key], self._delay_without(healths, stalls_ns)
+        if key not in self._known:
+            delay = self._delays(self._healths[key])
+            self._known[key] = delay, delay(())
+        delay, whole = self._known[key]
+        without = delay(stalls_ns)
         if whole is None or without is None:
             return None
         return LoopGain(loop=key, p99_ns=whole, p99_without_ns=min(without, whole))

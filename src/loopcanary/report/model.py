@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from loopcanary.model import Session, Stall
     from loopcanary.report.affected import Affected
-    from loopcanary.report.loops import DelayWithout
+    from loopcanary.report.loops import Delays
 
 
 class Sums(Protocol):
@@ -110,11 +110,11 @@ def build(
     limit: int,
     now_wall_ns: int,
     with_worst: bool = True,
-    delay_without: DelayWithout | None = None,
+    delays: Delays | None = None,
 ) -> Report:
     """The report of what the query finds: at most `limit` groups, stalls and sessions; 0: all.
 
-    `with_worst`: also the longest stall of each group, in full. `delay_without`: for what a group's end would
+    `with_worst`: also the longest stall of each group, in full. `delays`: for what a group's end would
     bring to the loops of the sessions in the report.
     """
     groups = source.groups(query, limit)
@@ -132,7 +132,7 @@ def build(
         figures=_figures(
             source.marks(query, [group.fingerprint for group in groups]),
             _Programs(marks, query, now_wall_ns),
-            Loops(sessions, delay_without),
+            Loops(sessions, delays),
         ),
     )
 
@@ -144,11 +144,11 @@ def of_group(
     limit: int,
     now_wall_ns: int,
     explain: Callable[[Stall], tuple[str, ...]],
-    delay_without: DelayWithout | None = None,
+    delays: Delays | None = None,
 ) -> Report:
     """The report of one bug, with the sessions of the stalls shown."""
     query = StallQuery(fingerprint=fingerprint)
-    report = build(source, query, limit=limit, now_wall_ns=now_wall_ns, delay_without=delay_without)
+    report = build(source, query, limit=limit, now_wall_ns=now_wall_ns, delays=delays)
     latest = source.stalls(query, EXAMINED)
     history = sorted(source.marks(query, [fingerprint]), key=lambda mark: mark.began_wall_ns)
     worst = report.worst.get(fingerprint)
