@@ -134,6 +134,7 @@ def _run_to_end(words: list[str], run: Run, *, killed: bool) -> tuple[int, Waits
     status = process.wait()
     _end_children(process.pid)
     reader.join(5)
+    process.stderr.close()
     return status, waits
 
 

@@ -10,8 +10,8 @@ import pytest
 from zoo import catalogue, page, trial
 
 KINDS = (
-    "sleep", "regex", "lock_held", "http_request", "subprocess_run", "data_received", "gc_explicit",
-    "thread_with_loop", "hang_c_call", "hang_lock", "ok_idle",
+    "sleep", "regex", "lock_held", "http_request", "subprocess_run",
+    "thread_with_loop", "hang_c_call", "ok_idle",
 )  # fmt: skip
 
 
