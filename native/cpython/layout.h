@@ -37,7 +37,7 @@
  *   code_locals      number of slots before the value stack; code_stack_size: of slots in it
  *   values_before    how far before an instance of a Python class the pointer to its attributes stands, to
  *                    which values_tag is to be added; from 3.13 on they stand behind the instance
- *   values_first     where in them the attribute is that __init__ sets first
+ *   values_first     where in them the first one is
  *   with_words       what a `with` block keeps on the value stack: the bound __exit__, or from 3.14
  *                    on the method descriptor and the lock
  *   lock_*, rlock_*, handle_*   private to Modules/_threadmodule.c: checked by lock_learn.c at the start

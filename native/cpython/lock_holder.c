@@ -40,21 +40,43 @@ static bool stands_in_with(const lc_cpython_source *source, const lc_raw_frame *
     return false;
 }
 
-/* threading.Condition sets `_lock` before all else. Its value if that is a lock; 0 not known. */
-static uint64_t lock_of_condition(const lc_cpython_source *source, uint64_t condition)
+static bool is_lock(const lc_cpython_source *source, uint64_t object)
+{
+    const uint64_t type = object == 0 ? 0 : lc_type_at(source, object);
+    return type != 0 &&
+           (type == source->locks.types[LC_TYPE_LOCK] || type == source->locks.types[LC_TYPE_RLOCK]);
+}
+
+/* Where an instance's attributes lie and how many of them to look at. Up to 3.12 in the order in which they were
+ * set, and a condition sets `_lock` first; later in any order, behind the number of places. */
+static uint64_t values_of(const lc_cpython_source *source, uint64_t instance, uint32_t *count)
 {
     const lc_layout *l = &source->layout;
-    uint64_t values;
     if (l->values_before != LC_ABSENT) {
-        values = lc_word_at(source, condition - l->values_before) + l->values_tag;
-    } else {
-        values = condition + lc_word_at(source, lc_type_at(source, condition) + l->type_basic_size);
+        *count = 1;
+        return lc_word_at(source, instance - l->values_before) + l->values_tag;
     }
-    const uint64_t first = lc_word_at(source, values + l->values_first);
-    const uint64_t type = lc_type_at(source, first);
-    const bool is_lock = type != 0 && (type == source->locks.types[LC_TYPE_LOCK] ||
-                                       type == source->locks.types[LC_TYPE_RLOCK]);
-    return is_lock ? first : 0;
+    const uint64_t values = instance + lc_word_at(source, lc_type_at(source, instance) + l->type_basic_size);
+    *count = (uint32_t)(lc_word_at(source, values) & 0xFFu); /* struct _dictvalues: capacity */
+    return values;
+}
+
+/* The lock of a threading.Condition: the only one among its attributes. 0 not known. */
+static uint64_t lock_of_condition(const lc_cpython_source *source, uint64_t condition)
+{
+    uint32_t count = 0;
+    uint64_t found = 0;
+    const uint64_t values = values_of(source, condition, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t value = lc_word_at(source, values + source->layout.values_first + 8u * (uint64_t)i);
+        if (value != found && is_lock(source, value)) {
+            if (found != 0) {
+                return 0;
+            }
+            found = value;
+        }
+    }
+    return found;
 }
 
 /* A condition lets go of its lock while it waits, in the middle of a block. Whether the thread waits so for this

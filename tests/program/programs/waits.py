@@ -73,7 +73,7 @@ def lock_in_with():
     lock = threading.Lock()
 
     def keep_plain(taken):
-        with open(os.devnull), lock:
+        with Path(os.devnull).open(), lock:
             try:
                 below(taken)
             finally:
@@ -136,7 +136,7 @@ def lock_of_two_waiters():
 
 
 def lock_of_closed_block():
-    """A thread has left its block in a frame that is still there; who holds the lock now does not stand in one."""
+    """A thread has left its block, in a frame that is still there; the lock is held by acquire."""
     lock = threading.Lock()
 
     def stood_in_it(taken):
@@ -255,7 +255,8 @@ def not_a_lock_of_ours():
     semaphore = ctypes.create_string_buffer(64)
     library = ctypes.CDLL(None)
     library.sem_init(semaphore, 0, 0)
-    with threading.Lock():
+    lock = threading.Lock()
+    with lock:
         ready()
         library.sem_wait(semaphore)
 
@@ -301,7 +302,7 @@ def terminal():
 
 def plain_pipe():
     reader, _ = os.pipe()
-    ready(target="pipe", name=os.readlink(f"/proc/self/fd/{reader}"))
+    ready(target="pipe", name=str(Path(f"/proc/self/fd/{reader}").readlink()))
     os.read(reader, 1)
 
 
@@ -324,10 +325,10 @@ def receive():
 
 
 def receive_with_timeout():
-    with listener(socket.AF_INET6, "::1") as server:
-        with socket.create_connection(server.getsockname()[:2], timeout=1e6) as client:
-            ready(target="socket", name=address_of(server))
-            client.recv(1)
+    server = listener(socket.AF_INET6, "::1")
+    with server, socket.create_connection(server.getsockname()[:2], timeout=1e6) as client:
+        ready(target="socket", name=address_of(server))
+        client.recv(1)
 
 
 def select_one():
