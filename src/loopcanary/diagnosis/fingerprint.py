@@ -69,7 +69,7 @@ def _top_contributor(stall: Stall) -> tuple[str, ...]:
 def _plain_function(qualname: str) -> str:
     """A qualified name without what differs between versions of Python: comprehensions are frames up to 3.11
     only, and generic functions have one more since 3.12."""
-    return _SYNTHETIC_NAMES.sub("", _GENERIC.sub("", qualname)) or "<module>"
+    return _SYNTHETIC_NAMES.sub("", _GENERIC.sub("", qualname)).strip(".") or "<module>"
 
 
 def _plain_file(culprit: Culprit, paths: CodePaths) -> str:

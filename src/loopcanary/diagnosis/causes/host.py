@@ -97,10 +97,14 @@ def _sentences(observation: Observation, stopped: tuple[Seen, ...], starved: tup
     if stopped:
         sentences.append(f"{observation.of_all(stopped)} found the thread stopped by a signal or a tracer.")
     if observation.frozen_ns:
-        sentences.append(
-            f"For {format_duration(observation.frozen_ns)} neither the thread nor the watchdog ran: the "
-            "process was stopped (SIGSTOP), or container or machine were frozen or starved."
+        waited = (observation.ledger.run_queue_ns or 0) >= observation.frozen_ns
+        why = (
+            "no core was free for either"
+            if waited
+            else "the process was stopped (SIGSTOP), or container or machine were frozen or suspended"
         )
+        lasted = format_duration(observation.frozen_ns)
+        sentences.append(f"For {lasted} neither the thread nor the watchdog ran: {why}.")
     if starved:
         sentences.append(f"{observation.of_all(starved)} found the thread ready to run but given no CPU.")
     waited_ns = observation.ledger.run_queue_ns
