@@ -75,3 +75,8 @@ def format_size(size: int) -> str:
     if unit == "B":
         return f"{size} B"
     return f"{value:.{0 if value >= 99.95 else 1 if value >= 9.995 else 2}f} {unit}"
+
+
+def format_number(number: float) -> str:
+    """A number for people, three significant digits and all before the point: 0.26, 41.2, 23,456."""
+    return f"{number:,.0f}" if abs(number) >= 99.95 else f"{number:.3g}"

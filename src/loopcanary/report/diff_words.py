@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isinf
 from typing import TYPE_CHECKING
 
-from loopcanary.model.units import format_duration
+from loopcanary.model.units import format_duration, format_number
 from loopcanary.model.wording import count_of, printable
 from loopcanary.report.comparison import Change
 from loopcanary.report.watched import HOUR_NS
@@ -21,7 +21,7 @@ def side_words(side: SideSums) -> str:
     """What a side is, how long it was watched, and what it had."""
     watched = f"{count_of(side.sessions, 'run')} watched for {format_duration(round(side.hours * HOUR_NS))}"
     stalled = f"{count_of(side.stalls, 'stall')}, {seconds(side.stalled_s)}"
-    load = "" if side.callbacks_per_s is None else f", {side.callbacks_per_s:,.3g} callbacks/s"
+    load = "" if side.callbacks_per_s is None else f", {format_number(side.callbacks_per_s)} callbacks/s"
     return f"{printable(side.label, 60)}: {watched}{load}; {stalled}"
 
 
@@ -35,7 +35,7 @@ def load_note(comparison: Comparison) -> str:
     first, second = comparison.before.callbacks_per_s, comparison.after.callbacks_per_s
     if not first or not second or max(first, second) < _LOAD_DIFFERS * min(first, second):
         return ""
-    return f"Mind the load: B ran {second / first:.2g} times as many callbacks per second as A."
+    return f"Mind the load: B ran {format_number(second / first)} times as many callbacks per second as A."
 
 
 def seconds(value: float) -> str:
@@ -76,8 +76,8 @@ def _ratio(one: Compared) -> str:
     if not (one.before.count and one.after.count):
         return ""
     quotient = one.after.time.per_hour / one.before.time.per_hour
-    return f", x{quotient:.2g} ({low:.2g} to {high:.2g})"
+    return f", x{format_number(quotient)} ({format_number(low)} to {format_number(high)})"
 
 
 def _rate(seen: Seen) -> str:
-    return f"{seen.stalls.per_hour:.3g} ({seen.count:,} in all)" if seen.count else "none"
+    return f"{format_number(seen.stalls.per_hour)} ({seen.count:,} in all)" if seen.count else "none"

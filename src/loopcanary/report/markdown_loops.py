@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loopcanary.model.units import format_duration
+from loopcanary.model.units import format_duration, format_number
 from loopcanary.model.waiting_words import share_words
 from loopcanary.report.loop_figures import figures_of
 from loopcanary.report.markdown_text import code
@@ -65,7 +65,7 @@ def _cells(session: Session, loop: LoopHealth) -> Iterator[str]:
     ):
         yield format_duration(delay_ns)
     for rate in (figures.stalled_s_per_hour, figures.callbacks_per_s, figures.turns_per_s):
-        yield "" if rate is None else f"{rate:,.3g}"
+        yield "" if rate is None else format_number(rate)
     yield "" if figures.callback_weighted_ns is None else format_duration(figures.callback_weighted_ns)
     yield "" if figures.congested is None else share_words(figures.congested)
     yield "" if figures.gc_ns is None else format_duration(figures.gc_ns)

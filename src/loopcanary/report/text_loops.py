@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from loopcanary.model import SessionEnd
-from loopcanary.model.units import format_duration
+from loopcanary.model.units import format_duration, format_number
 from loopcanary.model.waiting_words import share_words
 from loopcanary.model.wording import count_of, display_width
 from loopcanary.report.loop_figures import LoopFigures, figures_of
@@ -89,9 +89,10 @@ def _loop(loop: LoopHealth, page: Page) -> Iterator[Text]:
 def _more(loop: LoopFigures) -> Iterator[str]:
     if loop.stalled_s_per_hour is not None:
         stalls = f" ({count_of(loop.stalls, 'stall')})" if loop.stalls else ""
-        yield f"stalled {loop.stalled_s_per_hour:.3g} s an hour{stalls}"
+        yield f"stalled {format_number(loop.stalled_s_per_hour)} s an hour{stalls}"
     if loop.callbacks_per_s is not None and loop.turns_per_s is not None:
-        yield f"{loop.callbacks_per_s:,.3g} callbacks/s in {loop.turns_per_s:,.3g} turns/s"
+        turns = format_number(loop.turns_per_s)
+        yield f"{format_number(loop.callbacks_per_s)} callbacks/s in {turns} turns/s"
     if loop.callback_weighted_ns is not None:
         yield f"a callback lasts {format_duration(loop.callback_weighted_ns)} (weighted by time)"
     if loop.congested is not None:
