@@ -36,7 +36,7 @@ class Finding:
     decides: bool = False
     """It is the cause whatever the shares of the others: a burst consists of other things."""
     yields: bool = False
-    """It is not the cause where another explains enough to be mentioned."""
+    """It is not the cause where another explains most of the rest, or enough to be named."""
 
 
 Rule = Callable[[Observation], Finding | None]
@@ -72,7 +72,7 @@ def judge(observation: Observation, rules: Sequence[Rule], coverage: float) -> V
     ranked = sorted(findings, key=lambda finding: (not finding.decides, -finding.share))
     if not ranked:
         return Verdict(cause=Cause.UNKNOWN, confidence=0.0, evidence=("No rule applied.",))
-    if ranked[0].yields and len(ranked) > 1 and _stands_alone(ranked[1]):
+    if ranked[0].yields and len(ranked) > 1 and _explains_the_rest(ranked[1], ranked[0]):
         ranked[0], ranked[1] = ranked[1], ranked[0]
     first, rest = ranked[0], ranked[1:]
     second = next((finding for finding in rest if finding.share >= SECOND_SHARE), None)
@@ -91,8 +91,10 @@ def judge(observation: Observation, rules: Sequence[Rule], coverage: float) -> V
     )
 
 
-def _stands_alone(finding: Finding) -> bool:
-    return finding.cause is not Cause.UNKNOWN and finding.share >= SECOND_SHARE
+def _explains_the_rest(finding: Finding, yielding: Finding) -> bool:
+    """Whether it would be the cause if what yields had not been."""
+    rest = 1.0 - yielding.share
+    return finding.cause is not Cause.UNKNOWN and finding.share >= min(SECOND_SHARE, rest / 2) > 0
 
 
 def _confidence(finding: Finding, coverage: float, *, sampled: bool) -> float:
