@@ -16,7 +16,9 @@ from loopcanary.model import (
     Holder,
     LockProof,
     Portion,
+    SessionEnd,
     StallScope,
+    StallState,
     Surroundings,
     Target,
     TargetKind,
@@ -190,3 +192,33 @@ def test_a_turn_s_group_is_titled(store: Store) -> None:
     title = "1,002 callbacks in one turn, mostly in poll (feed.py:3)"
     store.put([SESSION], [stall(cause=Cause.BURST, scope=StallScope.TURN, title=title)])
     assert title in as_shown(as_text.show_report, report_of(store))
+
+
+def test_a_group_by_the_gil_is_placed_where_it_was_held(store: Store) -> None:
+    holder = Holder(thread="pool-1", culprit=replace(CULPRIT, file="/srv/shop/hog.py", function="hog"))
+    waiting = [
+        stall(
+            id=f"g{k}", fingerprint=f"1:{k}", duration_ns=(9 - k) * 100 * MS, cause=Cause.GIL, holder=holder
+        )
+        for k in range(4)
+    ]
+    store.put([SESSION], waiting)
+    assert "   /srv/shop/hog.py:87 in hog held the GIL\n" in as_shown(as_text.show_report, report_of(store))
+
+
+@pytest.mark.parametrize(
+    ("state", "end", "counted"),
+    [
+        (StallState.KILLED, SessionEnd.KILLED, 1),
+        (StallState.ONGOING, SessionEnd.RUNNING, 1),
+        (StallState.ENDED, SessionEnd.KILLED, 0),
+        (StallState.ENDED, SessionEnd.EXIT, 0),
+    ],
+)
+def test_a_stall_that_never_ended_counts_for_its_loop(
+    store: Store, state: StallState, end: SessionEnd, counted: int
+) -> None:
+    loops = (SESSION.loops[0], replace(SESSION.loops[0], thread="other"))
+    store.put([session(loops=loops, end=end)], [stall(state=state, duration_ns=3 * S)])
+    [shown] = report_of(store).sessions
+    assert [(loop.stalls, loop.stalled_ns) for loop in shown.loops] == [(counted, counted * 3 * S), (0, 0)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from loopcanary.model.search import SessionMark, StallGroup, StallMark, StallQuery
 from loopcanary.report.affected import EXAMINED, affected
 from loopcanary.report.loops import Gains, Loops
+from loopcanary.report.open_stalls import with_open_stalls
 from loopcanary.report.trend import Trend, trend
 from loopcanary.report.watched import NEVER, Watched
 
@@ -119,7 +120,7 @@ def build(
     """
     groups = source.groups(query, limit)
     worst = [source.stall(group.worst_id) for group in groups] if with_worst else []
-    sessions = source.sessions(query, limit)
+    sessions = [with_open_stalls(source, session) for session in source.sessions(query, limit)]
     marks = source.session_marks(query)
     return Report(
         generated_wall_ns=now_wall_ns,
@@ -210,4 +211,6 @@ def _figures(marks: Iterable[StallMark], programs: _Programs, loops: Loops) -> d
 def _sessions_of(source: StallSource, stalls: Sequence[Stall]) -> list[Session]:
     ids = dict.fromkeys(stall.session for stall in stalls)
     found = [source.sessions(StallQuery(session=session), 2) for session in ids]
-    return [session for sessions in found for session in sessions if session.id in ids]
+    return [
+        with_open_stalls(source, session) for sessions in found for session in sessions if session.id in ids
+    ]

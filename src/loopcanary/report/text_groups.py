@@ -38,7 +38,7 @@ def table(report: Report, page: Page) -> Iterator[Text]:
         figures = report.figures.get(group.fingerprint)
         row = _row(number, group, figures, report.generated_wall_ns)
         if number > IN_FULL:
-            yield from _short(row, group, page)
+            yield from _short(row, _place(group, report.worst.get(group.fingerprint), page), page)
             continue
         yield row
         worst = report.worst.get(group.fingerprint)
@@ -62,8 +62,7 @@ def _row(number: int, group: StallGroup, figures: Figures | None, now_wall_ns: i
 _TREND_STYLES = {"rising": "bold red", "falling": "green"}
 
 
-def _short(row: Text, group: StallGroup, page: Page) -> Iterator[Text]:
-    place = _place(group, page)
+def _short(row: Text, place: Text, page: Page) -> Iterator[Text]:
     if display_width(row.plain) + display_width(place.plain) + 2 <= page.width:
         yield Text.assemble(row, "  ", place)
     else:
@@ -71,9 +70,12 @@ def _short(row: Text, group: StallGroup, page: Page) -> Iterator[Text]:
         yield Text.assemble(INDENT, place)
 
 
-def _place(group: StallGroup, page: Page) -> Text:
+def _place(group: StallGroup, worst: Stall | None, page: Page) -> Text:
     if is_anywhere(group):
         return Text(ANYWHERE, "dim")
+    if group.cause is Cause.GIL and worst is not None and worst.holder is not None and worst.holder.culprit:
+        # Where the GIL was waited for is chance; who held it is the bug.
+        return Text.assemble(pieces.spot(worst.holder.culprit, page), " held the GIL")
     if group.culprit is None:
         return Text(printable(group.title, page.width - len(INDENT)))
     return pieces.spot(group.culprit, page)
