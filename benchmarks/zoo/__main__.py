@@ -45,6 +45,8 @@ def main() -> None:
     page.show(trials, everything, about, console)
     if asked.page:
         page.write(asked.page, trials, everything, about)
+    if asked.summary:
+        page.write_summary(asked.summary, trials, about)
 
 
 def _arguments() -> argparse.ArgumentParser:
@@ -59,6 +61,7 @@ def _arguments() -> argparse.ArgumentParser:
         "--results", type=Path, default=Path("zoo-results.json"), help="added to, by kind and watcher"
     )
     parser.add_argument("--page", type=Path, help="the page of Markdown to put the figures into")
+    parser.add_argument("--summary", type=Path, help="the page, such as README.md, to put the totals into")
     return parser
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
 
 OWN = "loopcanary"
 """The watcher that is held to the targets."""
+SUMMARY = ("detected", "line", "cause", "guilty thread", "false alarms", "line after SIGKILL")
+SUMMARY_BEGIN, SUMMARY_END = "<!-- zoo -->", "<!-- end of zoo -->"
 BEGIN, END = "<!-- figures: made by `make zoo`, do not edit -->", "<!-- end of figures -->"
 
 
@@ -64,16 +65,29 @@ def _cells_table(trials: Sequence[Trial], kinds: Sequence[Kind], loop: str) -> T
 
 def write(path: Path, trials: Sequence[Trial], kinds: Sequence[Kind], about: dict[str, Any]) -> None:
     """Puts the figures into the page, between its two marks; what stands around them stays."""
-    text = path.read_text() if path.exists() else f"# The zoo\n\n{BEGIN}\n{END}\n"
-    figures = "\n".join(_markdown(trials, kinds, about))
-    path.write_text(
-        re.sub(
-            f"{re.escape(BEGIN)}.*{re.escape(END)}",
-            lambda _: f"{BEGIN}\n\n{figures}\n{END}",
-            text,
-            flags=re.DOTALL,
-        )
-    )
+    _put(path, BEGIN, END, "\n".join(_markdown(trials, kinds, about)))
+
+
+def write_summary(path: Path, trials: Sequence[Trial], about: dict[str, Any]) -> None:
+    """Puts the totals on asyncio into a page, between marks of its own; no row is judged there."""
+    shown = [column.title for column in COLUMNS if column.title in SUMMARY]
+    rows = [
+        [_named(name, about), *[figure.text for title, figure in _titled(figures) if title in SUMMARY]]
+        for name, figures in _rows(trials, "asyncio")
+    ]
+    _put(path, SUMMARY_BEGIN, SUMMARY_END, "\n".join(_markdown_table(["", *shown], rows)) + "\n")
+
+
+def _titled(figures: Sequence[Figure]) -> Iterator[tuple[str, Figure]]:
+    return zip([column.title for column in COLUMNS], figures, strict=True)
+
+
+def _put(path: Path, begin: str, end: str, figures: str) -> None:
+    text = path.read_text()
+    if begin not in text or end not in text:
+        raise ValueError(f"{path}: write {begin} and {end} where the figures shall stand")
+    head, _, rest = text.partition(begin)
+    path.write_text(f"{head}{begin}\n\n{figures}\n{end}{rest.partition(end)[2]}")
 
 
 def _markdown(trials: Sequence[Trial], kinds: Sequence[Kind], about: dict[str, Any]) -> Iterator[str]:

@@ -77,6 +77,23 @@ def test_the_page_keeps_what_stands_around_the_figures(tmp_path):
     assert "| sleep | A handler waits for a rate limit with time.sleep. | Lc | - |" in text
 
 
+def test_the_summary_has_the_totals_only(tmp_path):
+    path = tmp_path / "README.md"
+    path.write_text(f"Before\n{page.SUMMARY_BEGIN}\n{page.SUMMARY_END}\nafter\n")
+    page.write_summary(path, [trial()], ABOUT)
+    text = path.read_text()
+    assert "| loopcanary 0.1.0 | 100% of 1 | 100% of 1 | 100% of 1 | - | - | - |" in text
+    assert text.endswith(f"{page.SUMMARY_END}\nafter\n")
+
+
+def test_a_page_without_marks_is_left_alone(tmp_path):
+    path = tmp_path / "other.md"
+    path.write_text("text")
+    with pytest.raises(ValueError, match="where the figures shall stand"):
+        page.write(path, [trial()], catalogue.read_all(), ABOUT)
+    assert path.read_text() == "text"
+
+
 def test_what_went_wrong_is_told_in_words():
     kinds = catalogue.read_all()
     wrong = trial(
@@ -85,8 +102,10 @@ def test_what_went_wrong_is_told_in_words():
         reports=[Report(frames=(Frame("/zoo/lock_held.py", "read_price", 22),), causes=("sleep",))],
     )
     assert page.misses([wrong, wrong], kinds) == [
-        ("lock_held on asyncio: cause sleep instead of lock; "
-        "guilty thread none instead of update_prices (2 times)")
+        (
+            "lock_held on asyncio: cause sleep instead of lock; "
+            "guilty thread none instead of update_prices (2 times)"
+        )
     ]
     alarm = trial(Score(false_alarms=1), kind="ok_idle", reports=[Report(causes=("lock",))])
     assert page.misses([alarm], kinds) == ["ok_idle on asyncio: reported lock"]

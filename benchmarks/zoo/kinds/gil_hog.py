@@ -27,7 +27,7 @@ async def handler():
     global computing
     with measured():
         threading.Thread(target=resize_images, name="resizer").start()
-        check_upload(bytes(100_000))
+        check_upload(bytes(500_000))
         computing = False
 
 

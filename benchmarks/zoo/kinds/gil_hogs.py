@@ -34,7 +34,7 @@ async def handler():
     with measured():
         threading.Thread(target=resize_images, name="resizer").start()
         threading.Thread(target=index_texts, name="indexer").start()
-        check_upload(bytes(100_000))
+        check_upload(bytes(500_000))
         computing = False
 
 
