@@ -900,6 +900,15 @@ def test_the_portable_watchdog_is_late_for_other_reasons():
     assert "neither the thread nor the watchdog" not in told
 
 
+def test_a_stall_on_a_crowded_machine_that_an_idle_one_had_seen_too_is_the_codes():
+    # A twentieth of a core, for three seconds: 150 ms of Python.
+    steps = [stack(frame("step", APP, line), at("total += 1", SOURCE)) for line in range(2, 302)]
+    crowded = evidence(samples(*steps, running=True, queued=0.95, gil=GilState.SELF))
+    stall = judged(crowded, SOURCE)
+    assert stall.cause is Cause.CPU, stall.evidence
+    assert stall.second_cause is Cause.HOST
+
+
 def test_a_throttled_container_is_told():
     host = (
         HostReading(at_ns=0, throttled_ns=0),

@@ -28,7 +28,7 @@ def find_host(observation: Observation) -> Finding | None:
     stopped = observation.select(lambda seen: seen.state in ("T", "t"))
     starved = tuple(filter(_is_starved, observation.select(lambda seen: seen.state == "R")))
     queued, frozen = _queue_share(observation), _frozen_share(observation)
-    explained = (*stopped, *_fill_up(observation, starved, queued))
+    explained = (*stopped, *_leave_what_ran(observation, _fill_up(observation, starved, queued)))
     # What was counted as run-queue time within a gap is in both figures.
     share = min(1.0, max(observation.share(explained) + frozen, queued))
     if share < _WORTH_SAYING:
@@ -65,6 +65,22 @@ def _fill_up(observation: Observation, starved: tuple[Seen, ...], queued: float)
         chosen.append(seen)
         wanted -= seen.weight_ns
     return tuple(chosen)
+
+
+def _leave_what_ran(observation: Observation, waiting: tuple[Seen, ...]) -> tuple[Seen, ...]:
+    """The samples without those with most of a CPU, as many as the time stands for that the thread did run:
+    on a crowded machine each sample has a little of it, and all of that is the code's."""
+    on_cpu_ns = observation.ledger.on_cpu_ns
+    if on_cpu_ns is None or not observation.duration_ns:
+        return waiting
+    room = (1.0 - on_cpu_ns / observation.duration_ns) * observation.total_ns - observation.frozen_ns
+    kept: list[Seen] = []
+    for seen in sorted(waiting, key=lambda entry: entry.cpu_share or 0.0):
+        if room < seen.weight_ns / 2:
+            break
+        kept.append(seen)
+        room -= seen.weight_ns
+    return tuple(kept)
 
 
 def _queue_share(observation: Observation) -> float:
