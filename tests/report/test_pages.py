@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -28,6 +29,7 @@ from loopcanary.report import as_json, as_markdown, as_text
 from loopcanary.report.affected import affected
 from loopcanary.report.history import bars, sums_over_time
 from loopcanary.report.model import build
+from loopcanary.report.text_pieces import Page, labelled
 from loopcanary.report.times import age
 from loopcanary.store import Store
 
@@ -69,7 +71,7 @@ MIXED = stall(
         "held by thread pool-2 for 30 %, holding the RLock (not certain)",
         " 30 % disk-io     /srv/shop/orders.py:87 in save  os.fsync(fd)",
         "   200 ms     900    222 us   2.00 ms  Feed.poll",
-        "(each to 3.00 ms)",
+        "(each within 3.00 ms)",
         "around   machine 93 % busy, this process used 1.02 cores, 3.00 GiB of memory free",
         "startup  before the loop first waited",
         "fair evidence",
@@ -222,3 +224,14 @@ def test_a_stall_that_never_ended_counts_for_its_loop(
     store.put([session(loops=loops, end=end)], [stall(state=state, duration_ns=3 * S)])
     [shown] = report_of(store).sessions
     assert [(loop.stalls, loop.stalled_ns) for loop in shown.loops] == [(counted, counted * 3 * S), (0, 0)]
+
+
+def test_a_number_stays_with_its_unit() -> None:
+    page = Page(width=40)
+    for text in (
+        "aaaa bbbb cccc dddd 100 %, 12 ms, 3.5 GiB",
+        "some words before it takes 88 % of it, 2 m 5 s",
+    ):
+        lines = [line.plain for line in labelled("around   ", text, page)]
+        assert " ".join(line[9:] for line in lines) == text
+        assert not any(re.match(r"[ ]{9}(%|ms|GiB|m|s)( |$)", line) for line in lines[1:])

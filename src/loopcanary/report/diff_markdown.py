@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loopcanary.model import Cause
 from loopcanary.model.waiting_words import share_words
 from loopcanary.model.wording import count_of, place, printable
 from loopcanary.report.diff_words import (
@@ -54,7 +55,7 @@ def _cells(one: Compared, folder: str) -> Iterator[str]:
     unsure = unsure_words(one)
     yield one.change.value + (f" ({unsure})" if unsure else "")
     yield f"{escaped(printable(one.title, 100))}, {one.cause.value}"
-    culprit = one.culprit
+    culprit = None if one.cause is Cause.GIL else one.culprit
     # A bar ends a cell even inside a code span, unless escaped.
     spot = "" if culprit is None else code(place(culprit.file, culprit.line, folder)).replace("|", "\\|")
     yield spot

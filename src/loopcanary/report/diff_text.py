@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from loopcanary.model import Cause
 from loopcanary.model.waiting_words import share_words
 from loopcanary.model.wording import count_of, printable
 from loopcanary.report import text_pieces as pieces
@@ -74,7 +75,9 @@ def _group(one: Compared, page: Page) -> Iterator[Text]:
         (f"{one.change.value:<9} ", _STYLES[one.change]),
         (printable(one.title, max(page.width - 10, 30)), "bold"),
     )
-    place = Text.assemble("  ", pieces.spot(one.culprit, page)) if one.culprit else Text()
+    # Where the GIL was waited for is chance; the title says who held it.
+    is_placed = one.culprit is not None and one.cause is not Cause.GIL
+    place = Text.assemble("  ", pieces.spot(one.culprit, page)) if is_placed else Text()
     yield Text.assemble(INDENT, (f"{one.cause.value:<10}", "bold"), place)
     yield Text.assemble(INDENT, ("stalled an hour ", "dim"), stalled_words(one))
     yield Text.assemble(INDENT, ("stalls an hour  ", "dim"), count_words(one))

@@ -47,7 +47,7 @@ def _sums(group: StallGroup, figures: Figures | None, report: Report, page: Page
     yield Text.assemble(("seen     ", "dim"), f"{span(group.first_wall_ns, group.last_wall_ns)}, {ago}")
     if figures is not None:
         yield from pieces.labelled("trend    ", trend_words(figures.trend), page)
-        yield from gain_lines(figures, page)
+        yield from gain_lines(figures, page, "gain     ")
 
 
 def _details(details: GroupDetails, page: Page) -> Iterator[Text]:

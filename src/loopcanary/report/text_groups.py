@@ -97,8 +97,8 @@ def _facts(group: StallGroup, worst: Stall | None, figures: Figures | None, page
         yield from pieces.advice(worst.advice, page)
 
 
-def gain_lines(figures: Figures | None, page: Page) -> Iterator[Text]:
+def gain_lines(figures: Figures | None, page: Page, label: str = "gain ") -> Iterator[Text]:
     """What the group's end would bring."""
     words = ", ".join(gain_words(figures.gains)) if figures else ""
     if words:
-        yield from pieces.labelled("gain ", words, page)
+        yield from pieces.labelled(label, words, page)

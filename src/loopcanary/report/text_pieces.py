@@ -6,6 +6,7 @@ or wrapped here.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,8 @@ NAME_MAX = 60
 PATH_MAX = 300
 _BAR_WIDTH = 20
 _SHARE_LEAST = 0.005
+_UNIT = re.compile(r"(?<=\d) (?=(?:%|(?:[num]?s|m|h|[KMGT]?i?B)\b))")
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +162,7 @@ def surroundings_words(around: Surroundings) -> str:
         (_notable(around.pressure_io), lambda v: f"pressure on disks {share_words(v)}"),
         (around.major_faults or None, lambda v: count_of(v, "major fault")),
         (around.voluntary_switches, lambda v: f"gave up its core {count_of(v, 'time')}"),
-        (around.involuntary_switches, lambda v: f"lost it {count_of(v, 'time')}"),
+        (around.involuntary_switches or None, lambda v: f"lost it {count_of(v, 'time')}"),
         (around.memory_available_bytes, lambda v: f"{format_size(v)} of memory free"),
         (around.memory_used_bytes, lambda v: f"{format_size(v)} used by the container"),
     ]
@@ -174,9 +177,12 @@ def advice(text: str | None, page: Page) -> Iterator[Text]:
 
 def labelled(label: str, text: str, page: Page) -> Iterator[Text]:
     """A text of several lines beside its label."""
-    lines = textwrap.wrap(text, max(page.width - len(INDENT) - len(label), 20), break_on_hyphens=False)
+    width = max(page.width - len(INDENT) - len(label), 20)
+    # A number is not parted from its unit; textwrap breaks at ASCII spaces only.
+    lines = textwrap.wrap(_UNIT.sub(_NO_BREAK, text), width, break_on_hyphens=False)
     for index, line in enumerate(lines):
-        yield Text.assemble((label if index == 0 else " " * len(label), "dim"), line)
+        words = line.replace(_NO_BREAK, " ")
+        yield Text.assemble((label if index == 0 else " " * len(label), "dim"), words)
 
 
 def ledger(ledger: Ledger, duration_ns: int, page: Page) -> Iterator[Text]:
@@ -201,7 +207,7 @@ def ledger(ledger: Ledger, duration_ns: int, page: Page) -> Iterator[Text]:
             gc = _gc_words(ledger, duration_ns) if word == "CPU" else ""
             words.append(f"{', ' if words else ''}{word} {share:.0%}{gc}")
     if ledger.error_ns:
-        words.append(f" (each to {format_duration(ledger.error_ns)})", "dim")
+        words.append(f" (each within {format_duration(ledger.error_ns)})", "dim")
     yield Text.assemble(("time ", "dim"), bar, " " * left, "  ", words)
 
 
