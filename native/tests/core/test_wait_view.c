@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "clock.h"
 #include "lane.h"
 #include "scripted_source.h"
 #include "wait_view.h"
@@ -42,9 +43,11 @@ static void *wait_for_the_word(void *argument)
 static lc_thread_reading reading_in(int64_t call)
 {
     lc_thread_reading reading;
+    const uint64_t until = lc_now_ns() + UINT64_C(30000000000);
     do { /* until the thread is where it goes */
         sched_yield();
         lc_thread_view_read(&view, false, &reading);
+        CHECK(lc_now_ns() < until);
     } while (reading.syscall.number != call);
     return reading;
 }
