@@ -255,7 +255,7 @@ def _sentences(case: _Case, verdict: Verdict) -> tuple[str, ...]:
     if evidence.queue_ns >= max(_LATE_NS, evidence.threshold_ns // 10):
         late = format_duration(evidence.queue_ns)
         sentences.append(f"It began {late} late: the loop was busy with what ran before it.")
-    if evidence.allowance_ns:
+    if evidence.allowance_ns > evidence.threshold_ns:
         granted = format_duration(evidence.allowance_ns)
         sentences.append(f"`expect` had granted it {granted}, which it exceeded.")
     if evidence.first_turn:
