@@ -19,6 +19,7 @@ from loopcanary.model import (
     Cause,
     Culprit,
     Ledger,
+    LoopHealth,
     Session,
     SessionEnd,
     Severity,
@@ -109,6 +110,28 @@ def stalls(now_ns: int) -> Iterator[Stall]:
         )
 
 
+def loop() -> LoopHealth:
+    """A loop with as many buckets in its histogram as a service fills in an hour."""
+    window_ns = DAY_NS // SESSIONS
+    buckets = tuple((round(10_000 * 1.1**step), 1 + 1_000_000 >> step // 12) for step in range(150))
+    return LoopHealth(
+        thread="MainThread",
+        kind="asyncio",
+        turns=sum(count for _, count in buckets),
+        callbacks=4_000_000,
+        busy_ns=window_ns // 4,
+        window_ns=window_ns,
+        utilization=0.25,
+        delay_p50_ns=0,
+        delay_p99_ns=300 * MS,
+        delay_max_ns=buckets[-1][0],
+        delay_mean_ns=30 * MS,
+        queue_mean_ns=MS,
+        queue_max_ns=500 * MS,
+        histogram=buckets,
+    )
+
+
 def fill(folder: Path) -> None:
     """Writes the store as watched processes do, but in larger transactions."""
     now_ns = time.time_ns()
@@ -125,6 +148,8 @@ def fill(folder: Path) -> None:
             ended_wall_ns=now_ns - DAY_NS + (number + 1) * (DAY_NS // SESSIONS),
             end=SessionEnd.EXIT,
             threshold_ns=100 * MS,
+            version=str(number),
+            loops=(loop(),),
         )
         for number in range(SESSIONS)
     ]
@@ -139,13 +164,13 @@ def fill(folder: Path) -> None:
     store.close()
 
 
-def seconds(folder: Path, *options: str) -> float:
+def seconds(command: str, *options: str) -> float:
     """The median CPU time of the command, which waits for nothing, from its start to its end."""
     times = []
     for _ in range(RUNS):
         begin = children_cpu_s()
         subprocess.run(
-            [sys.executable, "-m", "loopcanary", "report", "--store", str(folder), *options],
+            [sys.executable, "-m", "loopcanary", command, *options],
             check=True,
             stdout=subprocess.DEVNULL,
         )
@@ -166,10 +191,15 @@ def measure() -> None:
         fill(Path(folder))
         took = time.process_time() - begin
         table.told(f"{STALLS:,} stalls put into a store", f"{took:.3g} s")
-        table.at_most("loopcanary report", seconds(Path(folder)), 1, unit="s")
-        table.told("loopcanary report --format json", f"{seconds(Path(folder), '--format', 'json'):.3g} s")
-        narrow = seconds(Path(folder), "--text", "load_7", "--since", "2h")
+        store = ("--store", folder)
+        table.at_most("loopcanary report", seconds("report", *store), 1, unit="s")
+        table.told(
+            "loopcanary report --format json", f"{seconds('report', *store, '--format', 'json'):.3g} s"
+        )
+        narrow = seconds("report", *store, "--text", "load_7", "--since", "2h")
         table.told("loopcanary report --text --since", f"{narrow:.3g} s")
+        table.told("loopcanary show", f"{seconds('show', f'1:{0:016x}', *store):.3g} s")
+        table.told("loopcanary diff --after", f"{seconds('diff', folder, '--after', '12h'):.3g} s")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@
  * Who writes what:
  *   header    the engine at creation; the watchdog afterwards (rate, heartbeat)
  *   facts     the engine, under the GIL, while no reader can see a half-written text (length last)
- *   lane      its program thread (the "hot" and "ended" parts), the engine (the "name" part)
+ *   lane      its program thread (the "hot" and "ended" parts), the engine (the "name" part), the watchdog (the
+ *             words that say so)
  *   gc ring   the thread that collects, under the GIL
  *   slots     the watchdog; a drain only moves ENDED to FREE
  *   counters  anyone, relaxed
@@ -177,6 +178,20 @@ typedef struct {
 
 _Static_assert(sizeof(lc_ended) == 128, "two cache lines");
 
+/* Callbacks of one kind within a turn. `key` and `owner` are addresses in the process, which name the kind to
+ * lc_frame_source.kind_name; they mean nothing outside of it. */
+#define LC_TALLY_COUNT 32u
+
+typedef struct {
+    lc_word key;   /* 0: free; stored last */
+    lc_word owner; /* 0 none */
+    lc_word count;
+    lc_word ticks;
+    lc_word longest; /* ticks */
+} lc_tally_entry;
+
+_Static_assert(sizeof(lc_tally_entry) == 40, "five words");
+
 typedef enum {
     LC_LANE_FREE = 0,
     LC_LANE_ACTIVE = 1, /* a thread owns it */
@@ -201,9 +216,9 @@ typedef struct {
     lc_word scene;         /* address of the scene's name (a str kept alive by the engine), 0 none */
     lc_word allowance;     /* ticks that `expect` grants... */
     lc_word allowance_epoch; /* ...to the callback of this epoch */
-    lc_word abandoned;     /* epoch of a callback whose end was told on another thread, 0 none */
     lc_word queue_ticks;   /* how late the running callback began */
-    lc_word ended_count;   /* stalls ever written to `ended` */
+    lc_word turn_callback_ticks2; /* sum of the squares of the turn's callbacks, ticks^2 */
+    lc_word tally;         /* the watchdog's wish: turn_epoch of the turn whose callbacks shall be tallied */
 
     /* Totals: stored by the program thread once a turn. */
     lc_word turns;
@@ -214,6 +229,14 @@ typedef struct {
     lc_word longest_turn;     /* ticks */
     lc_word queue_ticks_total;
     lc_word queue_ticks_max;
+    lc_word callback_ticks;        /* sum of callbacks */
+    lc_word callback_ticks2_high;  /* sum of their squares, ticks^2, 128 bits */
+    lc_word callback_ticks2_low;
+    lc_word slices_congested;      /* see lc_congested_slices */
+    lc_word stalls;                /* stalls that this owner of the lane has recorded in `ended` */
+    lc_word stalled_ticks;         /* their sum */
+    lc_word gc_ns;                 /* in collections on this thread */
+    lc_word reserved_total;
 
     /* Cold: stored by the engine when the lane is given out. */
     lc_word state; /* lc_lane_state */
@@ -227,15 +250,29 @@ typedef struct {
     char loop_kind[LC_NAME_BYTES / 2]; /* "asyncio", "uvloop", "thread", ...; NUL-padded UTF-8 */
     char thread_name[LC_NAME_BYTES];   /* NUL-padded UTF-8 */
     lc_word ended_seen;                /* records of `ended` that the watchdog has dealt with */
-    char reserved[24];
+    lc_word ended_count;               /* stalls ever written to `ended` */
+    lc_word abandoned;                 /* epoch of a callback whose end was told on another thread, 0 none */
+    /* Of the thread since its start (schedstat): when the lane was opened, and last; 0 unknown. The last ones are
+     * stored by the watchdog, and by the thread itself when it closes the lane. */
+    lc_word on_cpu_begin_ns;
+    lc_word run_queue_begin_ns;
+    lc_word on_cpu_ns;
+    lc_word run_queue_ns;
+    char reserved[40];
 
     lc_ended ended[LC_ENDED_COUNT]; /* ring; consumed by the watchdog */
     lc_word turn_histogram[LC_HISTOGRAM_BUCKETS];
+
+    /* The tally: callbacks of one turn by what they are. Stored by the program thread, while `tally` asks for it. */
+    lc_word tally_turn;    /* turn_epoch of the turn it is of; 0 while it is emptied */
+    lc_word tally_from;    /* ticks; begin of the first callback that it counts */
+    lc_word tally_dropped; /* callbacks for which there was no entry */
+    lc_tally_entry tally_entries[LC_TALLY_COUNT];
 } lc_lane;
 
 _Static_assert(offsetof(lc_lane, turn_longest_epoch) == 64, "hot part: one cache line");
-_Static_assert(offsetof(lc_lane, state) == 192, "cold part does not share a line with the hot one");
-_Static_assert(offsetof(lc_lane, ended) == 384, "ended ring follows the names");
+_Static_assert(offsetof(lc_lane, state) == 256, "cold part does not share a line with the hot one");
+_Static_assert(offsetof(lc_lane, ended) == 512, "ended ring follows the names");
 _Static_assert(sizeof(lc_lane) <= LC_LANE_BYTES, "a lane fits its stride");
 
 /* ---- slots: one stall each, standing alone ---------------------------------------------------
@@ -250,6 +287,7 @@ _Static_assert(sizeof(lc_lane) <= LC_LANE_BYTES, "a lane fits its stride");
 #define LC_SAMPLE_MAX 384u
 #define LC_STACK_FRAMES_MAX 256u
 #define LC_SLOT_THREADS_MAX 64u
+#define LC_HOST_MAX 16u
 
 typedef enum {
     LC_SLOT_FREE = 0,
@@ -277,6 +315,33 @@ enum {
     LC_STACK_TRUNCATED = 1u << 0, /* outer frames left out at LC_STACK_FRAMES_MAX */
     LC_STACK_INNER_CUT = 1u << 1  /* inner frames left out: they moved while they were read */
 };
+
+/* What a thread waits for in a system call. */
+typedef enum {
+    LC_TARGET_NONE = 0,
+    LC_TARGET_FILE = 1, /* the text is its path */
+    LC_TARGET_SOCKET = 2,   /* host:port of the peer, or path of a unix socket */
+    LC_TARGET_PIPE = 3,     /* the kernel's name of it, or the path of a fifo */
+    LC_TARGET_TERMINAL = 4, /* path */
+    LC_TARGET_CHILD = 5,    /* its command; target_pid */
+    LC_TARGET_OTHER = 6     /* the kernel's name of it: an epoll set, an event */
+} lc_target_kind;
+
+/* What a thread that sleeps in an acquire waits for. */
+typedef enum {
+    LC_LOCK_NONE = 0,
+    LC_LOCK_PLAIN = 1,     /* _thread.lock */
+    LC_LOCK_RECURSIVE = 2, /* _thread.RLock */
+    LC_LOCK_MODULE = 3,    /* the import lock of a module, whose name is the target's text */
+    LC_LOCK_THREAD = 4     /* the end of a thread */
+} lc_lock_kind;
+
+/* How it is known that the thread `holder_tid` holds it. */
+typedef enum {
+    LC_PROOF_NONE = 0, /* it is not known */
+    LC_PROOF_OWNER = 1, /* the lock names its owner */
+    LC_PROOF_WITH = 2   /* the thread stands in a `with` block of this very lock */
+} lc_lock_proof;
 
 #define LC_NO_REF 0u
 #define LC_SYSCALL_RUNNING (-1) /* the thread was on a CPU, or not inside a system call */
@@ -325,13 +390,18 @@ typedef struct {
     int64_t syscall; /* number, or LC_SYSCALL_* */
     uint64_t syscall_args[3];
     uint32_t stack;        /* offset of an lc_stack_entry, LC_NO_REF none */
-    uint32_t holder_stack; /* of the thread that holds the GIL, LC_NO_REF none or not read */
-    uint32_t holder_tid;
+    uint32_t holder_stack; /* of holder_tid's thread, LC_NO_REF none or not read */
+    uint32_t holder_tid;  /* with a lock_kind: of the lock, 0 unknown; else of the GIL */
     uint8_t gil;          /* lc_gil_state */
     uint8_t thread_state; /* letter of /proc/TID/stat: R S D T t Z; 0 unknown */
     uint16_t flags;       /* LC_SAMPLE_* */
     uint64_t gc_total_ns; /* of the process, since the start */
-    uint64_t reserved[2];
+    lc_ref target;        /* what it waits for, or the module of LC_LOCK_MODULE */
+    uint32_t target_pid;  /* of the child, 0 none */
+    uint8_t target_kind;  /* lc_target_kind */
+    uint8_t lock_kind;    /* lc_lock_kind */
+    uint8_t lock_proof;   /* lc_lock_proof */
+    uint8_t reserved;
 } lc_sample_entry;
 
 _Static_assert(sizeof(lc_sample_entry) == 128, "two cache lines");
@@ -347,6 +417,46 @@ typedef struct { /* a thread of the process at the time of the hang */
 } lc_thread_entry;
 
 _Static_assert(sizeof(lc_thread_entry) == 24, "three words");
+
+enum { /* bits of lc_host_entry.told */
+    LC_HOST_PROCESS_CPU = 1u << 0,
+    LC_HOST_MAJOR_FAULTS = 1u << 1,
+    LC_HOST_SYSTEM = 1u << 2,
+    LC_HOST_THROTTLED = 1u << 3,
+    LC_HOST_PRESSURE_CPU = 1u << 4,
+    LC_HOST_PRESSURE_IO = 1u << 5,
+    LC_HOST_PRESSURE_MEMORY = 1u << 6,
+    LC_HOST_AVAILABLE = 1u << 7,
+    LC_HOST_USED = 1u << 8
+};
+
+typedef struct { /* process, container and machine at one moment; sums since their start */
+    uint64_t at_ns;
+    uint64_t told; /* LC_HOST_*: which of the following are known */
+    uint64_t process_cpu_ns; /* all threads */
+    uint64_t process_major_faults;
+    uint64_t system_busy_ns;  /* all cores; /proc/stat without idle and iowait */
+    uint64_t system_total_ns;
+    uint64_t throttled_ns; /* of the cgroup that has the quota */
+    uint64_t throttled_periods;
+    uint64_t pressure_cpu_ns; /* PSI, `some`; of the cgroup, or else of the machine */
+    uint64_t pressure_io_ns;
+    uint64_t pressure_memory_ns;
+    uint64_t memory_available_bytes; /* of the machine */
+    uint64_t memory_used_bytes;      /* of the cgroup */
+    uint64_t reserved[3];
+} lc_host_entry;
+
+_Static_assert(sizeof(lc_host_entry) == 128, "two cache lines");
+
+typedef struct { /* callbacks of one kind within the stalled turn */
+    lc_ref name; /* {0, 0}: it could not be read */
+    lc_word count;
+    lc_word total_ns;
+    lc_word longest_ns;
+} lc_contributor_entry;
+
+_Static_assert(sizeof(lc_contributor_entry) == 32, "four words");
 
 typedef struct {
     lc_word state;  /* lc_slot_state */
@@ -384,15 +494,26 @@ typedef struct {
     lc_ref task;      /* name of the task */
     lc_ref scene;
     uint64_t work_read_ns; /* when they were read; 0 not yet */
-    char reserved[160];
+    /* The thread's schedstat at the last look before the stall began; before_at_ns 0: not known. */
+    lc_word before_at_ns;
+    lc_word before_on_cpu_ns;
+    lc_word before_run_queue_ns;
+    lc_word host_count;
+    lc_word contributor_count;
+    lc_word contributors_from_ns; /* the tally counts callbacks that began from then on; 0 there is none */
+    lc_word contributors_dropped; /* callbacks for which there was no entry */
+    char reserved[104];
     lc_thread_entry threads[LC_SLOT_THREADS_MAX];
+    lc_host_entry hosts[LC_HOST_MAX];
+    lc_contributor_entry contributors[LC_TALLY_COUNT];
     lc_sample_entry samples[LC_SAMPLE_MAX];
 } lc_slot;
 
 #define LC_SLOT_HEAP_OFFSET (sizeof(lc_slot))
 _Static_assert(offsetof(lc_slot, threads) == 512, "slot facts: half a KiB");
-_Static_assert(offsetof(lc_slot, samples) == 2048, "samples start on a line");
-_Static_assert(sizeof(lc_slot) == 2048 + 384 * 128, "the heap follows the samples");
+_Static_assert(offsetof(lc_slot, hosts) == 2048, "hosts start on a line");
+_Static_assert(offsetof(lc_slot, samples) == 5120, "samples start on a line");
+_Static_assert(sizeof(lc_slot) == 5120 + LC_SAMPLE_MAX * sizeof(lc_sample_entry), "the heap follows the samples");
 _Static_assert(sizeof(lc_slot) < LC_SLOT_BYTES / 2, "half of a slot is heap: stacks, codes, strings");
 
 #endif

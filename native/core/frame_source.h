@@ -71,6 +71,27 @@ typedef struct {
     lc_text task;
 } lc_work_names;
 
+/* What kind of work a callback is: addresses that its name can be read by later. {0, 0}: it has no name. */
+typedef struct {
+    uint64_t key;
+    uint64_t owner;
+} lc_work_kind;
+
+typedef struct {
+    uint64_t thread_state; /* of the thread that sleeps on a futex, which is not the GIL's */
+    uint64_t futex;        /* its address */
+    uint64_t known_holder; /* thread state that held the lock at the last look, 0 none */
+    bool search;           /* look for the holder among all threads, if it is not the known one */
+} lc_lock_question;
+
+typedef struct {
+    lc_lock_kind kind; /* LC_LOCK_NONE: the thread waits for no lock that is known here */
+    lc_lock_proof proof;
+    uint64_t holder_thread_state; /* 0 where the proof is LC_PROOF_NONE */
+    uint32_t holder_tid;
+    lc_text module; /* LC_LOCK_MODULE: whose import lock it is */
+} lc_lock_view;
+
 typedef struct lc_frame_source lc_frame_source;
 struct lc_frame_source {
     /* The frames of the thread with this PyThreadState address. */
@@ -84,6 +105,10 @@ struct lc_frame_source {
     void (*work)(lc_frame_source *self, uint64_t work, lc_work_names *out);
     /* Text of a str object at this address; empty if it is none. */
     lc_text (*text)(lc_frame_source *self, uint64_t str_object);
+    /* Name of a kind of work; empty if it cannot be read. */
+    lc_text (*kind_name)(lc_frame_source *self, lc_work_kind kind);
+    /* The lock that a thread waits for, and its holder where that can be proven. */
+    void (*lock)(lc_frame_source *self, const lc_lock_question *question, lc_lock_view *out);
 };
 
 #endif

@@ -39,6 +39,8 @@ static void record(const lc_lane_context *context, lc_lane *lane, lc_ended_kind 
     LC_STORE(entry->queue_ticks, kind == LC_ENDED_CALLBACK ? LC_LOAD(lane->queue_ticks) : 0u);
     LC_RELEASE(entry->sequence, sequence);
     LC_RELEASE(lane->ended_count, sequence);
+    LC_ADD(lane->stalls, 1u);
+    LC_ADD(lane->stalled_ticks, end - begin);
     LC_STORE(lane->turn_stalled, 1);
     lc_bell_ring(context->watchdog_bell);
 }
@@ -56,16 +58,43 @@ void lc_lane_callback_stalled(const lc_lane_context *context, lc_lane *lane, uin
     record(context, lane, LC_ENDED_CALLBACK, epoch, begin, end);
 }
 
+/* To a sum of 128 bits in two words. */
+static void add_wide(lc_word *high, lc_word *low, unsigned __int128 value)
+{
+    const uint64_t before = LC_LOAD(*low);
+    const uint64_t sum = before + (uint64_t)value;
+    LC_STORE(*low, sum);
+    LC_ADD(*high, (uint64_t)(value >> 64) + (sum < before ? 1u : 0u));
+}
+
+void lc_lane_add_callback_squares(lc_lane *lane, unsigned __int128 ticks2)
+{
+    add_wide(&lane->callback_ticks2_high, &lane->callback_ticks2_low, ticks2);
+}
+
+uint64_t lc_congested_slices(uint64_t opened_ns, uint64_t begin_ns, uint64_t end_ns)
+{
+    const uint64_t from_ns = begin_ns + LC_SLICE_NS;
+    if (begin_ns < opened_ns || end_ns <= from_ns) {
+        return 0;
+    }
+    return (end_ns - 1u - opened_ns) / LC_SLICE_NS - (from_ns - opened_ns) / LC_SLICE_NS + 1u;
+}
+
 static void add_to_totals(const lc_lane_context *context, lc_lane *lane, uint64_t ticks)
 {
     const uint64_t ns = lc_ticks_to_ns(ticks, LC_LOAD(context->header->tick_ns_q32));
-    const unsigned __int128 square = (unsigned __int128)ns * ns;
-    const uint64_t low = LC_LOAD(lane->busy_ns2_low);
-    const uint64_t sum = low + (uint64_t)square;
-    LC_STORE(lane->busy_ns2_low, sum);
-    LC_ADD(lane->busy_ns2_high, (uint64_t)(square >> 64) + (sum < low ? 1u : 0u));
+    add_wide(&lane->busy_ns2_high, &lane->busy_ns2_low, (unsigned __int128)ns * ns);
+    lc_lane_add_callback_squares(lane, LC_LOAD(lane->turn_callback_ticks2));
     LC_ADD(lane->busy_ticks, ticks);
+    LC_ADD(lane->callback_ticks, LC_LOAD(lane->turn_callback_ticks));
     LC_ADD(lane->callbacks, LC_LOAD(lane->turn_callbacks));
+    if (__builtin_expect(ns > LC_SLICE_NS, 0)) {
+        /* Such a turn is long over the time of a clock reading: the wall of the slices is the monotonic clock's. */
+        const uint64_t now_ns = lc_now_ns();
+        const uint64_t slices = lc_congested_slices(LC_LOAD(lane->opened_ns), now_ns > ns ? now_ns - ns : 0u, now_ns);
+        LC_ADD(lane->slices_congested, slices);
+    }
     LC_ADD(lane->turns, 1u);
     if (ticks > LC_LOAD(lane->longest_turn)) {
         LC_STORE(lane->longest_turn, ticks);

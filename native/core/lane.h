@@ -35,12 +35,21 @@ void lc_lane_wake_watchdog(const lc_lane_context *context);
 void lc_lane_callback_stalled(const lc_lane_context *context, lc_lane *lane, uint64_t end);
 void lc_lane_turn_over(const lc_lane_context *context, lc_lane *lane, uint64_t end);
 
+void lc_lane_add_callback_squares(lc_lane *lane, unsigned __int128 ticks2);
+
 #define LC_LOAD(word) atomic_load_explicit(&(word), memory_order_relaxed)
 #define LC_STORE(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
 #define LC_RELEASE(word, value) atomic_store_explicit(&(word), (value), memory_order_release)
 #define LC_ACQUIRE(word) atomic_load_explicit(&(word), memory_order_acquire)
 /* For words with one writer: an increment without the bus lock of fetch_add. */
 #define LC_ADD(word, value) LC_STORE(word, LC_LOAD(word) + (value))
+
+/* The lane's life is cut into slices of this length from its opening on. A turn congests every slice that it is busy
+ * in after its own first LC_SLICE_NS: whatever arrives there has waited for so long already, or will have. (The
+ * rule of Chromium's Browser.MainThreadsCongestion, for turns in the place of tasks.) Two turns never
+ * congest the same slice: the second one's part begins a slice's length after the first one's end. Pure. */
+#define LC_SLICE_NS UINT64_C(100000000)
+uint64_t lc_congested_slices(uint64_t opened_ns, uint64_t begin_ns, uint64_t end_ns);
 
 static inline bool lc_lane_in_turn(const lc_lane *lane) { return LC_LOAD(lane->turn_epoch) & 1u; }
 static inline bool lc_lane_in_callback(const lc_lane *lane) { return LC_LOAD(lane->epoch) & 1u; }
@@ -55,6 +64,7 @@ static inline void lc_turn_begin(const lc_lane_context *context, lc_lane *lane)
     LC_RELEASE(lane->turn_begin, lc_now_ticks());
     LC_STORE(lane->turn_callbacks, 0);
     LC_STORE(lane->turn_callback_ticks, 0);
+    LC_STORE(lane->turn_callback_ticks2, 0);
     LC_STORE(lane->turn_longest, 0);
     LC_RELEASE(lane->turn_stalled, 0);
     LC_RELEASE(lane->turn_epoch, epoch + 1u);
@@ -88,13 +98,27 @@ static inline void lc_callback_begin(lc_lane *lane, uint64_t work, uint64_t due)
     LC_RELEASE(lane->epoch, LC_LOAD(lane->epoch) + 1u);
 }
 
-static inline void lc_callback_end(const lc_lane_context *context, lc_lane *lane)
+/* The square of one callback's ticks, to the turn's sum; beyond 64 bits, to the total at once. */
+static inline void lc_lane_add_square(lc_lane *lane, uint64_t took)
+{
+    uint64_t square, sum;
+    if (__builtin_expect(__builtin_mul_overflow(took, took, &square) ||
+                             __builtin_add_overflow(LC_LOAD(lane->turn_callback_ticks2), square, &sum), 0)) {
+        lc_lane_add_callback_squares(lane, (unsigned __int128)took * took);
+        return;
+    }
+    LC_STORE(lane->turn_callback_ticks2, sum);
+}
+
+/* Answers how long the callback took, in ticks. */
+static inline uint64_t lc_callback_end(const lc_lane_context *context, lc_lane *lane)
 {
     const uint64_t now = lc_now_ticks();
     const uint64_t begin = LC_LOAD(lane->begin);
     const uint64_t took = now > begin ? now - begin : 0u; /* a counter may step back (suspend, migration) */
     LC_ADD(lane->turn_callbacks, 1u);
     LC_ADD(lane->turn_callback_ticks, took);
+    lc_lane_add_square(lane, took);
     if (took > LC_LOAD(lane->turn_longest)) {
         LC_STORE(lane->turn_longest, took);
         LC_STORE(lane->turn_longest_epoch, LC_LOAD(lane->epoch));
@@ -110,6 +134,7 @@ static inline void lc_callback_end(const lc_lane_context *context, lc_lane *lane
     }
     LC_RELEASE(lane->epoch, LC_LOAD(lane->epoch) + 1u);
     LC_STORE(lane->work, 0);
+    return took;
 }
 
 /* Ends the running callback without a judgement: its true end is not known. */

@@ -108,8 +108,12 @@ bool lc_parse_syscall(const char *text, size_t length, lc_syscall_fields *out)
         return false;
     }
     out->number = (int64_t)number;
-    return hexadecimal(&c, &out->args[0]) && hexadecimal(&c, &out->args[1]) &&
-           hexadecimal(&c, &out->args[2]);
+    for (size_t i = 0; i < sizeof out->args / sizeof out->args[0]; i++) {
+        if (!hexadecimal(&c, &out->args[i])) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static bool labelled(const char *text, size_t length, const char *label, uint64_t *out)

@@ -25,7 +25,7 @@ bool lc_parse_schedstat(const char *text, size_t length, lc_schedstat_fields *ou
 
 typedef struct {
     int64_t number; /* LC_SYSCALL_RUNNING: on a CPU or outside any call */
-    uint64_t args[3];
+    uint64_t args[6];
 } lc_syscall_fields;
 
 /* /proc/PID/task/TID/syscall: "running", "-1 sp pc", or "number 0xarg ... 0xsp 0xpc". */

@@ -144,16 +144,22 @@ void lc_sampler_take(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch, 
     sample.gil = (uint8_t)gil.state;
     sample.gc_total_ns = LC_LOAD(w->flight->header->gc_total_ns);
     sample.flags |= in_gc ? LC_SAMPLE_GC : 0;
-    bool has_holder = false;
+    uint64_t holder = 0;
+    const bool waits = sleeps_on_gil(&gil, &reading);
     if (gil.state == LC_GIL_HELD_BY_OTHER) {
         sample.holder_tid = gil.holder_tid;
-        const bool waits = sleeps_on_gil(&gil, &reading);
         sample.flags |= waits ? LC_SAMPLE_WAITS_FOR_GIL : 0;
         /* Where the kernel does not tell what the thread sleeps on, the holder is kept all the same. */
         if (waits || reading.syscall.number == LC_SYSCALL_UNKNOWN) {
-            has_holder = source->walk(source, gil.holder_thread_state, w->holder_stack) == LC_WALK_OK;
+            holder = gil.holder_thread_state;
         }
     }
+    if (!waits) {
+        const uint64_t of_lock = lc_wait_view_put(&watch->wait, &w->reader, source, &watch->view, &reading,
+                                                  thread_state, watch->writer, &sample);
+        holder = sample.lock_kind != LC_LOCK_NONE ? of_lock : holder;
+    }
+    const bool has_holder = holder != 0 && source->walk(source, holder, w->holder_stack) == LC_WALK_OK;
     if (slot->work_read_ns == 0 && (epoch & 1u)) {
         lc_sampler_read_names(w, lane, watch);
     }

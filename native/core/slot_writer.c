@@ -163,6 +163,29 @@ void lc_slot_thin_samples(lc_slot_writer *writer)
     LC_RELEASE(slot->sample_count, (count + 1u) / 2u);
 }
 
+static void thin_hosts(lc_slot_writer *writer)
+{
+    lc_slot *slot = writer->slot;
+    LC_STORE(slot->host_count, 1); /* the first one stays where it is */
+    atomic_thread_fence(memory_order_release);
+    for (uint32_t i = 1; 2 * i < LC_HOST_MAX; i++) {
+        slot->hosts[i] = slot->hosts[2 * i];
+    }
+    LC_RELEASE(slot->host_count, LC_HOST_MAX / 2u);
+    writer->host_interval_ns *= 2u;
+}
+
+void lc_slot_put_host(lc_slot_writer *writer, const lc_host_entry *host)
+{
+    lc_slot *slot = writer->slot;
+    if (LC_LOAD(slot->host_count) >= LC_HOST_MAX) {
+        thin_hosts(writer);
+    }
+    const uint64_t count = LC_LOAD(slot->host_count);
+    slot->hosts[count] = *host;
+    LC_RELEASE(slot->host_count, count + 1u);
+}
+
 bool lc_slot_put_thread(lc_slot_writer *writer, const lc_thread_entry *thread)
 {
     lc_slot *slot = writer->slot;

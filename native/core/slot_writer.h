@@ -29,6 +29,8 @@ typedef struct {
         uint64_t hash;
         lc_ref ref;
     } strings[LC_KNOWN_STRINGS];
+    uint8_t contributors[LC_TALLY_COUNT]; /* of each entry of the lane's tally: its contributor's number, from 1 */
+    uint64_t host_interval_ns; /* between readings of the host, now */
 } lc_slot_writer;
 
 /* Takes the (FREE) slot for a new stall: clears its facts and counts. The state is left FREE. */
@@ -45,6 +47,9 @@ bool lc_slot_put_sample(lc_slot_writer *writer, const lc_sample_entry *sample);
 
 /* Drops every second sample, so that a long stall stays covered in bounded room. */
 void lc_slot_thin_samples(lc_slot_writer *writer);
+
+/* Appends a reading of the host; where the table is full, every second one goes first and the distance doubles. */
+void lc_slot_put_host(lc_slot_writer *writer, const lc_host_entry *host);
 
 /* Appends a thread; false where there is no room. */
 bool lc_slot_put_thread(lc_slot_writer *writer, const lc_thread_entry *thread);

@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "host_watch.h"
 #include "sampler.h"
+#include "tally.h"
 
 enum { SHORTEST_SLEEP_NS = 200 * 1000 };
 
@@ -28,6 +30,15 @@ void lc_stall_watch_close_view(lc_watchdog *w, uint64_t index)
     if (view->tid != 0) {
         lc_thread_view_close(view);
         w->views_open--;
+    }
+}
+
+void lc_stall_watch_close_readings(lc_watchdog *w, uint64_t index)
+{
+    lc_lane_readings *readings = &w->watches[index].readings;
+    if (readings->file.fd > 0) {
+        lc_lane_readings_close(readings);
+        w->readings_open--;
     }
 }
 
@@ -61,6 +72,22 @@ static bool read_lane(const lc_watchdog *w, const lc_lane *lane, lane_now *out)
         }
     }
     return false;
+}
+
+/* What a later stall of this thread will be reckoned from. `turn_begin_ns`, `callback_begin_ns`: 0 nothing runs. */
+static void take_reading(lc_watchdog *w, lc_lane *lane, lc_lane_watch *watch, uint64_t turn_begin_ns,
+                         uint64_t callback_begin_ns)
+{
+    lc_lane_readings *readings = &watch->readings;
+    const bool was_open = readings->file.fd > 0;
+    if (!was_open && w->readings_open >= LC_LANES_READ) {
+        return;
+    }
+    if (lc_lane_readings_take(readings, LC_LOAD(lane->tid), turn_begin_ns, callback_begin_ns)) {
+        LC_STORE(lane->on_cpu_ns, readings->latest.sched.on_cpu_ns);
+        LC_STORE(lane->run_queue_ns, readings->latest.sched.run_queue_ns);
+    }
+    w->readings_open += (uint64_t)(readings->file.fd > 0) - (uint64_t)was_open;
 }
 
 /* ---- slots ------------------------------------------------------------------------------ */
@@ -122,9 +149,25 @@ static void forget_names(lc_slot *slot)
     slot->task = none;
 }
 
-static void bind(lc_slot *slot, const subject *s, const lane_now *now)
+/* The time comes last, and is 0 meanwhile: the three belong together. */
+static void put_before(lc_slot *slot, const lc_lane_watch *watch, uint64_t begin_ns)
 {
+    const lc_lane_reading *before = lc_lane_readings_before(&watch->readings, begin_ns);
+    LC_STORE(slot->before_at_ns, 0);
+    if (before == NULL) {
+        return;
+    }
+    atomic_thread_fence(memory_order_release);
+    LC_STORE(slot->before_on_cpu_ns, before->sched.on_cpu_ns);
+    LC_STORE(slot->before_run_queue_ns, before->sched.run_queue_ns);
+    LC_RELEASE(slot->before_at_ns, before->at_ns < begin_ns ? before->at_ns : begin_ns);
+}
+
+static void bind(const lc_lane_watch *watch, const subject *s, const lane_now *now)
+{
+    lc_slot *slot = watch->writer->slot;
     forget_names(slot);
+    put_before(slot, watch, s->begin_ns);
     LC_STORE(slot->kind, s->kind);
     LC_STORE(slot->epoch, s->epoch);
     LC_STORE(slot->turn_epoch, now->turn);
@@ -152,8 +195,9 @@ static lc_level level_of(const lc_watchdog *w, uint64_t ns)
     return ns >= w->settings.anr_ns ? LC_LEVEL_ANR : ns >= w->settings.hang_ns ? LC_LEVEL_HANG : LC_LEVEL_STALL;
 }
 
-static void complete(lc_watchdog *w, lc_slot *slot, const lc_ended *e)
+static void complete(lc_watchdog *w, const lc_lane *lane, const lc_lane_watch *watch, const lc_ended *e)
 {
+    lc_slot *slot = watch->writer->slot;
     const uint64_t begin_ns = lc_flight_ns_near(w->flight, w->now, e->begin);
     const uint64_t end_ns = lc_flight_ns_near(w->flight, w->now, e->end);
     if (LC_LOAD(slot->epoch) != e->epoch) {
@@ -171,6 +215,9 @@ static void complete(lc_watchdog *w, lc_slot *slot, const lc_ended *e)
     LC_STORE(slot->end_cpu_ns, e->cpu_ns);
     LC_STORE(slot->queue_ns, lc_ticks_to_ns(e->queue_ticks, rate(w)));
     LC_STORE(slot->level, level_of(w, end_ns - begin_ns));
+    put_before(slot, watch, begin_ns);
+    lc_tally_copy(watch->writer, lane, w->flight, w->now, w->source);
+    lc_host_watch_at_end(&w->host, watch->writer, begin_ns);
     LC_STORE(slot->end_ns, end_ns);
     LC_RELEASE(slot->state, LC_SLOT_ENDED);
     lc_flight_count(w->flight, LC_COUNTER_stalls_recorded, 1);
@@ -189,7 +236,7 @@ static void finish(lc_watchdog *w, uint64_t index, const lc_lane *lane, lc_lane_
         lc_flight_count(w->flight, LC_COUNTER_stalls_dropped_no_slot, 1);
         return;
     }
-    complete(w, watch->writer->slot, e);
+    complete(w, lane, watch, e);
     watch->writer->slot = NULL;
     watch->writer = NULL;
 }
@@ -287,13 +334,17 @@ static uint64_t earliest_after(uint64_t now_ns, uint64_t best, uint64_t candidat
     return candidate > now_ns && candidate < best ? candidate : best;
 }
 
-static uint64_t follow(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch, const subject *s, uint64_t now_ns)
+static uint64_t follow(lc_watchdog *w, lc_lane *lane, lc_lane_watch *watch, const subject *s, uint64_t now_ns)
 {
     lc_slot *slot = watch->writer->slot;
     if (now_ns >= watch->next_sample_ns) {
         lc_sampler_take(w, lane, watch, now_ns);
         watch->next_sample_ns = now_ns + LC_LOAD(slot->interval_ns);
     }
+    /* Whatever it is now, the turn may turn out to be the sum of many callbacks. */
+    lc_tally_ask(lane, LC_LOAD(slot->turn_epoch));
+    lc_tally_copy(watch->writer, lane, w->flight, w->now, w->source);
+    lc_host_watch_during(&w->host, watch->writer, now_ns);
     const uint64_t busy_ns = elapsed(s->begin_ns, now_ns);
     LC_STORE(slot->last_look_ns, now_ns);
     LC_STORE(slot->allowance_ns, s->limit_ns > slot->threshold_ns ? s->limit_ns : 0u);
@@ -306,7 +357,16 @@ static uint64_t follow(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch
     return earliest_after(now_ns, next, s->begin_ns + w->settings.anr_ns);
 }
 
-static uint64_t look_busy(lc_watchdog *w, uint64_t index, const lc_lane *lane, lc_lane_watch *watch, uint64_t now_ns)
+/* The slot's turn is over. A record that came after we had looked for it tells how it ended. */
+static void leave_slot(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane_watch *watch)
+{
+    if (watch->writer != NULL) {
+        consume_ended(w, index, lane, watch);
+        release_slot(watch);
+    }
+}
+
+static uint64_t look_busy(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane_watch *watch, uint64_t now_ns)
 {
     lane_now now;
     watch->active_ns = now_ns;
@@ -314,8 +374,9 @@ static uint64_t look_busy(lc_watchdog *w, uint64_t index, const lc_lane *lane, l
         return now_ns + w->settings.tick_ns;
     }
     if (watch->writer != NULL && LC_LOAD(watch->writer->slot->turn_epoch) != now.turn) {
-        release_slot(watch);
+        leave_slot(w, index, lane, watch);
     }
+    take_reading(w, lane, watch, now.turn_begin_ns, now.callback & 1u ? now.callback_begin_ns : 0u);
     const subject s = find_subject(w, lane, &now, now_ns);
     if (s.kind == 0) {
         return next_suspicion(w, lane, &now, now_ns);
@@ -325,19 +386,21 @@ static uint64_t look_busy(lc_watchdog *w, uint64_t index, const lc_lane *lane, l
         if (slot == NULL) {
             return now_ns + w->settings.tick_ns;
         }
-        bind(slot, &s, &now);
+        bind(watch, &s, &now);
         watch->next_sample_ns = now_ns;
         LC_RELEASE(slot->state, LC_SLOT_OPEN);
     } else if (must_rebind(watch->writer->slot, &s, now_ns)) {
-        bind(watch->writer->slot, &s, &now);
+        bind(watch, &s, &now);
         watch->next_sample_ns = now_ns;
     }
     return follow(w, lane, watch, &s, now_ns);
 }
 
-static uint64_t look_idle(lc_watchdog *w, lc_lane_watch *watch, uint64_t turn, uint64_t now_ns)
+static uint64_t look_idle(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane_watch *watch, uint64_t turn,
+                          uint64_t now_ns)
 {
-    release_slot(watch);
+    leave_slot(w, index, lane, watch);
+    take_reading(w, lane, watch, 0, 0);
     if (turn != watch->turns_seen) {
         watch->active_ns = now_ns;
     }
@@ -357,6 +420,7 @@ uint64_t lc_stall_watch_look(lc_watchdog *w, uint64_t index, uint64_t now_ns)
     if (generation != watch->generation || LC_ACQUIRE(lane->state) == LC_LANE_CLOSED) {
         release_slot(watch);
         lc_stall_watch_close_view(w, index);
+        lc_stall_watch_close_readings(w, index);
         watch->generation = generation;
     }
     if (LC_ACQUIRE(lane->state) != LC_LANE_ACTIVE) {
@@ -364,7 +428,7 @@ uint64_t lc_stall_watch_look(lc_watchdog *w, uint64_t index, uint64_t now_ns)
     }
     const uint64_t turn = LC_ACQUIRE(lane->turn_epoch);
     const uint64_t next =
-        turn & 1u ? look_busy(w, index, lane, watch, now_ns) : look_idle(w, watch, turn, now_ns);
+        turn & 1u ? look_busy(w, index, lane, watch, now_ns) : look_idle(w, index, lane, watch, turn, now_ns);
     watch->turns_seen = turn;
     return next == LC_NO_DEADLINE || next > now_ns + SHORTEST_SLEEP_NS ? next : now_ns + SHORTEST_SLEEP_NS;
 }

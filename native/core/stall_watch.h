@@ -9,5 +9,6 @@
 uint64_t lc_stall_watch_look(lc_watchdog *watchdog, uint64_t index, uint64_t now_ns);
 
 void lc_stall_watch_close_view(lc_watchdog *watchdog, uint64_t index);
+void lc_stall_watch_close_readings(lc_watchdog *watchdog, uint64_t index);
 
 #endif

@@ -124,6 +124,15 @@ void lc_thread_view_read(lc_thread_view *view, uint64_t cpu_ns, bool whole, lc_t
     keep(view, cpu_ns, text, length, out);
 }
 
+bool lc_thread_view_in_call(const lc_thread_view *view, const lc_syscall_fields *call)
+{
+    char text[512];
+    lc_syscall_fields now;
+    return view->tid != 0 &&
+           lc_parse_syscall(text, read_whole(view->fds[LC_VIEW_SYSCALL], text, sizeof text), &now) &&
+           memcmp(&now, call, sizeof now) == 0;
+}
+
 char lc_thread_state_letter(uint64_t tid)
 {
     char text[1024];

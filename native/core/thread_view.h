@@ -42,6 +42,9 @@ void lc_thread_view_close(lc_thread_view *view);
  * faults, which are otherwise those of the last reading that had them. */
 void lc_thread_view_read(lc_thread_view *view, uint64_t cpu_ns, bool whole, lc_thread_reading *out);
 
+/* Whether the thread sleeps in this very call now: same number, same arguments. One pread. */
+bool lc_thread_view_in_call(const lc_thread_view *view, const lc_syscall_fields *call);
+
 /* State letter of any thread of this process, opened and closed on the spot; 0 unknown. */
 char lc_thread_state_letter(uint64_t tid);
 

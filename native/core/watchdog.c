@@ -40,6 +40,7 @@ int lc_watchdog_open(lc_watchdog *w, lc_flight *flight, lc_frame_source *source,
     w->flight = flight;
     w->source = source;
     w->settings = *settings;
+    lc_memory_reader_open(&w->reader, getpid());
     w->can_park = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
     w->lanes = (lc_lane_context){
         .header = flight->header,
@@ -50,13 +51,22 @@ int lc_watchdog_open(lc_watchdog *w, lc_flight *flight, lc_frame_source *source,
     return 0;
 }
 
+/* Descriptors are held while something is going on, and no longer. */
+static void close_files(lc_watchdog *w)
+{
+    for (uint64_t i = 0; i < LC_LANE_COUNT && w->views_open + w->readings_open > 0; i++) {
+        lc_stall_watch_close_view(w, i);
+        lc_stall_watch_close_readings(w, i);
+    }
+    lc_host_view_close(&w->host);
+}
+
 void lc_watchdog_close(lc_watchdog *w)
 {
     if (w->memory != NULL) {
-        for (uint64_t i = 0; i < LC_LANE_COUNT; i++) {
-            lc_stall_watch_close_view(w, i); /* in a forked child: the parent's, inherited */
-        }
+        close_files(w); /* in a forked child: the parent's, inherited */
         munmap(w->memory, w->memory_bytes);
+        lc_memory_reader_close(&w->reader);
         lc_checkpoint_close(&w->checkpoint);
     }
     memset(w, 0, sizeof *w);
@@ -94,9 +104,7 @@ static bool some_lane_works(const lc_watchdog *w)
 static void park(lc_watchdog *w, uint32_t bell_seen)
 {
     lc_header *header = w->flight->header;
-    for (uint64_t i = 0; i < LC_LANE_COUNT && w->views_open > 0; i++) {
-        lc_stall_watch_close_view(w, i);
-    }
+    close_files(w);
     atomic_store_explicit(&header->parked, 1, memory_order_seq_cst);
     if (w->can_park) {
         membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
@@ -136,9 +144,7 @@ static void *run(void *argument)
     }
     lc_watchdog_look(w, lc_now_ns());
     count_own_time(w);
-    for (uint64_t i = 0; i < LC_LANE_COUNT; i++) {
-        lc_stall_watch_close_view(w, i);
-    }
+    close_files(w);
     return NULL;
 }
 

@@ -15,9 +15,12 @@
 #include "flight.h"
 #include "frame_source.h"
 #include "futex.h"
+#include "host_view.h"
 #include "lane.h"
+#include "lane_reading.h"
 #include "slot_writer.h"
 #include "thread_view.h"
+#include "wait_view.h"
 
 typedef struct {
     uint64_t threshold_ns; /* as configured; lanes have it in ticks, of a rate that is refined. 0: not known */
@@ -38,11 +41,14 @@ typedef struct {
     lc_switch_fields switches;   /* last read; they are not read with every sample */
     lc_slot_writer *writer;   /* of the open slot, NULL none */
     lc_thread_view view;
+    lc_wait_memory wait;
+    lc_lane_readings readings;   /* of the thread, from before a stall */
 } lc_lane_watch;
 
 typedef struct {
     lc_flight *flight;
     lc_frame_source *source;
+    lc_memory_reader reader; /* of this process, for what system calls point to */
     lc_watchdog_settings settings;
     lc_lane_context lanes; /* what program threads need */
     lc_bell bell;          /* rung to wake the watchdog */
@@ -55,6 +61,8 @@ typedef struct {
     uint64_t next_serial;
     lc_instant now; /* the clocks at this look */
     uint64_t views_open;
+    uint64_t readings_open; /* lanes whose readings hold a descriptor */
+    lc_host_view host;
     lc_lane_watch *watches;   /* LC_LANE_COUNT */
     lc_slot_writer *writers;  /* LC_SLOT_COUNT, writers[i] for slot i */
     lc_stack *stack;          /* scratch: large */

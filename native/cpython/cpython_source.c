@@ -4,6 +4,7 @@
 #include "cpython_source.h"
 
 #include "debug_offsets.h"
+#include "locks.h"
 #include "self_test.h"
 
 /* Exported by every CPython (PyAPI_DATA in Include/internal/pycore_runtime.h); only its address is taken. */
@@ -72,5 +73,6 @@ bool lc_cpython_source_open(lc_cpython_source *source, const lc_memory_reader *r
         lc_cpython_source_close(source);
         return false;
     }
+    lc_locks_learn(source);
     return true;
 }

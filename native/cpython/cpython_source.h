@@ -45,6 +45,17 @@ typedef struct {
     uint32_t partial_function;
 } lc_asyncio_facts;
 
+/* What lc_locks_learn found out. */
+enum { LC_TYPE_LOCK, LC_TYPE_RLOCK, LC_TYPE_HANDLE, LC_TYPE_REFERENCE, LC_LOCK_TYPES };
+
+typedef struct {
+    bool learned; /* under the GIL, before the watchdog runs */
+    uint64_t types[LC_LOCK_TYPES];            /* _thread.lock, RLock, _ThreadHandle (3.13+, else 0), weakref.ref */
+    uint64_t exit_descriptors[LC_TYPE_HANDLE]; /* __exit__ of locks and RLocks: the method descriptor... */
+    uint64_t exit_definitions[LC_TYPE_HANDLE]; /* ...and the PyMethodDef that bound methods refer to */
+    uint64_t descriptor_type;
+} lc_lock_facts;
+
 /* What the walker did, for statistics and tests. Stored by the watchdog's thread, relaxed. */
 typedef struct {
     _Atomic uint64_t walks;
@@ -64,6 +75,7 @@ typedef struct lc_cpython_source {
     lc_layout layout;
     lc_interpreter_addresses at;
     lc_asyncio_facts asyncio;
+    lc_lock_facts locks;
     lc_walk_counts counts;
     lc_walker *walker;
 } lc_cpython_source;

@@ -21,6 +21,7 @@
     X(thread_next, thread_state, next, 168, 192, 192)                                   \
     X(thread_interp, thread_state, interp, 176, 200, 200)                               \
     X(thread_frame, thread_state, current_frame, 184, 208, 208)                         \
+    X(thread_ident, thread_state, thread_id, 192, 216, 240)                             \
     X(thread_native_id, thread_state, native_thread_id, 200, 224, 248)                  \
     X(frame_previous, interpreter_frame, previous, 232, 256, 320)                       \
     X(frame_code, interpreter_frame, executable, 240, 264, 328)                         \

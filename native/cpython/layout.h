@@ -33,6 +33,15 @@
  *                    generator owns
  *   code_version     a number that no other code object of the process has had; 0: they ran out
  *   str_*_shift      bit positions in the state word
+ *   thread_end_data  3.11, 3.12: weak reference to the lock that the thread lets go of when it ends
+ *   code_locals      number of slots before the value stack; code_stack_size: of slots in it
+ *   values_before    how far before an instance of a Python class the pointer to its attributes stands, to
+ *                    which values_tag is to be added; from 3.13 on they stand behind the instance
+ *   values_first     where in them the first one is
+ *   with_words       what a `with` block keeps on the value stack: the bound __exit__, or from 3.14
+ *                    on the method descriptor and the lock
+ *   lock_*, rlock_*, handle_*   private to Modules/_threadmodule.c: checked by lock_learn.c at the start
+ *   lock_semaphore   pointer to the sem_t that a lock and an RLock are; from 3.14: lock_mutex, a PyMutex
  *   long_digits_shift, long_sign_mask   of lv_tag; 3.11 has ob_size instead, whose sign is the sign
  */
 #define LC_LAYOUT_TABLE(X)                                                     \
@@ -42,6 +51,8 @@
     X(thread_interp,                16,        16,        16,   16,   16)      \
     X(thread_frame,                 56,        56,        72,   72,   72)      \
     X(thread_native_id,            160,       144,       160,  160,  184)      \
+    X(thread_ident,                152,       136,       152,  152,  176)      \
+    X(thread_end_data,             192,       176, LC_ABSENT, LC_ABSENT, LC_ABSENT) \
     X(cframe_frame,                  8,         0, LC_ABSENT, LC_ABSENT, LC_ABSENT) \
     X(runtime_interpreters,         40,        40,       632,  808,  936)      \
     X(runtime_gil,                 360, LC_ABSENT, LC_ABSENT, LC_ABSENT, LC_ABSENT) \
@@ -64,6 +75,9 @@
     X(owner_shim,                    3,         3,         3,    3,    3)      \
     X(owner_end,                     3,         4,         4,    5,    4)      \
     X(shim_ends_chain,               0,         1,         1,    1,    1)      \
+    X(code_exceptions,              40,        40,        40,   40,   40)      \
+    X(code_stack_size,              68,        64,        64,   64,   64)      \
+    X(code_locals,                  76,        72,        72,   72,   72)      \
     X(code_flags,                   48,        48,        48,   48,   48)      \
     X(code_first_line,              72,        68,        68,   68,   68)      \
     X(code_version,          LC_ABSENT,        92,        92,   92,   92)      \
@@ -90,6 +104,17 @@
     X(method_function,              16,        16,        16,   16,   16)      \
     X(cfunction_def,                16,        16,        16,   16,   16)      \
     X(cfunction_self,               24,        24,        24,   24,   24)      \
+    X(values_before,                32,        24, LC_ABSENT, LC_ABSENT, LC_ABSENT) \
+    X(values_tag,                    0,         1,         0,    0,    0)      \
+    X(values_first,                  0,         0,         8,    8,    8)      \
+    X(type_basic_size,              32,        32,        32,   32,   32)      \
+    X(with_words,                    1,         1,         1,    2,    2)      \
+    X(lock_semaphore,               16,        16,        16, LC_ABSENT, LC_ABSENT) \
+    X(lock_mutex,            LC_ABSENT, LC_ABSENT, LC_ABSENT,   16,   16)      \
+    X(rlock_owner,                  24,        24,        24,   24,   24)      \
+    X(handle_pointer,        LC_ABSENT, LC_ABSENT,        16,   16,   16)      \
+    X(handle_ident,          LC_ABSENT, LC_ABSENT,        32,   32,   32)      \
+    X(weakref_object,               16,        16,        16,   16,   16)      \
     X(generator_qualname,           40,        32,        32,   32,   32)      \
     X(type_name,                    24,        24,        24,   24,   24)      \
     X(type_base,                   256,       256,       256,  256,  256)

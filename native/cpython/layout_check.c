@@ -59,6 +59,7 @@ AT(thread_prev, PyThreadState, prev);
 AT(thread_next, PyThreadState, next);
 AT(thread_interp, PyThreadState, interp);
 AT(thread_native_id, PyThreadState, native_thread_id);
+AT(thread_ident, PyThreadState, thread_id);
 AT(runtime_interpreters, _PyRuntimeState, interpreters.head);
 AT(interp_next, PyInterpreterState, next);
 AT(interp_threads, PyInterpreterState, threads.head);
@@ -73,6 +74,10 @@ AT(frame_previous, _PyInterpreterFrame, previous);
 AT(frame_owner, _PyInterpreterFrame, owner);
 IS(owner_generator, FRAME_OWNED_BY_GENERATOR);
 IS(owner_frame_object, FRAME_OWNED_BY_FRAME_OBJECT);
+AT(code_exceptions, PyCodeObject, co_exceptiontable);
+AT(code_stack_size, PyCodeObject, co_stacksize);
+AT(code_locals, PyCodeObject, co_nlocalsplus);
+AT(weakref_object, PyWeakReference, wr_object);
 AT(code_flags, PyCodeObject, co_flags);
 AT(code_first_line, PyCodeObject, co_firstlineno);
 AT(code_filename, PyCodeObject, co_filename);
@@ -94,6 +99,7 @@ AT(cfunction_self, PyCFunctionObject, m_self);
 AT(generator_qualname, PyGenObject, gi_qualname);
 AT(type_name, PyTypeObject, tp_name);
 AT(type_base, PyTypeObject, tp_base);
+AT(type_basic_size, PyTypeObject, tp_basicsize);
 _Static_assert(sizeof(_Py_CODEUNIT) == 2, "walker.c: a code unit has two bytes");
 _Static_assert(offsetof(PyMethodDef, ml_name) == 0, "work.c: the name comes first");
 
@@ -103,6 +109,7 @@ AT(thread_frame, PyThreadState, cframe);
 AT(cframe_frame, _PyCFrame, current_frame);
 AT(frame_code, _PyInterpreterFrame, f_code);
 AT(frame_instr, _PyInterpreterFrame, prev_instr);
+AT(thread_end_data, PyThreadState, on_delete_data);
 #else
 AT(thread_frame, PyThreadState, current_frame);
 AT(frame_code, _PyInterpreterFrame, f_executable);
@@ -128,6 +135,7 @@ IS(frame_stack_bytes, sizeof(int));
 AT(frame_stack, _PyInterpreterFrame, stackpointer);
 IS(frame_stack_bytes, sizeof(_PyStackRef *));
 IS(frame_tags, Py_TAG_BITS);
+_Static_assert(sizeof(PyMutex) == 1 && _Py_LOCKED == 1 && _Py_HAS_PARKED == 2, "lock_waited.c: bits of a lock");
 IS(owner_shim, FRAME_OWNED_BY_INTERPRETER);
 #endif
 #if PY_VERSION_HEX >> 16 == 0x030C || PY_VERSION_HEX >> 16 == 0x030D

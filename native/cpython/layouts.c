@@ -58,13 +58,15 @@ bool lc_layout_sane(const lc_layout *l)
     const uint32_t last_in_code = l->code_bytes - 8;
     return l->thread_native_id <= LC_THREAD_HEADER_MAX - 8 &&
            l->thread_frame <= l->thread_native_id && l->thread_interp <= l->thread_native_id &&
-           l->thread_next <= l->thread_native_id && l->frame_bytes >= 8 &&
-           l->frame_bytes <= LC_FRAME_BYTES_MAX && l->frame_code <= last_in_frame &&
+           l->thread_next <= l->thread_native_id && l->thread_ident <= LC_THREAD_HEADER_MAX - 8 &&
+           l->frame_bytes >= 8 && l->frame_bytes <= LC_FRAME_BYTES_MAX && l->frame_code <= last_in_frame &&
            l->frame_previous <= last_in_frame && l->frame_instr <= last_in_frame &&
            l->frame_stack <= last_in_frame && l->frame_owner < l->frame_bytes &&
            l->code_bytes >= 8 && l->code_bytes <= LC_CODE_HEADER_MAX &&
            l->code_filename <= last_in_code && l->code_qualname <= last_in_code &&
            l->code_linetable <= last_in_code && l->code_first_line <= last_in_code &&
-           l->code_flags <= last_in_code && l->code_first_traceable <= last_in_code &&
+           l->code_exceptions <= last_in_code && l->code_stack_size <= last_in_code &&
+           l->code_locals <= last_in_code && l->code_flags <= last_in_code &&
+           l->code_first_traceable <= last_in_code &&
            l->gil_locked <= LC_GIL_HEADER_MAX - 4 && l->gil_last_holder <= LC_GIL_HEADER_MAX - 8;
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "cpython_source.h"
+#include "locks.h"
 #include "thread_clock.h"
 #include "threads.h"
 #include "walker.h"
@@ -39,6 +40,16 @@ static lc_text text(lc_frame_source *self, uint64_t str_object)
     return lc_text_of(own(self), str_object);
 }
 
+static lc_text kind_name(lc_frame_source *self, lc_work_kind kind)
+{
+    return lc_kind_name(own(self), kind);
+}
+
+static void lock(lc_frame_source *self, const lc_lock_question *question, lc_lock_view *out)
+{
+    lc_lock(own(self), question, out);
+}
+
 bool lc_cpython_source_init(lc_cpython_source *source, const lc_memory_reader *reader,
                             const lc_layout *layout, const lc_interpreter_addresses *at)
 {
@@ -49,7 +60,12 @@ bool lc_cpython_source_init(lc_cpython_source *source, const lc_memory_reader *r
         return false;
     }
     *source = (lc_cpython_source){
-        .source = {.walk = walk, .gil = gil, .threads = threads, .work = work, .text = text},
+        .source = {.walk = walk,
+                   .gil = gil,
+                   .threads = threads,
+                   .work = work,
+                   .text = text, .lock = lock,
+                   .kind_name = kind_name},
         .reader = reader,
         .layout = *layout,
         .at = *at,

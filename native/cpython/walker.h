@@ -73,6 +73,7 @@ struct lc_walker {
     lc_gil_memory gil;
     uint8_t scratch[LC_STR_BYTES_MAX];
     char text[LC_TEXT_BUFFERS][LC_STRING_MAX];
+    char module[LC_STRING_MAX];
     lc_code_cache cache;
 };
 

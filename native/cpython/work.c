@@ -81,29 +81,42 @@ static uint32_t read_c_name(const lc_cpython_source *source, uint64_t address, c
     return 0;
 }
 
-/* "append" of a builtin bound to a list becomes "list.append", of a module's function stays as it is. */
-static lc_text builtin_name(lc_cpython_source *source, uint64_t builtin, uint64_t self)
+/* "append" of a builtin bound to a list becomes "list.append": type's and function's name, by C strings. A type's name
+ * begins with its module's; no type, no point. */
+static lc_text joined_name(lc_cpython_source *source, uint64_t type_name, uint64_t name, uint32_t buffer)
 {
     char type[C_NAME_MAX];
-    char name[C_NAME_MAX];
-    const uint64_t def = word(source, builtin + source->layout.cfunction_def);
-    const uint32_t name_bytes =
-        def == 0 ? 0 : read_c_name(source, word(source, def), name, sizeof name);
-    const uint64_t type_name =
-        self == 0 ? 0 : word(source, type_of(source, self) + source->layout.type_name);
+    char own[C_NAME_MAX];
+    const uint32_t own_bytes = read_c_name(source, name, own, sizeof own);
     const uint32_t type_bytes = read_c_name(source, type_name, type, sizeof type);
     uint32_t last = type_bytes;
     while (last > 0 && type[last - 1] != '.') {
         last--;
     }
-    if (name_bytes == 0) {
+    if (own_bytes == 0) {
         return (lc_text){0};
     }
-    char *out = source->walker->text[TEXT_CALLBACK];
+    char *out = source->walker->text[buffer];
     const bool bound = type_bytes > last && strncmp(type + last, "module", type_bytes - last) != 0;
     const int bytes = snprintf(out, LC_STRING_MAX, "%.*s%s%.*s", bound ? (int)(type_bytes - last) : 0,
-                               type + last, bound ? "." : "", (int)name_bytes, name);
+                               type + last, bound ? "." : "", (int)own_bytes, own);
     return (lc_text){out, (uint32_t)bytes};
+}
+
+static lc_text builtin_name(lc_cpython_source *source, uint64_t builtin, uint64_t self)
+{
+    const uint64_t def = word(source, builtin + source->layout.cfunction_def);
+    const uint64_t type_name =
+        self == 0 ? 0 : word(source, type_of(source, self) + source->layout.type_name);
+    return joined_name(source, type_name, def == 0 ? 0 : word(source, def), TEXT_CALLBACK);
+}
+
+lc_text lc_kind_name(lc_cpython_source *source, lc_work_kind kind)
+{
+    if (kind.key & LC_KIND_C_STRING) {
+        return joined_name(source, kind.owner, kind.key & ~LC_KIND_C_STRING, TEXT_ANY);
+    }
+    return read_text(source, kind.key, TEXT_ANY);
 }
 
 static lc_text task_name(lc_cpython_source *source, uint64_t name)

@@ -64,6 +64,32 @@ static void check_stack(lc_walk_result result, const lc_stack *stack)
     }
 }
 
+/* Code objects pass for locks, and words behind a frame for its values: a frame's slots reach into the next one. */
+static void ask_for_locks(made_up_memory *m, lc_cpython_source *source, lc_frame_source *seam)
+{
+    const lc_layout *l = m->layout;
+    const lc_interpreter_addresses at = made_up_addresses();
+    for (uint64_t i = 0; i < 4; i++) {
+        const uint64_t code = MADE_UP_CODES + i * MADE_UP_CODE_STRIDE;
+        made_up_put(m, code + l->code_locals, i, 4);
+        made_up_put(m, code + l->code_stack_size, 12, 4);
+        made_up_put(m, code + l->code_exceptions, made_up_at(MADE_UP_TABLES + i * MADE_UP_TABLE_STRIDE), 8);
+    }
+    run_script(m);
+    source->locks.learned = true;
+    source->locks.descriptor_type = at.code_type;
+    for (int type = 0; type < LC_LOCK_TYPES; type++) {
+        lc_lock_view lock;
+        memset(source->locks.types, 0, sizeof source->locks.types);
+        source->locks.types[type] = at.code_type;
+        const lc_lock_question question = {made_up_at(MADE_UP_THREAD), MADE_UP_UNITS, made_up_at(MADE_UP_THREAD), true};
+        seam->lock(seam, &question, &lock);
+        LC_FUZZ_HOLDS(lock.kind <= LC_LOCK_THREAD && lock.proof <= LC_PROOF_WITH);
+        LC_FUZZ_HOLDS((lock.proof == LC_PROOF_NONE) == (lock.holder_thread_state == 0));
+        LC_FUZZ_HOLDS(lock.module.length <= LC_STRING_MAX);
+    }
+}
+
 LC_FUZZ_TARGET(chain)
 {
     static made_up_memory memory;
@@ -106,6 +132,7 @@ LC_FUZZ_TARGET(chain)
     seam->work(seam, made_up_at(MADE_UP_CODES), &names);
     LC_FUZZ_HOLDS(names.callback.length <= LC_STRING_MAX && names.task.length <= LC_STRING_MAX);
     LC_FUZZ_HOLDS(seam->text(seam, made_up_at(MADE_UP_STRINGS)).length <= LC_STRING_MAX);
+    ask_for_locks(&memory, &source, seam);
     lc_cpython_source_close(&source);
     return 0;
 }

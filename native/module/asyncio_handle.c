@@ -5,6 +5,7 @@
 
 #include "bracket.h"
 #include "patch_chain.h"
+#include "work.h"
 
 /* Handle and TimerHandle keep their fields in __slots__; the members' descriptors say where. */
 typedef struct {
@@ -190,6 +191,22 @@ static PyObject *run_patched(PyObject *handle)
     return result == NULL && !PyErr_Occurred() ? run_as_original(handle) : result;
 }
 
+static inline PyObject *run(PyObject *handle)
+{
+    return __builtin_expect(asyncio.chain.patches != NULL, 0) ? run_patched(handle) : run_as_original(handle);
+}
+
+/* The turn has been busy for long: its callbacks are counted by what they are. Found out before it runs: a task lets go of
+ * its coroutine at its end, a cancelled handle of its callback. */
+static __attribute__((noinline)) PyObject *run_tallied(PyObject *handle, lc_bracket bracket)
+{
+    PyObject *callback = *(PyObject **)((char *)handle + asyncio.slots.callback);
+    const lc_work_kind kind = lc_work_kind_of(&lc_the_agent.source, callback);
+    PyObject *result = run(handle);
+    lc_bracket_end_tallied(bracket, kind);
+    return result;
+}
+
 static PyObject *handle_run(PyObject *handle, PyObject *unused)
 {
     (void)unused;
@@ -200,8 +217,10 @@ static PyObject *handle_run(PyObject *handle, PyObject *unused)
     }
     const uint64_t due = lane ? due_tick(handle, lane) : 0;
     const lc_bracket bracket = lc_bracket_begin(lane, (uint64_t)(uintptr_t)handle, due);
-    PyObject *result =
-        __builtin_expect(asyncio.chain.patches != NULL, 0) ? run_patched(handle) : run_as_original(handle);
+    if (__builtin_expect(lc_bracket_is_tallied(bracket), 0)) {
+        return run_tallied(handle, bracket);
+    }
+    PyObject *result = run(handle);
     lc_bracket_end(bracket);
     return result;
 }

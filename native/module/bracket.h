@@ -3,6 +3,7 @@
 #ifndef LOOPCANARY_BRACKET_H
 #define LOOPCANARY_BRACKET_H
 
+#include "tally.h"
 #include "thread_lane.h"
 
 typedef struct {
@@ -39,11 +40,28 @@ static inline void lc_bracket_end(lc_bracket bracket)
     }
     const lc_lane_context *lanes = &lc_the_agent.watchdog.lanes;
     if (LC_LOAD(bracket.lane->epoch) == bracket.epoch) {
-        lc_callback_end(lanes, bracket.lane);
+        (void)lc_callback_end(lanes, bracket.lane);
     }
     if (bracket.own_turn) {
         lc_turn_end(lanes, bracket.lane);
     }
+}
+
+/* Whether the watchdog wants to know what this turn's callbacks are. */
+static inline bool lc_bracket_is_tallied(lc_bracket bracket)
+{
+    return bracket.lane != NULL && lc_tally_is_on(bracket.lane);
+}
+
+/* lc_bracket_end of a callback that is tallied as one of this kind. */
+static inline void lc_bracket_end_tallied(lc_bracket bracket, lc_work_kind kind)
+{
+    lc_lane *lane = bracket.lane;
+    if (LC_AGENT_RUNS(bracket.generation) && LC_LOAD(lane->epoch) == bracket.epoch) {
+        const uint64_t begin = LC_LOAD(lane->begin);
+        lc_tally_add(lane, kind, begin, lc_callback_end(&lc_the_agent.watchdog.lanes, lane));
+    }
+    lc_bracket_end(bracket);
 }
 
 /* A loop inside the running callback is about to wait or to turn: the callback is judged so far and closed; what

@@ -17,9 +17,8 @@ static uint64_t number_in(PyObject *info, const char *key)
 }
 
 /* A watched thread's number is in its lane: a collection then makes no system call. */
-static uint64_t own_tid(void)
+static uint64_t own_tid(const lc_lane *lane)
 {
-    const lc_lane *lane = lc_thread_lane_peek();
     return lane != NULL ? LC_LOAD(lane->tid) : (uint64_t)syscall(SYS_gettid);
 }
 
@@ -27,7 +26,7 @@ static void stamp_begin(lc_header *header, PyObject *info)
 {
     LC_STORE(header->gc_begin, lc_now_ticks());
     LC_STORE(header->gc_generation, number_in(info, "generation"));
-    LC_STORE(header->gc_tid, own_tid());
+    LC_STORE(header->gc_tid, own_tid(lc_thread_lane_peek()));
     LC_RELEASE(header->gc_epoch, LC_LOAD(header->gc_epoch) | 1u);
 }
 
@@ -51,6 +50,10 @@ static void stamp_end(lc_flight *flight, PyObject *info)
     LC_RELEASE(entry->sequence, sequence);
     LC_RELEASE(*written, sequence);
     LC_ADD(header->gc_total_ns, entry->end_ns - entry->begin_ns);
+    lc_lane *lane = lc_thread_lane_peek();
+    if (lane != NULL) {
+        LC_ADD(lane->gc_ns, entry->end_ns - entry->begin_ns);
+    }
     lc_flight_count(flight, LC_COUNTER_gc_collections, 1);
     LC_RELEASE(header->gc_epoch, LC_LOAD(header->gc_epoch) + 1u);
 }

@@ -4,6 +4,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lane_reading.h"
+
 _Thread_local lc_thread_lane lc_own_lane __attribute__((tls_model("initial-exec")));
 
 static const char capsule_name[] = "loopcanary.lane";
@@ -25,6 +27,7 @@ static void close_lane(PyObject *capsule)
         lc_lane *lane = owner->lane;
         lc_lane_drop_callback(lane);
         lc_turn_end(&lc_the_agent.watchdog.lanes, lane);
+        lc_lane_note_sched(lane);
         LC_STORE(lane->closed_ns, lc_now_ns());
         LC_RELEASE(lane->state, LC_LANE_CLOSED);
     }
@@ -123,6 +126,11 @@ static void take_over(lc_agent *agent, lc_lane *lane, const char *loop_kind)
     LC_STORE(lane->abandoned, 0);
     LC_STORE(lane->tid, (uint64_t)syscall(SYS_gettid));
     LC_STORE(lane->thread_state, (uint64_t)(uintptr_t)PyThreadState_Get());
+    LC_STORE(lane->on_cpu_ns, 0);
+    LC_STORE(lane->run_queue_ns, 0);
+    lc_lane_note_sched(lane);
+    LC_STORE(lane->on_cpu_begin_ns, LC_LOAD(lane->on_cpu_ns));
+    LC_STORE(lane->run_queue_begin_ns, LC_LOAD(lane->run_queue_ns));
     LC_STORE(lane->opened_ns, lc_now_ns());
     LC_STORE(lane->closed_ns, 0);
     LC_STORE(lane->threshold, lc_ns_to_ticks(agent->threshold_ns, rate));

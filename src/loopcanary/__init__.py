@@ -128,8 +128,9 @@ def on_issue(interceptor: Callable[[Issue], Issue | None]) -> Callable[[Issue], 
     return interceptor
 
 
-def statistics() -> dict[str, int]:
-    """Own counters: samples, drops with reasons, overhead. Empty where nothing is watched."""
+def statistics() -> dict[str, Any]:
+    """Own counters: samples, drops with reasons, overhead; under `loops` the figures of each watched thread,
+    as the `loops` of `loopcanary report --format json`. Empty where nothing is watched."""
     return {} if _canary is None else _canary.statistics()
 
 

@@ -157,7 +157,7 @@ def test_without_a_store_nothing_is_found_and_none_is_made(capsys: Captured, pla
 def test_the_report_shows_what_is_stored(filled: Store, capsys: Captured) -> None:
     assert main(["report", "--store", str(filled.folder)]) == 0
     captured = capsys.readouterr()
-    assert captured.out.startswith("2 stalls in 2 places, 7.72 s in all\n")
+    assert captured.out.startswith("2 stalls in 2 places, 7.72 s in all; watched for 77.3 s\n")
     assert "/srv/shop/orders.py:87 in Orders.load_orders" in captured.out
     assert "\x1b" not in captured.out
     assert captured.err == ""
@@ -193,7 +193,11 @@ def test_a_filter_that_finds_nothing_is_status_1(capsys: Captured) -> None:
 def test_a_clean_record_is_no_failure(store: Store, capsys: Captured) -> None:
     store.put_session(SESSION)
     assert main(["report"]) == 0
-    assert capsys.readouterr().out == "No stall was recorded.\n"
+    shown = capsys.readouterr().out
+    assert shown.startswith("No stall was recorded.\n")
+    assert "MainThread      10% busy  340 ms" in shown
+    assert main(["report", "--format", "markdown"]) == 0
+    assert capsys.readouterr().out.startswith("## No stall was recorded\n")
 
 
 @pytest.mark.usefixtures("filled")

@@ -7,7 +7,7 @@ from tests.diagnosis.cases import APP, PATHS, evidence, frame, judged, samples, 
 
 from loopcanary.diagnosis import drop_reason
 from loopcanary.diagnosis.advice import advise
-from loopcanary.diagnosis.remedies import BY_CAUSE, REMEDIES
+from loopcanary.diagnosis.remedies import BY_CAUSE
 from loopcanary.model import Blocker, Cause, Config
 
 CALLS = [
@@ -49,7 +49,7 @@ def test_the_modules_below_the_culprit_lead_to_a_remedy(modules, names):
 
 def test_a_name_does_not_fit_in_the_middle_of_a_word():
     assert "AsyncClient` (its API" not in advise(
-        Cause.NETWORK_IO, Blocker(call="requestsx.get(1)", function=None), ("requests_cache.core",), "asyncio"
+        Cause.NETWORK_IO, Blocker(call="requestsx.get(1)", function=None), ("requestsy.core",), "asyncio"
     )
 
 
@@ -66,15 +66,6 @@ def test_other_loops_are_not_told_about_asyncio(cause):
 
 def test_the_cause_overrides_the_call_where_the_call_is_chance():
     assert "gc.freeze" in advise(Cause.GC, Blocker(call="time.sleep(1)", function=None), (), "asyncio")
-
-
-def test_every_remedy_can_be_reached():
-    for remedy in REMEDIES:
-        assert remedy.names or remedy.modules
-        for name in remedy.names:
-            cause = next(iter(sorted(remedy.causes, key=lambda entry: entry.value)), Cause.UNKNOWN)
-            said = advise(cause, Blocker(call=f"{name}()", function=None), (), "asyncio")
-            assert said == remedy.asyncio.replace("{call}", f"{name}()"), name
 
 
 OWN = judged(evidence(samples(stack(frame("Api.handler", APP, 3)), syscall="poll")))

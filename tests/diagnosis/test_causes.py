@@ -3,12 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
-from tests.diagnosis.cases import APP, MS, SESSION, STDLIB, at, evidence, frame, judged, samples, stack
+from tests.diagnosis.cases import (
+    APP,
+    MS,
+    SESSION,
+    SITE,
+    STDLIB,
+    at,
+    evidence,
+    frame,
+    judged,
+    samples,
+    stack,
+)
 
-from loopcanary.model import Cause, Collection, GilState, Stack, StallEvidence, StallScope, ThreadStack
+from loopcanary.model import (
+    Cause,
+    Collection,
+    Contributor,
+    Frame,
+    GilState,
+    Grade,
+    HostReading,
+    LockProof,
+    LockView,
+    Sample,
+    Stack,
+    Stall,
+    StallEvidence,
+    StallScope,
+    Target,
+    TargetKind,
+    ThreadStack,
+)
 
 SOURCE = """\
 import time
@@ -407,7 +437,8 @@ def test_two_positions_of_a_tight_loop_are_no_c_call():
     # As coin flips fall: runs of one to four, none of five.
     flips = "abaabbabbbabaaabbaabab"
     stacks = {"a": at_call("total += 1"), "b": at_call("file.read()")}
-    stall = judged(evidence(samples(*[stacks[flip] for flip in flips], running=True)), SOURCE)
+    taken = samples(*[stacks[flip] for flip in flips], running=True, gil=GilState.SELF)
+    stall = judged(evidence(taken), SOURCE)
     assert stall.cause is Cause.CPU
 
 
@@ -438,3 +469,543 @@ def test_stalls_by_the_host_have_a_neutral_title():
     stall = judged(evidence(samples(*steps, running=True, queued=0.98)), SOURCE)
     assert stall.cause is Cause.HOST, stall.evidence
     assert stall.title == "the host did not run the ready thread"
+
+
+# ---- what the system call works on --------------------------------------------------------------
+
+
+def on(kind: TargetKind, name: str = "", pid: int | None = None) -> Target:
+    return Target(kind=kind, name=name, pid=pid)
+
+
+STDIN = """\
+def handler():
+    for line in sys.stdin:
+        pass
+    name = input('? ')
+    os.read(pipe, 100)
+    print(report)
+    os.fsync(journal)
+"""
+
+
+class Aim(NamedTuple):
+    title: str
+    call: str
+    syscall: str
+    target: Target | None
+    cause: Cause
+    says: str
+
+
+AIMS = [
+    Aim(
+        "a file is named with its path",
+        "os.fsync(journal)",
+        "fsync",
+        on(TargetKind.FILE, "/var/lib/x.db"),
+        Cause.DISK_IO,
+        "slept in fsync of /var/lib/x.db.",
+    ),
+    Aim(
+        "a read of a socket is the network, and the peer is named",
+        "os.read(pipe, 100)",
+        "read",
+        on(TargetKind.SOCKET, "10.0.0.5:5432"),
+        Cause.NETWORK_IO,
+        "slept in read with peer 10.0.0.5:5432.",
+    ),
+    Aim(
+        "a read of a file under a socket's name is the disk",
+        "os.read(pipe, 100)",
+        "read",
+        on(TargetKind.FILE, "/srv/big"),
+        Cause.DISK_IO,
+        "of /srv/big",
+    ),
+    Aim(
+        "an empty pipe of a child is a wait for the child, and its command is named",
+        "os.read(pipe, 100)",
+        "read",
+        on(TargetKind.PIPE, "ffmpeg", 123),
+        Cause.SUBPROCESS,
+        "The pipe was empty: child 123 (ffmpeg) had not written to it.",
+    ),
+    Aim(
+        "a full pipe is a wait for whoever reads it",
+        "print(report)",
+        "write",
+        on(TargetKind.PIPE),
+        Cause.SUBPROCESS,
+        "The pipe was full: the process at its other end did not read it.",
+    ),
+    Aim(
+        "a child is named with its command",
+        "os.read(pipe, 100)",
+        "wait4",
+        on(TargetKind.CHILD, "sleep", 99),
+        Cause.SUBPROCESS,
+        "slept in wait4 for child 99 (sleep).",
+    ),
+    Aim(
+        "a terminal is no disk",
+        "os.read(pipe, 100)",
+        "read",
+        on(TargetKind.TERMINAL, "/dev/pts/3"),
+        Cause.DISK_IO,
+        "slept in read of the terminal /dev/pts/3. It waited for input from a person",
+    ),
+    Aim(
+        "standard input is told by its number where nothing else is known",
+        "sys.stdin",
+        "read",
+        None,
+        Cause.DISK_IO,
+        "or from what feeds standard input",
+    ),
+    Aim(
+        "standard input that is a pipe waits for another process",
+        "sys.stdin",
+        "read",
+        on(TargetKind.PIPE),
+        Cause.SUBPROCESS,
+        "The pipe was empty",
+    ),
+    Aim(
+        "standard input that is a file is a file",
+        "sys.stdin",
+        "read",
+        on(TargetKind.FILE, "/srv/in"),
+        Cause.DISK_IO,
+        "slept in read of /srv/in.",
+    ),
+]
+
+
+def aimed(aim: Aim) -> Stall:
+    args = (0 if aim.call == "sys.stdin" else 7, 1, 1)
+    here = stack(at(aim.call, STDIN))
+    return judged(evidence(samples(*[here] * 12, syscall=aim.syscall, args=args, target=aim.target)), STDIN)
+
+
+@pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.title)
+def test_what_a_call_works_on(aim):
+    stall = aimed(aim)
+    assert stall.cause is aim.cause, stall.evidence
+    assert aim.says in " ".join(stall.evidence)
+    assert stall.waited_on == aim.target
+
+
+def test_a_wait_for_input_has_its_own_title_and_advice():
+    stall = aimed(AIMS[7])
+    assert stall.title == "waiting for standard input in handler (app.py:2)"
+    assert "sys.stdin.readline" in stall.advice
+
+
+# ---- Python that computes, and C ------------------------------------------------------------------
+
+LOOPS = """\
+def handler():
+    while time.monotonic() < end:
+        pass
+    for number in range(10_000_000):
+        total += number * number
+        rows.append(number)
+        digest.update(chunk)
+    total = [x * x for x in xs]
+    product = left @ right
+    for row in sorted(numbers):
+        pass
+    return fib(n - 1) + fib(n - 2)
+"""
+
+COMPUTING = [
+    ("arithmetic in a loop", "number * number", GilState.SELF, Cause.CPU),
+    ("an assignment in a loop", "total += number * number", GilState.SELF, Cause.CPU),
+    ("what a loop runs over", "range(10_000_000)", GilState.SELF, Cause.CPU),
+    ("the condition of a loop", "time.monotonic()", GilState.SELF, Cause.CPU),
+    ("a comparison of a loop", "time.monotonic() < end", GilState.SELF, Cause.CPU),
+    ("a quick call in a loop", "rows.append(number)", GilState.SELF, Cause.CPU),
+    ("arithmetic in a comprehension", "x * x", GilState.SELF, Cause.CPU),
+    ("a long call in a loop", "digest.update(chunk)", GilState.SELF, Cause.NATIVE_CPU),
+    ("a sort that a loop runs over", "sorted(numbers)", GilState.SELF, Cause.NATIVE_CPU),
+    ("an operation that nothing repeats", "left @ right", GilState.SELF, Cause.NATIVE_CPU),
+    ("arithmetic without the GIL", "number * number", GilState.FREE, Cause.NATIVE_CPU),
+]
+
+
+@pytest.mark.parametrize(("title", "text", "gil", "cause"), COMPUTING, ids=[row[0] for row in COMPUTING])
+def test_samples_at_one_position(title, text, gil, cause):
+    here = stack(at(text, LOOPS))
+    stall = judged(evidence(samples(*[here] * 30, running=True, gil=gil)), LOOPS)
+    assert stall.cause is cause, title
+
+
+def test_a_position_that_calls_python_is_no_c_call_while_it_is_between_calls():
+    caller = at("fib(n - 1)", LOOPS, function="fib")
+    inner = stack(frame("fib", APP, 12, column=5, end_column=9), caller)
+    between = stack(caller)
+    taken = samples(*[between] * 12, *[inner] * 3, running=True, gil=GilState.SELF)
+    assert judged(evidence(taken), LOOPS).cause is Cause.CPU
+
+
+def test_without_the_source_one_position_is_a_doubtful_c_call():
+    here = stack(frame("handler", APP, 5, column=9, end_column=20))
+    stall = judged(evidence(samples(*[here] * 30, running=True, gil=GilState.SELF)))
+    assert stall.cause is Cause.NATIVE_CPU
+    assert stall.confidence < 0.7
+
+
+@pytest.mark.parametrize("call", ["os.fsync(journal)", "os.read(pipe, 100)"])
+def test_work_on_a_file_that_lies_in_memory_is_the_files(call):
+    here = stack(at(call, STDIN))
+    stall = judged(evidence(samples(*[here] * 12, running=True, gil=GilState.FREE)), STDIN)
+    assert stall.cause is Cause.DISK_IO
+    assert "what it needed was in memory" in " ".join(stall.evidence)
+
+
+def test_pages_read_as_they_are_touched_are_the_disk():
+    here = stack(at("number * number", LOOPS))
+    taken = samples(*[here] * 12, running=True, queued=0.0, gil=GilState.SELF)
+    faulting = tuple(
+        replace(
+            sample,
+            kernel=replace(sample.kernel, on_cpu_ns=sample.kernel.on_cpu_ns // 3, major_faults=index * 40),
+        )
+        for index, sample in enumerate(taken)
+    )
+    stall = judged(evidence(faulting, end_cpu_ns=40 * MS), LOOPS)
+    assert stall.cause is Cause.DISK_IO
+    assert "440 pages had to be read from disk" in " ".join(stall.evidence)
+
+
+def test_a_fork_makes_a_child_even_while_it_computes():
+    source = "def handler():\n    child = os.fork()\n    other = repo.fork()\n"
+    forks = [stack(at(call, source)) for call in ("os.fork()", "repo.fork()")]
+    first, second = (
+        judged(evidence(samples(*[fork] * 12, running=True, gil=GilState.SELF)), source) for fork in forks
+    )
+    assert (first.cause, second.cause) == (Cause.SUBPROCESS, Cause.NATIVE_CPU)
+
+
+# ---- collections ------------------------------------------------------------------------------------
+
+
+def test_a_collection_that_was_asked_for_is_the_lines():
+    source = "def tidy():\n    gc.collect()\n"
+    here = stack(at("gc.collect()", source, function="tidy"))
+    taken = samples(*[here] * 12, running=True, gil=GilState.SELF, in_gc=True)
+    stall = judged(evidence(taken, collections=(collection(1, 139),)), source)
+    assert (stall.cause, stall.title) == (Cause.GC, "gc.collect() in tidy (app.py:2)")
+    assert "Leave `gc.collect()` out" in stall.advice
+
+
+def test_an_automatic_collection_names_no_line():
+    stall = judged(evidence(samples(*moving(), running=True), collections=(collection(10, 110),)), SOURCE)
+    assert stall.title == "automatic garbage collection"
+    assert stall.culprit is not None
+
+
+def test_a_short_collection_is_not_the_cause():
+    stall = judged(evidence(samples(*moving(), running=True), collections=(collection(10, 22),)), SOURCE)
+    assert stall.cause is Cause.CPU
+
+
+def test_a_collection_that_was_not_run_is_the_hosts():
+    what = evidence(samples(*moving(), running=True, queued=0.9), collections=(collection(1, 139),))
+    stall = judged(what, SOURCE)
+    assert stall.cause is Cause.HOST
+
+
+# ---- holders ----------------------------------------------------------------------------------------
+
+
+def held_by(tid: int, function: str, **more: object) -> dict[str, object]:
+    holder = Stack(
+        frames=(frame(function, "/srv/app/jobs.py", 12), frame("Thread.run", f"{STDLIB}/threading.py"))
+    )
+    return {"holder_tid": tid, "holder_stack": holder, **more}
+
+
+def shifted(taken: tuple[Sample, ...], by: int) -> tuple[Sample, ...]:
+    return tuple(replace(sample, at_ns=sample.at_ns + by * 10 * MS) for sample in taken)
+
+
+def test_each_holder_of_the_gil_has_its_share():
+    waits = {"syscall": "futex", "gil": GilState.OTHER, "waits_for_gil": True}
+    here = at_call("json.loads(body)")
+    first = samples(*[here] * 8, **waits, **held_by(71, "crunch"))
+    second = shifted(samples(*[here] * 2, **waits, **held_by(72, "count")), 8)
+    names = ((71, "worker-1"), (72, "worker-2"))
+    stall = judged(evidence((*first, *second), thread_names=names), SOURCE)
+    assert stall.cause is Cause.GIL
+    assert [(holder.thread, holder.culprit.function) for holder in stall.holders] == [
+        ("worker-1", "crunch"),
+        ("worker-2", "count"),
+    ]
+    assert stall.holders[0].share == pytest.approx(0.75, abs=0.1)
+    assert stall.holder == stall.holders[0]
+    assert stall.title == "GIL held by worker-1 in crunch (jobs.py:12)"
+    assert any(sentence.startswith("Also held by worker-2 in count") for sentence in stall.evidence)
+
+
+def locked(proof: LockProof, tid: int = 71) -> Stall:
+    view = LockView(kind="RLock", proof=proof)
+    taken = samples(*[at_call("lock.acquire()")] * 12, syscall="futex", lock=view, **held_by(tid, "flush"))
+    return judged(evidence(taken, thread_names=((71, "worker-1"),)), SOURCE)
+
+
+def test_the_holder_of_a_lock_is_named_with_its_proof():
+    stall = locked(LockProof.OWNER)
+    assert stall.cause is Cause.LOCK
+    assert stall.title == "waiting for RLock held by worker-1 in flush (jobs.py:12)"
+    assert (stall.holder.lock, stall.holder.proof) == ("RLock", LockProof.OWNER)
+    assert "The lock itself names its owner." in stall.evidence
+    assert "in `flush`" in stall.advice
+
+
+def test_a_holder_that_is_not_proven_is_not_named():
+    stall = locked(LockProof.NONE)
+    assert stall.holders == ()
+    assert "Who holds it could not be told." in stall.evidence
+
+
+def test_a_thread_that_waits_for_itself_is_told_of_the_deadlock():
+    stall = locked(LockProof.WITH, tid=70)
+    assert "It is held by this very thread: a deadlock with itself." in stall.evidence
+    assert "threading.RLock" in stall.advice
+
+
+# ---- imports ----------------------------------------------------------------------------------------
+
+
+def importing(*inner: Frame, **how: object) -> Stall:
+    source = "def handler():\n    import shop.reports\n"
+    machinery = frame("_find_and_load", "<frozen importlib._bootstrap>", 9)
+    body = frame("<module>", "/srv/app/shop/reports.py", 3)
+    here = stack(*inner, machinery, body, machinery, at("import shop.reports", source))
+    return judged(evidence(samples(*[here] * 12, **how)), source)
+
+
+def test_the_module_whose_code_runs_is_named_and_the_one_it_is_imported_for():
+    nested = frame("<module>", f"{SITE}/pandas/__init__.py", 30)
+    stall = importing(nested, running=True, gil=GilState.SELF)
+    assert stall.cause is Cause.IMPORT
+    assert "were inside `import shop.reports`." in stall.evidence[0]
+    assert stall.evidence[1] == (
+        f"Most of them ran the module code of {SITE}/pandas/__init__.py, "
+        "imported on the way to /srv/app/shop/reports.py."
+    )
+
+
+def test_an_import_that_sleeps_is_an_import():
+    stall = importing(frame("<module>", f"{SITE}/slow.py", 1), syscall="clock_nanosleep")
+    assert stall.cause is Cause.IMPORT
+    assert "Meanwhile 12 of 12 samples slept in clock_nanosleep." in stall.evidence
+
+
+def test_the_lock_of_a_module_is_told():
+    lock = frame("_ModuleLock.acquire", "<frozen importlib._bootstrap>", 120)
+    stall = importing(lock, syscall="futex")
+    assert stall.cause is Cause.IMPORT
+    assert any("lock of a module that another thread imports" in sentence for sentence in stall.evidence)
+
+
+# ---- bursts, and late starts --------------------------------------------------------------------------
+
+
+def burst(**more: Any) -> Stall:
+    return judged(
+        evidence(
+            lasted_ms=300,
+            scope=StallScope.TURN,
+            turn_callbacks=412,
+            turn_callback_ns=290 * MS,
+            longest_callback_ns=2 * MS,
+            contributors=(
+                Contributor(name="push", count=400, total_ns=250 * MS, longest_ns=2 * MS),
+                Contributor(name="poll", count=12, total_ns=40 * MS, longest_ns=4 * MS),
+            ),
+            **more,
+        )
+    )
+
+
+def test_the_callbacks_of_a_burst_are_told_with_time_count_and_mean():
+    stall = burst(contributors_dropped=3)
+    assert stall.title == "412 callbacks in one turn, mostly push"
+    assert "push: 400 times, 250 ms together, 625 us on average." in stall.evidence
+    assert "3 callbacks are not in these sums: no room." in stall.evidence
+    assert [entry.name for entry in stall.contributors] == ["push", "poll"]
+
+
+def test_a_late_start_is_told():
+    assert (
+        "It began 80.0 ms late: the loop was busy with what ran before it."
+        in burst(queue_ns=80 * MS).evidence
+    )
+    assert not any("late" in sentence for sentence in burst(queue_ns=1000).evidence)
+
+
+def test_a_stall_before_the_loop_first_waited_is_a_start():
+    stall = judged(evidence(lasted_ms=300, first_turn=True))
+    assert stall.startup
+    assert "It was the loop's first turn: the program was still starting." in stall.evidence
+    assert not burst().startup
+
+
+def test_time_that_was_granted_is_told():
+    assert "`expect` had granted it 200 ms, which it exceeded." in burst(allowance_ns=200 * MS).evidence
+
+
+# ---- the host -----------------------------------------------------------------------------------------
+
+
+def gap(before: str, after: str, *, ran_ms: int = 1, **more: Any) -> Stall:
+    """Three samples, 400 ms beyond the interval without a look, three more. In state R it computed."""
+    here = at_call("total += 1")
+    taken = samples(*[here] * 6, gil=GilState.SELF)
+    steps = [(before, 10 * MS)] * 2 + [(before, ran_ms * MS)] + [(after, 10 * MS)] * 3
+    spent, changed = 0, []
+    for index, (sample, (state, step)) in enumerate(zip(taken, steps, strict=True)):
+        view = replace(sample.kernel, thread_state=state, on_cpu_ns=spent)
+        changed.append(replace(sample, kernel=view, at_ns=sample.at_ns + (400 * MS if index > 2 else 0)))
+        spent += step if state == "R" or index == 2 else 0
+    return judged(evidence(tuple(changed), **more), SOURCE)
+
+
+def test_a_gap_in_which_nothing_ran_is_the_hosts():
+    stall = gap("R", "R")
+    assert (stall.cause, stall.title) == (Cause.HOST, "the process was stopped or frozen")
+    assert "For 400 ms neither the thread nor the watchdog ran" in " ".join(stall.evidence)
+    assert "what stopped the process" in stall.advice
+
+
+def test_a_gap_in_which_the_thread_computed_is_the_watchdogs_own():
+    assert gap("R", "R", ran_ms=400).cause is not Cause.HOST
+
+
+def test_a_gap_within_one_sleep_is_the_sleeps_unless_the_machine_was_calm():
+    asleep = gap("S", "S")
+    assert asleep.cause is not Cause.HOST
+    calm = (
+        HostReading(at_ns=0, system_busy_ns=0, system_total_ns=0),
+        HostReading(at_ns=600 * MS, system_busy_ns=100 * MS, system_total_ns=1200 * MS),
+    )
+    assert gap("S", "S", host=calm).cause is Cause.HOST
+
+
+def test_the_portable_watchdog_is_late_for_other_reasons():
+    told = " ".join(gap("R", "R", engine="portable").evidence)
+    assert "neither the thread nor the watchdog" not in told
+
+
+def test_a_stall_on_a_crowded_machine_that_an_idle_one_had_seen_too_is_the_codes():
+    # A twentieth of a core, for three seconds: 150 ms of Python.
+    steps = [stack(frame("step", APP, line), at("total += 1", SOURCE)) for line in range(2, 302)]
+    crowded = evidence(samples(*steps, running=True, queued=0.95, gil=GilState.SELF))
+    stall = judged(crowded, SOURCE)
+    assert stall.cause is Cause.CPU, stall.evidence
+    assert stall.second_cause is Cause.HOST
+
+
+def test_a_throttled_container_is_told():
+    host = (
+        HostReading(at_ns=0, throttled_ns=0),
+        HostReading(at_ns=140 * MS, throttled_ns=100 * MS, system_busy_ns=0, system_total_ns=1),
+    )
+    stall = judged(evidence(samples(*moving(), running=True, queued=0.8), host=host), SOURCE)
+    assert (stall.cause, stall.title) == (Cause.HOST, "the container's CPU quota was used up")
+    assert "The container was throttled for 100 ms by its CPU quota." in stall.evidence
+    assert "cpu.max" in stall.advice
+    assert stall.surroundings.throttled_ns == 100 * MS
+
+
+# ---- mixed stalls ---------------------------------------------------------------------------------------
+
+MIXED = """\
+def wait():
+    time.sleep(0.32)
+def count():
+    total += number
+def first():
+    open(path)
+def second():
+    open(path)
+"""
+
+
+def phases(*parts: tuple[str, str, int, dict[str, Any]]) -> Stall:
+    taken: tuple[Sample, ...] = ()
+    for function, call, count, how in parts:
+        here = stack(at(call, MIXED, function=function), frame("handler", APP, 40))
+        taken += shifted(samples(*[here] * count, **how), len(taken))
+    return judged(evidence(taken), MIXED)
+
+
+def test_a_stall_of_two_causes_has_portions():
+    computing = {"state": "R", "view": True, "gil": GilState.SELF}
+    stall = phases(
+        ("wait", "time.sleep(0.32)", 16, {"syscall": "clock_nanosleep"}),
+        ("count", "total += number", 4, computing),
+    )
+    assert stall.cause is Cause.SLEEP
+    assert [(part.cause, part.culprit.function) for part in stall.portions if part.culprit] == [
+        (Cause.SLEEP, "wait"),
+    ] + [(part.cause, part.culprit.function) for part in stall.portions[1:] if part.culprit]
+    assert stall.portions[0].share == pytest.approx(0.8, abs=0.05)
+    assert stall.portions[0].blocker.call == "time.sleep(0.32)"
+    assert stall.culprit.function == "wait"
+
+
+def test_functions_that_followed_one_another_are_portions_of_one_cause():
+    opening = {"syscall": "openat"}
+    stall = phases(("first", "open(path)", 14, opening), ("second", "open(path)", 6, opening))
+    assert [part.culprit.function for part in stall.portions] == ["first", "second"]
+
+
+def test_functions_that_took_turns_are_one_computation():
+    opening = {"syscall": "openat"}
+    turns = [("first", "open(path)", 1, opening), ("second", "open(path)", 1, opening)] * 10
+    assert phases(*turns).portions == ()
+
+
+def test_one_cause_and_culprit_need_no_portions():
+    assert phases(("wait", "time.sleep(0.32)", 20, {"syscall": "clock_nanosleep"})).portions == ()
+
+
+def test_the_second_cause_is_a_field():
+    stall = phases(
+        ("wait", "time.sleep(0.32)", 12, {"syscall": "clock_nanosleep"}),
+        ("first", "open(path)", 8, {"syscall": "openat"}),
+    )
+    assert stall.second_cause is Cause.DISK_IO
+    assert stall.cause_share + stall.second_share == pytest.approx(1.0, abs=0.01)
+
+
+def test_the_culprit_is_of_the_cause():
+    # Half of the time in one function that waits in two ways, the rest elsewhere: the cause has a line.
+    stall = phases(
+        ("first", "open(path)", 9, {"syscall": "openat"}),
+        ("wait", "time.sleep(0.32)", 11, {"syscall": "clock_nanosleep"}),
+    )
+    assert (stall.cause, stall.culprit.function) == (Cause.SLEEP, "wait")
+
+
+# ---- how far the samples carry it -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("count", "lasted_ms", "grade"),
+    [(30, 340, Grade.STRONG), (5, 90, Grade.FAIR), (1, 60, Grade.WEAK), (10, 2_000, Grade.WEAK)],
+)
+def test_grade(count, lasted_ms, grade):
+    what = evidence(
+        samples(*[at_call("time.sleep(0.3)")] * count, syscall="clock_nanosleep"), lasted_ms=lasted_ms
+    )
+    assert judged(what, SOURCE).grade is grade
+
+
+def test_without_samples_what_the_thread_recorded_is_fair_and_nothing_is_weak():
+    assert burst().grade is Grade.FAIR
+    assert judged(evidence(lasted_ms=300)).grade is Grade.WEAK

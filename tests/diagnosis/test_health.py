@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopcanary.diagnosis import loop_health
+from loopcanary.diagnosis.health import delay_without, turns_without
 from loopcanary.model import LaneTotals
+from loopcanary.model.evidence import congested_slices
 
 MS = 1_000_000
 S = 1_000 * MS
@@ -63,13 +65,18 @@ def simulated(durations, window_ns):
 @given(
     st.lists(st.integers(10_000, 2 * S), min_size=1, max_size=30),
     st.floats(0.02, 0.98),
-    st.sampled_from([0.50, 0.99]),
+    st.sampled_from([0.50, 0.90, 0.99, 0.999]),
 )
 def test_quantiles_agree_with_arrivals_at_random_moments(durations, load, quantile):
     window = int(sum(durations) / load)
     delays = simulated(durations, window)
     health = loop_health(totals(durations, window), now_ns=0)
-    found = health.delay_p50_ns if quantile == 0.50 else health.delay_p99_ns
+    found = {
+        0.50: health.delay_p50_ns,
+        0.90: health.delay_p90_ns,
+        0.99: health.delay_p99_ns,
+        0.999: health.delay_p999_ns,
+    }[quantile]
     index = int(quantile * ARRIVALS)
     margin = BUCKET_WIDTH * max(durations) + 2 * window / ARRIVALS
     assert delays[max(0, index - 2)] - margin <= found <= delays[min(ARRIVALS - 1, index + 2)] + margin
@@ -120,3 +127,90 @@ def test_sums_that_contradict_each_other_raise_nothing(histogram, squares, longe
     odd = totals([], 10 * S, histogram=tuple(histogram), busy_ns_squared=squares, longest_turn_ns=longest)
     health = loop_health(odd, now_ns=0)
     assert 0 <= health.delay_p50_ns <= max(longest, health.delay_p99_ns)
+
+
+# ---- stalls, callbacks, slices -----------------------------------------------------------------
+
+
+def test_stalls_gc_and_run_queue_are_passed_on():
+    lane = totals([S], 10 * S, stalls=4, stalled_ns=3 * S, gc_ns=5, run_queue_ns=None)
+    health = loop_health(lane, now_ns=0)
+    assert (health.stalls, health.stalled_ns, health.gc_ns, health.run_queue_ns) == (4, 3 * S, 5, None)
+
+
+def test_callbacks_are_weighted_by_their_time():
+    # Nine of 1 ms and one of 91 ms: the mean is 10 ms, but 91 of 100 ms passed in the long one.
+    lane = totals([100 * MS], S, callback_ns=100 * MS, callback_ns_squared=(9 + 91 * 91) * MS * MS)
+    assert loop_health(lane, now_ns=0).callback_weighted_ns == pytest.approx(82.9 * MS)
+    assert loop_health(totals([MS], S), now_ns=0).callback_weighted_ns is None
+
+
+@pytest.mark.parametrize(
+    ("begin_ms", "end_ms", "slices"),
+    [
+        pytest.param(0, 100, 0, id="a turn of one slice's length congests none"),
+        pytest.param(0, 101, 1, id="a turn that is a little longer congests the next"),
+        pytest.param(50, 151, 1, id="the first 100 ms are the turn's own, wherever the slices lie"),
+        pytest.param(50, 250, 2, id="every slice that is touched counts"),
+        pytest.param(99, 1_000, 9, id="a turn of 901 ms"),
+    ],
+)
+def test_slices_that_a_turn_congests(begin_ms, end_ms, slices):
+    assert congested_slices(begin_ms * MS, end_ms * MS) == slices
+
+
+@given(st.lists(st.tuples(st.integers(0, 300 * MS), st.integers(0, 700 * MS)), max_size=12))
+def test_slices_agree_with_a_count_of_them_one_by_one(gaps_and_turns):
+    at, congested, counted = 0, set(), 0
+    for gap, duration in gaps_and_turns:
+        begin, at = at + gap, at + gap + duration
+        counted += congested_slices(begin, at)
+        congested |= {i for i in range(at // (100 * MS) + 1) if _overlaps(i, begin + 100 * MS, at)}
+    assert counted == len(congested)
+
+
+def _overlaps(index, begin, end):
+    return begin < end and index * 100 * MS < end and (index + 1) * 100 * MS > begin
+
+
+def test_a_turn_that_goes_on_congests_slices_too():
+    health = loop_health(
+        totals([], 0, closed_ns=None, busy_since_ns=S, slices_congested=2), now_ns=2 * S - 50 * MS
+    )
+    assert (health.slices, health.slices_congested) == (20, 2 + 9)
+    assert health.histogram == ((950 * MS, 1),)
+
+
+# ---- without a group -----------------------------------------------------------------------------
+
+
+def test_without_its_stalls_a_loop_has_the_delays_of_its_other_turns():
+    rest = [20 * MS] * 30
+    health = loop_health(totals([*rest, S, S, S], 60 * S), now_ns=0)
+    assert delay_without(health, [S, S, S]) == pytest.approx(0, abs=MS)
+    only_rest = loop_health(totals(rest, 60 * S), now_ns=0)
+    assert delay_without(health, [S, S, S], 0.999) == pytest.approx(only_rest.delay_p999_ns, rel=0.07)
+
+
+def test_what_is_left_of_a_turn_stays():
+    assert turns_without([(1_000.0, 1), (10.0, 5)], [700]) == [(10.0, 5), (300.0, 1)]
+
+
+def test_a_stall_is_taken_out_of_the_shortest_turn_that_it_can_be_a_part_of():
+    assert turns_without([(1_000.0, 1), (500.0, 2)], [510]) == [(500.0, 1), (1_000.0, 1)]
+
+
+def test_stalls_that_are_in_no_histogram_take_no_more_than_there_is():
+    assert turns_without([(100.0, 1)], [900, 900]) == []
+
+
+@given(
+    st.lists(st.integers(10 * MS, 2 * S), min_size=1, max_size=20),
+    st.lists(st.integers(200 * MS, 2 * S), min_size=1, max_size=8),
+)
+def test_without_agrees_with_a_loop_that_did_not_stall(others, stalls):
+    window = 4 * (sum(others) + sum(stalls))
+    with_stalls = loop_health(totals([*others, *stalls], window), now_ns=0)
+    plain = loop_health(totals(others, window), now_ns=0)
+    margin = 2 * BUCKET_WIDTH * max(*others, *stalls) + MS
+    assert delay_without(with_stalls, stalls) == pytest.approx(plain.delay_p99_ns, abs=margin)

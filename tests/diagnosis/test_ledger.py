@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.diagnosis.cases import MS, evidence, frame, kernel, samples, stack
 
 from loopcanary.diagnosis.ledger import make_ledger
 from loopcanary.diagnosis.weights import weigh
-from loopcanary.model import Collection, GilState, Ledger, Sample
+from loopcanary.model import Collection, GilState, Ledger, Sample, ThreadReading
 
 ASLEEP = [stack(frame("handler"))] * 10
 
@@ -19,27 +21,46 @@ def ledger_of(what):
     return make_ledger(what, end, weights), weights
 
 
-def test_a_sleeping_thread_was_blocked_for_all_that_was_seen():
+def test_a_sleeping_thread_was_blocked_all_the_time():
     ledger, weights = ledger_of(evidence(samples(*ASLEEP)))
+    # Head and tail were not seen: 20 ms and 10 ms, for each of two counters.
     assert ledger == Ledger(
-        on_cpu_ns=0, gil_wait_ns=0, run_queue_ns=0, blocked_ns=weights.covered_ns, gc_ns=0
+        on_cpu_ns=0,
+        gil_wait_ns=0,
+        run_queue_ns=0,
+        blocked_ns=weights.duration_ns,
+        gc_ns=0,
+        error_ns=60 * MS,
     )
 
 
 def test_a_running_thread_was_on_the_cpu():
     ledger, weights = ledger_of(evidence(samples(*ASLEEP, running=True)))
-    assert (ledger.on_cpu_ns, ledger.blocked_ns) == (weights.covered_ns, 0)
+    assert (ledger.on_cpu_ns, ledger.blocked_ns) == (weights.duration_ns, 0)
 
 
 def test_the_cpu_time_at_the_end_is_taken_as_it_is():
-    ledger, _ = ledger_of(evidence(samples(*ASLEEP), lasted_ms=200, end_cpu_ns=50 * MS))
-    assert ledger.on_cpu_ns == 50 * MS
-    assert ledger.blocked_ns == 130 * MS
+    ledger, _ = ledger_of(evidence(samples(*ASLEEP), lasted_ms=220, end_cpu_ns=50 * MS))
+    # A quarter of the time since the first sample, and so of the head of 20 ms too.
+    assert ledger.on_cpu_ns == 55 * MS
+    assert ledger.blocked_ns == 165 * MS
+
+
+def test_a_reading_before_the_begin_bounds_the_head():
+    before = ThreadReading(at_ns=-2 * MS, kernel=kernel("S", None, 0, 0))
+    taken = tuple(
+        replace(sample, kernel=kernel("S", None, 12 * MS, 0)) for sample in samples(*ASLEEP, running=False)
+    )
+    what = evidence(taken, before=before, end_cpu_ns=12 * MS)
+    ledger, _ = ledger_of(what)
+    # Of the 12 ms that were counted since, at most 2 ms lie before the begin.
+    assert ledger.on_cpu_ns == 11 * MS
+    assert ledger.error_ns == 1 * MS + 10 * MS  # and the run queue of the tail of 10 ms is not known
 
 
 def test_waiting_for_the_gil_is_no_blocking():
     ledger, weights = ledger_of(evidence(samples(*ASLEEP, waits_for_gil=True, gil=GilState.OTHER)))
-    assert (ledger.gil_wait_ns, ledger.blocked_ns) == (weights.covered_ns, 0)
+    assert (ledger.gil_wait_ns, ledger.blocked_ns) == (weights.duration_ns, 0)
 
 
 def test_what_was_not_measured_is_none():
@@ -50,8 +71,14 @@ def test_what_was_not_measured_is_none():
 
 
 def test_one_sample_tells_the_cpu_time_only_and_no_rest():
-    ledger, _ = ledger_of(evidence(samples(ASLEEP[0]), lasted_ms=100, end_cpu_ns=30 * MS))
-    assert (ledger.on_cpu_ns, ledger.run_queue_ns, ledger.blocked_ns) == (30 * MS, None, None)
+    ledger, _ = ledger_of(evidence(samples(ASLEEP[0]), lasted_ms=100, end_cpu_ns=40 * MS))
+    assert (ledger.on_cpu_ns, ledger.run_queue_ns, ledger.blocked_ns) == (50 * MS, None, None)
+
+
+def test_without_a_sample_the_readings_around_the_stall_tell_the_cpu_time():
+    before = ThreadReading(at_ns=-20 * MS, kernel=kernel("S", None, 5 * MS, 0))
+    ledger, _ = ledger_of(evidence(lasted_ms=300, before=before, end_cpu_ns=295 * MS))
+    assert (ledger.on_cpu_ns, ledger.error_ns) == (280 * MS, 10 * MS)
 
 
 def test_collections_of_this_thread_count_where_they_overlap():
@@ -78,11 +105,13 @@ def counted(draw):
             )
         )
     end = at + draw(st.integers(0, 10**8))
+    before = ThreadReading(at_ns=-draw(st.integers(0, 10**8)), kernel=kernel("S", None, 0, 0))
     return evidence(
         tuple(taken),
         end_ns=draw(st.sampled_from([end, None])),
         last_look_ns=end,
         end_cpu_ns=draw(st.none() | st.integers(on_cpu, on_cpu + 10**8)),
+        before=draw(st.none() | st.just(before)),
         collections=tuple(
             Collection(begin_ns=begin, end_ns=begin + length, tid=70, generation=0)
             for begin, length in draw(
@@ -92,15 +121,65 @@ def counted(draw):
     )
 
 
+def parts(ledger):
+    return (ledger.on_cpu_ns, ledger.gil_wait_ns, ledger.run_queue_ns, ledger.blocked_ns)
+
+
 @given(counted())
-def test_the_entries_sum_to_what_was_seen_and_never_to_more_than_the_stall(what):
+def test_the_entries_sum_to_the_stall_and_never_to_more(what):
     ledger, weights = ledger_of(what)
-    parts = (ledger.on_cpu_ns, ledger.gil_wait_ns, ledger.run_queue_ns, ledger.blocked_ns)
-    assert all(part is None or part >= 0 for part in parts)
-    assert sum(part or 0 for part in parts) <= weights.duration_ns
-    if ledger.blocked_ns is not None and what.end_ns is not None and what.end_cpu_ns is not None:
-        assert sum(part or 0 for part in parts) == what.end_ns - what.samples[0].at_ns
-    elif ledger.blocked_ns is not None:
-        assert sum(part or 0 for part in parts) == weights.covered_ns
+    assert all(part is None or part >= 0 for part in parts(ledger))
+    if ledger.blocked_ns is not None:
+        assert sum(part or 0 for part in parts(ledger)) == weights.duration_ns
+    assert sum(part or 0 for part in parts(ledger)) <= weights.duration_ns
+    assert ledger.error_ns is None or 0 <= ledger.error_ns <= weights.duration_ns
     if ledger.gc_ns is not None and ledger.on_cpu_ns is not None:
         assert ledger.gc_ns <= ledger.on_cpu_ns
+
+
+STATES = ("on_cpu", "run_queue", "blocked")
+
+
+class Life:
+    """A thread whose every nanosecond is known."""
+
+    def __init__(self, pieces):
+        self.pieces = pieces
+
+    def spent(self, state, begin, end):
+        total = at = 0
+        for kind, length in self.pieces:
+            total += max(0, min(at + length, end) - max(at, begin)) if kind == state else 0
+            at += length
+        return total
+
+    def view(self, at):
+        return kernel("S", None, self.spent("on_cpu", 0, at), self.spent("run_queue", 0, at))
+
+
+@given(
+    pieces=st.lists(st.tuples(st.sampled_from(STATES), st.integers(1, 10**6)), min_size=1, max_size=30),
+    moments=st.lists(st.integers(0, 10**6), min_size=2, max_size=12, unique=True),
+    has_before=st.booleans(),
+    has_end=st.booleans(),
+)
+def test_the_truth_of_any_thread_lies_within_the_error(pieces, moments, has_before, has_end):
+    life = Life(pieces)
+    length = sum(size for _, size in pieces)
+    times = sorted({moment * length // 10**6 for moment in moments})
+    begin, end = times[len(times) // 3], length
+    before = ThreadReading(at_ns=times[0], kernel=life.view(times[0])) if has_before else None
+    taken = tuple(
+        Sample(at_ns=at, stack=None, kernel=life.view(at), gil=GilState.FREE) for at in times if at > begin
+    )
+    what = evidence(
+        taken,
+        begin_ns=begin,
+        end_ns=end,
+        last_look_ns=end,
+        before=before,
+        end_cpu_ns=life.spent("on_cpu", 0, end) if has_end else None,
+    )
+    ledger, _ = ledger_of(what)
+    for state, known in zip(STATES, (ledger.on_cpu_ns, ledger.run_queue_ns, ledger.blocked_ns), strict=True):
+        assert known is None or abs(known - life.spent(state, begin, end)) <= ledger.error_ns + 1

@@ -22,12 +22,16 @@ from loopcanary.flight import format as layout
 from loopcanary.flight.format import EndedKind, LaneState, ProcessState, SectionKind, SlotState
 from loopcanary.model import (
     Collection,
+    Contributor,
     Frame,
     GilState,
+    HostReading,
+    LockProof,
     Sample,
     Stack,
     StallEvidence,
     StallScope,
+    TargetKind,
     ThreadStack,
 )
 
@@ -35,6 +39,22 @@ BOOT_ID = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
 PAGE = 4096
 
 _GIL = {GilState.UNKNOWN: 0, GilState.FREE: 1, GilState.SELF: 2, GilState.OTHER: 3}
+_TARGET = {kind: getattr(layout.TargetKind, kind.name) for kind in TargetKind}
+_LOCK = {"lock": 1, "RLock": 2, "import lock": 3, "thread": 4}
+_PROOF = {proof: getattr(layout.LockProof, proof.name) for proof in LockProof}
+HOST_BITS = {
+    "process_cpu_ns": 1,
+    "process_major_faults": 2,
+    "system_busy_ns": 4,
+    "system_total_ns": 4,
+    "throttled_ns": 8,
+    "throttled_periods": 8,
+    "pressure_cpu_ns": 16,
+    "pressure_io_ns": 32,
+    "pressure_memory_ns": 64,
+    "memory_available_bytes": 128,
+    "memory_used_bytes": 256,
+}
 _KIND = {StallScope.CALLBACK: EndedKind.CALLBACK, StallScope.TURN: EndedKind.TURN}
 
 
@@ -259,6 +279,20 @@ class SlotBuilder:
             scene=self.text(evidence.scene),
             work_read_ns=evidence.begin_ns + 1 if names else 0,
         )
+        if evidence.before is not None:
+            self.put(
+                before_at_ns=evidence.before.at_ns,
+                before_on_cpu_ns=evidence.before.kernel.on_cpu_ns,
+                before_run_queue_ns=evidence.before.kernel.run_queue_ns,
+            )
+        self.put(
+            contributors_from_ns=evidence.contributors_from_ns or 0,
+            contributors_dropped=evidence.contributors_dropped,
+        )
+        for index, host in enumerate(evidence.host):
+            self.put_host(index, host)
+        for index, contributor in enumerate(evidence.contributors):
+            self.put_contributor(index, contributor)
         for index, sample in enumerate(evidence.samples):
             self.put_sample(index, sample, epoch)
         for index, thread in enumerate(evidence.threads):
@@ -276,6 +310,7 @@ class SlotBuilder:
             "gil": _GIL[sample.gil],
             "flags": flags | layout.SAMPLE_NO_KERNEL_VIEW * (sample.kernel is None),
             "gc_total_ns": sample.gc_total_ns,
+            **self._wait(sample),
         }
         if (kernel := sample.kernel) is not None:
             fields |= {
@@ -295,6 +330,42 @@ class SlotBuilder:
             fields,
         )
         self.put(sample_count=index + 1)
+
+    def _wait(self, sample: Sample) -> dict[str, Any]:
+        target, lock = sample.target, sample.lock
+        fields: dict[str, Any] = {"target": bytes(layout.REF.size)}
+        if target is not None:
+            fields = {
+                "target": self.text(target.name),
+                "target_kind": _TARGET[target.kind],
+                "target_pid": target.pid or 0,
+            }
+        if lock is not None:
+            kind, _, module = lock.kind.partition(" of ")
+            fields |= {"lock_kind": _LOCK[kind], "lock_proof": _PROOF[lock.proof]}
+            if module:
+                fields["target"] = self.text(module)
+        return fields
+
+    def put_host(self, index: int, host: HostReading) -> None:
+        told = {name: getattr(host, name) for name in HOST_BITS if getattr(host, name) is not None}
+        bits = 0
+        for name in told:
+            bits |= HOST_BITS[name]
+        at = self._at + layout.SLOT_HOSTS_OFFSET + index * layout.HOST.size
+        put(self._data, layout.HOST, at, {"at_ns": host.at_ns, "told": bits, **told})
+        self.put(host_count=index + 1)
+
+    def put_contributor(self, index: int, contributor: Contributor) -> None:
+        fields = {
+            "name": self.text(contributor.name),
+            "count": contributor.count,
+            "total_ns": contributor.total_ns,
+            "longest_ns": contributor.longest_ns,
+        }
+        at = self._at + layout.SLOT_CONTRIBUTORS_OFFSET + index * layout.CONTRIBUTOR.size
+        put(self._data, layout.CONTRIBUTOR, at, fields)
+        self.put(contributor_count=index + 1)
 
     def put_thread(self, index: int, thread: ThreadStack) -> None:
         fields = {

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from loopcanary.model import (
     CallbackNames,
+    Contributor,
     Frame,
     GilState,
+    HostReading,
     KernelView,
+    LockProof,
+    LockView,
     Sample,
     Stack,
     StallEvidence,
     StallScope,
+    Target,
+    TargetKind,
+    ThreadReading,
     ThreadStack,
 )
 
@@ -82,8 +91,17 @@ def stall(**fields: object) -> StallEvidence:
         "longest_callback_ns": 250 * MS,
         "end_cpu_ns": 77 * MS,
         "queue_ns": 5 * MS,
+        "before": reading(BEGIN - 3 * MS),
+        "host": (
+            HostReading(at_ns=BEGIN + 20 * MS, process_cpu_ns=5, throttled_ns=7, throttled_periods=1),
+            HostReading(at_ns=BEGIN + 251 * MS, memory_used_bytes=0),
+        ),
     }
     return StallEvidence(**{**whole, **fields})
+
+
+def reading(at_ns: int) -> ThreadReading:
+    return ThreadReading(at_ns=at_ns, kernel=KernelView(on_cpu_ns=890 * MS, run_queue_ns=2 * MS))
 
 
 def going_on(**fields: object) -> StallEvidence:
@@ -94,13 +112,25 @@ def going_on(**fields: object) -> StallEvidence:
 
 def turn(**fields: object) -> StallEvidence:
     """A turn of many short callbacks that took 250 ms."""
-    whole = {"scope": StallScope.TURN, "names": None, "scene": None, "turn_begin_ns": BEGIN}
+    whole = {
+        "scope": StallScope.TURN,
+        "names": None,
+        "scene": None,
+        "turn_begin_ns": BEGIN,
+        "contributors": (
+            Contributor(name="parse", count=900, total_ns=180 * MS, longest_ns=MS),
+            Contributor(name="größe", count=90, total_ns=18 * MS, longest_ns=2 * MS),
+        ),
+        "contributors_from_ns": BEGIN + 21 * MS,
+        "contributors_dropped": 3,
+    }
     return stall(**{**whole, **fields})
 
 
 # ---- strategies ----------------------------------------------------------------------------
 
-word = st.integers(0, (1 << 63) - 1)
+LARGEST = (1 << 63) - 1
+word = st.integers(0, LARGEST)
 half = st.integers(0, (1 << 32) - 1)
 quarter = st.integers(0, (1 << 16) - 1)
 text = st.text(max_size=40).filter(lambda text: text != "")
@@ -135,7 +165,26 @@ kernels = st.builds(
     syscall=st.none() | st.integers(0, 500),
     syscall_args=st.tuples(*[st.integers(0, (1 << 64) - 1)] * 3),
 )
-samples = st.builds(
+targets = st.builds(
+    Target,
+    kind=st.sampled_from(TargetKind),
+    name=st.just("") | text,
+    pid=st.none() | st.integers(1, (1 << 32) - 1),
+)
+locks = st.builds(
+    LockView,
+    kind=st.sampled_from(["lock", "RLock", "thread", "import lock"]),
+    proof=st.sampled_from(LockProof),
+)
+module_locks = st.builds(
+    LockView, kind=st.just("import lock of numpy.linalg"), proof=st.sampled_from(LockProof)
+)
+waits = st.one_of(
+    st.just({}),
+    st.builds(lambda target: {"target": target}, targets),
+    st.builds(lambda lock: {"lock": lock}, locks | module_locks),
+)
+working_samples = st.builds(
     Sample,
     at_ns=st.integers(BEGIN, BEGIN + 250 * MS),
     stack=st.none() | stacks,
@@ -147,6 +196,7 @@ samples = st.builds(
     holder_stack=st.none() | stacks,
     gc_total_ns=word,
 )
+samples = st.builds(lambda sample, wait: replace(sample, **wait), working_samples, waits)
 threads = st.builds(
     ThreadStack,
     tid=st.integers(100, (1 << 63) - 1),
@@ -157,6 +207,35 @@ threads = st.builds(
     waits_for_gil=st.booleans(),
 )
 
+readings = st.builds(
+    ThreadReading,
+    at_ns=st.integers(1, BEGIN),
+    kernel=st.builds(KernelView, on_cpu_ns=word, run_queue_ns=word),
+)
+contributors = st.builds(
+    Contributor, name=text, count=st.integers(1, 1 << 40), total_ns=word, longest_ns=word
+)
+
+
+@st.composite
+def hosts(draw: st.DrawFn) -> HostReading:
+    """Any reading of the host: what is told together is told together."""
+    told: dict[str, int] = {}
+    for names in (
+        ("process_cpu_ns",),
+        ("process_major_faults",),
+        ("system_busy_ns", "system_total_ns"),
+        ("throttled_ns", "throttled_periods"),
+        ("pressure_cpu_ns",),
+        ("pressure_io_ns",),
+        ("pressure_memory_ns",),
+        ("memory_available_bytes",),
+        ("memory_used_bytes",),
+    ):
+        if draw(st.booleans()):
+            told |= {name: draw(word) for name in names}
+    return HostReading(at_ns=draw(st.integers(BEGIN, BEGIN + 300 * MS)), **told)
+
 
 @st.composite
 def stalls(draw: st.DrawFn) -> StallEvidence:
@@ -165,9 +244,22 @@ def stalls(draw: st.DrawFn) -> StallEvidence:
     reasons = ("moved", "unreadable", "full")
     counts = draw(st.tuples(*[st.integers(0, 9)] * len(reasons)))
     end_ns = draw(st.none() | st.just(BEGIN + 250 * MS))
+    scope = draw(st.sampled_from(StallScope))
+    tally = draw(st.lists(contributors, max_size=6, unique_by=lambda one: one.name))
+    is_turn = scope is StallScope.TURN
     return stall(
         serial=draw(word),
-        scope=draw(st.sampled_from(StallScope)),
+        scope=scope,
+        before=draw(st.none() | readings),
+        host=tuple(
+            sorted(
+                draw(st.lists(hosts(), max_size=5, unique_by=lambda one: one.at_ns)),
+                key=lambda one: one.at_ns,
+            )
+        ),
+        contributors=tuple(sorted(tally, key=lambda one: (-one.total_ns, one.name))) if is_turn else (),
+        contributors_from_ns=draw(st.none() | st.integers(1, LARGEST)) if is_turn else None,
+        contributors_dropped=draw(word) if is_turn else 0,
         tid=draw(st.integers(1, 99)),
         loop_kind=draw(padded_text(32)),
         thread_name=draw(padded_text(64)),

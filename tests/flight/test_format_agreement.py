@@ -23,6 +23,9 @@ ENUMS = {
     layout.SlotState: "LC_SLOT_",
     layout.Level: "LC_LEVEL_",
     layout.Gil: "LC_GIL_",
+    layout.TargetKind: "LC_TARGET_",
+    layout.LockKind: "LC_LOCK_",
+    layout.LockProof: "LC_PROOF_",
 }
 
 CONSTANTS = (
@@ -45,10 +48,21 @@ CONSTANTS = (
     "SAMPLE_MAX",
     "STACK_FRAMES_MAX",
     "SLOT_THREADS_MAX",
+    "HOST_MAX",
+    "TALLY_COUNT",
     "STRING_MAX",
     "SAMPLE_WAITS_FOR_GIL",
     "SAMPLE_GC",
     "SAMPLE_NO_KERNEL_VIEW",
+    "HOST_PROCESS_CPU",
+    "HOST_MAJOR_FAULTS",
+    "HOST_SYSTEM",
+    "HOST_THROTTLED",
+    "HOST_PRESSURE_CPU",
+    "HOST_PRESSURE_IO",
+    "HOST_PRESSURE_MEMORY",
+    "HOST_AVAILABLE",
+    "HOST_USED",
     "STACK_INNER_CUT",
     "STACK_TRUNCATED",
     "NO_REF",
@@ -93,7 +107,7 @@ def program() -> str:
     for record in layout.LAYOUTS:
         lines.append(f"SIZE({record.name})")
         lines.extend(f"FIELD({record.name}, {field})" for field in record.offsets)
-    lines += [f"FIELD(lc_slot, {field})" for field in ("threads", "samples")]
+    lines += [f"FIELD(lc_slot, {field})" for field in ("threads", "hosts", "contributors", "samples")]
     lines += [f"NUMBER({constant_name(name)})" for name in CONSTANTS]
     lines += [f"NUMBER({member_name(member)})" for enum in ENUMS for member in enum]
     lines += ["NUMBER(LC_SECTION_COUNT)", "NUMBER(LC_COUNTER_COUNT)"]
@@ -144,13 +158,17 @@ def test_no_field_of_the_c_structure_is_left_out(c, record):
     assert record.size - end < 64  # nothing behind the last but the padding of an aligned structure
 
 
-def test_a_slot_is_its_facts_then_threads_then_samples(c):
+def test_a_slot_is_its_facts_then_its_tables(c):
+    hosts = [layout.SLOT_HOSTS_OFFSET, layout.HOST_MAX * layout.HOST.size, 0]
+    contributors = [layout.SLOT_CONTRIBUTORS_OFFSET, layout.TALLY_COUNT * layout.CONTRIBUTOR.size, 0]
     threads = [layout.SLOT_THREADS_OFFSET, layout.SLOT_THREADS_MAX * layout.THREAD.size, 0]
     samples = [layout.SLOT_SAMPLES_OFFSET, layout.SAMPLE_MAX * layout.SAMPLE.size, 0]
 
-    assert [layout.SLOT_FACTS.size, threads, samples] == [
+    assert [layout.SLOT_FACTS.size, threads, hosts, contributors, samples] == [
         layout.SLOT_THREADS_OFFSET,
         c["lc_slot.threads"],
+        c["lc_slot.hosts"],
+        c["lc_slot.contributors"],
         c["lc_slot.samples"],
     ]
 
@@ -191,4 +209,5 @@ def test_the_magic_agrees(c):
 def test_every_public_number_of_format_is_compared():
     numbers = {name for name in vars(layout) if name.isupper() and isinstance(getattr(layout, name), int)}
 
-    assert numbers - {"SLOT_THREADS_OFFSET", "SLOT_SAMPLES_OFFSET"} == set(CONSTANTS)
+    tables = ("THREADS", "HOSTS", "CONTRIBUTORS", "SAMPLES")
+    assert numbers - {f"SLOT_{table}_OFFSET" for table in tables} == set(CONSTANTS)

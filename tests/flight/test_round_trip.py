@@ -6,13 +6,31 @@ import itertools
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.flight.build import BOOT_ID, FlightBuilder
-from tests.flight.examples import BEGIN, MS, going_on, stall, stalls, turn
+from tests.flight.build import BOOT_ID, FlightBuilder, SlotBuilder, put
+from tests.flight.examples import BEGIN, HOLDER, MS, going_on, reading, sample, stall, stalls, turn
 
 from loopcanary.flight import FlightFile
-from loopcanary.flight.format import COUNTERS, HISTOGRAM_BUCKETS, ClockKind, LaneState, ProcessState
+from loopcanary.flight import format as layout
+from loopcanary.flight.format import (
+    COUNTERS,
+    HISTOGRAM_BUCKETS,
+    ClockKind,
+    LaneState,
+    ProcessState,
+    SectionKind,
+)
 from loopcanary.flight.lanes import bucket_limit_ns
-from loopcanary.model import Clock, Collection, LaneTotals, StallScope
+from loopcanary.model import (
+    Clock,
+    Collection,
+    Contributor,
+    LaneTotals,
+    LockProof,
+    LockView,
+    StallScope,
+    Target,
+    TargetKind,
+)
 
 Q32 = 1 << 32
 
@@ -99,6 +117,44 @@ def test_counters_have_the_names_of_the_native_side():
     assert {name: n for name, n in counters.items() if n} == {"samples_taken": 12, "checkpoints_failed": 1}
 
 
+def test_a_lane_whose_thread_the_kernel_tells_nothing_of_says_so():
+    flight = FlightBuilder()
+    flight.add_lane(opened_ns=1)
+
+    (totals,) = read(flight).lanes()
+    assert (totals.on_cpu_ns, totals.run_queue_ns, totals.gc_ns) == (None, None, 0)
+
+
+def test_contributors_of_one_name_are_one_and_those_without_are_dropped():
+    flight = FlightBuilder()
+    slot = flight.add_stall(turn(contributors_dropped=1))
+    builder = SlotBuilder.resumed(flight.data, flight.at(SectionKind.SLOTS, slot))
+    builder.put_contributor(0, Contributor(name="parse", count=3, total_ns=30, longest_ns=20))
+    builder.put_contributor(1, Contributor(name="", count=5, total_ns=50, longest_ns=10))
+    builder.put_contributor(2, Contributor(name="parse", count=1, total_ns=21, longest_ns=21))
+
+    (_, evidence), *_ = read(flight).stalls()
+    assert evidence.contributors == (Contributor(name="parse", count=4, total_ns=51, longest_ns=21),)
+    assert evidence.contributors_dropped == 6
+
+
+def test_of_a_callback_the_tally_of_its_turn_is_no_evidence():
+    evidence = stall(contributors=turn().contributors, contributors_from_ns=BEGIN, contributors_dropped=3)
+    flight = FlightBuilder()
+    flight.add_stall(evidence)
+
+    ((_, found),) = read(flight).stalls()
+    assert (found.contributors, found.contributors_from_ns, found.contributors_dropped) == ((), None, 0)
+
+
+def test_a_reading_after_the_stalls_begin_is_none_before_it():
+    flight = FlightBuilder()
+    flight.add_stall(stall(before=reading(BEGIN + 1)))
+
+    ((_, found),) = read(flight).stalls()
+    assert found.before is None
+
+
 def test_a_lane_tells_its_sums():
     flight = FlightBuilder(rate_q32=2 * Q32)
     lane = flight.add_lane(
@@ -117,6 +173,17 @@ def test_a_lane_tells_its_sums():
         queue_ticks_max=100,
         turn_epoch=21,
         turn_begin=6_000,
+        callback_ticks=4 * MS,
+        callback_ticks2_high=1,
+        callback_ticks2_low=5,
+        slices_congested=7,
+        stalls=2,
+        stalled_ticks=MS,
+        gc_ns=11,
+        on_cpu_begin_ns=100,
+        on_cpu_ns=400,
+        run_queue_begin_ns=20,
+        run_queue_ns=25,
     )
     flight.put_histogram(lane, {0: 7, 17: 3})
 
@@ -136,6 +203,14 @@ def test_a_lane_tells_its_sums():
             longest_turn_ns=6 * MS,
             queue_ns_total=800,
             queue_ns_max=200,
+            slices_congested=7,
+            callback_ns=8 * MS,
+            callback_ns_squared=4 * ((1 << 64) + 5),
+            stalls=2,
+            stalled_ns=2 * MS,
+            gc_ns=11,
+            on_cpu_ns=300,
+            run_queue_ns=5,
             histogram=((1 << 10, 7), ((1 << 11) + (1 << 7), 3)),
             busy_since_ns=12_000,
         )
@@ -305,3 +380,30 @@ def test_any_stall_comes_back(evidence):
 )
 def test_any_facts_come_back(facts):
     assert read(FlightBuilder(facts=facts, lane_room=0, slot_room=0)).facts() == facts
+
+
+def test_a_sample_says_what_its_thread_waited_for():
+    waits = [
+        {"target": Target(kind=TargetKind.SOCKET, name="[::1]:5432")},
+        {"target": Target(kind=TargetKind.CHILD, name="sleep 5", pid=77)},
+        {"target": Target(kind=TargetKind.FILE, name="")},
+        {"lock": LockView(kind="RLock", proof=LockProof.OWNER), "holder_tid": 43, "holder_stack": HOLDER},
+        {"lock": LockView(kind="import lock of numpy.linalg", proof=LockProof.WITH), "holder_tid": 44},
+        {"lock": LockView(kind="thread", proof=LockProof.NONE)},
+    ]
+    samples = tuple(sample(20 + number, **wait) for number, wait in enumerate(waits))
+
+    found = read_one(FlightBuilder(), stall(samples=samples))
+
+    assert found.samples == samples
+
+
+def test_a_wait_of_a_kind_without_a_name_here_is_none():
+    flight = FlightBuilder()
+    slot = flight.add_stall(stall(samples=(sample(20),)))
+    at = flight.at(SectionKind.SLOTS, slot) + layout.SLOT_SAMPLES_OFFSET
+    put(flight.data, layout.SAMPLE, at, {"target_kind": 200, "lock_kind": 200, "lock_proof": 200})
+
+    (found,) = read(flight).slot_evidence(slot).samples
+
+    assert (found.target, found.lock) == (None, None)

@@ -84,6 +84,8 @@ def test_totals_are_sums_of_turns(lane, clock):
     assert totals.longest_turn_ns == 300 * MS
     assert totals.busy_since_ns == clock() - 1 * MS
     assert sum(count for _, count in totals.histogram) == 3
+    assert (totals.stalls, totals.stalled_ns) == (1, 300 * MS)
+    assert totals.slices_congested in (2, 3)  # by where the slices lie
 
 
 def test_a_ticker_counts_no_turns_and_is_not_busy_before_its_tick_is_due(ticked_lane, clock):

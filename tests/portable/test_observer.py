@@ -92,6 +92,36 @@ def test_a_stall_has_the_samples_that_were_taken_in_it(story):
     assert story.observer.counters["stalls"] == 1
 
 
+def test_a_stall_has_the_last_reading_from_before_it(clock, lane):
+    story = Story(clock, lane)
+    for _ in range(3):  # idle looks
+        story.machine.compute(1)
+        story.look()
+        clock.pass_ms(20)
+    lane.begin(clock())
+    story.machine.compute(100)
+    story.busy(150)
+    evidence = story.end()
+    assert (evidence.before.at_ns - evidence.begin_ns) // MS == -20
+    assert evidence.before.kernel.on_cpu_ns == 3 * MS
+
+
+def test_a_stall_that_was_there_before_the_first_look_has_no_reading_from_before(story):
+    story.busy(150)
+    assert story.end().before is None
+
+
+def test_totals_tell_what_the_threads_clocks_have_gained(clock, lane):
+    story = Story(clock, lane)
+    story.machine.compute(70)
+    assert story.watched.totals(clock(), None).on_cpu_ns is None
+    story.observer.acquaint(story.watched)
+    story.machine.compute(30)
+    story.look()
+    totals = story.watched.totals(clock(), 5)
+    assert (totals.on_cpu_ns, totals.run_queue_ns, totals.gc_ns) == (30 * MS, 0, 5)
+
+
 def test_work_that_ends_in_time_is_no_news(story):
     story.busy(90)
     story.lane.end(story.clock())

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from loopcanary.engine.portable_lane import Tally
 from loopcanary.engine.portable_work import WorkBrackets
 
 MS = 1_000_000
@@ -54,6 +55,37 @@ def test_long_work_inside_a_turn_names_the_turn(thread, clock, ms, name):
     ticked_lane.end(clock.pass_ms(60))
     assert [ended.work for ended in ticked_lane.ended] == [name]
     assert lane.turns == 0
+
+
+def test_work_inside_a_turn_is_tallied_by_name(thread, clock):
+    lane = thread.loop_lane
+    lane.begin(clock())
+    thread.in_turn = True
+    for name, ms in (("parse", 50), ("render", 40), ("parse", 60)):
+        thread.brackets.begin(name)
+        clock.pass_ms(ms)
+        thread.brackets.end()
+    lane.end(clock())
+    lane.begin(clock())
+    thread.brackets.begin("next turn's")
+    clock.pass_ms(90)
+    thread.brackets.end()
+    lane.end(clock.pass_ms(20))
+    first, second = (ended.tally.contributors() for ended in lane.ended)
+    assert [(one.name, one.count, one.total_ns // MS, one.longest_ns // MS) for one in first] == [
+        ("parse", 2, 110, 60),
+        ("render", 1, 40, 40),
+    ]
+    assert [one.name for one in second] == ["next turn's"]
+
+
+def test_names_beyond_the_tallys_room_are_counted(clock):
+    tally = Tally()
+    for number in range(40):
+        tally.add(f"work {number}", MS)
+        tally.add(f"work {number}", MS)
+    assert len(tally.contributors()) == 32
+    assert tally.dropped == 2 * 8
 
 
 def test_an_end_too_many_is_nothing(thread, lane, clock):

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,16 @@ def report_of(source: Store, limit: int = 20) -> Report:
     return build(source, ALL, limit=limit, now_wall_ns=NOW)
 
 
+def group_of(source: Store, limit: int = 20) -> Report:
+    return of_bug(
+        source, STALL.fingerprint, ("scope=callback", "culprit.file=orders.py", "culprit.function=f"), limit
+    )
+
+
+def of_bug(source: Store, fingerprint: str, parts: tuple[str, ...], limit: int = 20) -> Report:
+    return of_group(source, fingerprint, limit=limit, now_wall_ns=NOW, explain=lambda _: parts)
+
+
 def as_shown(show: Any, report: Report, *, width: int = 80, **options: Any) -> str:
     """What a console of that width shows."""
     screen = Screen(encoding=options.pop("encoding", "utf-8"))
@@ -87,8 +98,7 @@ def test_the_report_as_text(full: Store) -> None:
 
 
 def test_a_bug_as_text(full: Store) -> None:
-    report = of_group(full, STALL.fingerprint, limit=20, now_wall_ns=NOW)
-    golden("group.txt", as_shown(as_text.show_group, report))
+    golden("group.txt", as_shown(as_text.show_group, group_of(full)))
 
 
 def test_a_stall_as_text(full: Store) -> None:
@@ -116,9 +126,12 @@ def test_a_terminal_gets_colours_and_links(full: Store) -> None:
 
 
 def test_an_old_encoding_gets_plain_bars(full: Store) -> None:
-    text = as_shown(as_text.show_report, report_of(full), encoding="ascii")
+    report = group_of(full)
+    text = as_shown(as_text.show_report, report, encoding="ascii")
+    text += as_shown(as_text.show_group, report, encoding="ascii")
     assert text.isascii()
     assert "time ##################=" in text
+    assert "time     @" in text
 
 
 # ---- JSON ----------------------------------------------------------------------------------------
@@ -127,7 +140,12 @@ def test_an_old_encoding_gets_plain_bars(full: Store) -> None:
 def test_the_report_as_json_is_what_its_schema_says(full: Store) -> None:
     document = json.loads(as_json.render(report_of(full)))
     assert list(problems(document, SCHEMA, Place(SCHEMA))) == []
-    assert document["totals"] == {"stalls": 4, "groups": 3, "total_ms": pytest.approx(8547.037, abs=0.001)}
+    assert document["totals"] == {
+        "stalls": 4,
+        "groups": 3,
+        "total_ms": pytest.approx(8547.037, abs=0.001),
+        "watched_ms": pytest.approx(77_310),
+    }
     assert [group["fingerprint"] for group in document["groups"]] == ["1:dead", "1:f00d", "1:none"]
     assert document["groups"][1]["stall_ids"] == ["s1-4", "s1-1"]
 
@@ -207,19 +225,22 @@ RAW = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_name_reaches_a_reader_raw(store: Store, text: str) -> None:
     one = hostile_stall(text)
-    store.put([SESSION], [one])
-    report = report_of(store)
+    loops = tuple(replace(loop, thread=text, kind=text) for loop in SESSION.loops)
+    store.put([replace(SESSION, name=text, python=text, version=text, loops=loops)], [one])
+    report, bug = report_of(store), of_bug(store, one.fingerprint, (f"a={text}",))
     texts = [
         as_shown(as_text.show_report, report),
-        as_shown(as_text.show_group, of_group(store, one.fingerprint, limit=1, now_wall_ns=NOW)),
+        as_shown(as_text.show_group, bug),
         as_shown(as_text.show_stall, of_stall(store, one, now_wall_ns=NOW)),
         as_markdown.render(report),
+        as_markdown.render(bug),
         as_json.render(report),
+        as_json.render(bug),
     ]
     for shown in texts:
         assert RAW.search(shown) is None
-    assert "<script" not in texts[4]
-    outside_code = re.sub(r"(`+).*?\1", "", texts[3], flags=re.DOTALL)
+    assert "<script" not in texts[5] + texts[6]
+    outside_code = re.sub(r"(`+).*?\1", "", texts[3] + texts[4], flags=re.DOTALL)
     assert "<script" not in outside_code
     assert "@everyone" not in outside_code
 

@@ -17,7 +17,17 @@ from pathlib import Path
 import pytest
 from tests.store.samples import BEGAN, HOSTILE, KILLED, STALL, S, hostile_stall, session, stall
 
-from loopcanary.model import Cause, Severity, StallState
+from loopcanary.model import (
+    Cause,
+    Contributor,
+    Holder,
+    LockProof,
+    Severity,
+    Stall,
+    StallState,
+    Target,
+    TargetKind,
+)
 from loopcanary.reporters import terminal as terminal_module
 from loopcanary.reporters import whose_stderr
 from loopcanary.reporters.blocks import stall_block
@@ -112,6 +122,48 @@ def test_a_run_reads_as_a_calm_story(reporter: ConsoleReporter, screen: Screen, 
 
 def fields(one: object) -> dict[str, object]:
     return {name: getattr(one, name) for name in one.__dataclass_fields__}  # type: ignore[attr-defined]
+
+
+LOCKED = stall(
+    cause=Cause.LOCK,
+    second_cause=Cause.DISK_IO,
+    second_share=0.3,
+    waited_on=Target(kind=TargetKind.FILE, name="/var/lib/shop.db"),
+    holder=Holder(thread="pool-1", culprit=None, share=0.7, lock="RLock", proof=LockProof.OWNER),
+    holders=(
+        Holder(thread="pool-1", culprit=None, share=0.7, lock="RLock", proof=LockProof.OWNER),
+        Holder(thread="pool-2", culprit=None, share=0.3, lock="RLock", proof=LockProof.OWNER),
+    ),
+)
+BURST = stall(
+    cause=Cause.BURST,
+    contributors=tuple(
+        Contributor(name=name, count=count, total_ns=count * S // 5_000, longest_ns=S // 1_000)
+        for name, count in (("Feed.poll", 1_100), ("tick", 90), ("flush", 3))
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("one", "said"),
+    [
+        (LOCKED, "waited on file /var/lib/shop.db; held by thread pool-1 for 70 % and 1 more"),
+        (BURST, "of it Feed.poll x1,100, 220 ms, tick x90, 18.0 ms"),
+    ],
+    ids=["a lock", "a burst"],
+)
+def test_what_it_waited_for_takes_one_line_more(one: Stall, said: str) -> None:
+    block, plain = stall_block(one, PLAIN).splitlines(), stall_block(STALL, PLAIN).splitlines()
+    assert [line.strip() for line in block if line not in plain][1:] == [said]
+    assert len(block) == len(plain) + 1
+
+
+def test_a_second_cause_is_in_the_headline() -> None:
+    assert (
+        stall_block(LOCKED, PLAIN)
+        .splitlines()[0]
+        .endswith("lock (certain): it waited for a lock; 30 % disk-io")
+    )
 
 
 def test_colours_mark_what_matters(screen: Screen) -> None:

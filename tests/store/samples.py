@@ -10,10 +10,14 @@ from hypothesis import strategies as st
 from loopcanary.model import (
     Blocker,
     Cause,
+    Contributor,
     Culprit,
+    Grade,
     Holder,
     Ledger,
+    LockProof,
     LoopHealth,
+    Portion,
     Session,
     SessionEnd,
     Severity,
@@ -21,6 +25,9 @@ from loopcanary.model import (
     Stall,
     StallScope,
     StallState,
+    Surroundings,
+    Target,
+    TargetKind,
     ThreadView,
     WeightedStack,
 )
@@ -188,6 +195,12 @@ def hostile_stall(text: str, number: int = 0) -> Stall:
         culprit=culprit,
         blocker=Blocker(call=text, function=text),
         holder=Holder(thread=text, culprit=culprit),
+        holders=(Holder(thread=text, culprit=culprit, share=0.5, lock=text, proof=LockProof.WITH),) * 2,
+        portions=(
+            Portion(share=0.5, cause=Cause.CPU, culprit=culprit, blocker=Blocker(call=text, function=text)),
+        ),
+        waited_on=Target(kind=TargetKind.FILE, name=text, pid=1),
+        contributors=(Contributor(name=text, count=1, total_ns=1, longest_ns=1),),
         stacks=(WeightedStack(weight_ns=1, frames=(named, dataclasses.replace(named, in_app=False))),),
         threads=(
             ThreadView(tid=1, name=text, state=text, holds_gil=True, waits_for_gil=True, frames=(named,)),
@@ -211,16 +224,24 @@ _NAMED = {
     "int | None": st.none() | _COUNTS,
     "float | None": st.none() | _RATIOS,
     "tuple[str, ...]": st.lists(_TEXTS, max_size=3).map(tuple),
+    "tuple[tuple[int, int], ...]": st.lists(st.tuples(_EXACT_NS, _COUNTS), max_size=3).map(tuple),
     "dict[str, int]": st.dictionaries(_TEXTS, _COUNTS, max_size=3),
     "StallScope": st.sampled_from(StallScope),
     "StallState": st.sampled_from(StallState),
     "Severity": st.sampled_from(Severity),
     "Cause": st.sampled_from(Cause),
     "SessionEnd": st.sampled_from(SessionEnd),
+    "Grade": st.sampled_from(Grade),
+    "Cause | None": st.none() | st.sampled_from(Cause),
+    "LockProof | None": st.none() | st.sampled_from(LockProof),
+    "TargetKind": st.sampled_from(TargetKind),
 }
 _TYPES = {
     kind.__name__: kind
-    for kind in (Blocker, Culprit, Holder, Ledger, LoopHealth, StackFrame, ThreadView, WeightedStack)
+    for kind in (
+        *(Blocker, Contributor, Culprit, Holder, Ledger, LoopHealth, Portion, StackFrame, Surroundings),
+        *(Target, ThreadView, WeightedStack),
+    )
 }
 
 

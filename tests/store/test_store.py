@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -9,8 +10,8 @@ import pytest
 from tests.store.samples import BEGAN, HOSTILE, KILLED, MS, SESSION, STALL, S, hostile_stall, session, stall
 
 from loopcanary.model import Cause, SessionEnd, StallState
-from loopcanary.model.search import StallQuery
-from loopcanary.store import Retention, Store
+from loopcanary.model.search import SessionMark, StallMark, StallQuery
+from loopcanary.store import Retention, Store, schema
 
 ALL = StallQuery()
 
@@ -130,6 +131,48 @@ def test_sessions_are_those_that_ran_in_the_time(store: Store) -> None:
     assert [one.id for one in store.sessions(StallQuery(since_wall_ns=BEGAN + 90 * S))] == ["s2"]
     assert [one.id for one in store.sessions(StallQuery(until_wall_ns=BEGAN))] == ["s1"]
     assert [one.id for one in store.sessions(StallQuery(session="s1"))] == ["s1"]
+
+
+def test_marks_are_stalls_and_sessions_in_short(store: Store) -> None:
+    store.put([SESSION, session(id="s2", version="1.2")], [STALL, KILLED])
+    first = StallMark(
+        STALL.fingerprint, "s1", "MainThread", "asyncio", STALL.began_wall_ns, STALL.duration_ns
+    )
+    assert store.marks(ALL, [STALL.fingerprint, "1:none"]) == [first]
+    assert {mark.thread for mark in store.marks(ALL)} == {"MainThread", "worker-2"}
+    assert store.marks(StallQuery(until_wall_ns=BEGAN)) == []
+    ended = SESSION.ended_wall_ns
+    assert set(store.session_marks(ALL)) == {
+        SessionMark("s1", "shop", "", SESSION.started_wall_ns, ended),
+        SessionMark("s2", "shop", "1.2", SESSION.started_wall_ns, ended),
+    }
+
+
+def test_marks_of_live_stalls_are_there_too(store: Store) -> None:
+    store.put([SESSION], [STALL])
+    store.overlay([session(id="now")], [stall(id="now-1", thread="io")])
+    assert {mark.thread for mark in store.marks(ALL, [STALL.fingerprint])} == {"MainThread", "io"}
+    assert {mark.id for mark in store.session_marks(ALL)} == {"s1", "now"}
+
+
+def test_a_store_from_before_marks_were_kept_is_brought_up_to_date(
+    store: Store, make_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
+        patch.setattr(schema, "VERSION", 1)
+        store.open()
+        connection = sqlite3.connect(store.path)
+        connection.execute(
+            "INSERT INTO stalls VALUES (1, 'old-1', 'old', '1:old', 'stall', 'ended', 'cpu', 5, 7, '')"
+        )
+        connection.commit()
+        connection.close()
+        store.close()
+    new = make_store()
+    new.put([SESSION], [STALL])
+    assert new.marks(ALL, ["1:old"]) == [StallMark("1:old", "old", "", "", 5, 7)]
+    assert new.marks(ALL, [STALL.fingerprint])[0].thread == "MainThread"
 
 
 def test_prefixes_find_ids_and_fingerprints(store: Store) -> None:

@@ -63,7 +63,8 @@ def test_what_is_no_time_is_refused(text: str) -> None:
 
 def test_a_stall_of_an_older_writer_has_defaults_for_what_was_added_since() -> None:
     old = stall_to_dict(STALL)
-    for added in ("title", "scope", "queue_ms", "threads", "engine"):
+    added_to_stalls = ("title", "scope", "queue_ms", "threads", "engine", "grade", "holders", "portions")
+    for added in (*added_to_stalls, "waited_on", "contributors", "surroundings", "startup", "cause_share"):
         del old[added]
     del old["culprit"]["column"], old["culprit"]["end_column"], old["culprit"]["qualname"]
     read = stall_from_dict(old)

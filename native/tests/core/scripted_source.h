@@ -13,6 +13,9 @@ typedef struct {
     lc_gil_state gil;
     void (*during_walk)(void); /* what the program does while it is read */
     unsigned walks;
+    lc_lock_view lock; /* what is answered of locks */
+    lc_lock_question question; /* the last one */
+    unsigned questions;
     lc_code_facts code;
 } scripted_source;
 
@@ -60,16 +63,38 @@ static void scripted_work(lc_frame_source *self, uint64_t work, lc_work_names *o
     out->task = (lc_text){"Task-1", 6};
 }
 
+static void scripted_lock(lc_frame_source *self, const lc_lock_question *question, lc_lock_view *out)
+{
+    scripted_source *s = (scripted_source *)self;
+    s->question = *question;
+    s->questions++;
+    *out = s->lock;
+}
+
 static lc_text scripted_text(lc_frame_source *self, uint64_t str_object)
 {
     (void)self;
     return str_object ? (lc_text){"checkout", 8} : (lc_text){NULL, 0};
 }
 
+static lc_text scripted_kind_name(lc_frame_source *self, lc_work_kind kind)
+{
+    static const char *const names[] = {"", "parse", "render", "store"};
+    (void)self;
+    const char *name = kind.key < 4 ? names[kind.key] : kind.key == UINT64_MAX ? "" : "other";
+    return (lc_text){name, (uint32_t)strlen(name)};
+}
+
 static inline scripted_source scripted(void)
 {
     return (scripted_source){
-        .source = {scripted_walk, scripted_gil, scripted_threads, scripted_work, scripted_text},
+        .source = {.walk = scripted_walk,
+                   .gil = scripted_gil,
+                   .threads = scripted_threads,
+                   .work = scripted_work,
+                   .text = scripted_text,
+                   .kind_name = scripted_kind_name,
+                   .lock = scripted_lock},
         .serial = 1,
         .depth = 3,
     };

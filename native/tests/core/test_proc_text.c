@@ -37,12 +37,13 @@ static void schedstat_is_two_sums(void)
 static void syscall_has_three_forms(void)
 {
     lc_syscall_fields f;
-    const char sleeping[] = "230 0x1 0x0 0x7ffd00 0x0 0x0 0x0 0x7ffd00 0x7f00\n";
+    const char sleeping[] = "230 0x1 0x0 0x7ffd00 0x0 0x0 0xfe 0x7ffd00 0x7f00\n";
     CHECK(lc_parse_syscall("running\n", 8, &f) && f.number == LC_SYSCALL_RUNNING);
     CHECK(lc_parse_syscall("-1 0x7ff 0x7f\n", 14, &f) && f.number == LC_SYSCALL_RUNNING);
     CHECK(lc_parse_syscall(sleeping, strlen(sleeping), &f));
-    CHECK(f.number == 230 && f.args[0] == 1 && f.args[2] == 0x7ffd00);
+    CHECK(f.number == 230 && f.args[0] == 1 && f.args[2] == 0x7ffd00 && f.args[5] == 0xfe);
     CHECK(!lc_parse_syscall("230 1 2", 7, &f));
+    CHECK(!lc_parse_syscall("230 0x1 0x2 0x3", 15, &f));
     CHECK(!lc_parse_syscall("99999999999 0x1 0x2 0x3", 23, &f));
 }
 

@@ -3,6 +3,7 @@
     watching    the engine of this process, armed
     running     the engine of this process, from its first loop on
     reading     stores, and what dead and running processes left beside them
+    explaining  what reports ask the diagnosis
     checkup     what works here, for `loopcanary doctor`
 
 The functions here load what they need when they are called: a process that only might run a loop shall
@@ -15,8 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from loopcanary.engine.canary import Canary
-    from loopcanary.model import Config
+    from loopcanary.model import Config, LoopHealth, Stall
     from loopcanary.store import Recovery, Store
 
 
@@ -46,6 +49,21 @@ def recover(into: Store) -> Recovery:
     from loopcanary.assembly import reading
 
     return reading.recover(into)
+
+
+def why_grouped(stall: Stall) -> tuple[str, ...]:
+    """What the stall's fingerprint was made of, each part as `name=value`; empty where that is not known."""
+    from loopcanary.assembly import explaining
+
+    return explaining.why_grouped(stall)
+
+
+def delays(loops: Sequence[LoopHealth]) -> Callable[[Sequence[int]], int | None]:
+    """A function from stalls of these loops to the p99 delay that they would have had together without those;
+    it gives None where their histograms are not known."""
+    from loopcanary.assembly import explaining
+
+    return explaining.delays(loops)
 
 
 def doctor_facts() -> list[tuple[str, str, str]]:

@@ -50,7 +50,7 @@ def write(report: Report, form: str, shape: Shape) -> None:
     else:
         from loopcanary.report import as_markdown
 
-        click.echo(as_markdown.render(report, _folder()), nl=False)
+        click.echo(as_markdown.render(report, current_folder()), nl=False)
 
 
 def _write_text(report: Report, shape: Shape) -> None:
@@ -62,7 +62,8 @@ def _write_text(report: Report, shape: Shape) -> None:
     show[shape](report, console)
 
 
-def _folder() -> str:
+def current_folder() -> str:
+    """The folder to which paths are shown relative."""
     try:
         return os.getcwd()  # noqa: PTH109 - a text is wanted, and "" where the folder is gone
     except OSError:

@@ -68,6 +68,7 @@ def command(
     with opened(store) as source:
         if source is None:
             return NOTHING_FOUND
+        from loopcanary import assembly
         from loopcanary.report.model import build
 
         report = build(
@@ -76,9 +77,10 @@ def command(
             limit=LIMITS[form] if limit is None else limit,
             now_wall_ns=time.time_ns(),
             with_worst=form != "json",
+            delays=assembly.delays,
         )
-        if report.is_empty and form != "json":
-            click.echo("No stall was recorded." if query == StallQuery() else "No stall matches.")
+        if report.is_empty and form != "json" and query != StallQuery():
+            click.echo("No stall matches.")
         else:
             write(report, form, "report")
         return NOTHING_FOUND if report.is_empty and query != StallQuery() else 0

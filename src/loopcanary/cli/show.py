@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from loopcanary.store import Store
 
 _CANDIDATES_MAX = 5
-_VERSION = "1:"
-"""What fingerprints begin with (docs/diagnosis.md)."""
+_VERSIONS = ("2:", "1:")
+"""What fingerprints begin with, the present one first (docs/diagnosis.md)."""
 
 
 @click.command(short_help="Show everything about one bug or one stall.")
@@ -56,7 +56,7 @@ def _matches(source: Store, which: str) -> tuple[list[str], list[str]]:
     if which in ids:
         return [], [which]
     # People leave out the version of a fingerprint.
-    starts = [which] if ":" in which else [which, _VERSION + which]
+    starts = [which] if ":" in which else [which, *(version + which for version in _VERSIONS)]
     fingerprints: list[str] = []
     for start in starts:
         found = source.fingerprints_like(start, _CANDIDATES_MAX + 1)
@@ -73,9 +73,18 @@ def _ambiguity(which: str, candidates: list[str]) -> str:
 
 
 def _show_group(source: Store, fingerprint: str, form: str) -> None:
+    from loopcanary import assembly
     from loopcanary.report.model import of_group
 
-    write(of_group(source, fingerprint, limit=LIMITS[form], now_wall_ns=time.time_ns()), form, "group")
+    report = of_group(
+        source,
+        fingerprint,
+        limit=LIMITS[form],
+        now_wall_ns=time.time_ns(),
+        explain=assembly.why_grouped,
+        delays=assembly.delays,
+    )
+    write(report, form, "group")
 
 
 def _show_stall(source: Store, stall_id: str, form: str) -> None:

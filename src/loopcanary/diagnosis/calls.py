@@ -9,6 +9,7 @@ import tokenize
 from dataclasses import dataclass
 
 from loopcanary.diagnosis.frames import PlacedFrame
+from loopcanary.diagnosis.loops import is_loop_head, is_repeated
 from loopcanary.diagnosis.sources import SourceReader, SourceText
 from loopcanary.model import Frame
 
@@ -47,6 +48,7 @@ class CallSites:
         self._started_wall_ns = session_started_wall_ns
         self._texts: dict[str, SourceText | None] = {}
         self._sites: dict[PlacedFrame, CallSite] = {}
+        self._repeated: dict[PlacedFrame, tuple[bool, bool] | None] = {}
 
     def of(self, view: PlacedFrame) -> CallSite:
         """The call that a frame was in."""
@@ -54,6 +56,19 @@ class CallSites:
         if site is None:
             site = self._sites[view] = self._find(view.frame)
         return site
+
+    def repetition(self, view: PlacedFrame) -> tuple[bool, bool] | None:
+        """Whether a loop of the frame's own function repeats its position, and whether it stands in the
+        head of a `for`; None without the source."""
+        if view not in self._repeated:
+            self._repeated[view] = self._look_for_loop(view.frame)
+        return self._repeated[view]
+
+    def _look_for_loop(self, frame: Frame) -> tuple[bool, bool] | None:
+        text = self._source(frame.file)
+        if text is None or not 1 <= frame.line <= len(text.lines):
+            return None
+        return is_repeated(text.lines, frame), is_loop_head(text.lines, frame)
 
     def _find(self, frame: Frame) -> CallSite:
         text = self._source(frame.file)
@@ -78,7 +93,8 @@ def find_call(lines: tuple[str, ...], frame: Frame) -> CallSite:
     source = first.strip() or None
     if not (frame.column and frame.end_column):
         return CallSite(source=source)  # compiled without columns (-X no_debug_ranges)
-    if _HEADED.match(first.encode()[frame.column - 1 :].decode(errors="replace")):
+    before, after = _split(first, frame.column - 1)
+    if _HEADED.match(after):
         return _header(lines, frame)
     end_line = frame.end_line or frame.line
     if not frame.line <= end_line <= min(len(lines), frame.line + _CALL_LINES_MAX):
@@ -87,10 +103,10 @@ def find_call(lines: tuple[str, ...], frame: Frame) -> CallSite:
     if pieces is None or not pieces[0].strip():
         return NO_SITE  # the columns lie outside the line: another text was compiled
     indent = len(first) - len(first.lstrip())
-    column = len(_decode(first.encode()[: frame.column - 1])) - indent + 1
+    column = len(before) - indent + 1
     on_one_line = end_line == frame.line
     whole = one_line(pieces)
-    dangling = first.encode()[: frame.column - 1].decode(errors="replace").strip() == "."
+    dangling = before.strip() == "."
     chain = _chain_head(lines, frame.line - 1) if dangling else ""
     return CallSite(
         text=shorten(chain + whole),
@@ -129,12 +145,22 @@ def _header_end(text: str) -> int | None:
 
 def _cut(lines: tuple[str, ...], start: int, end: int) -> list[str] | None:
     """The text from byte `start` of the first line to byte `end` of the last; None if out of bounds."""
+    if len(lines) == 1 and lines[0].isascii():
+        return [lines[0][start:end]] if start < min(end, len(lines[0])) and end <= len(lines[0]) else None
     raw = [line.encode() for line in lines]
     if start >= len(raw[0]) or end > len(raw[-1]) or (len(raw) == 1 and end <= start):
         return None
     raw[-1] = raw[-1][:end]
     raw[0] = raw[0][start:]
     return [_decode(line) for line in raw]
+
+
+def _split(line: str, octets: int) -> tuple[str, str]:
+    """The line's text before and from a byte on."""
+    if line.isascii():
+        return line[:octets], line[octets:]
+    raw = line.encode()
+    return _decode(raw[:octets]), _decode(raw[octets:])
 
 
 def _decode(data: bytes) -> str:

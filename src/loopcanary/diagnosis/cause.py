@@ -9,7 +9,7 @@ from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.model import Cause, Holder
 
 SECOND_SHARE = 0.25
-"""A second cause is mentioned from this share on."""
+"""A second cause is named from this share on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -25,11 +25,18 @@ class Finding:
     """Plain sentences with figures."""
     explained: tuple[Seen, ...] = ()
     """The samples it speaks for; the rules after it do not see them."""
-    holder: Holder | None = None
+    holders: tuple[Holder, ...] = ()
+    """Who held what the thread waited for, most time first."""
+    title: str | None = None
+    """What to call it, where the cause's own word says less."""
+    topic: str | None = None
+    """What the advice is about, where that is more than the cause: a key of remedies.BY_TOPIC."""
+    blameless: bool = False
+    """It strikes code by chance: no line is to blame."""
     decides: bool = False
     """It is the cause whatever the shares of the others: a burst consists of other things."""
     yields: bool = False
-    """It is not the cause where another explains enough to be mentioned."""
+    """It is not the cause where another explains most of the rest, or enough to be named."""
 
 
 Rule = Callable[[Observation], Finding | None]
@@ -38,13 +45,18 @@ Rule = Callable[[Observation], Finding | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Verdict:
-    """The cause of a stall."""
+    """The cause of a stall, with all that the rules found, the cause's own finding first."""
 
     cause: Cause
     confidence: float
     evidence: tuple[str, ...]
-    holder: Holder | None = None
-    finding: Finding | None = None
+    findings: tuple[Finding, ...] = ()
+    second: Finding | None = None
+
+    @property
+    def first(self) -> Finding | None:
+        """The cause's own finding."""
+        return self.findings[0] if self.findings else None
 
 
 def judge(observation: Observation, rules: Sequence[Rule], coverage: float) -> Verdict:
@@ -60,7 +72,7 @@ def judge(observation: Observation, rules: Sequence[Rule], coverage: float) -> V
     ranked = sorted(findings, key=lambda finding: (not finding.decides, -finding.share))
     if not ranked:
         return Verdict(cause=Cause.UNKNOWN, confidence=0.0, evidence=("No rule applied.",))
-    if ranked[0].yields and len(ranked) > 1 and _stands_alone(ranked[1]):
+    if ranked[0].yields and len(ranked) > 1 and _explains_the_rest(ranked[1], ranked[0]):
         ranked[0], ranked[1] = ranked[1], ranked[0]
     first, rest = ranked[0], ranked[1:]
     second = next((finding for finding in rest if finding.share >= SECOND_SHARE), None)
@@ -74,13 +86,15 @@ def judge(observation: Observation, rules: Sequence[Rule], coverage: float) -> V
         cause=first.cause,
         confidence=_confidence(first, coverage, sampled=observation.sample_count > 0),
         evidence=sentences,
-        holder=first.holder,
-        finding=first,
+        findings=tuple(ranked),
+        second=second,
     )
 
 
-def _stands_alone(finding: Finding) -> bool:
-    return finding.cause is not Cause.UNKNOWN and finding.share >= SECOND_SHARE
+def _explains_the_rest(finding: Finding, yielding: Finding) -> bool:
+    """Whether it would be the cause if what yields had not been."""
+    rest = 1.0 - yielding.share
+    return finding.cause is not Cause.UNKNOWN and finding.share >= min(SECOND_SHARE, rest / 2) > 0
 
 
 def _confidence(finding: Finding, coverage: float, *, sampled: bool) -> float:

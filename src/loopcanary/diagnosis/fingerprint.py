@@ -12,21 +12,24 @@ except ImportError:  # an interpreter that hashes in another way
 from loopcanary.diagnosis.blocker import STEADY_SHARE
 from loopcanary.diagnosis.calls import callee_of
 from loopcanary.diagnosis.codepaths import CodePaths, captured
-from loopcanary.diagnosis.ownership import portable_path
+from loopcanary.diagnosis.ownership import Owner, Ownership, portable_path
 from loopcanary.model import Cause, Culprit, Stall
 
-VERSION = 1
+VERSION = 2
 """Raised when the same stall would get another fingerprint than before."""
 _DIGITS = 12
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _NUMBER = re.compile(r"(?<![A-Za-z0-9_])\d+")
 
-_CODELESS = frozenset({Cause.GC, Cause.HOST})
-"""Causes that strike code by chance: all their stalls of one scope are one group."""
+_HELD = frozenset({Cause.GIL, Cause.LOCK})
+"""Stalls that another thread's code caused: the line that waits is chance, or one of many."""
+_ASKED_FOR = "gc.collect"
+_GENERIC = re.compile(r"\.?<generic parameters of [^>]*>")
+_SYNTHETIC_NAMES = re.compile(r"\.?<(?:listcomp|dictcomp|setcomp|genexpr|locals)>")
 
 
 def fingerprint(stall: Stall, paths: CodePaths) -> str:
-    """`1:` and twelve hexadecimal digits. Looks at no line number, time, process or host."""
+    """`2:` and twelve hexadecimal digits. Looks at no line number, time, process or host."""
     digest = blake2s("\0".join(explain(stall, paths)).encode("utf-8", "replace"))
     return f"{VERSION}:{digest.hexdigest()[:_DIGITS]}"
 
@@ -38,12 +41,13 @@ def explain(stall: Stall, paths: CodePaths | None = None) -> tuple[str, ...]:
 
 
 def _identity(stall: Stall, paths: CodePaths) -> tuple[str, ...]:
-    if stall.cause in _CODELESS:
-        return (f"cause={stall.cause.value}",)
-    if stall.cause is Cause.GIL and stall.holder is not None and stall.holder.culprit is not None:
-        return (f"cause={stall.cause.value}", *_place("holder", stall.holder.culprit, paths))
+    cause = f"cause={stall.cause.value}"
+    if stall.cause is Cause.HOST or (stall.cause is Cause.GC and not _is_asked_for(stall)):
+        return (cause,)  # they strike code by chance: all their stalls of one scope are one group
+    if stall.cause in _HELD and stall.holder is not None and stall.holder.culprit is not None:
+        return (cause, *_place("holder", stall.holder.culprit, paths))
     if stall.cause is Cause.BURST and not _is_steady(stall):
-        return (f"cause={stall.cause.value}",)
+        return (cause, *_top_contributor(stall))
     if stall.culprit is None:
         return (f"callback={_plain_name(stall.callback)}",)
     place = _place("culprit", stall.culprit, paths)
@@ -51,8 +55,41 @@ def _identity(stall: Stall, paths: CodePaths) -> tuple[str, ...]:
     return (*place, f"blocker={reached}") if reached else place
 
 
+def _is_asked_for(stall: Stall) -> bool:
+    """Whether the program called `gc.collect()` itself."""
+    callee = callee_of(stall.blocker.call) if stall.blocker is not None and stall.blocker.call else None
+    return callee is not None and (callee == _ASKED_FOR or _ASKED_FOR.endswith(f".{callee}"))
+
+
+def _top_contributor(stall: Stall) -> tuple[str, ...]:
+    """The callback that took most of the turn's callbacks' time, where one did."""
+    total = sum(entry.total_ns for entry in stall.contributors)
+    top = stall.contributors[0] if stall.contributors else None
+    if top is None or top.total_ns < STEADY_SHARE * total:
+        return ()
+    return (f"contributor={_plain_name(top.name)}",)
+
+
+def _plain_function(qualname: str) -> str:
+    """A qualified name without what differs between versions of Python: comprehensions are frames up to 3.11
+    only, and generic functions have one more since 3.12."""
+    return _SYNTHETIC_NAMES.sub("", _GENERIC.sub("", qualname)).strip(".") or "<module>"
+
+
+def _plain_file(culprit: Culprit, paths: CodePaths) -> str:
+    """The file's portable path; of the standard library the module only, whose files move: `pathlib.py` is
+    `pathlib/__init__.py` since 3.13."""
+    path = portable_path(culprit.file, paths)
+    if culprit.in_app or Ownership(paths).of(culprit.file) is not Owner.STDLIB:
+        return path
+    return path.removesuffix(".py").partition("/")[0]
+
+
 def _place(role: str, culprit: Culprit, paths: CodePaths) -> tuple[str, str]:
-    return (f"{role}.file={portable_path(culprit.file, paths)}", f"{role}.function={culprit.qualname}")
+    return (
+        f"{role}.file={_plain_file(culprit, paths)}",
+        f"{role}.function={_plain_function(culprit.qualname)}",
+    )
 
 
 def _plain_name(name: str | None) -> str:

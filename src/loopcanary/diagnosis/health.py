@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import chain
 from math import sqrt
 
 from loopcanary.model import LaneTotals, LoopHealth
+from loopcanary.model.evidence import SLICE_NS, congested_slices
+
+_BUCKET_WIDTH = 1 / 16
+"""Of the engines' histograms: an estimated duration is off by no more than this part of it."""
 
 Turns = tuple[float, int]
 """A duration in nanoseconds, and how many turns had it."""
@@ -24,6 +30,8 @@ def loop_health(totals: LaneTotals, now_ns: int) -> LoopHealth:
     turns = estimate_turns(totals.histogram, totals.busy_ns_squared, totals.longest_turn_ns)
     if current:
         turns.append((float(current), 1))
+    slices = -(-window // SLICE_NS)
+    congested = totals.slices_congested + congested_slices(window - current, window)
     return LoopHealth(
         thread=totals.thread_name,
         kind=totals.loop_kind,
@@ -33,12 +41,62 @@ def loop_health(totals: LaneTotals, now_ns: int) -> LoopHealth:
         window_ns=window,
         utilization=min(1.0, busy / window) if window else 0.0,
         delay_p50_ns=delay_quantile(turns, window, 0.50, longest),
+        delay_p90_ns=delay_quantile(turns, window, 0.90, longest),
         delay_p99_ns=delay_quantile(turns, window, 0.99, longest),
+        delay_p999_ns=delay_quantile(turns, window, 0.999, longest),
         delay_max_ns=longest,
         delay_mean_ns=(totals.busy_ns_squared + current * current) // (2 * window) if window else 0,
         queue_mean_ns=totals.queue_ns_total // totals.callbacks if totals.callbacks else 0,
         queue_max_ns=totals.queue_ns_max,
+        stalls=totals.stalls,
+        stalled_ns=totals.stalled_ns,
+        callback_weighted_ns=totals.callback_ns_squared // totals.callback_ns if totals.callback_ns else None,
+        slices=slices,
+        slices_congested=min(slices, congested),
+        gc_ns=totals.gc_ns,
+        run_queue_ns=totals.run_queue_ns,
+        histogram=_with(totals.histogram, current),
     )
+
+
+def delay_without(health: LoopHealth, durations: Sequence[int], quantile: float = 0.99) -> int:
+    """The delay that this share of arrivals would have stayed within, had the loop not stalled for these
+    durations (of some of its stalls, in nanoseconds; their turns are in its histogram).
+
+    A turn that was longer than its stall stays with what is left of it. The window stays as it was.
+    """
+    squares = 2 * health.delay_mean_ns * health.window_ns
+    turns = turns_without(estimate_turns(health.histogram, squares, health.delay_max_ns), durations)
+    longest = max((round(duration) for duration, _ in turns), default=0)
+    return delay_quantile(turns, health.window_ns, quantile, longest)
+
+
+def turns_without(turns: Sequence[Turns], durations: Sequence[int]) -> list[Turns]:
+    """The turns, each of these durations taken out of the shortest turn that it can be a part of; the
+    longest durations first. What is left of a turn counts where it is more than the error of a bucket."""
+    ascending = sorted(turns)
+    lengths, counts = [turn[0] for turn in ascending], [turn[1] for turn in ascending]
+    rests: list[Turns] = []
+    for taken in sorted(durations, reverse=True):
+        of = _shortest_with(lengths, counts, taken * (1 - _BUCKET_WIDTH))
+        if of is None:
+            break
+        counts[of] -= 1
+        rest = lengths[of] - taken
+        if rest > _BUCKET_WIDTH * lengths[of]:
+            rests.append((rest, 1))
+    return [*(turn for turn in zip(lengths, counts, strict=True) if turn[1]), *rests]
+
+
+def _with(histogram: Sequence[tuple[int, int]], duration_ns: int) -> tuple[tuple[int, int], ...]:
+    return tuple(sorted((*histogram, (duration_ns, 1)))) if duration_ns else tuple(histogram)
+
+
+def _shortest_with(lengths: Sequence[float], counts: Sequence[int], least: float) -> int | None:
+    """Where the shortest turn of at least this length stands; else the longest there is."""
+    first = bisect_left(lengths, least)
+    places = chain(range(first, len(lengths)), range(first - 1, -1, -1))
+    return next((place for place in places if counts[place] > 0), None)
 
 
 def estimate_turns(

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from loopcanary.diagnosis.advice import advise
 from loopcanary.diagnosis.blocker import find_blocker
 from loopcanary.diagnosis.calls import CallSites, callee_of
 from loopcanary.diagnosis.cause import Verdict, judge
 from loopcanary.diagnosis.causes import RULES
+from loopcanary.diagnosis.causes.marks import main_target
 from loopcanary.diagnosis.causes.unknown import no_sample
 from loopcanary.diagnosis.codepaths import CodePaths, captured
 from loopcanary.diagnosis.culprit import Suspect, find_suspect, to_culprit
 from loopcanary.diagnosis.fingerprint import fingerprint
 from loopcanary.diagnosis.frames import FrameTable
+from loopcanary.diagnosis.gaps import Gap, cut_out, find_gaps
+from loopcanary.diagnosis.grade import make_grade
 from loopcanary.diagnosis.ledger import make_ledger
-from loopcanary.diagnosis.observation import Observation, see
+from loopcanary.diagnosis.observation import Observation, Seen, one_of_each, see, weigh_work
 from loopcanary.diagnosis.ownership import Ownership, module_name
+from loopcanary.diagnosis.portions import find_portions
 from loopcanary.diagnosis.sources import FileSources, SourceReader
+from loopcanary.diagnosis.surroundings import make_surroundings
 from loopcanary.diagnosis.title import make_title
 from loopcanary.diagnosis.weights import SampleWeights, merge_stacks, weigh
 from loopcanary.model import (
@@ -25,11 +31,13 @@ from loopcanary.model import (
     Cause,
     Clock,
     Config,
+    Holder,
     Session,
     Severity,
     Stall,
     StallEvidence,
     StallState,
+    Target,
     ThreadStack,
     ThreadView,
     WeightedStack,
@@ -39,6 +47,8 @@ from loopcanary.model.units import format_duration
 
 _FILE_SOURCES = FileSources()
 _THIN_COVERAGE = 0.5
+_LATE_NS = 5_000_000
+_at_ns = attrgetter("at_ns")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -47,9 +57,10 @@ class _Case:
 
     evidence: StallEvidence
     weights: SampleWeights
+    seen_ns: tuple[int, ...]
+    coverage: float
     table: FrameTable
     observation: Observation
-    blocker: Blocker | None
     paths: CodePaths
 
 
@@ -71,17 +82,20 @@ def diagnose(
     """
     case = _open_case(evidence, session, config, sources, paths or captured())
     observation = case.observation
-    verdict = judge(observation, RULES, case.weights.coverage)
-    suspect = observation.suspect
+    verdict = judge(observation, RULES, case.coverage)
+    first = verdict.first
+    suspect = _suspect(case, verdict)
     culprit = None if suspect is None else to_culprit(suspect, observation.sites)
-    blocker = _fit_blocker(case.blocker, verdict.cause)
+    blocker = None if suspect is None else find_blocker(suspect, observation.sites)
+    blocker = _fit_blocker(blocker, verdict.cause)
+    holders = _holders(verdict)
     names = evidence.names
     stall = Stall(
         id=f"{session.id}-{evidence.serial}",
         session=session.id,
         pid=session.pid,
         fingerprint="",
-        title=make_title(evidence, verdict.cause, culprit, blocker, verdict.holder),
+        title=make_title(evidence, first, culprit, blocker, holders[0] if holders else None),
         thread=evidence.thread_name or f"thread {evidence.tid}",
         loop=evidence.loop_kind,
         scope=evidence.scope,
@@ -95,19 +109,36 @@ def diagnose(
         scene=evidence.scene,
         cause=verdict.cause,
         confidence=verdict.confidence,
-        evidence=_with_coverage(case, verdict),
-        advice=advise(verdict.cause, blocker, _reached(suspect, case.paths), evidence.loop_kind),
+        evidence=_sentences(case, verdict),
+        advice=advise(
+            verdict.cause,
+            blocker,
+            _reached(suspect, case.paths),
+            evidence.loop_kind,
+            topic=None if first is None else first.topic,
+            holder=holders[0] if holders else None,
+        ),
         culprit=culprit,
         blocker=blocker,
-        holder=verdict.holder,
+        holder=holders[0] if holders else None,
         ledger=observation.ledger,
         samples=len(evidence.samples),
-        coverage=round(case.weights.coverage, 4),
+        coverage=round(case.coverage, 4),
         dropped_samples=sum(count for _, count in evidence.samples_dropped),
         stacks=_merge(case),
         threads=_other_threads(evidence, case),
         queue_ns=evidence.queue_ns,
         engine=evidence.engine,
+        cause_share=1.0 if first is None else round(min(1.0, first.share), 4),
+        second_cause=None if verdict.second is None else verdict.second.cause,
+        second_share=0.0 if verdict.second is None else round(min(1.0, verdict.second.share), 4),
+        portions=find_portions(observation, verdict),
+        grade=make_grade(case.seen_ns, case.coverage, verdict.cause),
+        holders=holders,
+        waited_on=_waited_on(verdict),
+        contributors=evidence.contributors,
+        surroundings=observation.surroundings,
+        startup=evidence.first_turn,
     )
     return replace(stall, fingerprint=fingerprint(stall, case.paths))
 
@@ -129,34 +160,73 @@ def _open_case(
     evidence: StallEvidence, session: Session, config: Config, sources: SourceReader, paths: CodePaths
 ) -> _Case:
     end_ns = max(evidence.begin_ns, evidence.last_look_ns if evidence.end_ns is None else evidence.end_ns)
-    evidence = replace(evidence, samples=tuple(sorted(evidence.samples, key=lambda sample: sample.at_ns)))
+    evidence = replace(evidence, samples=tuple(sorted(evidence.samples, key=_at_ns)))
     times = [sample.at_ns for sample in evidence.samples]
     weights = weigh(times, evidence.begin_ns, end_ns, evidence.sample_interval_ns)
+    around = make_surroundings(evidence)
+    due_ns = max(config.first_sample_ns, evidence.threshold_ns // 5)
+    gaps = find_gaps(evidence, end_ns, due_ns, around)
+    counted = _without_gaps(evidence, times, end_ns, gaps) if gaps else weights
+    frozen_ns = sum(gap.length_ns for gap in gaps)
     table = FrameTable(Ownership(paths, config.concern))
     sites = CallSites(sources, session.started_wall_ns)
-    seen = see(evidence.samples, weights.seen_ns, table.place, session.machine or _own_machine())
-    suspect = find_suspect([(entry.work, entry.weight_ns) for entry in seen if entry.placed])
+    seen = see(evidence.samples, counted.seen_ns, table.place, session.machine or _own_machine())
     observation = Observation(
         evidence=evidence,
         duration_ns=weights.duration_ns,
         seen=seen,
-        total_ns=weights.covered_ns,
+        kinds=one_of_each(seen),
+        total_ns=counted.covered_ns + frozen_ns,
         sample_count=len(seen),
         ledger=make_ledger(evidence, end_ns, weights),
+        frozen_ns=frozen_ns,
+        surroundings=around,
         sites=sites,
         place=table.place,
-        suspect=suspect,
         threads=_names(evidence),
     )
-    blocker = None if suspect is None else find_blocker(suspect, sites)
     return _Case(
         evidence=evidence,
         weights=weights,
+        seen_ns=counted.seen_ns,
+        coverage=counted.covered_ns / weights.duration_ns
+        if gaps and weights.duration_ns
+        else weights.coverage,
         table=table,
         observation=observation,
-        blocker=blocker,
         paths=paths,
     )
+
+
+def _without_gaps(
+    evidence: StallEvidence, times_ns: list[int], end_ns: int, gaps: tuple[Gap, ...]
+) -> SampleWeights:
+    """What each sample stands for on a clock that stood still in the gaps."""
+    begin_ns, interval_ns = evidence.begin_ns, evidence.sample_interval_ns
+    return weigh(cut_out(times_ns, gaps), begin_ns, cut_out([end_ns], gaps)[0], interval_ns)
+
+
+def _suspect(case: _Case, verdict: Verdict) -> Suspect | None:
+    """By the samples that speak for the cause, so that culprit and cause belong together; by all where the
+    cause is not about a line, or was found without samples."""
+    first = verdict.first
+    samples: tuple[Seen, ...] = case.observation.seen
+    if first is not None and first.explained and not first.blameless and first.cause is not Cause.UNKNOWN:
+        samples = first.explained
+    return find_suspect(weigh_work(samples))
+
+
+def _holders(verdict: Verdict) -> tuple[Holder, ...]:
+    findings = (verdict.first, verdict.second)
+    return next((finding.holders for finding in findings if finding is not None and finding.holders), ())
+
+
+def _waited_on(verdict: Verdict) -> Target | None:
+    for finding in (verdict.first, verdict.second):
+        target = None if finding is None else main_target(finding.explained)
+        if target is not None:
+            return target
+    return None
 
 
 def _fit_blocker(blocker: Blocker | None, cause: Cause) -> Blocker | None:
@@ -178,24 +248,37 @@ def _reached(suspect: Suspect | None, paths: CodePaths) -> tuple[str, ...]:
     return tuple(module_name(file, paths) for file in files)
 
 
-def _with_coverage(case: _Case, verdict: Verdict) -> tuple[str, ...]:
-    """The verdict's sentences, with a warning where little of the stall was seen."""
-    evidence, weights = case.evidence, case.weights
-    sentences = verdict.evidence
-    if not evidence.samples:
-        missing = no_sample(case.observation)
-        return sentences if missing in sentences else (*sentences, missing)
-    if weights.coverage < _THIN_COVERAGE:
-        seen = format_duration(weights.covered_ns)
-        sentences += (f"The samples cover only {seen} of {format_duration(weights.duration_ns)}.",)
-    return sentences
+def _sentences(case: _Case, verdict: Verdict) -> tuple[str, ...]:
+    """The verdict's sentences, then what holds for any cause."""
+    evidence, sentences = case.evidence, list(verdict.evidence)
+    missing = no_sample(case.observation) if not evidence.samples else None
+    if missing is not None and missing not in sentences:
+        sentences.append(missing)
+    if evidence.samples and case.coverage < _THIN_COVERAGE:
+        seen = format_duration(sum(case.seen_ns))
+        sentences.append(f"The samples cover only {seen} of {format_duration(case.weights.duration_ns)}.")
+    if evidence.queue_ns >= max(_LATE_NS, evidence.threshold_ns // 10):
+        late = format_duration(evidence.queue_ns)
+        sentences.append(f"It began {late} late: the loop was busy with what ran before it.")
+    if evidence.allowance_ns > evidence.threshold_ns:
+        granted = format_duration(evidence.allowance_ns)
+        sentences.append(f"`expect` had granted it {granted}, which it exceeded.")
+    if evidence.first_turn:
+        sentences.append("It was the loop's first turn: the program was still starting.")
+    return tuple(sentences)
 
 
 def _merge(case: _Case) -> tuple[WeightedStack, ...]:
+    """Distinct stacks; equal ones that were read to a different depth are two here, and one to a person."""
+    held: dict[tuple[int, bool], list[int]] = {}
+    for index, seen in enumerate(case.observation.seen):
+        stack = seen.sample.stack
+        if stack is not None and seen.stack.frames:
+            held.setdefault((id(seen.stack), stack.truncated), []).append(index)
+    seen_ones, weights = case.observation.seen, case.weights.weights_ns
     return merge_stacks(
-        (seen.placed, weight_ns, seen.sample.stack is not None and seen.sample.stack.truncated)
-        for seen, weight_ns in zip(case.observation.seen, case.weights.weights_ns, strict=True)
-        if seen.placed
+        (seen_ones[indexes[0]].stack.frames, sum([weights[index] for index in indexes]), truncated)
+        for (_, truncated), indexes in held.items()
     )
 
 

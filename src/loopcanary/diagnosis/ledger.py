@@ -1,50 +1,85 @@
-"""Where a stall's wall time went, from the kernel's counters between its samples."""
+"""Where a stall's wall time went, from the kernel's counters before, during and at the end of it."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from loopcanary.diagnosis.weights import SampleWeights
-from loopcanary.model import Collection, GilState, Ledger, Sample, StallEvidence
+from loopcanary.model import Collection, GilState, KernelView, Ledger, Sample, StallEvidence
+
+TICK_NS = 4_000_000
+"""The kernel adds to a running thread's CPU time at its ticks (CONFIG_HZ=250): a counter read by another
+thread lags by as much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Counted:
-    """What the kernel counted over the part of the stall that was seen."""
+class _Reading:
+    """The counters at one moment; None: not known."""
 
-    span_ns: int
-    on_cpu_ns: int
+    at_ns: int
+    on_cpu_ns: int | None
     run_queue_ns: int | None
 
 
-def make_ledger(evidence: StallEvidence, end_ns: int, weights: SampleWeights) -> Ledger:
-    """The ledger over the seen part of the stall: `on_cpu`, `gil_wait`, `run_queue` and `blocked` sum to
-    it. An entry that was not measured is None, and so is then `blocked`, which is what the others leave.
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """A time that is known to lie between two bounds, and the best guess at it."""
 
-    The counters are known at the samples. Where the thread's CPU time at the end is known, `on_cpu` runs
-    to the end exactly; otherwise the rates between first and last sample are taken to hold for the rest
-    of what was seen. Nothing is said of the head before the first sample.
+    low: int
+    best: int
+    high: int
+
+    def __add__(self, other: _Span) -> _Span:
+        return _Span(self.low + other.low, self.best + other.best, self.high + other.high)
+
+    @property
+    def error(self) -> int:
+        return max(self.best - self.low, self.high - self.best)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Track:
+    """The readings of a stall in order of time: the last at or before its begin, those inside."""
+
+    begin_ns: int
+    end_ns: int
+    before: _Reading | None
+    inside: tuple[_Reading, ...]
+    lag_ns: int
+    """How far the last reading may be behind the truth."""
+
+
+def make_ledger(evidence: StallEvidence, end_ns: int, weights: SampleWeights) -> Ledger:
+    """The ledger of the whole stall: `on_cpu`, `gil_wait`, `run_queue` and `blocked` sum to its duration.
+    An entry that was not measured is None, and so is then `blocked`, which is what the others leave.
+
+    The counters between first and last reading are exact. `docs/diagnosis.md` has the formulas for the
+    head before the first and the tail after the last one, and for `error_ns`.
     """
     gc_ns = _collected(evidence, end_ns)
-    counted = _count(evidence, end_ns, weights)
-    if counted is None:
-        return Ledger(gc_ns=gc_ns, gil_wait_ns=_gil_wait(evidence.samples, weights))
-    span = counted.span_ns
-    on_cpu = _within(counted.on_cpu_ns, span)
-    run_queue = None
-    if counted.run_queue_ns is not None:
-        run_queue = _within(counted.run_queue_ns, span - on_cpu)
-    gil_wait = _gil_wait(evidence.samples, weights)
+    gil_wait, gil_error = _gil_wait(evidence.samples, weights)
+    track = _track(evidence, end_ns)
+    on_cpu_span = _counter(track, "on_cpu_ns", lag_ns=track.lag_ns)
+    if on_cpu_span is None:
+        return Ledger(gc_ns=gc_ns, gil_wait_ns=gil_wait)
+    duration = weights.duration_ns
+    queue_span = _counter(track, "run_queue_ns", lag_ns=0)
+    on_cpu = _within(on_cpu_span.best, duration)
+    run_queue = None if queue_span is None else _within(queue_span.best, duration - on_cpu)
+    left = duration - on_cpu - (run_queue or 0)
     if gil_wait is not None:
-        gil_wait = _within(gil_wait, span - on_cpu - (run_queue or 0))
-    blocked = None if run_queue is None else span - on_cpu - run_queue - (gil_wait or 0)
+        gil_wait = _within(gil_wait, left)
+    blocked = None if run_queue is None else left - (gil_wait or 0)
+    error = on_cpu_span.error + (queue_span.error if queue_span is not None else 0) + gil_error
     return Ledger(
         on_cpu_ns=on_cpu,
         gil_wait_ns=gil_wait,
         run_queue_ns=run_queue,
         blocked_ns=blocked,
         gc_ns=None if gc_ns is None else min(gc_ns, on_cpu),
+        error_ns=min(error, duration),
     )
 
 
@@ -53,31 +88,86 @@ def _within(value: int, limit: int) -> int:
     return max(0, min(value, limit))
 
 
-def _count(evidence: StallEvidence, end_ns: int, weights: SampleWeights) -> _Counted | None:
-    viewed = [(sample.at_ns, sample.kernel) for sample in evidence.samples if sample.kernel is not None]
-    if not viewed:
-        return None
-    (first_ns, first), (last_ns, last) = viewed[0], viewed[-1]
-    step = last_ns - first_ns
-    if evidence.end_cpu_ns is not None and evidence.end_ns is not None:
-        span = max(0, end_ns - first_ns)
-        on_cpu = evidence.end_cpu_ns - first.on_cpu_ns
-    elif step > 0:
-        span = max(0, min(weights.covered_ns, end_ns - first_ns))
-        on_cpu = (last.on_cpu_ns - first.on_cpu_ns) * span // step
-    else:
-        return None
-    waited = (last.run_queue_ns - first.run_queue_ns) * span // step if step > 0 else None
-    return _Counted(span_ns=span, on_cpu_ns=on_cpu, run_queue_ns=waited)
-
-
-def _gil_wait(samples: tuple[Sample, ...], weights: SampleWeights) -> int | None:
-    """Time seen waiting for the GIL; None where no sample could tell."""
-    if all(sample.gil is GilState.UNKNOWN and not sample.waits_for_gil for sample in samples):
-        return None
-    return sum(
-        seen_ns for sample, seen_ns in zip(samples, weights.seen_ns, strict=True) if sample.waits_for_gil
+def _track(evidence: StallEvidence, end_ns: int) -> _Track:
+    """Of the readings inside only the first and the last matter: the counters are sums."""
+    begin_ns, before = evidence.begin_ns, evidence.before
+    early = None if before is None or before.at_ns > begin_ns else _reading(before.at_ns, before.kernel)
+    inside: list[_Reading] = []
+    state = ""
+    told = [sample for sample in evidence.samples if sample.kernel is not None and sample.at_ns <= end_ns]
+    first = next((index for index, sample in enumerate(told) if sample.at_ns > begin_ns), len(told))
+    for sample in told[first - 1 : first] if first else ():
+        if sample.kernel is not None and (early is None or sample.at_ns >= early.at_ns):
+            early = _reading(sample.at_ns, sample.kernel)
+    for index in dict.fromkeys((first, len(told) - 1)) if first < len(told) else ():
+        kernel = told[index].kernel
+        if kernel is not None:
+            inside.append(_reading(told[index].at_ns, kernel))
+            state = kernel.thread_state
+    exact_end = evidence.end_cpu_ns is not None and evidence.end_ns is not None
+    if exact_end:
+        inside.append(_Reading(at_ns=end_ns, on_cpu_ns=evidence.end_cpu_ns, run_queue_ns=None))
+    return _Track(
+        begin_ns=begin_ns,
+        end_ns=end_ns,
+        before=early,
+        inside=tuple(inside),
+        lag_ns=0 if exact_end or state != "R" else TICK_NS,
     )
+
+
+def _reading(at_ns: int, kernel: KernelView) -> _Reading:
+    return _Reading(at_ns=at_ns, on_cpu_ns=kernel.on_cpu_ns, run_queue_ns=kernel.run_queue_ns)
+
+
+def _counter(track: _Track, name: str, *, lag_ns: int) -> _Span | None:
+    """One counter over the whole stall, None where its readings do not even tell a rate."""
+    known = [(r.at_ns, value) for r in track.inside if (value := getattr(r, name)) is not None]
+    before = None if track.before is None else (track.before.at_ns, getattr(track.before, name))
+    rate = _rate([*([before] if before is not None else []), *known])
+    if not known or rate is None:
+        return None
+    (first_ns, first), (last_ns, last) = known[0], known[-1]
+    head_ns, tail_ns = first_ns - track.begin_ns, track.end_ns - last_ns
+    middle = max(0, last - first)
+    tail = _Span(0, _within(round(rate * tail_ns), tail_ns), tail_ns + (lag_ns if tail_ns else 0))
+    return _head(track, before, first, head_ns, rate) + _Span(middle, middle, middle) + tail
+
+
+def _head(track: _Track, before: tuple[int, int] | None, first: int, head_ns: int, rate: float) -> _Span:
+    """The time from the begin to the first reading. What was counted since the reading before lies in both
+    the time before the begin and the head: at most all of it, at least what the former cannot hold."""
+    if before is None:
+        return _Span(0, _within(round(rate * head_ns), head_ns), head_ns)
+    counted = max(0, first - before[1])
+    high = min(counted, head_ns)
+    low = min(high, max(0, counted - (track.begin_ns - before[0])))
+    return _Span(low, (low + high) // 2, high)
+
+
+def _rate(readings: list[tuple[int, int]]) -> float | None:
+    """Counted per nanosecond from the first to the last reading; None where they are one moment."""
+    if len(readings) < 2 or readings[-1][0] <= readings[0][0]:
+        return None
+    return min(1.0, max(0, readings[-1][1] - readings[0][1]) / (readings[-1][0] - readings[0][0]))
+
+
+def _gil_wait(samples: tuple[Sample, ...], weights: SampleWeights) -> tuple[int | None, int]:
+    """Time waiting for the GIL by the samples' weights, None where no sample could tell; and how far off
+    that may be: each change between two samples lay anywhere between them, and so did the ends."""
+    if not any(sample.waits_for_gil for sample in samples):
+        known = any(sample.gil is not GilState.UNKNOWN for sample in samples)
+        return (0, 0) if known else (None, 0)
+    waited = sum(
+        weight for sample, weight in zip(samples, weights.weights_ns, strict=True) if sample.waits_for_gil
+    )
+    changes = sum(
+        (right.at_ns - left.at_ns) // 2
+        for left, right in itertools.pairwise(samples)
+        if left.waits_for_gil != right.waits_for_gil
+    )
+    ends = weights.duration_ns - (samples[-1].at_ns - samples[0].at_ns)
+    return waited, changes + max(0, ends)
 
 
 def _collected(evidence: StallEvidence, end_ns: int) -> int | None:

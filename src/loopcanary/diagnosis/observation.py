@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from loopcanary.diagnosis.calls import NO_SITE, CallSite, CallSites
-from loopcanary.diagnosis.culprit import Suspect
 from loopcanary.diagnosis.frames import Placed, PlacedFrame, PlacedStack
 from loopcanary.diagnosis.syscalls import syscall_name
-from loopcanary.model import KernelView, Ledger, Sample, Stack, StallEvidence
+from loopcanary.model import Ledger, Sample, Stack, StallEvidence, Surroundings
 
 _NO_STACK = PlacedStack(frames=(), work=(), roles=frozenset())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Seen:
-    """One sample, with what follows from it alone, and from its neighbours."""
+    """One sample, with what follows from it alone, and from its neighbours. Nobody changes it; it is not
+    frozen since making hundreds of them would take three times as long."""
 
     sample: Sample
     weight_ns: int
@@ -59,15 +59,19 @@ class Observation:
     evidence: StallEvidence
     duration_ns: int
     seen: tuple[Seen, ...]
+    kinds: tuple[Seen, ...]
+    """One of each kind in `seen`."""
     total_ns: int
     """Weight of all samples, also of those already explained."""
     sample_count: int
     """Likewise, their number."""
     ledger: Ledger
+    frozen_ns: int = 0
+    """Of `total_ns`: time in gaps, in which neither watchdog nor thread ran."""
+    surroundings: Surroundings | None = None
     sites: CallSites
     place: Callable[[Stack], PlacedStack]
     """Places any other stack, such as that of the thread that held the GIL."""
-    suspect: Suspect | None = None
     threads: dict[int, str] = field(default_factory=dict)
     """Known names of threads by their id."""
 
@@ -88,15 +92,12 @@ class Observation:
     def select(self, accepts: Callable[[Seen], bool]) -> tuple[Seen, ...]:
         """The samples not yet explained whose kind `accepts`. It is asked once for each kind, so it must
         not look at times, weights and counters; `select_each` is for those."""
-        answers: dict[int, bool] = {}
-        chosen: list[Seen] = []
-        for seen in self.seen:
-            answer = answers.get(seen.kind)
-            if answer is None:
-                answer = answers[seen.kind] = accepts(seen)
-            if answer:
-                chosen.append(seen)
-        return tuple(chosen)
+        chosen = {seen.kind for seen in self.kinds if accepts(seen)}
+        if not chosen:
+            return ()
+        if len(chosen) == len(self.kinds):
+            return self.seen
+        return tuple([seen for seen in self.seen if seen.kind in chosen])
 
     def select_each(self, accepts: Callable[[Seen], bool]) -> tuple[Seen, ...]:
         """The samples not yet explained that `accepts`, each asked about."""
@@ -105,13 +106,34 @@ class Observation:
     def without(self, explained: Iterable[Seen]) -> Observation:
         """The same with these samples taken out."""
         gone = set(map(id, explained))
-        return replace(self, seen=tuple([seen for seen in self.seen if id(seen) not in gone]))
+        if not gone:
+            return self
+        left = tuple([seen for seen in self.seen if id(seen) not in gone])
+        return replace(self, seen=left, kinds=one_of_each(left))
 
     def of_all(self, selected: Iterable[Seen]) -> str:
         """A count for a sentence: `9 of 12 samples`."""
         count = len(tuple(selected))
         noun = "sample" if self.sample_count == 1 else "samples"
         return f"{count} of {self.sample_count} {noun}"
+
+
+def weigh_work(samples: Iterable[Seen]) -> list[tuple[Placed, int]]:
+    """The frames of the work of each distinct stack, with the weight of its samples."""
+    held: dict[int, int] = {}
+    stacks: dict[int, PlacedStack] = {}
+    for seen in samples:
+        key = id(seen.stack)
+        if key in held:
+            held[key] += seen.weight_ns
+        elif seen.stack.frames:
+            held[key], stacks[key] = seen.weight_ns, seen.stack
+    return [(stacks[key].work, weight) for key, weight in held.items()]
+
+
+def one_of_each(seen: Iterable[Seen]) -> tuple[Seen, ...]:
+    """One sample of each kind."""
+    return tuple({entry.kind: entry for entry in seen}.values())
 
 
 def see(
@@ -123,20 +145,32 @@ def see(
     """Makes the samples ready for the rules."""
     kinds: dict[tuple[object, ...], int] = {}
     names: dict[int | None, str | None] = {None: None}
+    placed: dict[int, PlacedStack] = {}
+    shares = _cpu_shares(samples)
     seen: list[Seen] = []
-    for index, (sample, weight_ns) in enumerate(zip(samples, weights_ns, strict=True)):
-        stack = _NO_STACK if sample.stack is None else place(sample.stack)
-        kernel = sample.kernel
-        state, number, args = ("", None, None) if kernel is None else _facts(kernel)
-        share = _cpu_share(samples, index) if state in _MAY_RUN else None
-        on_cpu = _on_cpu(state, number, share)
-        key = (id(stack), number, args, state, on_cpu, sample.gil.value, sample.waits_for_gil, sample.in_gc)
+    for index, sample in enumerate(samples):
+        kernel, read = sample.kernel, sample.stack
+        stack = _NO_STACK if read is None else placed.get(id(read))
+        if stack is None:
+            assert read is not None
+            stack = placed[id(read)] = place(read)
+        if kernel is None:
+            state, number, args = "", None, None
+        else:
+            state, number, args = kernel.thread_state, kernel.syscall, kernel.syscall_args
+        share = shares[index] if state in _MAY_RUN else None
+        on_cpu = state == "R" if state else _on_cpu(number, share)
+        # The member of an enum by identity: it hashes by calling Python.
+        key = (
+            *(id(stack), state, number, args, on_cpu, id(sample.gil), sample.waits_for_gil, sample.in_gc),
+            *(sample.target, sample.lock),
+        )
         if number not in names:
             names[number] = syscall_name(number, machine) or f"system call {number}"
         seen.append(
             Seen(
                 sample=sample,
-                weight_ns=weight_ns,
+                weight_ns=weights_ns[index],
                 kind=kinds.setdefault(key, len(kinds)),
                 stack=stack,
                 syscall=names[number],
@@ -154,14 +188,9 @@ _MAY_RUN = ("R", "")
 _RUNNING_SHARE = 0.5
 
 
-def _facts(kernel: KernelView) -> tuple[str, int | None, tuple[int, int, int]]:
-    return kernel.thread_state, kernel.syscall, kernel.syscall_args
-
-
-def _on_cpu(state: str, syscall: int | None, cpu_share: float | None) -> bool | None:
-    """R also means ready to run; the rule for `host` tells the two apart by the CPU clock."""
-    if state:
-        return state == "R"
+def _on_cpu(syscall: int | None, cpu_share: float | None) -> bool | None:
+    """Where the kernel gave no state. (R also means ready to run; the rule for `host` tells the two apart by
+    the CPU clock.)"""
     if syscall is not None:
         return False
     return None if cpu_share is None else cpu_share >= _RUNNING_SHARE
@@ -172,14 +201,17 @@ _CPU_WINDOW_NS = 16_000_000
 a share says nothing."""
 
 
-def _cpu_share(samples: tuple[Sample, ...], index: int) -> float | None:
-    """CPU time over wall time between samples before and after this one, far enough apart."""
-    left, right, last = index, index, len(samples) - 1
-    wall = 0
-    while wall < _CPU_WINDOW_NS and (left > 0 or right < last):
-        left, right = max(0, left - 1), min(last, right + 1)
-        wall = samples[right].at_ns - samples[left].at_ns
-    before, after = samples[left].kernel, samples[right].kernel
-    if wall < _CPU_WINDOW_NS or before is None or after is None:
-        return None
-    return (after.on_cpu_ns - before.on_cpu_ns) / wall
+def _cpu_shares(samples: tuple[Sample, ...]) -> list[float | None]:
+    """Of each sample, CPU time over wall time between samples before and after it, far enough apart."""
+    times = [sample.at_ns for sample in samples]
+    spent = [None if sample.kernel is None else sample.kernel.on_cpu_ns for sample in samples]
+    last = len(times) - 1
+    shares: list[float | None] = []
+    for index in range(len(times)):
+        left, right = max(0, index - 1), min(last, index + 1)
+        while times[right] - times[left] < _CPU_WINDOW_NS and (left > 0 or right < last):
+            left, right = max(0, left - 1), min(last, right + 1)
+        wall, before, after = times[right] - times[left], spent[left], spent[right]
+        known = wall >= _CPU_WINDOW_NS and before is not None and after is not None
+        shares.append((after - before) / wall if known else None)  # type: ignore[operator]
+    return shares

@@ -295,8 +295,13 @@ SELECT_CALLS: frozenset[str] = frozenset({"select", "pselect6"})
 """With no descriptor (first argument 0) these are sleeps."""
 POLL_CALLS: frozenset[str] = frozenset({"poll", "ppoll"})
 """With no descriptor (second argument 0) these are sleeps."""
-STREAM_CALLS: frozenset[str] = frozenset({"read", "write", "readv", "writev"})
+READ_CALLS: frozenset[str] = frozenset({"read", "readv"})
+WRITE_CALLS: frozenset[str] = frozenset({"write", "writev"})
+STREAM_CALLS: frozenset[str] = READ_CALLS | WRITE_CALLS
 """Say nothing of what is behind the descriptor."""
+
+WAIT_CALLS: frozenset[str] = SELECT_CALLS | POLL_CALLS
+"""Waiting for readiness, of whatever the descriptor is."""
 
 
 def syscall_name(number: int | None, machine: str) -> str | None:

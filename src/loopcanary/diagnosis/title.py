@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from loopcanary.diagnosis.cause import Finding
 from loopcanary.model import Blocker, Cause, Culprit, Holder, StallEvidence, StallScope
 
 _WORDS = {
@@ -22,28 +23,39 @@ _WORDS = {
 }
 _EVERYWHERE = frozenset({"__init__.py", "__main__.py"})
 """Names of files that say nothing without their folder."""
-_NOT_ABOUT_THE_CALL = frozenset({Cause.GC, Cause.BURST})
+_MOSTLY = 0.5
 
 
 def make_title(
     evidence: StallEvidence,
-    cause: Cause,
+    finding: Finding | None,
     culprit: Culprit | None,
     blocker: Blocker | None,
     holder: Holder | None,
 ) -> str:
-    """Such as `time.sleep(0.3) in handler (app.py:41)`."""
+    """Such as `time.sleep(0.3) in handler (app.py:41)`. `finding`: of the cause; None: unknown."""
+    cause = Cause.UNKNOWN if finding is None else finding.cause
+    if finding is not None and finding.title is not None:
+        # What strikes any code names none: its stalls of many places are one group.
+        return finding.title if finding.blameless else f"{finding.title}{_in(culprit)}"
     if cause is Cause.GIL and holder is not None:
         return f"GIL held by {holder.thread}{_in(holder.culprit or culprit)}"
+    if cause is Cause.LOCK and holder is not None and holder.lock is not None:
+        return f"waiting for {holder.lock} held by {holder.thread}{_in(holder.culprit or culprit)}"
     if cause is Cause.BURST:
-        mostly = f", mostly{_in(culprit)}" if culprit is not None else ""
-        return f"{evidence.turn_callbacks:,} callbacks in one turn{mostly}"
+        return f"{evidence.turn_callbacks:,} callbacks in one turn{_mostly(evidence, culprit)}"
     what = _WORDS[cause]
-    if cause is Cause.HOST:
-        return what  # it strikes any code, and its stalls of many places are one group
-    if cause not in _NOT_ABOUT_THE_CALL and blocker is not None:
+    if blocker is not None:
         what = blocker.call or f"{blocker.function}()"
     return f"{what}{_in(culprit)}" if culprit is not None else f"{what} in {_work(evidence)}"
+
+
+def _mostly(evidence: StallEvidence, culprit: Culprit | None) -> str:
+    if not evidence.contributors:
+        return f", mostly{_in(culprit)}" if culprit is not None else ""
+    top = evidence.contributors[0]
+    word = "mostly" if top.total_ns >= _MOSTLY * evidence.turn_callback_ns else "first of all"
+    return f", {word} {top.name}"
 
 
 def _work(evidence: StallEvidence) -> str:

@@ -134,10 +134,15 @@ class Canary:
         their stacks are many."""
         return [] if self._parts is None else list(self._parts.pipeline.recent)
 
-    def statistics(self) -> dict[str, int]:
-        """Own counters: samples, drops with reasons, overhead. Empty until a loop runs."""
+    def statistics(self) -> dict[str, Any]:
+        """Own counters: samples, drops with reasons, overhead; and under `loops` the figures of each watched
+        thread, as reports have them. Empty until a loop runs."""
         parts = self._parts
-        return {} if parts is None else self._statistics(parts)
+        if parts is None:
+            return {}
+        from loopcanary.model.wire_session import loop_to_dict
+
+        return {**self._statistics(parts), "loops": [loop_to_dict(loop) for loop in self._loops(parts)]}
 
     def _statistics(self, parts: Parts) -> dict[str, int]:
         return {**parts.backend.statistics(), **parts.pipeline.counts, **self.boundary.counts()}

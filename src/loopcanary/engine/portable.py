@@ -110,7 +110,8 @@ class PortableBackend:
         """Sums of every watched thread. Callbacks are not counted; with a ticker, turns neither."""
         self._lanes.close_those_of_dead_threads()
         now_ns = self._clock()
-        return [one.lane.totals(now_ns) for one in self._lanes.watched]
+        gc_ns = self._collections.total_ns
+        return [one.totals(now_ns, gc_ns(one.lane.identity.tid)) for one in self._lanes.watched]
 
     def statistics(self) -> dict[str, int]:
         """Own counters."""

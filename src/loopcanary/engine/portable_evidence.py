@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from loopcanary.model.evidence import Collection
 
 
+_FIRST_TURN = 1
+"""A lane counts its turns by their begins and ends, from 0."""
+
+
 def make_evidence(
     *,
     serial: int,
@@ -36,6 +40,7 @@ def make_evidence(
     # Work of `watch` is one callback by name. Elsewhere only the samples tell whether one did it all.
     is_callback = work is not None or 2 * share >= 1
     duration_ns = last_look_ns - begin_ns
+    tally = ended.tally if ended is not None and not is_callback else None
     callbacks = max(len({id(mark.key) for mark in marks if mark is not None}), _ready(case))
     return StallEvidence(
         serial=serial,
@@ -61,6 +66,11 @@ def make_evidence(
         end_cpu_ns=ended.cpu_ns if ended is not None else None,
         allowance_ns=ended.allowance_ns if ended is not None else lane.allowance(epoch),
         engine="portable",
+        before=case.before if case is not None else None,
+        contributors=tally.contributors() if tally is not None else (),
+        contributors_from_ns=begin_ns if tally is not None and tally.by_name else None,
+        contributors_dropped=tally.dropped if tally is not None else 0,
+        first_turn=work is None and epoch == _FIRST_TURN,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections import deque
+from collections import Counter, deque
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.model.evidence import Collection
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _SHORTEST_NS = 1_000_000
 """Collections of the youngest generation come by the thousand and explain no stall."""
 _KEPT_MAX = 64
+_THREADS_MAX = 1024
 
 
 class CollectionLog:
@@ -24,6 +25,7 @@ class CollectionLog:
         self._clock = clock
         self._begin_ns: int | None = None
         self._collections: deque[Collection] = deque(maxlen=_KEPT_MAX)
+        self._total_ns: Counter[int] = Counter()
 
     def start(self) -> None:
         """Begins to note. Any thread."""
@@ -43,6 +45,10 @@ class CollectionLog:
             one for one in self._collections.copy() if one.begin_ns < end_ns and one.end_ns > begin_ns
         )
 
+    def total_ns(self, tid: int) -> int | None:
+        """Time that this thread spent in collections, short ones as well; None where nothing is noted."""
+        return self._total_ns[tid] if getattr(gc, "callbacks", None) is not None else None
+
     def _note(self, phase: str, info: dict[str, Any]) -> None:
         # Any thread, inside a collection. One runs at a time (Modules/gcmodule.c: `collecting`).
         if phase == "start":
@@ -50,13 +56,19 @@ class CollectionLog:
             return
         begin_ns, self._begin_ns = self._begin_ns, None
         now_ns = self._clock()
-        if begin_ns is None or now_ns - begin_ns < _SHORTEST_NS:
+        if begin_ns is None:
+            return
+        tid = threading.get_native_id()
+        if tid not in self._total_ns and len(self._total_ns) >= _THREADS_MAX:
+            self._total_ns.clear()
+        self._total_ns[tid] += now_ns - begin_ns
+        if now_ns - begin_ns < _SHORTEST_NS:
             return
         self._collections.append(
             Collection(
                 begin_ns=begin_ns,
                 end_ns=now_ns,
-                tid=threading.get_native_id(),
+                tid=tid,
                 generation=info.get("generation", 0),
                 collected=info.get("collected", 0),
                 uncollectable=info.get("uncollectable", 0),

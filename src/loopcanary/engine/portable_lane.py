@@ -10,12 +10,14 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
-from loopcanary.model.evidence import LaneTotals
+from loopcanary.model.evidence import SLICE_NS, LaneTotals, congested_slices
+from loopcanary.model.waiting import Contributor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _ENDED_MAX = 64
+_TALLY_MAX = 32
 _SUB_BITS = 4
 _MIN_BITS = 10
 """Buckets as in the native engine: 16 an octave, all below 1.024 us in the first."""
@@ -40,6 +42,39 @@ class Ended(NamedTuple):
     scene: str | None
     work: str | None
     allowance_ns: int
+    tally: Tally
+    """Named pieces of work that the turn consisted of."""
+
+
+class Tally:
+    """Pieces of work of one turn by name. Own thread; read when the turn is over."""
+
+    __slots__ = ("by_name", "dropped")
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, list[int]] = {}
+        """[count, sum, longest]"""
+        self.dropped = 0
+
+    def add(self, name: str, duration_ns: int) -> None:
+        """A piece of work is over."""
+        known = self.by_name.get(name)
+        if known is None:
+            if len(self.by_name) >= _TALLY_MAX:
+                self.dropped += 1
+                return
+            known = self.by_name[name] = [0, 0, 0]
+        known[0] += 1
+        known[1] += duration_ns
+        known[2] = max(known[2], duration_ns)
+
+    def contributors(self) -> tuple[Contributor, ...]:
+        """Most time first."""
+        found = (
+            Contributor(name=name, count=count, total_ns=total, longest_ns=longest)
+            for name, (count, total, longest) in self.by_name.items()
+        )
+        return tuple(sorted(found, key=lambda one: (-one.total_ns, one.name)))
 
 
 class LaneIdentity(NamedTuple):
@@ -65,6 +100,9 @@ class Lane:
         "_longest_ns",
         "_on_ended",
         "_short",
+        "_slices_congested",
+        "_stalled_ns",
+        "_stalls",
         "_work",
         "_work_epoch",
         "begin_ns",
@@ -75,6 +113,7 @@ class Lane:
         "identity",
         "opened_ns",
         "scene",
+        "tally",
         "threshold_ns",
         "turns",
     )
@@ -102,6 +141,11 @@ class Lane:
         self._longest_ns = 0
         self._buckets: dict[int, int] = {}
         self._short = 0
+        self._stalls = 0
+        self._stalled_ns = 0
+        self._slices_congested = 0
+        self.tally: Tally | None = None
+        """Of the turn that goes on, once a piece of named work in it is over."""
 
     def begin(self, now_ns: int) -> None:
         """Work begins, or will at the moment `now_ns`. Own thread."""
@@ -131,6 +175,11 @@ class Lane:
         else:
             bucket = _bucket(duration_ns)
             self._buckets[bucket] = self._buckets.get(bucket, 0) + 1
+            if duration_ns > SLICE_NS:
+                since_opening_ns = self.begin_ns - self.opened_ns
+                self._slices_congested += congested_slices(since_opening_ns, since_opening_ns + duration_ns)
+        if self.tally is not None:
+            self.tally = None
 
     def close(self, now_ns: int) -> None:
         """No more work will be told: its loop has stopped or its thread is gone."""
@@ -146,6 +195,12 @@ class Lane:
     def allowance(self, epoch: int) -> int:
         """What `allow` granted to the work of this epoch, 0 nothing."""
         return self._allowance_ns if self._allowance_epoch == epoch else 0
+
+    def note_work(self, name: str, duration_ns: int) -> None:
+        """A named piece of work of the turn that is going on is over. Own thread."""
+        if self.tally is None:
+            self.tally = Tally()
+        self.tally.add(name, duration_ns)
 
     def name_work(self, name: str | None) -> None:
         """Names the work that is going on. Own thread."""
@@ -183,6 +238,9 @@ class Lane:
             queue_ns_total=0,
             queue_ns_max=0,
             histogram=self._histogram(),
+            slices_congested=self._slices_congested,
+            stalls=self._stalls,
+            stalled_ns=self._stalled_ns,
             busy_since_ns=look.begin_ns if look is not None and look.begin_ns <= now_ns else None,
         )
 
@@ -197,7 +255,10 @@ class Lane:
             return
         cpu_ns = time.thread_time_ns()
         work = self.work(epoch)
-        self.ended.append(Ended(epoch, self.begin_ns, now_ns, cpu_ns, self.scene, work, allowance_ns))
+        self._stalls += 1
+        self._stalled_ns += now_ns - self.begin_ns
+        tally = self.tally or Tally()
+        self.ended.append(Ended(epoch, self.begin_ns, now_ns, cpu_ns, self.scene, work, allowance_ns, tally))
         self._on_ended()
 
 

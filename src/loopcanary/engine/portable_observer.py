@@ -10,6 +10,7 @@ import sys
 import threading
 import weakref
 from collections import Counter
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +18,15 @@ from loopcanary.engine.portable_evidence import make_evidence
 from loopcanary.engine.portable_frames import FrameCache, Reading, current_frames, read
 from loopcanary.engine.portable_names import handle_run_code, mark_of, ready_callbacks
 from loopcanary.engine.portable_watch import LATE_NS, Limits, Spent, StallWatch, Wish, holder_while_late
-from loopcanary.model.evidence import GilState, KernelView, Sample, StallEvidence, ThreadStack
+from loopcanary.model.evidence import (
+    GilState,
+    KernelView,
+    LaneTotals,
+    Sample,
+    StallEvidence,
+    ThreadReading,
+    ThreadStack,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,6 +46,7 @@ _OWN_STALE_NS = 1_000_000_000
 class Baseline(NamedTuple):
     """CPU times at an earlier look."""
 
+    at_ns: int
     thread: KernelView
     process_ns: int
     own_queue_ns: int
@@ -50,12 +60,41 @@ class Watched:
         self.lane = lane
         self.watch = StallWatch(limits)
         self.baseline: Baseline | None = None
+        self.settled: Baseline | None = None
+        """From before the work that goes on."""
+        self.opened: KernelView | None = None
+        """The thread's clocks when the lane was opened."""
         self._loop: Callable[[], Any] | None = None
         self.follow(loop)
 
     def follow(self, loop: Any) -> None:
         """The lane is of this loop from now on."""
         self._loop = None if loop is None else weakref.ref(loop)
+
+    def renew(self, baseline: Baseline | None, look: Look | None) -> None:
+        """What the clocks are now. Those from before the work that goes on are kept as long as it does."""
+        if self.baseline is not None and (look is None or self.baseline.at_ns <= look.begin_ns):
+            self.settled = self.baseline
+        self.baseline = baseline
+
+    def before(self, begin_ns: int) -> ThreadReading | None:
+        """The last look at the clocks before work that began at this time."""
+        for known in (self.baseline, self.settled):
+            if known is not None and known.at_ns <= begin_ns:
+                return ThreadReading(at_ns=known.at_ns, kernel=known.thread)
+        return None
+
+    def totals(self, now_ns: int, gc_ns: int | None) -> LaneTotals:
+        """The lane's sums, with what its thread's clocks have gained by the last look at it. Any thread."""
+        totals, opened, last = self.lane.totals(now_ns), self.opened, self.baseline
+        if opened is None or last is None:
+            return replace(totals, gc_ns=gc_ns)
+        return replace(
+            totals,
+            gc_ns=gc_ns,
+            on_cpu_ns=max(0, last.thread.on_cpu_ns - opened.on_cpu_ns),
+            run_queue_ns=max(0, last.thread.run_queue_ns - opened.run_queue_ns),
+        )
 
     @property
     def loop(self) -> Any:
@@ -99,6 +138,8 @@ class Observer:
     def acquaint(self, one: Watched) -> None:
         """Notes where the thread's clocks stand before its first work. Thread that opens the lane."""
         one.baseline = self._baseline(one.lane.identity.tid, late=False)
+        if one.opened is None and one.baseline is not None:
+            one.opened = one.baseline.thread
 
     def round(self, watched: Sequence[Watched], now_ns: int) -> int | None:
         """Looks at all lanes once. Gives the moment of the next look, None where nobody is busy."""
@@ -113,9 +154,9 @@ class Observer:
             self._close_ended(one)
         for one, look in zip(watched, looks, strict=True):
             self._publish_anr(one, look, now_ns)
-        for one, wish in zip(watched, wishes, strict=True):
+        for one, look, wish in zip(watched, looks, wishes, strict=True):
             if wish is None and one.lane.closed_ns is None:
-                one.baseline = self._baseline(one.lane.identity.tid, late=False)
+                one.renew(self._baseline(one.lane.identity.tid, late=False), look)
         next_ns = self._next_look(watched)
         self._free_since_ns = self._clock()
         return next_ns
@@ -153,7 +194,7 @@ class Observer:
         # Late by others' doing, not by a round of our own that was under way when the sample was due.
         due_ns = max(wish.due_ns, self._free_since_ns)
         late_ns = max(0, taken.at_ns - due_ns)
-        before = one.baseline
+        before, earlier = one.baseline, one.before(one.lane.begin_ns)
         now = one.baseline = self._baseline(one.lane.identity.tid, late=late_ns >= _patience_ns())
         holder = holder_while_late(late_ns, _spent(before, now), _patience_ns())
         sample = Sample(
@@ -169,6 +210,7 @@ class Observer:
             samples = [_as_it_was_due(sample, due_ns, before, now), sample]
         mark = mark_of(taken.reading.handle, one.loop)
         one.watch.add(wish, samples, mark, self._threads(taken))
+        one.watch.note_before(wish, earlier)
         one.watch.note_ready(wish, ready_callbacks(one.loop))
         self.counters["samples"] += 1
 
@@ -223,7 +265,7 @@ class Observer:
             return None
         stale_ns = 0 if late else _OWN_STALE_NS
         own_ns = self._clocks.run_queue_ns(self._own_tid, now_ns, stale_ns)
-        return Baseline(thread, self._clocks.process_ns(), own_ns)
+        return Baseline(now_ns, thread, self._clocks.process_ns(), own_ns)
 
 
 def _others(frames: dict[int, FrameType], ident: int) -> list[tuple[int, Reading]]:

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from loopcanary.model.evidence import CallbackNames, GilState, Sample, ThreadStack
+from loopcanary.model.evidence import CallbackNames, GilState, Sample, ThreadReading, ThreadStack
 from loopcanary.model.stall import ANR_NS, HANG_NS
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class Case:
     threads: tuple[ThreadStack, ...] = ()
     serial: int | None = None
     last_look_ns: int = 0
+    before: ThreadReading | None = None
     ready: int = 0
     """Callbacks of the turn that were not done when it was first sampled; 0 unknown."""
 
@@ -104,6 +105,13 @@ class StallWatch:
         self._settle(case, samples[-1].at_ns)
         if len(case.samples) >= self._limits.samples_max:
             _thin(case)
+
+    def note_before(self, wish: Wish, before: ThreadReading | None) -> None:
+        """How the thread's clocks stood before the work began; what is told first holds."""
+        case = self._case
+        if case is None or case.epoch != wish.epoch or before is None or before.at_ns > case.begin_ns:
+            return
+        case.before = case.before or before
 
     def note_ready(self, wish: Wish, ready: int) -> None:
         """How many callbacks were ready behind the one that was seen."""

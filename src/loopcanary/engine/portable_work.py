@@ -20,6 +20,7 @@ class _Here(threading.local):
     own: Lane | None = None
     """The thread's own lane for work outside loops; opened once."""
     begin_ns = 0
+    name = ""
 
 
 class WorkBrackets:
@@ -46,6 +47,7 @@ class WorkBrackets:
         here.depth += 1
         if here.depth > 1:
             return
+        here.name = name
         here.begin_ns = self._clock()
         here.lane = self._busy_lane()
         if here.lane is None:
@@ -68,6 +70,8 @@ class WorkBrackets:
         now_ns, lane, here.lane = self._clock(), here.lane, None
         if lane is here.own:
             lane.end(now_ns)
-        elif now_ns - here.begin_ns <= lane.threshold_ns:
+            return
+        lane.note_work(here.name, max(0, now_ns - here.begin_ns))
+        if now_ns - here.begin_ns <= lane.threshold_ns:
             # The turn goes on, and is not to bear the name of something short.
             lane.name_work(None)

@@ -32,11 +32,22 @@ SLOT_BYTES: Final = 131072
 SAMPLE_MAX: Final = 384
 STACK_FRAMES_MAX: Final = 256
 SLOT_THREADS_MAX: Final = 64
+HOST_MAX: Final = 16
+TALLY_COUNT: Final = 32
 STRING_MAX: Final = 512
 
 SAMPLE_WAITS_FOR_GIL: Final = 1
 SAMPLE_GC: Final = 2
 SAMPLE_NO_KERNEL_VIEW: Final = 4
+HOST_PROCESS_CPU: Final = 1
+HOST_MAJOR_FAULTS: Final = 2
+HOST_SYSTEM: Final = 4
+HOST_THROTTLED: Final = 8
+HOST_PRESSURE_CPU: Final = 16
+HOST_PRESSURE_IO: Final = 32
+HOST_PRESSURE_MEMORY: Final = 64
+HOST_AVAILABLE: Final = 128
+HOST_USED: Final = 256
 STACK_TRUNCATED: Final = 1
 STACK_INNER_CUT: Final = 2
 NO_REF: Final = 0
@@ -111,6 +122,36 @@ class Gil(IntEnum):
     HELD_BY_OTHER = 3
 
 
+class TargetKind(IntEnum):
+    """What the sampled thread waited for in a system call."""
+
+    NONE = 0
+    FILE = 1
+    SOCKET = 2
+    PIPE = 3
+    TERMINAL = 4
+    CHILD = 5
+    OTHER = 6
+
+
+class LockKind(IntEnum):
+    """What the sampled thread, asleep in an acquire, waited for."""
+
+    NONE = 0
+    PLAIN = 1
+    RECURSIVE = 2
+    MODULE = 3
+    THREAD = 4
+
+
+class LockProof(IntEnum):
+    """How it is known who holds it."""
+
+    NONE = 0
+    OWNER = 1
+    WITH = 2
+
+
 COUNTERS: Final = (
     "watchdog_wakeups",
     "watchdog_late",
@@ -162,6 +203,11 @@ class Layout:
         """All fields by name; integers, or bytes where the code is `s`."""
         return dict(zip(self._names, self.struct.unpack_from(data, offset), strict=True))
 
+    def every(self, data: bytes | memoryview) -> Iterator[dict[str, Any]]:
+        """All fields of each of so many structures, one behind the other."""
+        for offset in range(0, len(data) - self.size + 1, self.size):
+            yield self.read(data, offset)
+
     def width(self, field: str) -> int:
         """Bytes of one field."""
         return struct.calcsize("<" + self.codes[field])
@@ -202,21 +248,27 @@ ENDED = Layout(
     """,
 )
 
+TALLY_ENTRY = Layout("lc_tally_entry", "Q key owner count ticks longest")
+
 LANE = Layout(
     "lc_lane",
     f"""
     Q epoch begin work turn_epoch turn_begin turn_callbacks turn_callback_ticks turn_longest
-    Q turn_longest_epoch turn_stalled scene allowance allowance_epoch abandoned queue_ticks ended_count
+    Q turn_longest_epoch turn_stalled scene allowance allowance_epoch queue_ticks turn_callback_ticks2 tally
     Q turns callbacks busy_ticks busy_ns2_high busy_ns2_low longest_turn queue_ticks_total queue_ticks_max
+    Q callback_ticks callback_ticks2_high callback_ticks2_low slices_congested stalls stalled_ticks gc_ns
+    Q reserved_total
     Q state tid thread_state opened_ns closed_ns threshold sample_delay generation
     {NAME_BYTES // 2}s loop_kind
     {NAME_BYTES}s thread_name
-    Q ended_seen
-    24s reserved
+    Q ended_seen ended_count abandoned on_cpu_begin_ns run_queue_begin_ns on_cpu_ns run_queue_ns
+    40s reserved
     {ENDED.size * ENDED_COUNT}s ended
     {8 * HISTOGRAM_BUCKETS}s turn_histogram
+    Q tally_turn tally_from tally_dropped
+    {TALLY_ENTRY.size * TALLY_COUNT}s tally_entries
     """,
-    size=6336,  # a multiple of the 64 bytes to which it is aligned
+    size=7744,  # a multiple of the 64 bytes to which it is aligned
 )
 
 REF = Layout("lc_ref", "I offset bytes")
@@ -237,11 +289,25 @@ SAMPLE = Layout(
     B gil thread_state
     H flags
     Q gc_total_ns
-    16s reserved
+    8s target
+    I target_pid
+    B target_kind lock_kind lock_proof reserved
     """,
 )
 
 THREAD = Layout("lc_thread_entry", "Q tid at_ns\nI stack\nB thread_state holds_gil waits_for_gil reserved")
+
+HOST = Layout(
+    "lc_host_entry",
+    """
+    Q at_ns told process_cpu_ns process_major_faults system_busy_ns system_total_ns
+    Q throttled_ns throttled_periods pressure_cpu_ns pressure_io_ns pressure_memory_ns
+    Q memory_available_bytes memory_used_bytes
+    24s reserved
+    """,
+)
+
+CONTRIBUTOR = Layout("lc_contributor_entry", "8s name\nQ count total_ns longest_ns")
 
 SLOT_FACTS = Layout(
     "lc_slot",
@@ -255,12 +321,16 @@ SLOT_FACTS = Layout(
     {NAME_BYTES}s thread_name
     8s callback task scene
     Q work_read_ns
-    160s reserved
+    Q before_at_ns before_on_cpu_ns before_run_queue_ns
+    Q host_count contributor_count contributors_from_ns contributors_dropped
+    104s reserved
     """,
 )
 
 SLOT_THREADS_OFFSET: Final = 512
-SLOT_SAMPLES_OFFSET: Final = 2048
+SLOT_HOSTS_OFFSET: Final = SLOT_THREADS_OFFSET + SLOT_THREADS_MAX * THREAD.size
+SLOT_CONTRIBUTORS_OFFSET: Final = SLOT_HOSTS_OFFSET + HOST_MAX * HOST.size
+SLOT_SAMPLES_OFFSET: Final = SLOT_CONTRIBUTORS_OFFSET + TALLY_COUNT * CONTRIBUTOR.size
 SLOT_HEAP_OFFSET: Final = SLOT_SAMPLES_OFFSET + SAMPLE_MAX * SAMPLE.size
 
 LAYOUTS: Final = (
@@ -268,6 +338,7 @@ LAYOUTS: Final = (
     HEADER,
     GC_ENTRY,
     ENDED,
+    TALLY_ENTRY,
     LANE,
     REF,
     CODE,
@@ -275,5 +346,7 @@ LAYOUTS: Final = (
     STACK,
     SAMPLE,
     THREAD,
+    HOST,
+    CONTRIBUTOR,
     SLOT_FACTS,
 )

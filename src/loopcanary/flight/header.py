@@ -86,6 +86,10 @@ class TickClock:
         """Length of so many ticks."""
         return bounded(ticks * self.rate_q32 >> 32)
 
+    def square_ns2(self, ticks2: int) -> int:
+        """A square, or a sum of squares, of ticks, in squared nanoseconds."""
+        return ticks2 * self.rate_q32 * self.rate_q32 >> 64
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:

@@ -14,6 +14,7 @@ from loopcanary.flight.source import Source
 from loopcanary.model import LaneTotals, StallScope
 
 _TRIES: Final = 4
+_HIGH_WORDS: Final = (layout.LANE.offsets["busy_ns2_high"], layout.LANE.offsets["callback_ticks2_high"])
 _BUCKETS: Final = struct.Struct(f"<{layout.HISTOGRAM_BUCKETS}Q")
 
 
@@ -73,12 +74,12 @@ def bucket_limit_ns(index: int) -> int:
 def read_lane(source: Source, section: Section, index: int) -> dict[str, Any]:
     """All fields of one lane. Those that its thread stores together may be one turn apart."""
     at = section.at(index)
-    high_at = layout.LANE.offsets["busy_ns2_high"]
     data = b""
     for _ in range(_TRIES):
         data = source.read(at, layout.LANE.struct.size)
-        # A carry between the two words of the sum of squares would be an error of 2^64.
-        if source.read(at + high_at, 8) == data[high_at : high_at + 8]:
+        # A carry between the two words of a sum of squares would be an error of 2^64.
+        again = source.read(at, layout.LANE.struct.size)
+        if all(again[high : high + 8] == data[high : high + 8] for high in _HIGH_WORDS):
             break
     return layout.LANE.read(data)
 
@@ -89,13 +90,14 @@ def lane_totals(fields: dict[str, Any], index: int, clock: TickClock) -> LaneTot
         return None
     longest_ns = clock.duration_ns(fields["longest_turn"])
     in_turn = fields["state"] == LaneState.ACTIVE and fields["turn_epoch"] & 1
+    opened_ns = bounded(fields["opened_ns"])
     return LaneTotals(
         lane=index,
         generation=bounded(fields["generation"]),
         tid=bounded(fields["tid"]),
         loop_kind=text_of(fields["loop_kind"]),
         thread_name=text_of(fields["thread_name"]),
-        opened_ns=bounded(fields["opened_ns"]),
+        opened_ns=opened_ns,
         closed_ns=bounded(fields["closed_ns"]) if fields["state"] == LaneState.CLOSED else None,
         turns=bounded(fields["turns"]),
         callbacks=bounded(fields["callbacks"]),
@@ -105,8 +107,25 @@ def lane_totals(fields: dict[str, Any], index: int, clock: TickClock) -> LaneTot
         queue_ns_total=clock.duration_ns(fields["queue_ticks_total"]),
         queue_ns_max=clock.duration_ns(fields["queue_ticks_max"]),
         histogram=_histogram(fields["turn_histogram"], longest_ns),
+        slices_congested=bounded(fields["slices_congested"]),
+        callback_ns=clock.duration_ns(fields["callback_ticks"]),
+        callback_ns_squared=clock.square_ns2(
+            (fields["callback_ticks2_high"] << 64) + fields["callback_ticks2_low"]
+        ),
+        stalls=bounded(fields["stalls"]),
+        stalled_ns=clock.duration_ns(fields["stalled_ticks"]),
+        gc_ns=bounded(fields["gc_ns"]),
+        on_cpu_ns=_since_opening(fields, "on_cpu"),
+        run_queue_ns=_since_opening(fields, "run_queue"),
         busy_since_ns=clock.instant_ns(fields["turn_begin"]) if in_turn else None,
     )
+
+
+def _since_opening(fields: dict[str, Any], name: str) -> int | None:
+    """What the thread's counter has gained in the lane's life; None where the kernel told nothing of it."""
+    if not fields["on_cpu_ns"]:  # a thread that was never on a CPU would not have opened a lane
+        return None
+    return bounded(fields[f"{name}_ns"] - fields[f"{name}_begin_ns"])
 
 
 def read_lane_now(source: Source, section: Section, index: int, clock: TickClock) -> LaneNow | None:

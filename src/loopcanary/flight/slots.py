@@ -10,9 +10,20 @@ from loopcanary.flight import format as layout
 from loopcanary.flight.format import Gil, SlotState
 from loopcanary.flight.header import Section, bounded
 from loopcanary.flight.heap import SlotHeap
+from loopcanary.flight.hosts import host_reading
 from loopcanary.flight.lanes import text_of
 from loopcanary.flight.source import Source
-from loopcanary.model import CallbackNames, GilState, KernelView, Sample, ThreadStack
+from loopcanary.flight.waits import lock_view, target_of
+from loopcanary.model import (
+    CallbackNames,
+    Contributor,
+    GilState,
+    HostReading,
+    KernelView,
+    Sample,
+    ThreadReading,
+    ThreadStack,
+)
 
 _TRIES: Final = 8
 _SYSCALL_ARGS: Final = struct.Struct("<3Q")
@@ -32,6 +43,9 @@ _GUARDS: Final = (
     "end_ns",
     "interval_ns",
     "work_read_ns",
+    "before_at_ns",
+    "host_count",
+    "contributor_count",
 )
 
 
@@ -92,6 +106,38 @@ class SlotCopy:
                 found[at_ns] = self._sample(fields)
         return tuple(found[at_ns] for at_ns in sorted(found))
 
+    def before(self, begin_ns: int) -> ThreadReading | None:
+        """The thread's counters at the last look before the stall, None where there was no look."""
+        at_ns = bounded(self.facts["before_at_ns"])
+        if not 0 < at_ns <= begin_ns:
+            return None
+        kernel = KernelView(
+            on_cpu_ns=bounded(self.facts["before_on_cpu_ns"]),
+            run_queue_ns=bounded(self.facts["before_run_queue_ns"]),
+        )
+        return ThreadReading(at_ns=at_ns, kernel=kernel)
+
+    def hosts(self) -> tuple[HostReading, ...]:
+        """Readings of process, container and machine, ascending; of two at the same time, one."""
+        view = self._table(layout.SLOT_HOSTS_OFFSET, layout.HOST, self.facts["host_count"], layout.HOST_MAX)
+        found = {reading.at_ns: reading for reading in map(host_reading, layout.HOST.every(view))}
+        return tuple(found[at_ns] for at_ns in sorted(found))
+
+    def contributors(self) -> tuple[tuple[Contributor, ...], int]:
+        """Callbacks of the turn by name, most time first; and how many there are without one."""
+        count = self.facts["contributor_count"]
+        view = self._table(layout.SLOT_CONTRIBUTORS_OFFSET, layout.CONTRIBUTOR, count, layout.TALLY_COUNT)
+        dropped = bounded(self.facts["contributors_dropped"])
+        by_name: dict[str, Contributor] = {}
+        for fields in layout.CONTRIBUTOR.every(view):
+            name, number = self.heap.text(fields["name"]), bounded(fields["count"])
+            if name is None:
+                dropped += number
+            elif number:
+                by_name[name] = _joined(by_name.get(name), name, number, fields)
+        ranked = sorted(by_name.values(), key=lambda one: (-one.total_ns, one.name))
+        return tuple(ranked), bounded(dropped)
+
     def threads(self, thread_names: Mapping[int, str]) -> tuple[ThreadStack, ...]:
         """All threads, the stalled one included, as they stood when the stall became a hang."""
         count = min(self.facts["thread_count"], layout.SLOT_THREADS_MAX)
@@ -110,9 +156,14 @@ class SlotCopy:
             for tid, at_ns, stack, state, holds, waits, _ in layout.THREAD.struct.iter_unpack(view)
         )
 
+    def _table(self, offset: int, entry: layout.Layout, count: int, most: int) -> memoryview:
+        return memoryview(self._data)[offset : offset + min(count, most) * entry.size]
+
     def _sample(self, fields: tuple[Any, ...]) -> Sample:
         (at_ns, _epoch, on_cpu, queue, voluntary, involuntary, faults, syscall, syscall_args) = fields[:9]
-        (stack, holder_stack, holder_tid, gil, thread_state, flags, gc_total, _) = fields[9:]
+        (stack, holder_stack, holder_tid, gil, thread_state, flags, gc_total) = fields[9:16]
+        (target_ref, target_pid, target_kind, lock_kind, lock_proof, _) = fields[16:]
+        target_name = self.heap.text(target_ref)
         kernel = None
         if not flags & layout.SAMPLE_NO_KERNEL_VIEW:
             kernel = KernelView(
@@ -135,7 +186,18 @@ class SlotCopy:
             holder_tid=holder_tid or None,
             holder_stack=self.heap.stack(holder_stack),
             gc_total_ns=bounded(gc_total),
+            target=target_of(target_kind, target_name, target_pid),
+            lock=lock_view(lock_kind, lock_proof, target_name),
         )
+
+
+def _joined(known: Contributor | None, name: str, count: int, fields: dict[str, Any]) -> Contributor:
+    """Two kinds of callbacks may go by one name: functions that are defined again and again do."""
+    total_ns, longest_ns = bounded(fields["total_ns"]), bounded(fields["longest_ns"])
+    if known is not None:
+        count, total_ns = known.count + count, known.total_ns + total_ns
+        longest_ns = max(known.longest_ns, longest_ns)
+    return Contributor(name=name, count=bounded(count), total_ns=bounded(total_ns), longest_ns=longest_ns)
 
 
 def read_slot_facts(source: Source, section: Section, index: int) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from loopcanary.flight.slots import SlotCopy
 from loopcanary.model import StallEvidence, StallScope
 
 _UNSLOTTED_SERIAL: Final = 1 << 56
+_FIRST_TURN: Final = 1
+"""A lane counts its turns by their begins and ends, from 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +71,8 @@ def slot_evidence(slot: SlotCopy, extent: Extent) -> StallEvidence:
     epoch = None if turn else (record.epoch if record else facts["epoch"])
     since, until = (extent.begin_ns, extent.end_ns or LARGEST) if turn else (0, LARGEST)
     samples = slot.samples(since, until, epoch)
+    # Of a callback, the tally of its turn is no evidence.
+    contributors, without_name = slot.contributors() if turn else ((), 0)
     seen = [bounded(facts["last_look_ns"]), extent.begin_ns, *(s.at_ns for s in samples[-1:])]
     return StallEvidence(
         serial=bounded(facts["serial"]),
@@ -92,6 +96,12 @@ def slot_evidence(slot: SlotCopy, extent: Extent) -> StallEvidence:
         longest_callback_ns=record.longest_ns if record else bounded(facts["longest_ns"]),
         end_cpu_ns=record.cpu_ns if record else bounded(facts["end_cpu_ns"]) or None,
         queue_ns=record.queue_ns if record else bounded(facts["queue_ns"]),
+        first_turn=(record.turn_epoch if record else facts["turn_epoch"]) == _FIRST_TURN,
+        before=slot.before(extent.begin_ns),
+        host=slot.hosts(),
+        contributors=contributors,
+        contributors_from_ns=bounded(facts["contributors_from_ns"]) or None if turn else None,
+        contributors_dropped=without_name,
     )
 
 
@@ -116,6 +126,7 @@ def record_evidence(record: EndedStall, lane: dict[str, Any], threshold_ns: int)
         longest_callback_ns=record.longest_ns,
         end_cpu_ns=record.cpu_ns,
         queue_ns=record.queue_ns,
+        first_turn=record.turn_epoch == _FIRST_TURN,
     )
 
 

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
         CallbackNames,
         Collection,
         GilState,
+        HostReading,
         KernelView,
         LaneTotals,
         Sample,
         StallEvidence,
+        ThreadReading,
         ThreadStack,
     )
     from loopcanary.model.issue import Issue, IssueKind
@@ -30,16 +32,20 @@ if TYPE_CHECKING:
         Blocker,
         Cause,
         Culprit,
+        Grade,
         Holder,
         Ledger,
+        Portion,
         Severity,
         StackFrame,
         Stall,
         StallScope,
         StallState,
+        Surroundings,
         ThreadView,
         WeightedStack,
     )
+    from loopcanary.model.waiting import Contributor, LockProof, LockView, Target, TargetKind
 
 __all__ = [
     "Blocker",
@@ -48,17 +54,23 @@ __all__ = [
     "Clock",
     "Collection",
     "Config",
+    "Contributor",
     "Culprit",
     "EngineChoice",
     "Frame",
     "GilState",
+    "Grade",
     "Holder",
+    "HostReading",
     "Issue",
     "IssueKind",
     "KernelView",
     "LaneTotals",
     "Ledger",
+    "LockProof",
+    "LockView",
     "LoopHealth",
+    "Portion",
     "Sample",
     "Session",
     "SessionEnd",
@@ -69,6 +81,10 @@ __all__ = [
     "StallEvidence",
     "StallScope",
     "StallState",
+    "Surroundings",
+    "Target",
+    "TargetKind",
+    "ThreadReading",
     "ThreadStack",
     "ThreadView",
     "WeightedStack",
@@ -76,14 +92,18 @@ __all__ = [
 
 _HOMES = {
     "config": "Config EngineChoice",
-    "evidence": ("CallbackNames Collection GilState KernelView LaneTotals Sample StallEvidence ThreadStack"),
+    "evidence": (
+        "CallbackNames Collection GilState HostReading KernelView LaneTotals Sample StallEvidence "
+        "ThreadReading ThreadStack"
+    ),
     "issue": "Issue IssueKind",
     "session": "Clock LoopHealth Session SessionEnd",
     "stack": "Frame Stack",
     "stall": (
-        "Blocker Cause Culprit Holder Ledger Severity StackFrame Stall StallScope "
-        "StallState ThreadView WeightedStack"
+        "Blocker Cause Culprit Grade Holder Ledger Portion Severity StackFrame Stall StallScope "
+        "StallState Surroundings ThreadView WeightedStack"
     ),
+    "waiting": "Contributor LockProof LockView Target TargetKind",
 }
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from loopcanary.model.stack import Stack
 from loopcanary.model.stall import StallScope
+from loopcanary.model.waiting import Contributor, LockView, Target
 
 
 class GilState(Enum):
@@ -50,7 +52,10 @@ class Sample:
     in_gc: bool = False
     holder_tid: int | None = None
     holder_stack: Stack | None = None
+    """Of the thread that holds the GIL or, with `lock`, the lock."""
     gc_total_ns: int = 0
+    target: Target | None = None
+    lock: LockView | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +92,53 @@ class CallbackNames:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadReading:
+    """The thread's counters at a moment that lies at or before the stall's begin; of them, on-CPU and run
+    queue only."""
+
+    at_ns: int
+    kernel: KernelView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostReading:
+    """Counters of machine, container and process at one moment. None: not told here."""
+
+    at_ns: int
+    process_cpu_ns: int | None = None
+    """User and system time of all threads."""
+    process_major_faults: int | None = None
+    system_busy_ns: int | None = None
+    """Of all cores, without idle and iowait (/proc/stat)."""
+    system_total_ns: int | None = None
+    throttled_ns: int | None = None
+    """Of the cgroup (cpu.stat: throttled_usec)."""
+    throttled_periods: int | None = None
+    pressure_cpu_ns: int | None = None
+    """`some total` of the cgroup, or else of the machine, here and below (PSI)."""
+    pressure_io_ns: int | None = None
+    pressure_memory_ns: int | None = None
+    memory_available_bytes: int | None = None
+    """Of the machine."""
+    memory_used_bytes: int | None = None
+    """Of the cgroup."""
+
+
+SLICE_NS: Final = 100_000_000
+"""Length of the slices by which congestion is told."""
+
+
+def congested_slices(begin_ns: int, end_ns: int) -> int:
+    """How many slices of a lane a turn congests that is busy from `begin_ns` to `end_ns` after the lane's
+    opening: all that it is busy in after its own first SLICE_NS (lc_congested_slices of native/core/lane.h).
+    """
+    from_ns = begin_ns + SLICE_NS
+    if begin_ns < 0 or end_ns <= from_ns:
+        return 0
+    return (end_ns - 1) // SLICE_NS - from_ns // SLICE_NS + 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LaneTotals:
     """Sums of one watched thread since its lane was opened. Times in nanoseconds."""
 
@@ -106,6 +158,20 @@ class LaneTotals:
     queue_ns_max: int
     histogram: tuple[tuple[int, int], ...]
     """(upper bound in ns, turns in the bucket) of the buckets that are not empty, ascending."""
+    slices_congested: int = 0
+    """Of the slices of SLICE_NS that the lane's life consists of, those in which a turn was busy that
+    had been so for SLICE_NS before; of turns that are over."""
+    callback_ns: int = 0
+    """Sum of all callbacks; `busy_ns` counts whole turns. 0 where callbacks are not seen."""
+    callback_ns_squared: int = 0
+    stalls: int = 0
+    """Stalls that ended, also those that found no room to be told of."""
+    stalled_ns: int = 0
+    gc_ns: int | None = None
+    """In collections on this thread."""
+    on_cpu_ns: int | None = None
+    """Of this thread over the lane's life."""
+    run_queue_ns: int | None = None
     busy_since_ns: int | None = None
     """Begin of the turn that is going on, None where the thread waits."""
 
@@ -148,3 +214,14 @@ class StallEvidence:
     thread_names: tuple[tuple[int, str], ...] = ()
     """(native thread id, name) of the process's threads, those that lived when the stall was taken."""
     engine: str = "native"
+    first_turn: bool = False
+    """It is the first turn of its loop, which had never waited before."""
+    before: ThreadReading | None = None
+    """The last look at the thread before the stall began."""
+    host: tuple[HostReading, ...] = ()
+    """At the first sample, at the end or last sample, and in between of long stalls; ascending."""
+    contributors: tuple[Contributor, ...] = ()
+    """Callbacks of the turn by name, most time first; exact from `contributors_from_ns` on."""
+    contributors_from_ns: int | None = None
+    contributors_dropped: int = 0
+    """Callbacks for whose name there was no room."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from loopcanary.model.issue import IssueKind
@@ -44,3 +44,26 @@ class StallGroup:
     culprit: Culprit | None
     worst_id: str
     """The longest stall of the group."""
+
+
+class StallMark(NamedTuple):
+    """A stall in short: what rates, trends and comparisons are made of."""
+
+    fingerprint: str
+    session: str
+    thread: str
+    """Empty, as `loop`, in stalls of a store that was written before these were kept."""
+    loop: str
+    began_wall_ns: int
+    duration_ns: int
+
+
+class SessionMark(NamedTuple):
+    """A session in short."""
+
+    id: str
+    name: str
+    version: str
+    """Empty where the program's settings give none."""
+    started_wall_ns: int
+    ended_wall_ns: int | None

@@ -45,6 +45,22 @@ class LoopHealth:
     delay_mean_ns: int
     queue_mean_ns: int = 0
     queue_max_ns: int = 0
+    delay_p90_ns: int = 0
+    delay_p999_ns: int = 0
+    stalls: int = 0
+    stalled_ns: int = 0
+    """Of all stalls of this loop that were stored or counted."""
+    callback_weighted_ns: int | None = None
+    """Time-weighted mean duration of callbacks: sum(d * d) / sum(d)."""
+    slices: int = 0
+    slices_congested: int = 0
+    """Slices of 100 ms of the window, and those in which something that arrived met a turn that had been
+    going on for 100 ms before; see LaneTotals."""
+    gc_ns: int | None = None
+    run_queue_ns: int | None = None
+    histogram: tuple[tuple[int, int], ...] = ()
+    """(upper bound in ns, turns in the bucket) of the buckets that are not empty, ascending: by it, loops of
+    several sessions are added up, and a delay is told as it would be without some of the stalls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

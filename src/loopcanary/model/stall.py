@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from loopcanary.model.waiting import Contributor, LockProof, Target
+
 
 class StallScope(Enum):
     """What was too long: one callback, or a whole turn none of whose callbacks was."""
@@ -85,6 +87,12 @@ class Holder:
 
     thread: str
     culprit: Culprit | None
+    share: float = 1.0
+    """Of the stall's seen time, 0 to 1."""
+    lock: str | None = None
+    """Type of the lock that it held; None: the GIL."""
+    proof: LockProof | None = None
+    """How it is known; None: the GIL's own word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +105,50 @@ class Ledger:
     run_queue_ns: int | None = None
     blocked_ns: int | None = None
     gc_ns: int | None = None
+    error_ns: int | None = None
+    """No entry is further from the truth than this; None unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Portion:
+    """A part of a stall that has a culprit and cause of its own."""
+
+    share: float
+    """Of the seen time, 0 to 1."""
+    cause: Cause
+    culprit: Culprit | None
+    blocker: Blocker | None
+
+
+class Grade(Enum):
+    """How far the samples carry the verdict."""
+
+    STRONG = "strong"
+    FAIR = "fair"
+    WEAK = "weak"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What machine, container and process did while the stall lasted. None: not measured."""
+
+    window_ns: int
+    system_cpu: float | None = None
+    """Share of all cores that was busy, 0 to 1."""
+    process_cpu: float | None = None
+    """Cores that this process used."""
+    throttled_ns: int | None = None
+    pressure_cpu: float | None = None
+    """Share of the window in which something waited for a core, for memory, for a disk (PSI, `some`)."""
+    pressure_memory: float | None = None
+    pressure_io: float | None = None
+    major_faults: int | None = None
+    """Of the stalled thread, as the switches are."""
+    voluntary_switches: int | None = None
+    involuntary_switches: int | None = None
+    memory_available_bytes: int | None = None
+    memory_used_bytes: int | None = None
+    """Of the cgroup."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +222,22 @@ class Stall:
     threads: tuple[ThreadView, ...] = ()
     queue_ns: int = 0
     engine: str = "native"
+    cause_share: float = 1.0
+    """Of the seen time that the cause explains, 0 to 1."""
+    second_cause: Cause | None = None
+    """Named from a share of 25 %."""
+    second_share: float = 0.0
+    portions: tuple[Portion, ...] = ()
+    """Of a mixed stall, largest first; empty where one culprit and cause explain it."""
+    grade: Grade = Grade.FAIR
+    holders: tuple[Holder, ...] = ()
+    """All that held what the thread waited for, most time first; `holder` is the first of them."""
+    waited_on: Target | None = None
+    contributors: tuple[Contributor, ...] = ()
+    """Of a turn: its callbacks by name, most time first."""
+    surroundings: Surroundings | None = None
+    startup: bool = False
+    """Before the loop first waited."""
 
 
 __all__ = [

@@ -71,3 +71,20 @@ def format_duration(ns: int) -> str:
     if seconds < 3_600:
         return f"{seconds // 60} m {seconds % 60} s"
     return f"{seconds // 3_600} h {seconds % 3_600 // 60} m"
+
+
+def format_size(size: int) -> str:
+    """A number of bytes for people: 870 B, 41.2 MiB, 1.37 GiB."""
+    value, unit = float(size), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if value < 1_000:
+            break
+        value, unit = value / 1_024, larger
+    if unit == "B":
+        return f"{size} B"
+    return f"{value:.{0 if value >= 99.95 else 1 if value >= 9.995 else 2}f} {unit}"
+
+
+def format_number(number: float) -> str:
+    """A number for people, three significant digits and all before the point: 0.26, 41.2, 23,456."""
+    return f"{number:,.0f}" if abs(number) >= 99.95 else f"{number:.3g}"

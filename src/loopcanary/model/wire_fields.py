@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any, TypeVar
 
+Json = dict[str, Any]
+
 _T = TypeVar("_T")
 _E = TypeVar("_E", bound=Enum)
 
@@ -42,6 +44,16 @@ def time_from_text(text: str) -> int:
     offset = "+00:00" if match[4] in "Zz" else match[4]
     moment = datetime.fromisoformat(f"{match[1]}T{match[2]}{offset}")
     return (moment - _EPOCH) // timedelta(seconds=1) * _S + int((match[3] or "").ljust(9, "0"))
+
+
+def ms(ns: int) -> float:
+    """Nanoseconds as the milliseconds of the wire."""
+    return ns / _MS
+
+
+def optional_ms(ns: int | None) -> float | None:
+    """As `ms`, None stays None."""
+    return None if ns is None else ns / _MS
 
 
 class Fields:
@@ -86,6 +98,14 @@ class Fields:
             raise self._wrong(name, "a number")
         return float(value)
 
+    def optional_integer(self, name: str) -> int | None:
+        """A whole number, None where it is null or missing."""
+        return self.integer(name) if self.has(name) else None
+
+    def optional_number(self, name: str) -> float | None:
+        """A finite number, None where it is null or missing."""
+        return self.number(name) if self.has(name) else None
+
     def flag(self, name: str, default: bool | None = None) -> bool:
         """True or false."""
         value = self._value.get(name, default)
@@ -119,6 +139,10 @@ class Fields:
             return kind(value)
         except ValueError:
             raise WireError(f"{self._path}.{name}: {value!r} is no {kind.__name__.lower()}") from None
+
+    def optional_choice(self, name: str, kind: type[_E]) -> _E | None:
+        """As `choice`, None where it is null or missing."""
+        return self.choice(name, kind) if self.has(name) else None
 
     def one(self, name: str, read: Callable[[Fields], _T]) -> _T:
         """An object, read by `read`."""

@@ -14,12 +14,14 @@ from loopcanary.model.wire import (
     stall_to_dict,
     time_to_text,
 )
+from loopcanary.report.loop_figures import figures_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from loopcanary.model import LoopHealth, Session
     from loopcanary.model.search import StallGroup
-    from loopcanary.report.model import Report
+    from loopcanary.report.model import Figures, GroupDetails, Report
 
 
 def report_to_dict(report: Report) -> Json:
@@ -34,9 +36,17 @@ def report_to_dict(report: Report) -> Json:
             "stalls": report.sums.stalls,
             "groups": report.sums.groups,
             "total_ms": report.sums.total_ns / 1_000_000,
+            "watched_ms": report.watched.total_ns / 1_000_000,
         },
-        "sessions": [session_to_dict(session) for session in report.sessions],
-        "groups": [_group_to_dict(group, ids[group.fingerprint]) for group in report.groups],
+        "sessions": [_session_to_dict(session) for session in report.sessions],
+        "groups": [
+            {
+                **_group_to_dict(group, ids[group.fingerprint]),
+                **_figures_to_dict(report.figures.get(group.fingerprint)),
+                **_details_to_dict(report.details),
+            }
+            for group in report.groups
+        ],
         "stalls": [stall_to_dict(stall) for stall in report.stalls],
         "issues": [],
     }
@@ -44,7 +54,12 @@ def report_to_dict(report: Report) -> Json:
 
 def render(report: Report) -> str:
     """The report as ASCII text, one line an entry: no name in it can trouble a terminal, a log or a page."""
-    return "{\n" + ",\n".join(_members(report_to_dict(report))) + "\n}\n"
+    return render_members(report_to_dict(report))
+
+
+def render_members(document: Json) -> str:
+    """A document as ASCII text; each list in it one line an entry."""
+    return "{\n" + ",\n".join(_members(document)) + "\n}\n"
 
 
 def _members(report: Json) -> Iterator[str]:
@@ -78,4 +93,63 @@ def _group_to_dict(group: StallGroup, stall_ids: list[str]) -> Json:
         "culprit": None if group.culprit is None else culprit_to_dict(group.culprit),
         "worst_id": group.worst_id,
         "stall_ids": stall_ids,
+    }
+
+
+def _session_to_dict(session: Session) -> Json:
+    document = session_to_dict(session)
+    for loop, fields in zip(session.loops, document["loops"], strict=True):
+        fields.update(_quotients_to_dict(loop))
+    return document
+
+
+def _quotients_to_dict(loop: LoopHealth) -> Json:
+    figures = figures_of(loop)
+    return {
+        "stalled_s_per_hour": figures.stalled_s_per_hour,
+        "callbacks_per_s": figures.callbacks_per_s,
+        "turns_per_s": figures.turns_per_s,
+        "congested": figures.congested,
+        "run_queue": figures.run_queue,
+    }
+
+
+def _figures_to_dict(figures: Figures | None) -> Json:
+    if figures is None:
+        return {"trend": None, "gains": [], "others_waited_s": None}
+    waiting_ns = figures.gains.waiting_ns
+    return {
+        "trend": {
+            "direction": figures.trend.direction.value,
+            "first_half": figures.trend.first,
+            "last_half": figures.trend.last,
+        },
+        "gains": [
+            {
+                "program": gain.loop.program,
+                "thread": gain.loop.thread,
+                "loop": gain.loop.kind,
+                "p99_ms": gain.p99_ns / 1_000_000,
+                "p99_without_ms": gain.p99_without_ns / 1_000_000,
+            }
+            for gain in figures.gains.loops
+        ],
+        "others_waited_s": None if waiting_ns is None else waiting_ns / 1_000_000_000,
+    }
+
+
+def _details_to_dict(details: GroupDetails | None) -> Json:
+    if details is None:
+        return {}
+    affected = details.affected
+    return {
+        "grouped_by": list(details.parts),
+        "affected": {
+            "examined": affected.examined,
+            "startup": affected.startup,
+            **{
+                name: [{"name": named, "stalls": count} for named, count in getattr(affected, name)]
+                for name in ("scenes", "tasks", "callbacks", "threads", "causes")
+            },
+        },
     }

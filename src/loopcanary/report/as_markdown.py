@@ -6,11 +6,17 @@ mentions of people; other text has all that Markdown and HTML act on escaped.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from loopcanary.model import Cause
 from loopcanary.model.units import format_duration
+from loopcanary.model.waiting_words import (
+    contributor_words,
+    holder_words,
+    second_cause_words,
+    share_words,
+    target_words,
+)
 from loopcanary.model.wording import (
     cause_words,
     confidence_word,
@@ -20,56 +26,30 @@ from loopcanary.model.wording import (
     severity_word,
     underlined,
 )
+from loopcanary.report import markdown_loops
 from loopcanary.report.anywhere import ANYWHERE, is_anywhere
 from loopcanary.report.folding import Fold, folded
-from loopcanary.report.times import span
+from loopcanary.report.gain_words import gain_words
+from loopcanary.report.markdown_text import code, code_block, escaped
+from loopcanary.report.times import moment, span
+from loopcanary.report.trend import trend_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from loopcanary.model import Culprit, Ledger, Stall, WeightedStack
     from loopcanary.model.search import StallGroup
-    from loopcanary.report.model import Report
+    from loopcanary.report.model import GroupDetails, Report
 
 _NAME_MAX = 100
 _SOURCE_WIDTH = 120
 _STACKS_MAX = 3
-_ACTIVE = re.compile(r"[\\`*_\[\]#|~$]|:(?=//)|(?<=www)\.")
+_CONTRIBUTORS_MAX = 5
 
 
 def render(report: Report, folder: str = "") -> str:
     """The whole report; paths below `folder` relative to it."""
     return "\n".join(_Markdown(folder).lines(report)) + "\n"
-
-
-def escaped(text: str) -> str:
-    """Text that Markdown shows as it is."""
-    text = printable(text)
-    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("@", "&#64;")
-    # Entities made above hold `#` and `;`, which must stay.
-    return "".join(part if part.startswith("&") else _ACTIVE.sub(r"\\\g<0>", part) for part in _split(text))
-
-
-def code(text: str) -> str:
-    """Text in a code span; its fence is longer than any run of backticks inside."""
-    text = printable(text, _NAME_MAX)
-    fence = "`" * (_longest_run(text) + 1)
-    pad = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{fence}{pad}{text}{pad}{fence}" if text else ""
-
-
-def code_block(lines: list[str], language: str = "") -> list[str]:
-    """Lines in a fenced block; they are printable already."""
-    fence = "`" * max(3, max((_longest_run(line) for line in lines), default=0) + 1)
-    return [fence + language, *lines, fence]
-
-
-def _split(text: str) -> list[str]:
-    return re.split(r"(&(?:amp|lt|gt|#64);)", text)
-
-
-def _longest_run(text: str) -> int:
-    return max((len(run) for run in re.findall(r"`+", text)), default=0)
 
 
 class _Markdown:
@@ -79,19 +59,25 @@ class _Markdown:
     def lines(self, report: Report) -> Iterator[str]:
         sums = report.sums
         places = count_of(sums.groups, "place")
-        yield f"## {count_of(sums.stalls, 'stall')} in {places}, {format_duration(sums.total_ns)}"
+        sum_words = f"{count_of(sums.stalls, 'stall')} in {places}, {format_duration(sums.total_ns)}"
+        yield f"## {'No stall was recorded' if report.is_empty else sum_words}"
         yield ""
+        if report.watched.total_ns:
+            yield f"Watched for {format_duration(report.watched.total_ns)}."
+            yield ""
         if len(report.groups) > 1:
             yield from self._table(report)
         for number, group in enumerate(report.groups, start=1):
-            yield from self._group(number, group, report.worst.get(group.fingerprint))
+            yield from self._group(number, group, report)
         left_out = sums.groups - len(report.groups)
         if left_out > 0:
             yield f"And {count_of(left_out, 'more place')}."
+            yield ""
+        yield from markdown_loops.section(report.sessions)
 
     def _table(self, report: Report) -> Iterator[str]:
-        yield "| | total | count | median | max | cause | where |"
-        yield "|---|---:|---:|---:|---:|---|---|"
+        yield "| | total | count | median | max | trend | last seen | cause | where |"
+        yield "|---|---:|---:|---:|---:|---|---|---|---|"
         for number, group in enumerate(report.groups, start=1):
             times = " | ".join(
                 [
@@ -103,10 +89,14 @@ class _Markdown:
             )
             # A bar ends a cell even inside a code span, unless escaped.
             spot = self._spot_of(group).replace("|", "\\|")
-            yield f"| {number} | {times} | {group.cause.value} | {spot} |"
+            figures = report.figures.get(group.fingerprint)
+            trend = figures.trend.direction.value if figures else ""
+            seen = f"{trend} | {moment(group.last_wall_ns)}"
+            yield f"| {number} | {times} | {seen} | {group.cause.value} | {spot} |"
         yield ""
 
-    def _group(self, number: int, group: StallGroup, worst: Stall | None) -> Iterator[str]:
+    def _group(self, number: int, group: StallGroup, report: Report) -> Iterator[str]:
+        worst = report.worst.get(group.fingerprint)
         yield f"### {number}. {escaped(printable(group.title, _NAME_MAX))}"
         yield ""
         yield self._spot_of(group)
@@ -117,10 +107,16 @@ class _Markdown:
         lengths = f"median {format_duration(group.p50_ns)}, max {format_duration(group.max_ns)}"
         yield f"- **Stalls**: {sums}, {lengths}"
         yield f"- **Seen**: {seen}"
-        yield f"- **Cause**: {group.cause.value}{_sure(group, worst)}, {cause_words(group.cause)}"
+        if (figures := report.figures.get(group.fingerprint)) is not None:
+            yield f"- **Trend**: {trend_words(figures.trend)}"
+            if gains := ", ".join(gain_words(figures.gains)):
+                yield f"- **Gain**: {escaped(gains)}"
+        second = second_cause_words(worst) if worst is not None else ""
+        more = f"; {second}" if second else ""
+        yield f"- **Cause**: {group.cause.value}{_sure(group, worst)}, {cause_words(group.cause)}{more}"
         if worst is not None:
             yield from self._worst(worst)
-        yield f"- **Fingerprint**: {code(group.fingerprint)}"
+        yield f"- **Fingerprint**: {code(group.fingerprint)}{_grouped(report.details)}"
         yield ""
         if worst is not None:
             yield from self._stacks(worst)
@@ -130,9 +126,15 @@ class _Markdown:
             yield f"  - {escaped(printable(line, 300))}"
         who = [f"{label} {code(text)}" for label, text in _who(stall) if text]
         yield f"- **The longest**: {severity_word(stall.severity)}, {stall.state.value}; {', '.join(who)}"
-        if stall.holder is not None:
-            at = f" at {self._spot(stall.holder.culprit)}" if stall.holder.culprit else ""
-            yield f"- **Held by**: thread {code(stall.holder.thread)}{at}"
+        if stall.waited_on is not None:
+            yield f"- **Waited on**: {escaped(target_words(stall.waited_on))}"
+        for holder in stall.holders or ((stall.holder,) if stall.holder is not None else ()):
+            at = f" at {self._spot(holder.culprit)}" if holder.culprit else ""
+            yield f"- **Held by**: {escaped(holder_words(holder))}{at}"
+        for portion in stall.portions:
+            yield f"  - {share_words(portion.share)} {portion.cause.value}: {self._spot(portion.culprit)}"
+        for contributor in stall.contributors[:_CONTRIBUTORS_MAX]:
+            yield f"  - {escaped(contributor_words(contributor))}"
         if time := _ledger(stall.ledger):
             yield f"- **Time of the longest**: {time}"
         if stall.advice:
@@ -201,3 +203,9 @@ def _source(culprit: Culprit | None) -> Iterator[str]:
     source, marks = underlined(culprit.source, culprit.column, culprit.end_column, _SOURCE_WIDTH)
     yield from code_block([source, marks] if marks else [source], "python")
     yield ""
+
+
+def _grouped(details: GroupDetails | None) -> str:
+    if details is None or not details.parts:
+        return ""
+    return ", by " + ", ".join(code(part) for part in details.parts)

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from loopcanary.model.search import StallGroup, StallQuery
+from loopcanary.model.search import SessionMark, StallGroup, StallMark, StallQuery
+from loopcanary.report.affected import EXAMINED, affected
+from loopcanary.report.loops import Gains, Loops
+from loopcanary.report.open_stalls import with_open_stalls
+from loopcanary.report.trend import Trend, trend
+from loopcanary.report.watched import NEVER, Watched
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from loopcanary.model import Session, Stall
+    from loopcanary.report.affected import Affected
+    from loopcanary.report.loops import Delays
 
 
 class Sums(Protocol):
@@ -47,6 +55,31 @@ class StallSource(Protocol):
     def sessions(self, query: StallQuery, limit: int = 0) -> Sequence[Session]:
         """Sessions of the query's time, newest first; limit 0: all."""
 
+    def marks(self, query: StallQuery, fingerprints: Sequence[str] | None = None) -> Sequence[StallMark]:
+        """Stalls in short, in no order; `fingerprints`: of these groups only."""
+
+    def session_marks(self, query: StallQuery) -> Sequence[SessionMark]:
+        """All sessions of the query's time, in short, newest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What the stalls of one group tell together."""
+
+    trend: Trend
+    gains: Gains
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupDetails:
+    """More about one group, for the page that shows it alone."""
+
+    parts: tuple[str, ...]
+    """What its fingerprint is made of, each as `name=value`; empty where that cannot be shown."""
+    affected: Affected
+    history: tuple[StallMark, ...]
+    """All its stalls in short, oldest first."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
@@ -59,6 +92,11 @@ class Report:
     worst: Mapping[str, Stall]
     """The longest stall of each group shown, by fingerprint."""
     stalls: Sequence[Stall]
+    watched: Watched = NEVER
+    """The time of all sessions that the query finds."""
+    figures: Mapping[str, Figures] = field(default_factory=dict)
+    """Of each group shown, by fingerprint."""
+    details: GroupDetails | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -67,28 +105,61 @@ class Report:
 
 
 def build(
-    source: StallSource, query: StallQuery, *, limit: int, now_wall_ns: int, with_worst: bool = True
+    source: StallSource,
+    query: StallQuery,
+    *,
+    limit: int,
+    now_wall_ns: int,
+    with_worst: bool = True,
+    delays: Delays | None = None,
 ) -> Report:
     """The report of what the query finds: at most `limit` groups, stalls and sessions; 0: all.
 
-    `with_worst`: also the longest stall of each group, in full.
+    `with_worst`: also the longest stall of each group, in full. `delays`: for what a group's end would
+    bring to the loops of the sessions in the report.
     """
     groups = source.groups(query, limit)
     worst = [source.stall(group.worst_id) for group in groups] if with_worst else []
+    sessions = [with_open_stalls(source, session) for session in source.sessions(query, limit)]
+    marks = source.session_marks(query)
     return Report(
         generated_wall_ns=now_wall_ns,
         sums=source.totals(query),
-        sessions=source.sessions(query, limit),
+        sessions=sessions,
         groups=groups,
         worst={stall.fingerprint: stall for stall in worst if stall is not None},
         stalls=source.stalls(query, limit),
+        watched=_watched(marks, query, now_wall_ns),
+        figures=_figures(
+            source.marks(query, [group.fingerprint for group in groups]),
+            _Programs(marks, query, now_wall_ns),
+            Loops(sessions, delays),
+        ),
     )
 
 
-def of_group(source: StallSource, fingerprint: str, *, limit: int, now_wall_ns: int) -> Report:
+def of_group(
+    source: StallSource,
+    fingerprint: str,
+    *,
+    limit: int,
+    now_wall_ns: int,
+    explain: Callable[[Stall], tuple[str, ...]],
+    delays: Delays | None = None,
+) -> Report:
     """The report of one bug, with the sessions of the stalls shown."""
-    report = build(source, StallQuery(fingerprint=fingerprint), limit=limit, now_wall_ns=now_wall_ns)
-    return replace(report, sessions=_sessions_of(source, report.stalls))
+    query = StallQuery(fingerprint=fingerprint)
+    report = build(source, query, limit=limit, now_wall_ns=now_wall_ns, delays=delays)
+    latest = source.stalls(query, EXAMINED)
+    history = sorted(source.marks(query, [fingerprint]), key=lambda mark: mark.began_wall_ns)
+    worst = report.worst.get(fingerprint)
+    details = GroupDetails(
+        parts=explain(worst) if worst is not None else (),
+        affected=affected(latest),
+        history=tuple(history),
+    )
+    shown = [*report.stalls, *([worst] if worst is not None else [])]
+    return replace(report, sessions=_sessions_of(source, shown), details=details)
 
 
 def of_stall(source: StallSource, stall: Stall, *, now_wall_ns: int) -> Report:
@@ -97,7 +168,49 @@ def of_stall(source: StallSource, stall: Stall, *, now_wall_ns: int) -> Report:
     return replace(report, stalls=[stall], sessions=_sessions_of(source, [stall]))
 
 
+class _Programs:
+    """Sessions by the program that ran: a bug is looked for in the time of those that have it."""
+
+    def __init__(self, marks: Sequence[SessionMark], query: StallQuery, now_wall_ns: int) -> None:
+        self._query = query
+        self._now_wall_ns = now_wall_ns
+        self._program = {mark.id: mark.name for mark in marks}
+        self._sessions: dict[str, list[SessionMark]] = defaultdict(list)
+        for mark in marks:
+            self._sessions[mark.name].append(mark)
+        self._known: dict[frozenset[str], Watched] = {}
+
+    def watched(self, sessions: Iterable[str]) -> Watched:
+        """The time of all sessions of the programs that these ran."""
+        programs = frozenset(self._program[session] for session in sessions if session in self._program)
+        if programs not in self._known:
+            marks = [mark for program in programs for mark in self._sessions[program]]
+            self._known[programs] = _watched(marks, self._query, self._now_wall_ns)
+        return self._known[programs]
+
+
+def _watched(marks: Iterable[SessionMark], query: StallQuery, now_wall_ns: int) -> Watched:
+    return Watched.by(marks, now_wall_ns, query.since_wall_ns, query.until_wall_ns)
+
+
+def _figures(marks: Iterable[StallMark], programs: _Programs, loops: Loops) -> dict[str, Figures]:
+    groups: dict[str, list[StallMark]] = defaultdict(list)
+    for mark in marks:
+        groups[mark.fingerprint].append(mark)
+    return {
+        fingerprint: Figures(
+            trend=trend(
+                (mark.began_wall_ns for mark in found), programs.watched({mark.session for mark in found})
+            ),
+            gains=loops.gains(found),
+        )
+        for fingerprint, found in groups.items()
+    }
+
+
 def _sessions_of(source: StallSource, stalls: Sequence[Stall]) -> list[Session]:
     ids = dict.fromkeys(stall.session for stall in stalls)
     found = [source.sessions(StallQuery(session=session), 2) for session in ids]
-    return [session for sessions in found for session in sessions if session.id in ids]
+    return [
+        with_open_stalls(source, session) for sessions in found for session in sessions if session.id in ids
+    ]

@@ -6,14 +6,17 @@ or wrapped here.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.style import Style
 from rich.text import Text
 
 from loopcanary.model import Cause
+from loopcanary.model.units import format_duration, format_size
+from loopcanary.model.waiting_words import holder_words, second_cause_words, share_words, target_words
 from loopcanary.model.wording import (
     cause_words,
     confidence_word,
@@ -26,15 +29,17 @@ from loopcanary.model.wording import (
 from loopcanary.report.folding import Fold, folded, library_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from loopcanary.model import Culprit, Ledger, StackFrame, Stall, ThreadView, WeightedStack
+    from loopcanary.model import Culprit, Ledger, StackFrame, Stall, Surroundings, ThreadView, WeightedStack
 
 INDENT = "   "
 NAME_MAX = 60
 PATH_MAX = 300
 _BAR_WIDTH = 20
 _SHARE_LEAST = 0.005
+_UNIT = re.compile(r"(?<=\d) (?=(?:%|(?:[num]?s|m|h|[KMGT]?i?B)\b))")
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,14 +88,19 @@ def where(culprit: Culprit | None, page: Page) -> Iterator[Text]:
             yield Text("  " + marks, "yellow")
 
 
-def verdict(cause: Cause, confidence: float | None) -> Text:
-    """The cause, how sure it is, and what it means."""
-    sure = "" if confidence is None or cause is Cause.UNKNOWN else f" ({confidence_word(confidence)})"
-    return Text.assemble((cause.value, "bold"), f"{sure}: {cause_words(cause)}")
+def verdict(cause: Cause, stall: Stall | None) -> Text:
+    """The cause, how sure it is, what it means, and what else there was. `stall`: one that has this cause."""
+    sure, more = "", ""
+    if stall is not None and stall.cause is cause:
+        sure = "" if cause is Cause.UNKNOWN else f" ({confidence_word(stall.confidence)})"
+        more = second_cause_words(stall)
+    return Text.assemble(
+        (cause.value, "bold"), f"{sure}: {cause_words(cause)}", (f"; {more}" if more else "", "bold")
+    )
 
 
 def blocker(stall: Stall) -> Iterator[Text]:
-    """What the culprit was doing, and who held what it waited for."""
+    """What the culprit was doing."""
     if stall.blocker is not None and (stall.blocker.call or stall.blocker.function):
         call = printable(stall.blocker.call or "", NAME_MAX)
         reached = name(stall.blocker.function or "")
@@ -98,11 +108,65 @@ def blocker(stall: Stall) -> Iterator[Text]:
         yield Text.assemble(("call   ", "dim"), words)
 
 
-def holder(stall: Stall, page: Page) -> Iterator[Text]:
-    """The thread that held the GIL or lock."""
-    if stall.holder is not None:
-        at = Text.assemble(" at ", spot(stall.holder.culprit, page)) if stall.holder.culprit else Text()
-        yield Text.assemble(("held by thread ", "dim"), name(stall.holder.thread), at)
+def holders(stall: Stall, page: Page, *, most: int = 5) -> Iterator[Text]:
+    """The threads that held the GIL or lock."""
+    found = stall.holders or ((stall.holder,) if stall.holder is not None else ())
+    for holder in found[:most]:
+        at = Text.assemble(" at ", spot(holder.culprit, page)) if holder.culprit else Text()
+        yield Text.assemble(("held by ", "dim"), holder_words(holder), at)
+    if len(found) > most:
+        yield Text(f"and by {count_of(len(found) - most, 'more thread')}", "dim")
+
+
+def waited_on(stall: Stall) -> Iterator[Text]:
+    """File, peer or child that it waited for."""
+    if stall.waited_on is not None:
+        yield Text.assemble(("waited on ", "dim"), target_words(stall.waited_on))
+
+
+def portions(stall: Stall, page: Page) -> Iterator[Text]:
+    """Parts of a mixed stall."""
+    for portion in stall.portions:
+        call = portion.blocker.call if portion.blocker is not None else None
+        what = f"  {printable(call, NAME_MAX)}" if call else ""
+        yield Text.assemble(
+            (f"{share_words(portion.share):>5} ", "bold"),
+            f"{portion.cause.value:<10}  ",
+            spot(portion.culprit, page),
+            (what, "dim"),
+        )
+
+
+def contributors(stall: Stall, *, most: int = 8) -> Iterator[Text]:
+    """The callbacks of a turn."""
+    found = stall.contributors
+    if not found:
+        return
+    yield Text(f"{'total':>9} {'count':>7} {'mean':>9} {'longest':>9}  callback", "dim")
+    for one in found[:most]:
+        mean = format_duration(one.total_ns // one.count) if one.count else "-"
+        times = f"{format_duration(one.total_ns):>9} {one.count:>7,} {mean:>9}"
+        yield Text(f"{times} {format_duration(one.longest_ns):>9}  {name(one.name)}")
+    if len(found) > most:
+        yield Text(f"{'':>9} and {count_of(len(found) - most, 'more callback')}", "dim")
+
+
+def surroundings_words(around: Surroundings) -> str:
+    """Machine, container and process meanwhile."""
+    facts: list[tuple[Any, Callable[[Any], str]]] = [
+        (around.system_cpu, lambda v: f"machine {share_words(v)} busy"),
+        (around.process_cpu, lambda v: f"this process used {v:.2f} cores"),
+        (around.throttled_ns or None, lambda v: f"container throttled {format_duration(v)}"),
+        (_notable(around.pressure_cpu), lambda v: f"pressure on CPU {share_words(v)}"),
+        (_notable(around.pressure_memory), lambda v: f"pressure on memory {share_words(v)}"),
+        (_notable(around.pressure_io), lambda v: f"pressure on disks {share_words(v)}"),
+        (around.major_faults or None, lambda v: count_of(v, "major fault")),
+        (around.voluntary_switches, lambda v: f"gave up its core {count_of(v, 'time')}"),
+        (around.involuntary_switches or None, lambda v: f"lost it {count_of(v, 'time')}"),
+        (around.memory_available_bytes, lambda v: f"{format_size(v)} of memory free"),
+        (around.memory_used_bytes, lambda v: f"{format_size(v)} used by the container"),
+    ]
+    return ", ".join(word(value) for value, word in facts if value is not None)
 
 
 def advice(text: str | None, page: Page) -> Iterator[Text]:
@@ -113,9 +177,12 @@ def advice(text: str | None, page: Page) -> Iterator[Text]:
 
 def labelled(label: str, text: str, page: Page) -> Iterator[Text]:
     """A text of several lines beside its label."""
-    lines = textwrap.wrap(text, max(page.width - len(INDENT) - len(label), 20), break_on_hyphens=False)
+    width = max(page.width - len(INDENT) - len(label), 20)
+    # A number is not parted from its unit; textwrap breaks at ASCII spaces only.
+    lines = textwrap.wrap(_UNIT.sub(_NO_BREAK, text), width, break_on_hyphens=False)
     for index, line in enumerate(lines):
-        yield Text.assemble((label if index == 0 else " " * len(label), "dim"), line)
+        words = line.replace(_NO_BREAK, " ")
+        yield Text.assemble((label if index == 0 else " " * len(label), "dim"), words)
 
 
 def ledger(ledger: Ledger, duration_ns: int, page: Page) -> Iterator[Text]:
@@ -139,12 +206,18 @@ def ledger(ledger: Ledger, duration_ns: int, page: Page) -> Iterator[Text]:
         if share >= _SHARE_LEAST:
             gc = _gc_words(ledger, duration_ns) if word == "CPU" else ""
             words.append(f"{', ' if words else ''}{word} {share:.0%}{gc}")
+    if ledger.error_ns:
+        words.append(f" (each within {format_duration(ledger.error_ns)})", "dim")
     yield Text.assemble(("time ", "dim"), bar, " " * left, "  ", words)
 
 
 def _gc_words(ledger: Ledger, duration_ns: int) -> str:
     share = (ledger.gc_ns or 0) / duration_ns
     return f" (gc {share:.0%})" if share >= _SHARE_LEAST else ""
+
+
+def _notable(share: float | None) -> float | None:
+    return share if share is not None and share >= _SHARE_LEAST else None
 
 
 def stack(stack: WeightedStack, page: Page, *, most: int) -> Iterator[Text]:

@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING
 
 from loopcanary.model import Cause, StallState
 from loopcanary.model.units import format_duration
+from loopcanary.model.waiting_words import (
+    contributor_words,
+    second_cause_words,
+    share_words,
+    target_words,
+)
 from loopcanary.model.wording import (
     cause_words,
     confidence_word,
@@ -31,6 +37,9 @@ _PROCESS_MAX = 100
 _ADVICE_MAX = 300
 _ROWS_MAX = 15
 _LOOPS_MAX = 4
+_CONTRIBUTORS_MAX = 2
+_TARGET_MAX = 100
+_WHOLE = 0.995
 
 _DIM, _BOLD, _CYAN, _YELLOW, _RED = "2", "1", "36", "33", "31"
 _SEVERITY_COLOUR = {"stall": _YELLOW, "hang": _RED, "ANR": "1;31"}
@@ -57,7 +66,7 @@ class Tally:
 def stall_block(stall: Stall, look: Look, process: str = "") -> str:
     """The stall in full: what and why, where, the call, who was running, what would help. `process`: in
     which, where that is not plain."""
-    lines = [_headline(stall, look), *_where(stall.culprit, look), *_holder(stall, look)]
+    lines = [_headline(stall, look), *_where(stall.culprit, look), *_waited_for(stall, look)]
     if who := ", ".join([*_who(stall), *_in(process)]):
         lines.append(f"  {_paint(who, _DIM, look)}")
     if stall.advice:
@@ -108,7 +117,8 @@ def _headline(stall: Stall, look: Look) -> str:
     }[stall.state]
     sure = "" if stall.cause is Cause.UNKNOWN else f" ({confidence_word(stall.confidence)})"
     verdict = f"{_paint(stall.cause.value, _BOLD, look)}{sure}: {cause_words(stall.cause)}"
-    return f"{_tag(look)} {_severity(stall, look)}{state}, {verdict}"
+    second = second_cause_words(stall)
+    return f"{_tag(look)} {_severity(stall, look)}{state}, {verdict}{f'; {second}' if second else ''}"
 
 
 def _severity(stall: Stall, look: Look) -> str:
@@ -129,11 +139,18 @@ def _where(culprit: Culprit | None, look: Look) -> list[str]:
     return lines
 
 
-def _holder(stall: Stall, look: Look) -> list[str]:
-    if stall.holder is None:
-        return []
-    at = "" if stall.holder.culprit is None else f" at {_spot(stall.holder.culprit, '', look)}"
-    return [f"  held by thread {_name(stall.holder.thread)}{at}"]
+def _waited_for(stall: Stall, look: Look) -> list[str]:
+    """One line at most: what it waited on, who held that, or which callbacks the turn consisted of."""
+    parts = [f"waited on {target_words(stall.waited_on, _TARGET_MAX)}"] if stall.waited_on is not None else []
+    if stall.holder is not None:
+        at = "" if stall.holder.culprit is None else f" at {_spot(stall.holder.culprit, '', look)}"
+        share = "" if stall.holder.share >= _WHOLE else f" for {share_words(stall.holder.share)}"
+        others = f" and {len(stall.holders) - 1} more" if len(stall.holders) > 1 else ""
+        parts.append(f"held by thread {_name(stall.holder.thread)}{share}{at}{others}")
+    if stall.contributors and not parts:
+        found = stall.contributors[:_CONTRIBUTORS_MAX]
+        parts.append("of it " + ", ".join(map(contributor_words, found)))
+    return [f"  {'; '.join(parts)}"] if parts else []
 
 
 def _who(stall: Stall) -> list[str]:

@@ -41,7 +41,16 @@ _VERSION_1 = (
        BEGIN DELETE FROM payloads WHERE row = old.row; END""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1,)
+# On which loop a stall was, and which program and version a session: rates and comparisons are by these.
+# Stalls and sessions of a version 1 have '' there.
+_VERSION_2 = (
+    "ALTER TABLE stalls ADD COLUMN thread TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE stalls ADD COLUMN loop TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE sessions ADD COLUMN name TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE sessions ADD COLUMN version TEXT NOT NULL DEFAULT ''",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2)
 """MIGRATIONS[i] brings a database of version i to i + 1; version 0 is an empty file. Never edit one that
 was released: append."""
 

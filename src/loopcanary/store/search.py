@@ -8,7 +8,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.model import Cause, IssueKind, Session, Stall
-from loopcanary.model.search import StallGroup, StallQuery
+from loopcanary.model.search import StallGroup, StallMark, StallQuery
 from loopcanary.model.wire import (
     WireError,
     session_from_dict,
@@ -20,6 +20,7 @@ from loopcanary.store.errors import StoreError
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Sequence
 
 _LAST_CHARACTER = "\U0010ffff"
 _LARGEST = (1 << 62) - 1
@@ -43,6 +44,15 @@ def condition(query: StallQuery) -> tuple[str, list[Any]]:
     terms += [("instr(search, ?) > 0", [storable(word.casefold())]) for word in query.words]
     clause = " AND ".join(term for term, _ in terms)
     return (f"WHERE {clause}" if clause else ""), [value for _, values in terms for value in values]
+
+
+def session_condition(query: StallQuery) -> tuple[str, list[Any]]:
+    """The WHERE clause of the sessions that ran in the query's time, and its values."""
+    latest = bounded(1 << 63)
+    until = latest if query.until_wall_ns is None else bounded(query.until_wall_ns)
+    since = -latest if query.since_wall_ns is None else bounded(query.since_wall_ns)
+    clause = "WHERE id >= ? AND id < ? AND started_wall_ns < ? AND coalesce(ended_wall_ns, ?) >= ?"
+    return clause, [*prefix_range(query.session or ""), until, latest, since]
 
 
 def narrowed(clause: str, term: str) -> str:
@@ -77,6 +87,8 @@ def stall_columns(stall: Stall) -> dict[str, Any]:
         "began_wall_ns": bounded(stall.began_wall_ns),
         "duration_ns": bounded(stall.duration_ns),
         "search": storable(_searched(stall)),
+        "thread": storable(stall.thread),
+        "loop": storable(stall.loop),
     }
 
 
@@ -112,6 +124,8 @@ def session_columns(session: Session) -> dict[str, Any]:
         "started_wall_ns": bounded(session.started_wall_ns),
         "ended_wall_ns": None if ended is None else bounded(ended),
         "end": session.end.value,
+        "name": storable(session.name),
+        "version": storable(session.version or ""),
         "payload": _to_json(session_to_dict(session)),
     }
 
@@ -137,6 +151,24 @@ def session_of(payload: str) -> Session:
         return session_from_dict(json.loads(payload))
     except (WireError, ValueError, RecursionError) as error:
         raise StoreError(f"a stored session cannot be read: {error}") from error
+
+
+def marks(
+    connection: sqlite3.Connection, query: StallQuery, fingerprints: Sequence[str] | None
+) -> list[StallMark]:
+    """The stalls that the query finds, of these groups, in short."""
+    columns = "fingerprint, session, thread, loop, began_wall_ns, duration_ns"
+    clause, values = condition(query)
+    if fingerprints is None:
+        rows = connection.execute(f"SELECT {columns} FROM stalls {clause}", values)
+        return [StallMark._make(row) for row in rows]
+    clause = narrowed(clause, "fingerprint = ?")
+    statement = f"SELECT {columns} FROM stalls {clause}"
+    return [
+        StallMark._make(row)
+        for fingerprint in fingerprints
+        for row in connection.execute(statement, [*values, fingerprint])
+    ]
 
 
 def groups(connection: sqlite3.Connection, query: StallQuery, limit: int) -> list[StallGroup]:

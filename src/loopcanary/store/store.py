@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.model import Session, SessionEnd, Stall, StallState
-from loopcanary.model.search import StallGroup, StallQuery
+from loopcanary.model.search import SessionMark, StallGroup, StallMark, StallQuery
 from loopcanary.store import schema, search
 from loopcanary.store.database import Database
 from loopcanary.store.retention import Retention, give_back_space, sweep, used_bytes
@@ -26,19 +26,25 @@ _DELETE_BATCH = 1_000
 # What is known of a stall only grows: `ongoing` from a process that is slow to write, or a recovery that
 # comes late, must not take back how it ended.
 _PUT_STALL = """
-INSERT INTO main.stalls (id, session, fingerprint, kind, state, cause, began_wall_ns, duration_ns, search)
-VALUES (:id, :session, :fingerprint, :kind, :state, :cause, :began_wall_ns, :duration_ns, :search)
+INSERT INTO main.stalls
+    (id, session, fingerprint, kind, state, cause, began_wall_ns, duration_ns, search, thread, loop)
+VALUES
+    (:id, :session, :fingerprint, :kind, :state, :cause, :began_wall_ns, :duration_ns, :search,
+     :thread, :loop)
 ON CONFLICT (id) DO UPDATE SET
     session = excluded.session, fingerprint = excluded.fingerprint, kind = excluded.kind,
     state = excluded.state, cause = excluded.cause, began_wall_ns = excluded.began_wall_ns,
-    duration_ns = excluded.duration_ns, search = excluded.search
+    duration_ns = excluded.duration_ns, search = excluded.search, thread = excluded.thread,
+    loop = excluded.loop
 WHERE instr('ongoing killed ended', excluded.state) >= instr('ongoing killed ended', stalls.state)
 RETURNING row
 """
 _PAYLOAD = "SELECT payload FROM payloads WHERE row = ?"
 _PUT_SESSION = """
-INSERT OR REPLACE INTO main.sessions (id, host, pid, started_wall_ns, ended_wall_ns, end, payload)
-VALUES (:id, :host, :pid, :started_wall_ns, :ended_wall_ns, :end, :payload)
+INSERT OR REPLACE INTO main.sessions
+    (id, host, pid, started_wall_ns, ended_wall_ns, end, name, version, payload)
+VALUES
+    (:id, :host, :pid, :started_wall_ns, :ended_wall_ns, :end, :name, :version, :payload)
 """
 
 
@@ -198,18 +204,25 @@ class Store:
         row = self._database.read(lambda connection: connection.execute(statement, [stall_id]).fetchone())
         return None if row is None else search.stall_of(row[0])
 
+    def marks(self, query: StallQuery, fingerprints: Sequence[str] | None = None) -> list[StallMark]:
+        """Stalls in short, in no order; `fingerprints`: of these groups only."""
+        return self._database.read(lambda connection: search.marks(connection, query, fingerprints))
+
     def sessions(self, query: StallQuery, limit: int = 0) -> list[Session]:
         """Sessions that ran in the query's time, newest first; limit 0: all."""
-        low, high = search.prefix_range(query.session or "")
-        statement = """SELECT payload FROM sessions
-                       WHERE id >= ? AND id < ? AND started_wall_ns < ? AND coalesce(ended_wall_ns, ?) >= ?
-                       ORDER BY started_wall_ns DESC, id LIMIT ?"""
-        latest = search.bounded(1 << 63)
-        until = latest if query.until_wall_ns is None else search.bounded(query.until_wall_ns)
-        since = -latest if query.since_wall_ns is None else search.bounded(query.since_wall_ns)
-        values = [low, high, until, latest, since, limit or -1]
+        clause, values = search.session_condition(query)
+        statement = f"SELECT payload FROM sessions {clause} ORDER BY started_wall_ns DESC, id LIMIT ?"
+        values.append(limit or -1)
         rows = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
         return [search.session_of(payload) for (payload,) in rows]
+
+    def session_marks(self, query: StallQuery) -> list[SessionMark]:
+        """All sessions that ran in the query's time, in short, newest first."""
+        clause, values = search.session_condition(query)
+        statement = f"""SELECT id, name, version, started_wall_ns, ended_wall_ns
+                        FROM sessions {clause} ORDER BY started_wall_ns DESC, id"""
+        rows = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
+        return [SessionMark._make(row) for row in rows]
 
     def fingerprints_like(self, prefix: str, limit: int = 10) -> list[str]:
         """Fingerprints that begin so, in order."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.observation import Observation
 from loopcanary.diagnosis.ownership import Owner
-from loopcanary.model import Cause, StallScope
+from loopcanary.model import Cause, Contributor, StallScope
 from loopcanary.model.units import format_duration
 
 _CALLBACK_SHARE = 0.5
@@ -23,7 +23,7 @@ def find_burst(observation: Observation) -> Finding | None:
     share = min(1.0, evidence.turn_callback_ns / duration)
     if share < _CALLBACK_SHARE or 2 * evidence.longest_callback_ns >= duration:
         return None
-    if 2 * (observation.ledger.gc_ns or 0) >= duration:
+    if 2 * (observation.ledger.gc_ns or 0) >= duration or 2 * observation.frozen_ns >= duration:
         return None
     if observation.sample_count and observation.share(observation.seen) < _CALLBACK_SHARE:
         return None
@@ -37,13 +37,32 @@ def find_burst(observation: Observation) -> Finding | None:
                 f"{format_duration(evidence.turn_callback_ns)} of {format_duration(duration)} together; "
                 f"the longest took {format_duration(evidence.longest_callback_ns)}."
             ),
-            *_contributors(observation),
+            *(_contributors(observation) if evidence.contributors else _sampled(observation)),
         ),
         decides=True,
     )
 
 
 def _contributors(observation: Observation) -> tuple[str, ...]:
+    """The callbacks that took most, counted by the thread itself."""
+    evidence = observation.evidence
+    sentences = [_told(entry) for entry in evidence.contributors[:_CONTRIBUTORS]]
+    since = evidence.contributors_from_ns
+    if since is not None and since > evidence.begin_ns:
+        sentences.append(f"Counted from {format_duration(since - evidence.begin_ns)} after its begin.")
+    if evidence.contributors_dropped:
+        sentences.append(f"{evidence.contributors_dropped:,} callbacks are not in these sums: no room.")
+    return tuple(sentences)
+
+
+def _told(entry: Contributor) -> str:
+    mean = format_duration(entry.total_ns // max(1, entry.count))
+    return (
+        f"{entry.name}: {entry.count:,} times, {format_duration(entry.total_ns)} together, {mean} on average."
+    )
+
+
+def _sampled(observation: Observation) -> tuple[str, ...]:
     """The functions of the program that the loop called, by their share of the samples."""
     held: dict[str, int] = {}
     for seen in observation.seen:

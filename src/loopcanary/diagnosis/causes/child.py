@@ -1,4 +1,4 @@
-"""subprocess: starting a child process, or waiting for one."""
+"""subprocess: starting a child process, or waiting for one, or for what it reads and writes."""
 
 from __future__ import annotations
 
@@ -6,37 +6,75 @@ from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.causes.marks import (
     call_sentence,
     certainty,
-    last_name,
+    main_target,
     sleep_sentence,
+    target_kind,
 )
 from loopcanary.diagnosis.frames import Role
 from loopcanary.diagnosis.observation import Observation, Seen
-from loopcanary.diagnosis.syscalls import CHILD_CALLS
-from loopcanary.model import Cause
+from loopcanary.diagnosis.syscalls import CHILD_CALLS, READ_CALLS, WAIT_CALLS, WRITE_CALLS
+from loopcanary.model import Cause, TargetKind
 
-WAITING_CALLS = frozenset(
-    {"waitpid", "wait3", "wait4", "waitid", "system", "spawnv", "spawnve", "posix_spawn"}
-)
+WAITING_CALLS = frozenset({"waitpid", "wait3", "wait4", "waitid", "system"})
+STARTING_CALLS = frozenset({"fork", "forkpty", "posix_spawn", "posix_spawnp", "spawnv", "spawnve", "spawnl"})
+"""These work rather than wait: a fork of a big process copies its page tables."""
+
+_OWNERS = ("", "os", "posix", "pty")
+"""Of STARTING_CALLS: `repo.fork()` starts no process."""
 
 
 def find_child(observation: Observation) -> Finding | None:
-    """By a wait for children, or by frames of subprocess: reading a child's pipe is a wait for it too."""
+    """By a wait for children, by frames of subprocess, or by a pipe: at its other end is another process,
+    which mostly is a child."""
     explained = observation.select(lambda seen: _waits(observation, seen))
     if not explained:
         return None
+    topic = _pipe_topic(explained)
     return Finding(
         cause=Cause.SUBPROCESS,
         share=observation.share(explained),
         confidence=certainty(explained, named=0.95, guessed=0.8),
         evidence=(
             sleep_sentence(observation, explained, "were starting or awaiting a child process"),
+            *_pipe_sentence(explained, topic),
             *call_sentence(observation, explained),
         ),
         explained=explained,
+        # With frames of subprocess.py the remedy for these says more.
+        topic=None if any(Role.CHILD in seen.stack.roles for seen in explained) else topic,
     )
 
 
 def _waits(observation: Observation, seen: Seen) -> bool:
-    if seen.syscall in CHILD_CALLS or Role.CHILD in seen.stack.roles:
+    kind = target_kind(seen)
+    if kind is TargetKind.CHILD or seen.syscall in CHILD_CALLS or Role.CHILD in seen.stack.roles:
         return True
-    return not seen.on_cpu and last_name(observation.callee(seen)) in WAITING_CALLS
+    if kind is TargetKind.PIPE and seen.syscall in READ_CALLS | WRITE_CALLS | WAIT_CALLS:
+        return True
+    callee = observation.callee(seen) or ""
+    owner, _, name = callee.rpartition(".")
+    if name in STARTING_CALLS:
+        return owner in _OWNERS
+    return not seen.on_cpu and name in WAITING_CALLS
+
+
+def _piped(explained: tuple[Seen, ...]) -> list[Seen]:
+    return [seen for seen in explained if target_kind(seen) is TargetKind.PIPE]
+
+
+def _pipe_topic(explained: tuple[Seen, ...]) -> str | None:
+    piped = _piped(explained)
+    if 2 * len(piped) <= len(explained):
+        return None
+    writing = sum(seen.syscall in WRITE_CALLS for seen in piped)
+    return "full-pipe" if 2 * writing > len(piped) else "empty-pipe"
+
+
+def _pipe_sentence(explained: tuple[Seen, ...], topic: str | None) -> tuple[str, ...]:
+    if topic is None:
+        return ()
+    target = main_target(_piped(explained))
+    who = f"child {target.pid} ({target.name})" if target and target.pid else "the process at its other end"
+    if topic == "full-pipe":
+        return (f"The pipe was full: {who} did not read it.",)
+    return (f"The pipe was empty: {who} had not written to it.",)

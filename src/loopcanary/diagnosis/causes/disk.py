@@ -1,66 +1,143 @@
-"""disk-io: waiting for a file, or for memory that was swapped out."""
+"""disk-io: waiting for a file, or for memory that was swapped out or is read as it is touched."""
 
 from __future__ import annotations
 
 from loopcanary.diagnosis.cause import Finding
-from loopcanary.diagnosis.causes.marks import call_sentence, certainty, last_name, sleep_sentence
+from loopcanary.diagnosis.causes.marks import (
+    call_sentence,
+    certainty,
+    last_name,
+    released_gil,
+    sleep_sentence,
+    target_kind,
+)
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.diagnosis.syscalls import FILE_CALLS, STREAM_CALLS
-from loopcanary.model import Cause
+from loopcanary.model import Cause, TargetKind
 
-FILE_TEXT_CALLS = frozenset(
+SYNCING_CALLS = frozenset({"fsync", "fdatasync", "sync", "syncfs", "msync"})
+KERNEL_CALLS = frozenset(
     {
-        *("open", "fsync", "fdatasync", "read_text", "read_bytes", "write_text", "write_bytes", "readlines"),
         *(
-            "listdir",
-            "scandir",
-            "walk",
-            "rename",
-            "replace",
-            "unlink",
-            "remove",
-            "rmtree",
-            "copyfile",
-            "copy2",
+            "read",
+            "readinto",
+            "readall",
+            "readline",
+            "pread",
+            "preadv",
+            "readv",
+            "write",
+            "pwrite",
+            "pwritev",
         ),
-        *("stat", "exists", "is_file", "is_dir", "glob", "mkdir", "makedirs", "commit"),
+        *("open", "close", "listdir", "scandir", "stat", "lstat", "exists", "truncate", "ftruncate", "flush"),
+        *("rename", "replace", "unlink", "remove", "rmdir", "mkdir", "sendfile", "copy_file_range"),
+        *("posix_fadvise", "posix_fallocate", "read_bytes", "write_bytes", "statvfs", "link", "symlink"),
     }
 )
+"""Thin wrappers of system calls on files: what they do without the GIL, the kernel does."""
+FILE_TEXT_CALLS = frozenset(
+    {
+        *SYNCING_CALLS,
+        *("open", "read_text", "read_bytes", "write_text", "write_bytes", "readlines", "commit"),
+        *("listdir", "scandir", "walk", "rename", "replace", "unlink", "remove", "rmtree", "copyfile"),
+        *("copy2", "copytree", "stat", "exists", "is_file", "is_dir", "glob", "mkdir", "makedirs"),
+    }
+)
+_FAULTS_PER_MS = 0.5
+_FEWEST_FAULTS = 10
+_BUSY = 0.6
+_NOT_FILES = (TargetKind.SOCKET, TargetKind.PIPE, TargetKind.TERMINAL, TargetKind.CHILD)
 
 
 def find_disk(observation: Observation) -> Finding | None:
-    """By the state D, or a system call on files; by text where the kernel named no call. A `read` or
-    `write` may also be of a pipe or terminal: less certain."""
-    explained = observation.select(lambda seen: _waits(observation, seen))
+    """By the state D, or a system call on files; by text where the kernel named no call. A call that is
+    nothing but the kernel's work on a file counts on a CPU too: there the file lies in memory, and the
+    kernel copies. Pages that are read from disk as they are touched show as major faults."""
+    waiting = observation.select(lambda seen: _waits(observation, seen))
+    copying = observation.select(lambda seen: _copies(observation, seen))
+    faulting = _faulting(observation)
+    taken = {id(seen) for seen in (*waiting, *copying)}
+    explained = (*waiting, *copying, *(seen for seen in faulting if id(seen) not in taken))
     if not explained:
         return None
-    sure = [seen for seen in explained if seen.state == "D" or seen.syscall not in STREAM_CALLS]
+    sure = [seen for seen in explained if seen.state == "D" or _names_file(seen)]
     named = 0.75 + 0.2 * len(sure) / len(explained)
     return Finding(
         cause=Cause.DISK_IO,
         share=observation.share(explained),
         confidence=certainty(explained, named=named, guessed=0.6 if not sure else 0.7),
-        evidence=tuple(_sentences(observation, explained)),
+        evidence=tuple(_sentences(observation, waiting, copying, explained)),
         explained=explained,
     )
 
 
+def _names_file(seen: Seen) -> bool:
+    """A `read` or `write` may be of anything, unless what its descriptor is is known."""
+    return seen.syscall not in STREAM_CALLS or target_kind(seen) is TargetKind.FILE
+
+
 def _waits(observation: Observation, seen: Seen) -> bool:
-    if seen.state == "D" or seen.syscall in FILE_CALLS:
+    if seen.state == "D":
+        return True
+    if target_kind(seen) in _NOT_FILES:
+        return False
+    if seen.syscall in FILE_CALLS:
         return True
     return seen.waits_unseen and last_name(observation.callee(seen)) in FILE_TEXT_CALLS
 
 
-def _sentences(observation: Observation, explained: tuple[Seen, ...]) -> list[str]:
+def _copies(observation: Observation, seen: Seen) -> bool:
+    if seen.on_cpu is not True or not seen.placed or not _is_whole(seen):
+        return False
+    name = last_name(observation.callee(seen))
+    return name in SYNCING_CALLS or (name in KERNEL_CALLS and released_gil(seen))
+
+
+def _is_whole(seen: Seen) -> bool:
+    return seen.sample.stack is not None and not seen.sample.stack.inner_cut
+
+
+def _faulting(observation: Observation) -> tuple[Seen, ...]:
+    """Samples around which the thread took many major faults and had little of the CPU."""
+    if _major_faults(observation.seen[:1] + observation.seen[-1:]) < _FEWEST_FAULTS:
+        return ()
+    found: list[Seen] = []
+    for left, right in zip(observation.seen, observation.seen[1:], strict=False):
+        before, after = left.sample.kernel, right.sample.kernel
+        if before is None or after is None:
+            continue
+        elapsed_ms = (right.sample.at_ns - left.sample.at_ns) / 1e6
+        faults = after.major_faults - before.major_faults
+        spent_ms = (after.on_cpu_ns - before.on_cpu_ns) / 1e6
+        if elapsed_ms > 0 and faults >= _FAULTS_PER_MS * elapsed_ms and spent_ms < _BUSY * elapsed_ms:
+            found += [left] if not found or found[-1] is not left else []
+            found.append(right)
+    return tuple(found)
+
+
+def _sentences(
+    observation: Observation,
+    waiting: tuple[Seen, ...],
+    copying: tuple[Seen, ...],
+    explained: tuple[Seen, ...],
+) -> list[str]:
     sentences: list[str] = []
-    if any(seen.syscall is not None for seen in explained) or all(seen.state != "D" for seen in explained):
-        sentences.append(sleep_sentence(observation, explained, "stood at a call on files"))
-    waiting = tuple(seen for seen in explained if seen.state == "D")
-    if waiting:
-        sentences.append(f"{observation.of_all(waiting)} were in uninterruptible sleep (state D).")
+    if any(seen.syscall is not None for seen in waiting) or (
+        waiting and all(seen.state != "D" for seen in waiting)
+    ):
+        sentences.append(sleep_sentence(observation, waiting, "stood at a call on files"))
+    uninterruptible = tuple(seen for seen in waiting if seen.state == "D")
+    if uninterruptible:
+        sentences.append(f"{observation.of_all(uninterruptible)} were in uninterruptible sleep (state D).")
+    if copying:
+        sentences.append(
+            f"{observation.of_all(copying)} were inside the kernel's work on a file, on a CPU: "
+            "what it needed was in memory."
+        )
     faults = _major_faults(explained)
     if faults:
-        sentences.append(f"{faults} pages had to be read from disk (major faults).")
+        sentences.append(f"{faults:,} pages had to be read from disk (major faults).")
     return [*sentences, *call_sentence(observation, explained)]
 
 

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from loopcanary.diagnosis.cause import Finding
-from loopcanary.diagnosis.causes.marks import call_sentence, in_file, last_name, slept_in
+from loopcanary.diagnosis.causes.marks import (
+    call_sentence,
+    in_file,
+    last_name,
+    main_target,
+    slept_in,
+    target_words,
+)
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.model import Cause
 
@@ -15,10 +22,11 @@ RESOLVING_CALLS = frozenset(
 def find_dns(observation: Observation) -> Finding | None:
     """By the name of the call or of the function, whatever the resolver sleeps in: glibc polls a socket,
     reads files, or asks a daemon."""
-    explained = observation.select(lambda seen: _resolves(observation, seen))
+    explained = observation.select(lambda seen: resolves(observation, seen))
     if not explained:
         return None
     slept = slept_in(explained)
+    server = target_words(main_target(explained))
     return Finding(
         cause=Cause.DNS,
         share=observation.share(explained),
@@ -26,7 +34,7 @@ def find_dns(observation: Observation) -> Finding | None:
         evidence=(
             (
                 f"{observation.of_all(explained)} were resolving a name"
-                f"{f', asleep in {slept}' if slept else ''}."
+                f"{f', asleep in {slept}{server}' if slept else ''}."
             ),
             *call_sentence(observation, explained),
         ),
@@ -34,7 +42,8 @@ def find_dns(observation: Observation) -> Finding | None:
     )
 
 
-def _resolves(observation: Observation, seen: Seen) -> bool:
+def resolves(observation: Observation, seen: Seen) -> bool:
+    """Whether a sample stands in a call that resolves names."""
     if in_file(seen, "socket.py") and seen.placed[0].shown.function in RESOLVING_CALLS:
         return True
     # A thread that computes is seldom at such a call: its source need not be read.

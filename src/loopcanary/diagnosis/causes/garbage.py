@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from loopcanary.diagnosis.cause import Finding
+from loopcanary.diagnosis.causes.marks import last_name
 from loopcanary.diagnosis.ledger import overlap_ns
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.model import Cause, Collection
@@ -13,7 +14,12 @@ _WORTH_SAYING = 0.1
 
 
 def find_garbage(observation: Observation) -> Finding | None:
-    """By the stamps of the collections on this thread, and by samples taken inside one."""
+    """By the stamps of the collections on this thread, and by samples taken inside one. The stamps are of
+    the wall clock: a collection counts for no more than the thread ran. Asked after `host`.
+
+    A collection that the program asked for by `gc.collect()` is that line's; others strike whatever
+    happens to allocate.
+    """
     evidence = observation.evidence
     begin_ns, end_ns = evidence.begin_ns, evidence.begin_ns + observation.duration_ns
     mine = [
@@ -22,26 +28,59 @@ def find_garbage(observation: Observation) -> Finding | None:
         if entry.tid == evidence.tid and entry.end_ns > begin_ns and entry.begin_ns < end_ns
     ]
     recorded_ns = overlap_ns(mine, evidence.tid, begin_ns, end_ns)
-    inside = observation.select_each(lambda seen: seen.sample.in_gc or _during(seen, mine))
-    stamped = recorded_ns / observation.duration_ns if observation.duration_ns else 0.0
-    share = min(1.0, stamped if mine else observation.share(inside))
+    inside = (
+        observation.select_each(lambda seen: seen.sample.in_gc or _during(seen, mine))
+        if mine
+        else observation.select(lambda seen: seen.sample.in_gc)
+    )
+    share = _share(observation, recorded_ns, inside, stamped=bool(mine))
     if share < _WORTH_SAYING:
         return None
+    asked = _was_asked_for(observation, inside)
     return Finding(
         cause=Cause.GC,
         share=share,
-        confidence=0.97 if mine else 0.85,
-        evidence=tuple(_sentences(observation, mine, recorded_ns, inside)),
+        confidence=0.97 if mine else 0.85 if len(inside) > 1 else 0.6,
+        evidence=tuple(_sentences(observation, mine, recorded_ns, inside, asked=asked)),
         explained=inside,
+        topic="gc-asked" if asked else None,
+        title=None if asked else "automatic garbage collection",
+        blameless=not asked,
     )
+
+
+def _share(observation: Observation, recorded_ns: int, inside: tuple[Seen, ...], *, stamped: bool) -> float:
+    if not stamped:
+        return observation.share(inside)
+    on_cpu_ns, error_ns = observation.ledger.on_cpu_ns, observation.ledger.error_ns or 0
+    if on_cpu_ns is not None:
+        recorded_ns = min(recorded_ns, on_cpu_ns + error_ns)
+    return min(1.0, recorded_ns / observation.duration_ns) if observation.duration_ns else 0.0
 
 
 def _during(seen: Seen, mine: list[Collection]) -> bool:
     return any(entry.begin_ns <= seen.sample.at_ns < entry.end_ns for entry in mine)
 
 
+def _was_asked_for(observation: Observation, inside: tuple[Seen, ...]) -> bool:
+    """Whether most samples inside stand at `gc.collect()`. A finalizer that runs inside of one
+    is a frame of its own, which says nothing."""
+    asked = observation.share([seen for seen in inside if _collects(observation, seen)])
+    return asked > 0 and 2 * asked > observation.share(inside)
+
+
+def _collects(observation: Observation, seen: Seen) -> bool:
+    callee = observation.callee(seen)
+    return last_name(callee) == "collect" and callee in ("gc.collect", "collect")
+
+
 def _sentences(
-    observation: Observation, mine: list[Collection], recorded_ns: int, inside: tuple[Seen, ...]
+    observation: Observation,
+    mine: list[Collection],
+    recorded_ns: int,
+    inside: tuple[Seen, ...],
+    *,
+    asked: bool,
 ) -> list[str]:
     sentences: list[str] = []
     if mine:
@@ -54,4 +93,8 @@ def _sentences(
         )
     if inside:
         sentences.append(f"{observation.of_all(inside)} lay inside a garbage collection.")
+    if asked:
+        sentences.append("The program asked for it: `gc.collect()`.")
+    elif inside:
+        sentences.append("It began by itself: the frames below are those that allocated just then.")
     return sentences

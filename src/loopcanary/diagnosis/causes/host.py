@@ -12,28 +12,38 @@ _IDLE_SHARE = 0.2
 _WORTH_SAYING = 0.1
 """Every thread waits a little for its CPU."""
 
+_THROTTLED = "the container's CPU quota was used up"
+_FROZEN = "the process was stopped or frozen"
+_TOPICS = {_THROTTLED: "throttled", _FROZEN: "frozen"}
+
 
 def find_host(observation: Observation) -> Finding | None:
-    """By the kernel's state letter, the CPU clock between samples, and the run-queue time.
+    """By the kernel's state letter, the CPU clock between samples, the run-queue time, and the gaps in
+    which the watchdog did not run either.
 
     The kernel adds a wait to its sum only when it is over, so the sum may show more than single samples:
     then as many runnable samples are explained as the sum stands for. If the rest of the time alone
     makes a stall, the finding yields to what explains the rest: an idle host would have seen it too.
     """
     stopped = observation.select(lambda seen: seen.state in ("T", "t"))
-    starved = observation.select_each(_is_starved)
-    queued = _queue_share(observation)
-    explained = (*stopped, *_fill_up(observation, starved, queued))
-    share = max(observation.share(explained), queued)
+    starved = tuple(filter(_is_starved, observation.select(lambda seen: seen.state == "R")))
+    queued, frozen = _queue_share(observation), _frozen_share(observation)
+    explained = (*stopped, *_leave_what_ran(observation, _fill_up(observation, starved, queued)))
+    # What was counted as run-queue time within a gap is in both figures.
+    share = min(1.0, max(observation.share(explained) + frozen, queued))
     if share < _WORTH_SAYING:
         return None
-    rest_ns = observation.duration_ns * (1.0 - min(1.0, share))
+    title = _title(observation, stopped, queued, frozen)
+    rest_ns = observation.duration_ns * (1.0 - share)
     return Finding(
         cause=Cause.HOST,
-        share=min(1.0, share),
-        confidence=0.9 if stopped or queued >= _WORTH_SAYING else 0.7,
+        share=share,
+        confidence=0.9 if stopped or queued >= _WORTH_SAYING else 0.8 if frozen >= _WORTH_SAYING else 0.7,
         evidence=tuple(_sentences(observation, stopped, starved)),
         explained=explained,
+        topic=_TOPICS.get(title),
+        title=title,
+        blameless=True,
         yields=rest_ns > observation.evidence.threshold_ns,
     )
 
@@ -45,7 +55,7 @@ def _is_starved(seen: Seen) -> bool:
 def _fill_up(observation: Observation, starved: tuple[Seen, ...], queued: float) -> tuple[Seen, ...]:
     """The starved samples, and more runnable ones, least on a CPU first, up to the share of the queue."""
     chosen = list(starved)
-    wanted = queued * observation.total_ns - sum(seen.weight_ns for seen in starved)
+    wanted = queued * observation.total_ns - observation.frozen_ns - sum(seen.weight_ns for seen in starved)
     if queued < _WORTH_SAYING or wanted <= 0:
         return starved
     others = observation.select_each(lambda seen: seen.state == "R" and not _is_starved(seen))
@@ -57,6 +67,22 @@ def _fill_up(observation: Observation, starved: tuple[Seen, ...], queued: float)
     return tuple(chosen)
 
 
+def _leave_what_ran(observation: Observation, waiting: tuple[Seen, ...]) -> tuple[Seen, ...]:
+    """The samples without those with most of a CPU, as many as the time stands for that the thread did run:
+    on a crowded machine each sample has a little of it, and all of that is the code's."""
+    on_cpu_ns = observation.ledger.on_cpu_ns
+    if on_cpu_ns is None or not observation.duration_ns:
+        return waiting
+    room = (1.0 - on_cpu_ns / observation.duration_ns) * observation.total_ns - observation.frozen_ns
+    kept: list[Seen] = []
+    for seen in sorted(waiting, key=lambda entry: entry.cpu_share or 0.0):
+        if room < seen.weight_ns / 2:
+            break
+        kept.append(seen)
+        room -= seen.weight_ns
+    return tuple(kept)
+
+
 def _queue_share(observation: Observation) -> float:
     ledger = observation.ledger
     if ledger.run_queue_ns is None or ledger.on_cpu_ns is None:
@@ -65,10 +91,36 @@ def _queue_share(observation: Observation) -> float:
     return ledger.run_queue_ns / span if span else 0.0
 
 
+def _frozen_share(observation: Observation) -> float:
+    return observation.frozen_ns / observation.total_ns if observation.total_ns else 0.0
+
+
+def _throttled_ns(observation: Observation) -> int:
+    around = observation.surroundings
+    return 0 if around is None else around.throttled_ns or 0
+
+
+def _title(observation: Observation, stopped: tuple[Seen, ...], queued: float, frozen: float) -> str:
+    if _throttled_ns(observation) >= _WORTH_SAYING * observation.duration_ns:
+        return _THROTTLED
+    if (stopped and observation.share(stopped) >= queued) or frozen > max(queued, _WORTH_SAYING):
+        return _FROZEN
+    return "the host did not run the ready thread"
+
+
 def _sentences(observation: Observation, stopped: tuple[Seen, ...], starved: tuple[Seen, ...]) -> list[str]:
     sentences: list[str] = []
     if stopped:
         sentences.append(f"{observation.of_all(stopped)} found the thread stopped by a signal or a tracer.")
+    if observation.frozen_ns:
+        waited = (observation.ledger.run_queue_ns or 0) >= observation.frozen_ns
+        why = (
+            "no core was free for either"
+            if waited
+            else "the process was stopped (SIGSTOP), or container or machine were frozen or suspended"
+        )
+        lasted = format_duration(observation.frozen_ns)
+        sentences.append(f"For {lasted} neither the thread nor the watchdog ran: {why}.")
     if starved:
         sentences.append(f"{observation.of_all(starved)} found the thread ready to run but given no CPU.")
     waited_ns = observation.ledger.run_queue_ns
@@ -76,4 +128,22 @@ def _sentences(observation: Observation, stopped: tuple[Seen, ...], starved: tup
         sentences.append(
             f"It waited {format_duration(waited_ns)} of {format_duration(observation.duration_ns)} for a CPU."
         )
+    return [*sentences, *_machine(observation)]
+
+
+def _machine(observation: Observation) -> list[str]:
+    """What else was short on the machine meanwhile."""
+    around, sentences = observation.surroundings, []
+    throttled = _throttled_ns(observation)
+    if around is None:
+        return []
+    if throttled:
+        sentences.append(f"The container was throttled for {format_duration(throttled)} by its CPU quota.")
+    if around.system_cpu is not None:
+        sentences.append(f"The machine's cores were {round(100 * around.system_cpu)} % busy meanwhile.")
+    if around.process_cpu is not None and around.process_cpu >= 1.0:
+        sentences.append(f"This process itself used {around.process_cpu:.1f} cores.")
+    if around.pressure_cpu:
+        share = round(100 * around.pressure_cpu)
+        sentences.append(f"Something waited for a core in {share} % of the time (PSI).")
     return sentences

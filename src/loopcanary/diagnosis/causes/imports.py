@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterable
 
 from loopcanary.diagnosis.cause import Finding
+from loopcanary.diagnosis.causes.marks import slept_in
 from loopcanary.diagnosis.frames import PlacedFrame, Role
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.model import Cause
 
+_WORTH_SAYING = 0.25
+
 
 def find_imports(observation: Observation) -> Finding | None:
-    """By frames of importlib inside the work. A module that sleeps or waits while it is imported has been
-    explained by what it waits for; reading, parsing and running its code is the import."""
+    """By frames of importlib inside the work, whatever the imported module does: it would not do it here
+    had it been imported at the start."""
     explained = observation.select(lambda seen: Role.IMPORT in seen.stack.roles)
     if not explained:
         return None
-    statement = _statement(observation, explained)
+    statement = _heaviest((_source(observation, seen), seen.weight_ns) for seen in explained)
     what = f"inside `{statement}`" if statement else "importing modules"
     return Finding(
         cause=Cause.IMPORT,
         share=observation.share(explained),
         confidence=0.92,
-        evidence=(f"{observation.of_all(explained)} were {what}.", *_modules(explained)),
+        evidence=(
+            f"{observation.of_all(explained)} were {what}.",
+            *_modules(explained),
+            *_locked(observation, explained),
+            *_asleep(observation, explained),
+        ),
         explained=explained,
     )
+
+
+def _heaviest(weighed: Iterable[tuple[str | None, int]]) -> str | None:
+    held: dict[str, int] = {}
+    for name, weight in weighed:
+        if name is not None:
+            held[name] = held.get(name, 0) + max(1, weight)
+    return max(held, key=lambda name: held[name]) if held else None
 
 
 def _importer(seen: Seen) -> PlacedFrame | None:
@@ -36,24 +52,49 @@ def _importer(seen: Seen) -> PlacedFrame | None:
     return importer
 
 
-def _statement(observation: Observation, explained: tuple[Seen, ...]) -> str | None:
-    sources = Counter(
-        source
-        for seen in explained
-        if (importer := _importer(seen)) is not None
-        and (source := observation.sites.of(importer).source) is not None
-    )
-    return sources.most_common(1)[0][0] if sources else None
+def _source(observation: Observation, seen: Seen) -> str | None:
+    importer = _importer(seen)
+    return None if importer is None else observation.sites.of(importer).source
+
+
+def _bodies(seen: Seen) -> list[str]:
+    """Files of the modules whose bodies run, innermost first, within the outermost import."""
+    importer = _importer(seen)
+    inside = seen.work[: seen.work.index(importer)] if importer in seen.work else ()
+    return [view.shown.file for view in inside if view.shown.qualname == "<module>" and not view.plumbing]
 
 
 def _modules(explained: tuple[Seen, ...]) -> tuple[str, ...]:
-    """The files whose module code ran, by how many samples were in them."""
-    files = Counter(
-        view.shown.file
-        for seen in explained
-        for view in seen.work[:-1]
-        if view.shown.qualname == "<module>" and not view.plumbing
+    """The module whose import holds the others, and the one whose code ran."""
+    outermost = _heaviest(
+        (bodies[-1] if (bodies := _bodies(seen)) else None, seen.weight_ns) for seen in explained
     )
-    if not files:
+    innermost = _heaviest(
+        (bodies[0] if (bodies := _bodies(seen)) else None, seen.weight_ns) for seen in explained
+    )
+    if innermost is None:
         return ()
-    return (f"Most of them ran the module code of {files.most_common(1)[0][0]}.",)
+    if outermost == innermost:
+        return (f"Most of them ran the module code of {innermost}.",)
+    return (f"Most of them ran the module code of {innermost}, imported on the way to {outermost}.",)
+
+
+def _locked(observation: Observation, explained: tuple[Seen, ...]) -> tuple[str, ...]:
+    """The wait for a module that another thread is importing."""
+    locked = [
+        seen
+        for seen in explained
+        if seen.innermost is not None
+        and seen.innermost.role is Role.IMPORT
+        and seen.innermost.shown.qualname.startswith("_ModuleLock")
+    ]
+    if not locked:
+        return ()
+    return (f"{observation.of_all(locked)} waited for the lock of a module that another thread imports.",)
+
+
+def _asleep(observation: Observation, explained: tuple[Seen, ...]) -> tuple[str, ...]:
+    asleep = [seen for seen in explained if seen.syscall is not None]
+    if observation.share(asleep) < _WORTH_SAYING:
+        return ()
+    return (f"Meanwhile {observation.of_all(asleep)} slept in {slept_in(asleep)}.",)

@@ -7,10 +7,10 @@ import re
 from loopcanary.diagnosis.calls import CallSite
 from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.causes.marks import call_sentence, certainty, in_file, last_name, sleep_sentence
-from loopcanary.diagnosis.frames import Role
+from loopcanary.diagnosis.holders import find_holders, holder_sentences
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.diagnosis.syscalls import FUTEX_CALLS, LOCK_CALLS
-from loopcanary.model import Cause, GilState
+from loopcanary.model import Cause, GilState, Holder, LockProof
 
 WAITING_CALLS = frozenset(
     {"acquire", "join", "wait", "wait_for", "get", "put", "result", "exception", "shutdown", "lock", "lockf"}
@@ -24,6 +24,10 @@ _FILES = (
     "multiprocessing/pool.py",
 )
 _LOCK_NAME = re.compile(r"lock|mutex|sem|cond|guard|barrier", re.IGNORECASE)
+_PROOFS = {
+    LockProof.OWNER: "The lock itself names its owner.",
+    LockProof.WITH: "The owner stands in a `with` block of this lock.",
+}
 
 
 def find_lock(observation: Observation) -> Finding | None:
@@ -33,11 +37,16 @@ def find_lock(observation: Observation) -> Finding | None:
     if not explained:
         return None
     doubtful = all(
-        seen.sample.gil is GilState.UNKNOWN and not looks_like_lock(observation, seen) for seen in explained
+        seen.sample.gil is GilState.UNKNOWN
+        and seen.sample.lock is None
+        and not looks_like_lock(observation, seen)
+        for seen in explained
     )
+    holders = find_holders(observation, [seen for seen in explained if seen.sample.lock is not None])
     sentences = [
         sleep_sentence(observation, explained, "stood at a call that waits for another thread"),
         *call_sentence(observation, explained),
+        *_holder_sentences(observation, explained, holders),
     ]
     if doubtful:
         sentences.append("Whether it was the GIL could not be read.")
@@ -47,15 +56,26 @@ def find_lock(observation: Observation) -> Finding | None:
         confidence=0.4 if doubtful else certainty(explained, named=0.9, guessed=0.6),
         evidence=tuple(sentences),
         explained=explained,
+        holders=holders,
+        topic=_topic(observation, explained, holders),
     )
+
+
+def _topic(observation: Observation, explained: tuple[Seen, ...], holders: tuple[Holder, ...]) -> str | None:
+    if not holders:
+        return None
+    return "deadlock" if _holds_it_itself(observation, explained) else "held-lock"
+
+
+def _holds_it_itself(observation: Observation, explained: tuple[Seen, ...]) -> bool:
+    own = [seen for seen in explained if seen.sample.holder_tid == observation.evidence.tid]
+    return 2 * len(own) > len(explained)
 
 
 def _waits(observation: Observation, seen: Seen) -> bool:
     if seen.syscall in LOCK_CALLS:
         return True
-    if seen.innermost is not None and seen.innermost.role is Role.IMPORT:
-        return False  # the lock of a module: the rule for imports names it
-    if seen.syscall in FUTEX_CALLS:
+    if seen.syscall in FUTEX_CALLS or seen.sample.lock is not None:
         return True
     return seen.waits_unseen and looks_like_lock(observation, seen)
 
@@ -73,3 +93,15 @@ def _enters_lock(site: CallSite) -> bool:
     if site.callee is not None or site.text is None or site.source is None:
         return False
     return site.source.startswith("with ") and _LOCK_NAME.search(site.text) is not None
+
+
+def _holder_sentences(
+    observation: Observation, explained: tuple[Seen, ...], holders: tuple[Holder, ...]
+) -> tuple[str, ...]:
+    if not holders:
+        unproven = any(seen.sample.lock is not None for seen in explained)
+        return ("Who holds it could not be told.",) if unproven else ()
+    proof = _PROOFS.get(holders[0].proof or LockProof.NONE, "")
+    own = _holds_it_itself(observation, explained)
+    deadlock = "It is held by this very thread: a deadlock with itself." if own else ""
+    return (*holder_sentences(holders), *(text for text in (proof, deadlock) if text))

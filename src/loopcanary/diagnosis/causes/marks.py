@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterable
 
 from loopcanary.diagnosis.frames import PlacedFrame
-from loopcanary.diagnosis.observation import Observation, Seen
+from loopcanary.diagnosis.observation import Observation, Seen, one_of_each
 from loopcanary.diagnosis.ownership import Owner
 from loopcanary.diagnosis.plumbing import tail
+from loopcanary.model import GilState, Target, TargetKind
 
 
 def last_name(callee: str | None) -> str:
@@ -30,6 +31,45 @@ def in_file(seen: Seen, *places: str) -> bool:
     return seen.innermost is not None and is_file(seen.innermost, *places)
 
 
+def target_kind(seen: Seen) -> TargetKind | None:
+    """What the system call works on; None where the kernel did not tell."""
+    return None if seen.sample.target is None else seen.sample.target.kind
+
+
+def released_gil(seen: Seen) -> bool:
+    """Whether the thread did without the GIL: only C code can, and Python code cannot run meanwhile."""
+    return seen.sample.gil in (GilState.FREE, GilState.OTHER)
+
+
+def main_target(selected: Iterable[Seen]) -> Target | None:
+    """What the samples waited for, by weight; None where none says."""
+    held: dict[Target, int] = {}
+    for seen in selected:
+        target = seen.sample.target
+        if target is not None and (target.name or target.kind is not TargetKind.OTHER):
+            held[target] = held.get(target, 0) + max(1, seen.weight_ns)
+    return max(held, key=lambda target: held[target]) if held else None
+
+
+def target_words(target: Target | None) -> str:
+    """` of /var/lib/x.db`, ` with peer 10.0.0.5:5432`: what follows the name of a system call."""
+    if target is None:
+        return ""
+    match target.kind:
+        case TargetKind.FILE:
+            return f" of {target.name}" if target.name else " of a file"
+        case TargetKind.SOCKET:
+            return f" with peer {target.name}" if target.name else " on a socket"
+        case TargetKind.PIPE:
+            return " on a pipe" + (f" of child {target.pid} ({target.name})" if target.pid else "")
+        case TargetKind.TERMINAL:
+            return f" of the terminal {target.name}".rstrip()
+        case TargetKind.CHILD:
+            who = f"child {target.pid}" if target.pid else "a child"
+            return f" for {who} ({target.name})" if target.name else f" for {who}"
+    return f" of {target.name}" if target.name else ""
+
+
 def slept_in(seen: Iterable[Seen]) -> str:
     """The system calls of samples, most frequent first: `futex`, or `recvfrom and poll`."""
     counts = Counter(entry.syscall for entry in seen if entry.syscall is not None)
@@ -38,16 +78,22 @@ def slept_in(seen: Iterable[Seen]) -> str:
 
 
 def sleep_sentence(observation: Observation, selected: tuple[Seen, ...], otherwise: str) -> str:
-    """`12 of 12 samples slept in clock_nanosleep.`; `otherwise` ends it where the kernel named no call."""
+    """`12 of 12 samples slept in fsync of /var/lib/x.db.`; `otherwise` ends it where the kernel named no
+    call."""
     named = [seen for seen in selected if seen.syscall is not None]
     if not named:
         return f"{observation.of_all(selected)} {otherwise}."
-    return f"{observation.of_all(named)} slept in {slept_in(named)}."
+    return f"{observation.of_all(named)} slept in {slept_in(named)}{target_words(main_target(named))}."
 
 
 def call_sentence(observation: Observation, selected: tuple[Seen, ...]) -> tuple[str, ...]:
     """`The innermost call was time.sleep(0.3).`, where one text stands for most of the samples."""
-    texts = Counter(text for seen in selected if (text := observation.site(seen).text) is not None)
+    counts = Counter([seen.kind for seen in selected])
+    texts: Counter[str] = Counter()
+    for seen in one_of_each(selected):
+        text = observation.site(seen).text
+        if text is not None:
+            texts[text] += counts[seen.kind]
     if not texts:
         return ()
     text, count = texts.most_common(1)[0]

@@ -5,33 +5,50 @@ from __future__ import annotations
 import re
 
 from loopcanary.diagnosis.cause import Finding
-from loopcanary.diagnosis.causes.marks import call_sentence
-from loopcanary.diagnosis.observation import Observation, Seen
+from loopcanary.diagnosis.causes.marks import call_sentence, last_name, released_gil
+from loopcanary.diagnosis.frames import PlacedFrame
+from loopcanary.diagnosis.observation import Observation, Seen, one_of_each
 from loopcanary.model import Cause, GilState
 
 STEADY_RUN = 5
 """Samples in a row at one position that speak for a C call. A Python loop alternates between a few
 instructions: of two, five in a row hold a fifth of the samples by chance, of three a twentieth."""
+_OPERATION_RUN = 3
+"""So many even where fewer samples were taken: an operation is less of a hint than a call."""
 _OPERATION = re.compile(r"[-+*/%@|&^<>\[]| in |^(?:del|import|from|raise|assert) ")
+QUICK_CALLS = frozenset(
+    {
+        *("abs", "bool", "callable", "chr", "divmod", "float", "getattr", "hasattr", "hash", "hex", "id"),
+        *("int", "isinstance", "issubclass", "iter", "len", "next", "oct", "ord", "round", "setattr", "type"),
+        *("range", "enumerate", "zip", "reversed", "map", "filter", "islice", "count", "cycle", "chain"),
+        *("append", "appendleft", "add", "discard", "pop", "popleft", "get", "setdefault", "is_set", "put"),
+        *("items", "keys", "values", "startswith", "endswith", "isdigit", "isalpha", "upper", "lower"),
+        *("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time"),
+        *("thread_time", "thread_time_ns", "process_time_ns", "random", "randint", "randrange", "choice"),
+        *("sqrt", "sin", "cos", "tan", "exp", "log", "log2", "floor", "ceil", "hypot", "fabs", "fmod", "gcd"),
+        *("locked", "empty", "full", "qsize", "done", "cancelled", "poll", "get_ident", "getpid", "release"),
+    }
+)
+"""Calls that are over at once: a loop of Python that makes many of them computes in Python."""
 
 
 def find_native(observation: Observation) -> Finding | None:
-    """By samples on a CPU whose stack does not move, at a text that can run C code for long."""
+    """By samples on a CPU whose stack does not move, where one instruction can last that long: a call, or an
+    operation that no loop of the function repeats. Without the GIL, only C code can run."""
     running = observation.select(lambda seen: seen.on_cpu is True and bool(seen.placed) and _is_whole(seen))
     needed = min(STEADY_RUN, len(running))
     explained = tuple(
         seen
         for run in _runs(running)
-        if len(run) >= needed and _can_compute(observation, run[0], alone=len(run) == 1)
+        if len(run) >= needed and _is_native(observation, run, running)
         for seen in run
     )
     if not explained:
         return None
-    longest = max(len(run) for run in _runs(explained))
     return Finding(
         cause=Cause.NATIVE_CPU,
         share=observation.share(explained),
-        confidence=0.92 if longest >= STEADY_RUN else 0.35 + 0.12 * longest,
+        confidence=_confidence(observation, explained),
         evidence=(
             f"{observation.of_all(explained)} were on a CPU at one and the same position.",
             *call_sentence(observation, explained),
@@ -50,20 +67,45 @@ def _runs(samples: tuple[Seen, ...]) -> list[list[Seen]]:
     """Neighbouring samples with the very same stack."""
     runs: list[list[Seen]] = []
     for seen in samples:
-        if runs and runs[-1][-1].placed is seen.placed:
+        if runs and runs[-1][-1].stack is seen.stack:
             runs[-1].append(seen)
         else:
             runs.append([seen])
     return runs
 
 
-def _can_compute(observation: Observation, seen: Seen, *, alone: bool) -> bool:
-    """A name, a constant or `pass` takes no time: standing there is chance. Without text, only a run of
-    samples tells; of one sample, only a call does."""
-    site = observation.site(seen)
+def _python_calls(running: tuple[Seen, ...], view: PlacedFrame) -> set[str]:
+    """Names of the Python functions that were seen right below a frame that stood at this position."""
+    stacks = {id(seen.stack): seen.stack.frames for seen in running}
+    return {
+        placed[index - 1].shown.function
+        for placed in stacks.values()
+        if view in placed and (index := placed.index(view)) > 0
+    }
+
+
+def _is_native(observation: Observation, run: list[Seen], running: tuple[Seen, ...]) -> bool:
+    first, alone = run[0], len(run) == 1
+    view, site = first.placed[0], observation.site(first)
+    name = last_name(site.callee)
+    if name and name in _python_calls(running, view):
+        return False  # a Python function, seen just before or after it ran
+    if 2 * sum(released_gil(seen) for seen in run) > len(run) and not alone:
+        return True
     if site.text is None:
         return not alone
-    return site.callee is not None or (not alone and _OPERATION.search(site.text) is not None)
+    repeated, in_head = observation.sites.repetition(view) or (True, False)
+    if site.callee is not None:
+        return not (repeated or alone or in_head) or name not in QUICK_CALLS
+    return len(run) >= _OPERATION_RUN and not repeated and _OPERATION.search(site.text) is not None
+
+
+def _confidence(observation: Observation, explained: tuple[Seen, ...]) -> float:
+    longest = max(len(run) for run in _runs(explained))
+    if longest < STEADY_RUN:
+        return 0.35 + 0.12 * longest
+    blind = [seen for seen in one_of_each(explained) if not released_gil(seen)]
+    return 0.6 if blind and all(observation.site(seen).text is None for seen in blind) else 0.92
 
 
 def _gil_sentence(explained: tuple[Seen, ...]) -> tuple[str, ...]:

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from loopcanary.diagnosis.cause import Finding
-from loopcanary.diagnosis.causes.marks import call_sentence, certainty, in_file, last_name, sleep_sentence
+from loopcanary.diagnosis.causes.marks import (
+    call_sentence,
+    certainty,
+    in_file,
+    last_name,
+    sleep_sentence,
+    target_kind,
+)
 from loopcanary.diagnosis.observation import Observation, Seen
-from loopcanary.diagnosis.syscalls import NETWORK_CALLS, STREAM_CALLS
-from loopcanary.model import Cause
+from loopcanary.diagnosis.syscalls import FILE_CALLS, NETWORK_CALLS, STREAM_CALLS
+from loopcanary.model import Cause, TargetKind
 
 SOCKET_CALLS = frozenset(
     {
@@ -18,8 +25,8 @@ _FILES = ("socket.py", "ssl.py", "http/client.py", "smtplib.py", "ftplib.py", "i
 
 
 def find_network(observation: Observation) -> Finding | None:
-    """By the system call. OpenSSL reads sockets with `read`, so a `read` under a socket's or ssl's frame
-    counts. Where the kernel named no call: by frames and text."""
+    """By the system call, or any on a socket. OpenSSL reads sockets with `read`, so a `read` under a
+    socket's or ssl's frame counts. Where the kernel named no call: by frames and text."""
     explained = observation.select(lambda seen: _waits(observation, seen))
     if not explained:
         return None
@@ -36,6 +43,11 @@ def find_network(observation: Observation) -> Finding | None:
 
 
 def _waits(observation: Observation, seen: Seen) -> bool:
+    kind = target_kind(seen)
+    if kind is TargetKind.SOCKET and seen.syscall in FILE_CALLS | NETWORK_CALLS:
+        return True
+    if kind is TargetKind.FILE:
+        return False
     if seen.syscall in NETWORK_CALLS:
         return True
     if seen.syscall is not None and seen.syscall not in STREAM_CALLS:

@@ -1,0 +1,37 @@
+"""A handler collects garbage by itself, on a large heap."""
+
+from __future__ import annotations
+
+import gc
+import time
+
+from zoo.stage import measured, run
+
+EXPECT = {"cause": ["gc"]}
+gc.disable()
+HEAP = []
+
+
+def tidy_up():
+    gc.collect()  # <- culprit
+
+
+def fill_until(seconds):
+    took = 0.0
+    while took < seconds:
+        HEAP.extend([number] for number in range(500_000))
+        before = time.perf_counter()
+        tidy_up()
+        took = time.perf_counter() - before
+
+
+fill_until(0.25)
+
+
+async def handler():
+    with measured():
+        tidy_up()
+
+
+if __name__ == "__main__":
+    run(handler)

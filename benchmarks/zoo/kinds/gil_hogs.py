@@ -1,0 +1,42 @@
+"""Two computing threads; a handler that only computes a checksum waits for the GIL each time."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+
+from zoo.stage import measured, run
+
+EXPECT = {"cause": ["gil"]}
+computing = True
+
+
+def resize_images():
+    pixels = 0
+    while computing:  # <- holder
+        pixels += 1  # <- holder
+
+
+def index_texts():
+    words = 0
+    while computing:  # <- holder
+        words += 1  # <- holder
+
+
+def check_upload(chunk):
+    checksum = hashlib.sha256()
+    for _ in range(35):
+        checksum.update(chunk)  # <- culprit
+
+
+async def handler():
+    global computing
+    with measured():
+        threading.Thread(target=resize_images, name="resizer").start()
+        threading.Thread(target=index_texts, name="indexer").start()
+        check_upload(bytes(500_000))
+        computing = False
+
+
+if __name__ == "__main__":
+    run(handler)

@@ -1,0 +1,22 @@
+"""Control: a busy loop, each callback 5 ms."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from zoo.stage import run
+
+EXPECT = {"control": True}
+
+
+async def handler():
+    for _ in range(100):
+        until = time.thread_time() + 0.005
+        while time.thread_time() < until:
+            pass
+        await asyncio.sleep(0)
+
+
+if __name__ == "__main__":
+    run(handler)

@@ -1,0 +1,113 @@
+"""From what a watcher said to what it got right. Pure functions of the truth and the reports.
+
+A watcher is credited if the culprit's line stands anywhere in what it told of the stall; loopcanary tells
+one culprit only, the others whole stacks, and dumpers the stacks of all threads. That is in their favour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from zoo.catalogue import Kind, Place
+from zoo.observation import Frame, Report, same_file
+from zoo.truth import Truth
+
+TOLD_LATE_NS = 400_000_000
+"""A report of a stall is told so long after its end at most."""
+ABSOLUTE_MS, RELATIVE = 2.0, 0.01
+"""How far a duration may be off: whichever is more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """One run. None: not asked, or the watcher does not say such a thing."""
+
+    detected: bool | None = None
+    function: bool | None = None
+    line: bool | None = None
+    cause: bool | None = None
+    holder: bool | None = None
+    duration_error_ms: float | None = None
+    duration_right: bool | None = None
+    false_alarms: int | None = None
+    survived: bool | None = None
+    """Of a killed program: whether the right line was left behind."""
+
+
+def score(
+    kind: Kind, truth: Truth, truth_began_wall_ns: int, reports: Sequence[Report], *, disturbed: bool = False
+) -> Score:
+    """What the watcher got right in one run.
+
+    Of a disturbed run only detection, function and line are judged: the machine had a part in the rest.
+    """
+    if kind.control and disturbed:
+        return Score()
+    if kind.control:
+        return Score(false_alarms=sum(not report.excused for report in reports))
+    about = [report for report in reports if _is_about(report, truth, truth_began_wall_ns)]
+    places = (*kind.culprits, *(() if _names_one(about) else kind.holders))
+    line = any(_names(report, kind, places, lines=True) for report in about) if places else None
+    error = None if disturbed or kind.about else _duration_error_ms(about, truth)
+    causes = {cause for report in about for cause in report.causes}
+    return Score(
+        detected=bool(about),
+        function=any(_names(report, kind, places) for report in about) if places else None,
+        line=line,
+        cause=None if disturbed else bool(causes.intersection(kind.causes)),
+        holder=_holder_named(about, kind) if kind.holders and not disturbed else None,
+        duration_error_ms=error,
+        duration_right=_is_close(error, truth.duration_ms)
+        if truth.duration_ms and not (disturbed or kind.about)
+        else None,
+        survived=line if kind.killed else None,
+    )
+
+
+def _is_about(report: Report, truth: Truth, truth_began_wall_ns: int) -> bool:
+    length_ns = truth.ended_ns - truth.began_ns if truth.ended_ns else 3600 * 10**9
+    if report.began_ns is not None and report.duration_ms is not None:
+        begin = report.began_ns - truth_began_wall_ns
+        shared = min(begin + report.duration_ms * 1e6, length_ns) - max(begin, 0)
+        return shared >= min(length_ns, report.duration_ms * 1e6) / 2
+    if report.told_ns is not None:
+        return 0 <= report.told_ns - truth.began_ns <= length_ns + TOLD_LATE_NS
+    return True
+
+
+def _names_one(reports: Sequence[Report]) -> bool:
+    """Whether the watcher tells culprit and holder apart."""
+    return any(report.holder is not None for report in reports)
+
+
+def _names(report: Report, kind: Kind, places: Sequence[Place], *, lines: bool = False) -> bool:
+    return any(_is_at(frame, kind, places, lines=lines) for frame in report.frames)
+
+
+def _is_at(frame: Frame, kind: Kind, places: Sequence[Place], *, lines: bool) -> bool:
+    if frame.file and not same_file(frame.file, str(kind.path)):
+        return False
+    for place in places:
+        if frame.function.rpartition(".")[2] == place.function and (not lines or frame.line in place.lines):
+            return True
+    return False
+
+
+def _holder_named(reports: Sequence[Report], kind: Kind) -> bool:
+    return any(
+        report.holder is not None and _is_at(report.holder, kind, kind.holders, lines=False)
+        for report in reports
+    )
+
+
+def _duration_error_ms(reports: Sequence[Report], truth: Truth) -> float | None:
+    if truth.duration_ms is None:
+        return None
+    told = [report.duration_ms for report in reports if report.duration_ms is not None]
+    return min((abs(one - truth.duration_ms) for one in told), default=None)
+
+
+def _is_close(error_ms: float | None, duration_ms: float) -> bool | None:
+    """None where the watcher tells no duration."""
+    return None if error_ms is None else error_ms <= max(ABSOLUTE_MS, RELATIVE * duration_ms)

@@ -1,0 +1,114 @@
+"""Many runs' scores as one row: shares, and what loopcanary is to reach."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from zoo.scoring import Score
+from zoo.trial import Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A share of runs, or a number, and whether it reaches its target where it has one."""
+
+    text: str
+    reached: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of the table of totals."""
+
+    title: str
+    of: Callable[[Sequence[Score]], tuple[float, str] | None]
+    """The figure, as a number and in words; None where nothing was judged."""
+    reaches: Callable[[float], bool]
+    target: str
+
+
+def _share(name: str) -> Callable[[Sequence[Score]], tuple[float, str] | None]:
+    def share(scores: Sequence[Score]) -> tuple[float, str] | None:
+        judged = [value for score in scores if (value := getattr(score, name)) is not None]
+        if not judged:
+            return None
+        return sum(judged) / len(judged), f"{sum(judged) / len(judged):.0%} of {len(judged)}"
+
+    return share
+
+
+def _median_error(scores: Sequence[Score]) -> tuple[float, str] | None:
+    errors = [score.duration_error_ms for score in scores if score.duration_error_ms is not None]
+    return (statistics.median(errors), f"{statistics.median(errors):.2g} ms") if errors else None
+
+
+def _alarms(scores: Sequence[Score]) -> tuple[float, str] | None:
+    judged = [score.false_alarms for score in scores if score.false_alarms is not None]
+    return (sum(judged), f"{sum(judged)} in {len(judged)}") if judged else None
+
+
+COLUMNS = (
+    Column("detected", _share("detected"), lambda share: share == 1, "100 %"),
+    Column("function", _share("function"), lambda share: share == 1, "100 %"),
+    Column("line", _share("line"), lambda share: share >= 0.98, ">= 98 %"),
+    Column("cause", _share("cause"), lambda share: share >= 0.95, ">= 95 %"),
+    Column("guilty thread", _share("holder"), lambda share: share >= 0.95, ">= 95 %"),
+    Column("duration right", _share("duration_right"), lambda share: share == 1, "100 %"),
+    Column("median error", _median_error, lambda error: error <= 2, "<= 2 ms"),
+    Column("false alarms", _alarms, lambda count: count == 0, "0"),
+    Column("line after SIGKILL", _share("survived"), lambda share: share == 1, "100 %"),
+)
+
+
+def row(trials: Sequence[Trial], *, judged_by_targets: bool) -> list[Figure]:
+    """One watcher's figures, in the order of COLUMNS."""
+    scores = [trial.score for trial in trials if trial.outcome == "played"]
+    return [_figure(column, scores, judged_by_targets=judged_by_targets) for column in COLUMNS]
+
+
+def _figure(column: Column, scores: Sequence[Score], *, judged_by_targets: bool) -> Figure:
+    found = column.of(scores)
+    if found is None:
+        return Figure("-")
+    value, text = found
+    return Figure(text, column.reaches(value) if judged_by_targets else None)
+
+
+LEVELS = ("-", "D", "F", "L")
+
+
+def cell(trials: Sequence[Trial]) -> str:
+    """One kind under one watcher in a few letters; see LEGEND."""
+    played = [trial.score for trial in trials if trial.outcome == "played"]
+    if not trials:
+        return ""
+    if not played:
+        return {"skipped": "n/a", "failed": "!"}[trials[0].outcome]
+    if all(score.detected is None for score in played):
+        alarms = [score.false_alarms for score in played if score.false_alarms is not None]
+        return "?" if not alarms else str(sum(alarms)) if any(alarms) else "0"
+    levels = sorted({_level(score) for score in played})
+    text = "/".join(LEVELS[level] for level in reversed(levels))
+    return (
+        text
+        + ("c" if _always(score.cause for score in played) else "")
+        + ("t" if _always(score.holder for score in played) else "")
+    )
+
+
+def _always(values: Iterable[bool | None]) -> bool:
+    judged = [value for value in values if value is not None]
+    return bool(judged) and all(judged)
+
+
+def _level(score: Score) -> int:
+    return 3 if score.line else 2 if score.function else 1 if score.detected else 0
+
+
+LEGEND = (
+    "L: the culprit's line is told, F: its function only, D: the stall only, -: nothing; L/D: runs differ. "
+    "c: the cause is right, t: the guilty thread's function is told as such. Of controls (ok-...) the number "
+    "of false alarms. ?: the machine disturbed every run; n/a: not possible here; !: the program failed."
+)

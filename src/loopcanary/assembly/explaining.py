@@ -1,0 +1,65 @@
+"""What reports ask the diagnosis about stalls that were judged long ago."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from loopcanary.diagnosis import health
+from loopcanary.diagnosis.codepaths import CodePaths, captured
+from loopcanary.diagnosis.fingerprint import explain, fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from loopcanary.model import LoopHealth, Stall
+
+
+def why_grouped(stall: Stall) -> tuple[str, ...]:
+    """What the stall's fingerprint was made of, each part as `name=value`; empty where that is not known.
+
+    The folders of its process, to which a fingerprint's files are relative, are not stored. So each that they
+    may have been is tried, and the fingerprint proves the right one.
+    """
+    for paths in _possible_paths(stall):
+        if fingerprint(stall, paths) == stall.fingerprint:
+            return explain(stall, paths)
+    return ()
+
+
+def _possible_paths(stall: Stall) -> Iterator[CodePaths]:
+    yield CodePaths()
+    yield captured()
+    found = [stall.culprit, *([stall.holder.culprit] if stall.holder is not None else [])]
+    for file in dict.fromkeys(culprit.file for culprit in found if culprit is not None):
+        folder = file.rpartition("/")[0]
+        while folder:
+            yield CodePaths(roots=(folder,))
+            folder = folder.rpartition("/")[0]
+
+
+def delays(loops: Sequence[LoopHealth]) -> Callable[[Sequence[int]], int | None]:
+    """A function from stalls of these loops to the p99 delay that they would have had together without those;
+    it gives None where their histograms are not known."""
+    known = [loop for loop in loops if loop.histogram and loop.window_ns > 0]
+    if not known:
+        return lambda _: None
+    together = _together(known)
+    return lambda stalls_ns: health.delay_without(together, stalls_ns)
+
+
+def _together(loops: Sequence[LoopHealth]) -> LoopHealth:
+    """One loop that did what all of them did, one after the other; only of what delays are made of."""
+    window_ns = sum(loop.window_ns for loop in loops)
+    histogram: Counter[int] = Counter()
+    for loop in loops:
+        for upper_ns, turns in loop.histogram:
+            histogram[upper_ns] += turns
+    return replace(
+        loops[0],
+        window_ns=window_ns,
+        delay_max_ns=max(loop.delay_max_ns for loop in loops),
+        delay_mean_ns=sum(loop.delay_mean_ns * loop.window_ns for loop in loops) // window_ns,
+        histogram=tuple(sorted(histogram.items())),
+    )

@@ -1,0 +1,111 @@
+"""`loopcanary diff`: what became new, gone, worse, better."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from loopcanary.cli import refuse
+from loopcanary.cli.formats import LIMITS, current_folder, format_option
+from loopcanary.cli.opening import NOTHING_FOUND, opened
+from loopcanary.cli.times import Moment
+from loopcanary.cli.words import Folder, Word
+from loopcanary.model.search import StallQuery
+
+if TYPE_CHECKING:
+    from loopcanary.report.comparison import Comparison, Side
+    from loopcanary.store import Store
+
+_WORSE = 70
+"""As `run --fail-on-stall`: EX_SOFTWARE of sysexits.h."""
+
+
+@click.command()
+@click.argument("stores", metavar="[STORE_A [STORE_B]]", nargs=-1, type=Folder())
+@click.option("--before", type=Moment(), metavar="TIME", help="A ends then: 2h (ago), 2026-11-21T05:00.")
+@click.option("--after", type=Moment(), metavar="TIME", help="B begins then. One of the two is enough.")
+@click.option("--version-a", metavar="VERSION", type=Word(), help="A is what this version did.")
+@click.option("--version-b", metavar="VERSION", type=Word(), help="B is what this version did.")
+@click.option("--fail-on-worse", is_flag=True, help=f"Exit with {_WORSE} if anything is surely new or worse.")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Show at most N groups; 0: all.")
+@format_option
+def command(
+    *,
+    stores: tuple[Path, ...],
+    before: int | None,
+    after: int | None,
+    version_a: str | None,
+    version_b: str | None,
+    fail_on_worse: bool,
+    limit: int | None,
+    form: str,
+) -> int:
+    """Compare two stores, or one store by time or version.
+
+    Groups that are new, gone, worse, better, by stalled time per watched hour, with the ranges within which
+    the truth lies.
+    """
+    if len(stores) > 2:
+        raise click.UsageError("two stores can be compared, not more")
+    if len(stores) < 2 and before is None and after is None and (version_a is None or version_b is None):
+        raise click.UsageError(
+            "say what to compare: two stores, or one by --before, --after, or --version-a and --version-b"
+        )
+    with ExitStack() as stack:
+        sources = [stack.enter_context(opened(store)) for store in stores or (None,)]
+        if any(source is None for source in sources):
+            return NOTHING_FOUND
+        first, second = sources[0], sources[-1]
+        assert first is not None
+        assert second is not None
+        # One store by one moment; two stores by two, if any.
+        end, begin = (before, after) if len(sources) > 1 else (before or after, after or before)
+        from loopcanary.report.comparison import compare
+
+        comparison = compare(
+            _side(first, version_a, until=end),
+            _side(second, version_b, since=begin),
+            now_wall_ns=time.time_ns(),
+        )
+    for name, side in (("A", comparison.before), ("B", comparison.after)):
+        if not side.hours:
+            refuse(f"nothing was watched in {name} ({side.label}): there is nothing to compare")
+            return NOTHING_FOUND
+    _write(comparison, form, LIMITS[form] if limit is None else limit)
+    return _WORSE if fail_on_worse and comparison.is_worse else 0
+
+
+def _side(source: Store, version: str | None, *, since: int | None = None, until: int | None = None) -> Side:
+    from loopcanary.report.comparison import Side
+    from loopcanary.report.times import moment
+
+    words = [str(source.folder).removeprefix(f"{current_folder()}/")]
+    words += [f"version {version}"] if version is not None else []
+    words += [f"from {moment(since)}"] if since is not None else []
+    words += [f"until {moment(until)}"] if until is not None else []
+    return Side(
+        source=source,
+        query=StallQuery(since_wall_ns=since, until_wall_ns=until),
+        label=", ".join(words),
+        version=version,
+    )
+
+
+def _write(comparison: Comparison, form: str, limit: int) -> None:
+    if form == "text":
+        from loopcanary.cli.screen import Screen
+        from loopcanary.report.diff_text import show_comparison
+
+        show_comparison(comparison, Screen(), limit=limit)
+    elif form == "json":
+        from loopcanary.report import diff_json
+
+        click.echo(diff_json.render(comparison, limit), nl=False)
+    else:
+        from loopcanary.report import diff_markdown
+
+        click.echo(diff_markdown.render(comparison, current_folder(), limit), nl=False)

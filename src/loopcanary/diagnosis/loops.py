@@ -1,0 +1,65 @@
+"""Whether a line of source is repeated by a loop of its own function.
+
+A position that many samples share is one long call only if nothing repeats it: `x += i * i` in a loop stands
+still for a sampler too. Read off the text by indentation, since parsing a whole file costs more than the rest
+of a diagnosis.
+"""
+
+from __future__ import annotations
+
+import re
+
+from loopcanary.model import Frame
+
+_LINES_MAX = 400
+_LOOP = re.compile(r"(?:async )?for\b|while\b")
+_SCOPE = re.compile(r"(?:async )?def\b|class\b")
+_COMPREHENSION = re.compile(r"\bfor\b.+?\bin\b")
+_COMPREHENSION_FRAMES = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
+
+
+def is_repeated(lines: tuple[str, ...], frame: Frame) -> bool:
+    """Whether the frame's position lies in a `for` or `while` of its function, in a loop's head, or in a
+    comprehension. `frame.line` must be a line of `lines`."""
+    if frame.qualname.endswith(_COMPREHENSION_FRAMES):
+        return True
+    here = lines[frame.line - 1]
+    if _LOOP.match(here.lstrip()) or _in_comprehension(lines, frame):
+        return True
+    depth = _indent(here)
+    first = max(frame.first_line, frame.line - _LINES_MAX, 1)
+    for row in range(frame.line - 2, first - 2, -1):
+        text = lines[row].lstrip()
+        if not text or text.startswith("#"):
+            continue
+        indent = len(lines[row]) - len(text)
+        if indent >= depth:
+            continue
+        depth = indent
+        if _LOOP.match(text):
+            return True
+        if _SCOPE.match(text):
+            return False
+    return False
+
+
+def is_loop_head(lines: tuple[str, ...], frame: Frame) -> bool:
+    """Whether the position is what a `for` runs over: the text after `in`, also of a comprehension."""
+    start = max(frame.column - 1, 0)
+    before = lines[frame.line - 1].encode()[:start].decode(errors="replace").rstrip()
+    return before.endswith(" in") and re.search(r"\bfor\b", before) is not None
+
+
+def _in_comprehension(lines: tuple[str, ...], frame: Frame) -> bool:
+    """A `for ... in` on the same line, outside of the position itself."""
+    if not (frame.column and frame.end_column):
+        return False
+    raw = lines[frame.line - 1].encode()
+    end_line = min(max(frame.end_line, frame.line), len(lines))
+    before = raw[: frame.column - 1].decode(errors="replace")
+    after = lines[end_line - 1].encode()[frame.end_column - 1 :].decode(errors="replace")
+    return _COMPREHENSION.search(f"{before} {after}") is not None
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())

@@ -1,0 +1,101 @@
+"""The ways out in the words of loops other than asyncio's. Data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from loopcanary.diagnosis.remedies.kinds import Family, Way
+from loopcanary.model import Cause
+
+ELSEWHERE: Mapping[Family, Mapping[Way, str]] = {
+    Family.TRIO: {
+        Way.TIMER: "Wait with `await trio.sleep(...)` (anyio: `await anyio.sleep(...)`) in place of "
+        "`{call}`.",
+        Way.THREAD: "Run `{call}` with `await trio.to_thread.run_sync(...)` (anyio: "
+        "`anyio.to_thread.run_sync`).",
+        Way.PROCESS: "It holds the GIL: run `{call}` in a process (anyio: `await "
+        "anyio.to_process.run_sync(...)`).",
+        Way.PIECES: "Cut the work up with `await trio.lowlevel.checkpoint()` between the pieces, or use a "
+        "process.",
+        Way.CHILD: "Use `await trio.run_process(...)` (anyio: `await anyio.run_process(...)`).",
+        Way.RESOLVE: "Resolve names with `await trio.socket.getaddrinfo(...)` (anyio: `anyio.getaddrinfo`).",
+        Way.CLIENT: "Use a client that runs on trio (httpx.AsyncClient), or `await "
+        "trio.to_thread.run_sync(...)`.",
+        Way.HANDOVER: "Let the thread hand its result over with `trio.from_thread.run_sync`, or use a trio "
+        "channel.",
+        Way.INPUT: "Read the terminal with `await trio.to_thread.run_sync(input)`.",
+    },
+    Family.QT: {
+        Way.TIMER: "Use `QTimer.singleShot` in place of `{call}`: it lets the interface run meanwhile.",
+        Way.THREAD: "Run `{call}` in a `QThreadPool` or `QThread`, and bring the result back by a signal.",
+        Way.PROCESS: "It holds the GIL, so that a QThread does not help: run `{call}` in another process.",
+        Way.PIECES: "Cut the work into pieces and start each by a `QTimer` of 0 ms, or run it in another "
+        "process.",
+        Way.CHILD: "Start the child with `QProcess` and connect to its `finished` signal.",
+        Way.RESOLVE: "Resolve names with `QHostInfo.lookupHost`, which answers by a signal.",
+        Way.CLIENT: "Use `QNetworkAccessManager`, or run `{call}` in a `QThreadPool` and answer by a signal.",
+        Way.HANDOVER: "Do not wait for threads: let the thread emit a signal when it is done.",
+        Way.INPUT: "Read the terminal on another thread, or by a `QSocketNotifier`.",
+    },
+    Family.TK: {
+        Way.TIMER: "Use `widget.after(...)` in place of `{call}`: it lets the window run meanwhile.",
+        Way.THREAD: "Run `{call}` on another thread and poll a queue for the result with `widget.after`.",
+        Way.PROCESS: "It holds the GIL, so that a thread does not help: run `{call}` in another process.",
+        Way.PIECES: "Cut the work into pieces that `widget.after(0, ...)` runs one by one, or use a process.",
+        Way.CHILD: "Start the child with `subprocess.Popen` and look at `poll()` from `widget.after`.",
+        Way.RESOLVE: "Resolve the name on another thread and poll a queue for it with `widget.after`.",
+        Way.CLIENT: "Do it on another thread and poll a queue for the answer with `widget.after`.",
+        Way.HANDOVER: "Do not wait for threads: poll a `queue.Queue` with `get_nowait` from `widget.after`.",
+        Way.INPUT: "Read the terminal on another thread and hand lines over by a queue.",
+    },
+    Family.GLIB: {
+        Way.TIMER: "Use `GLib.timeout_add` in place of `{call}`: it lets the interface run meanwhile.",
+        Way.THREAD: "Run `{call}` on another thread and hand the result back with `GLib.idle_add`.",
+        Way.PROCESS: "It holds the GIL, so that a thread does not help: run `{call}` in another process.",
+        Way.PIECES: "Cut the work into pieces that `GLib.idle_add` runs one by one, or run it in another "
+        "process.",
+        Way.CHILD: "Start the child with `Gio.Subprocess` and `wait_async`.",
+        Way.RESOLVE: "Resolve names with `Gio.Resolver.lookup_by_name_async`.",
+        Way.CLIENT: "Use libsoup's or Gio's `_async` calls, or a thread with `GLib.idle_add`.",
+        Way.HANDOVER: "Do not wait for threads: let them hand their result over with `GLib.idle_add`.",
+        Way.INPUT: "Watch the descriptor with `GLib.io_add_watch`, or read it on another thread.",
+    },
+    Family.GEVENT: {
+        Way.TIMER: "Patch with `gevent.monkey.patch_all()` before all imports, or use `gevent.sleep`.",
+        Way.THREAD: "Run `{call}` with `gevent.get_hub().threadpool.apply(...)`.",
+        Way.PROCESS: "It holds the GIL, so that the thread pool does not help: run `{call}` in another "
+        "process.",
+        Way.PIECES: "Cut the work up with `gevent.sleep(0)` between the pieces, or run it in another "
+        "process.",
+        Way.CHILD: "Use `gevent.subprocess`, or patch with `gevent.monkey.patch_all(subprocess=True)`.",
+        Way.RESOLVE: "Patch with `gevent.monkey.patch_all()`, so that names are resolved by gevent's "
+        "resolver.",
+        Way.CLIENT: "Patch with `gevent.monkey.patch_all()` before all imports; for drivers in C, use its "
+        "thread pool.",
+        Way.HANDOVER: "Use gevent's Event, Queue and AsyncResult, or patch with `gevent.monkey.patch_all()`.",
+        Way.INPUT: "Read the terminal with `gevent.fileobject`, or in the hub's thread pool.",
+    },
+    Family.PLAIN: {
+        Way.TIMER: "Replace `{call}` with a timer of the loop: it lets the loop run meanwhile.",
+        Way.THREAD: "Run `{call}` on another thread and hand the result back to the loop.",
+        Way.PROCESS: "It holds the GIL, so that a thread does not help: run `{call}` in another process.",
+        Way.PIECES: "Cut the work into pieces that the loop runs one by one, or run it in another process.",
+        Way.CHILD: "Wait for the child on another thread, or by a signal of the loop.",
+        Way.RESOLVE: "Resolve the name on another thread.",
+        Way.CLIENT: "Do it on another thread and hand the result back to the loop.",
+        Way.HANDOVER: "Do not wait for threads here: let them hand their result to the loop.",
+        Way.INPUT: "Read the terminal on another thread.",
+    },
+}
+
+WAY_OF_CAUSE: Mapping[Cause, Way] = {
+    Cause.SLEEP: Way.TIMER,
+    Cause.DNS: Way.RESOLVE,
+    Cause.SUBPROCESS: Way.CHILD,
+    Cause.NETWORK_IO: Way.CLIENT,
+    Cause.DISK_IO: Way.THREAD,
+    Cause.LOCK: Way.HANDOVER,
+    Cause.NATIVE_CPU: Way.PROCESS,
+    Cause.CPU: Way.PIECES,
+}
+"""For what no remedy is about; the other causes are told the same on every loop."""

@@ -1,0 +1,41 @@
+"""What a sample says of the wait it was taken in: numbers and texts of the file as values."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from loopcanary.flight import format as layout
+from loopcanary.flight.format import LockKind
+from loopcanary.model import LockProof, LockView, Target, TargetKind
+
+_TARGETS: Final = {
+    layout.TargetKind.FILE: TargetKind.FILE,
+    layout.TargetKind.SOCKET: TargetKind.SOCKET,
+    layout.TargetKind.PIPE: TargetKind.PIPE,
+    layout.TargetKind.TERMINAL: TargetKind.TERMINAL,
+    layout.TargetKind.CHILD: TargetKind.CHILD,
+    layout.TargetKind.OTHER: TargetKind.OTHER,
+}
+_LOCKS: Final = {
+    LockKind.PLAIN: "lock",
+    LockKind.RECURSIVE: "RLock",
+    LockKind.MODULE: "import lock",
+    LockKind.THREAD: "thread",
+}
+_PROOFS: Final = {layout.LockProof.OWNER: LockProof.OWNER, layout.LockProof.WITH: LockProof.WITH}
+
+
+def target_of(kind: int, name: str | None, pid: int) -> Target | None:
+    """What the system call worked on; None for none, and for a kind that has no name here."""
+    known = _TARGETS.get(kind)  # type: ignore[call-overload]
+    return None if known is None else Target(kind=known, name=name or "", pid=pid or None)
+
+
+def lock_view(kind: int, proof: int, module: str | None) -> LockView | None:
+    """The lock that was waited for. `module`: whose import lock it is, where it is one."""
+    known = _LOCKS.get(kind)  # type: ignore[call-overload]
+    if known is None:
+        return None
+    if kind == LockKind.MODULE and module:
+        known = f"{known} of {module}"
+    return LockView(kind=known, proof=_PROOFS.get(proof, LockProof.NONE))  # type: ignore[call-overload]

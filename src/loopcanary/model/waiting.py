@@ -1,0 +1,58 @@
+"""What a thread waited for, and what kept a turn busy: words that evidence and verdict share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class TargetKind(Enum):
+    """What a thread waits for in a system call."""
+
+    FILE = "file"
+    SOCKET = "socket"
+    PIPE = "pipe"
+    TERMINAL = "terminal"
+    CHILD = "child"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What a system call works on, as the kernel names it at the time of the sample."""
+
+    kind: TargetKind
+    name: str
+    """Path, `host:port` of the peer, path of a unix socket, or the command of a child; empty unknown."""
+    pid: int | None = None
+    """Of the child."""
+
+
+class LockProof(Enum):
+    """How it is known who holds a lock."""
+
+    OWNER = "owner"
+    """The lock itself says so (RLock)."""
+    WITH = "with"
+    """The thread stands in a `with` block of this very lock."""
+    NONE = "none"
+    """It is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockView:
+    """The lock that the sampled thread waits for; its holder is the `holder_tid` of the sample."""
+
+    kind: str
+    """Name of its type: `lock`, `RLock`."""
+    proof: LockProof
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contributor:
+    """Callbacks of one name within a turn."""
+
+    name: str
+    count: int
+    total_ns: int
+    longest_ns: int

@@ -1,0 +1,67 @@
+"""What a thread waited for, and who held it, in words that console and reports share. One line, printable."""
+
+from __future__ import annotations
+
+from loopcanary.model.stall import Cause, Holder, Stall
+from loopcanary.model.units import format_duration
+from loopcanary.model.waiting import Contributor, LockProof, Target, TargetKind
+from loopcanary.model.wording import printable
+
+_NAME_MAX = 60
+_KIND_WORDS = {
+    TargetKind.FILE: "file",
+    TargetKind.SOCKET: "socket to",
+    TargetKind.PIPE: "pipe",
+    TargetKind.TERMINAL: "terminal",
+    TargetKind.CHILD: "child process",
+    TargetKind.OTHER: "",
+}
+_PROOF_WORDS = {
+    LockProof.OWNER: "the lock itself says so",
+    LockProof.WITH: "it stands in a `with` block of this lock",
+    LockProof.NONE: "not certain",
+}
+
+
+def target_words(target: Target, limit: int = 200) -> str:
+    """`file /var/log/app.log`, `socket to 10.0.0.5:5432`, `child process sleep (pid 12)`."""
+    kind = _KIND_WORDS[target.kind]
+    name = printable(target.name, limit)
+    if not name:
+        kind = kind.removesuffix(" to") or "a descriptor"
+    pid = f" (pid {target.pid})" if target.pid is not None else ""
+    return f"{kind} {name}".strip() + pid
+
+
+def share_words(share: float) -> str:
+    """`62 %`, `0.4 %`, `under 0.1 %` for what would round to none."""
+    percent = share * 100
+    if 0 < percent < 0.05:
+        return "under 0.1 %"
+    return f"{percent:.{1 if 0 < percent < 9.95 else 0}f} %"
+
+
+def holder_words(holder: Holder) -> str:
+    """Which thread, how much of the stall, what it held, how that is known: `thread pool-1`, `thread pool-1
+    for 62 %, holding the RLock (the lock itself says so)`."""
+    words = f"thread {printable(holder.thread, _NAME_MAX)}"
+    if holder.share < 0.995:
+        words += f" for {share_words(holder.share)}"
+    if holder.lock is not None:
+        words += f", holding the {printable(holder.lock, _NAME_MAX)}"
+    if holder.proof is not None:
+        words += f" ({_PROOF_WORDS[holder.proof]})"
+    return words
+
+
+def contributor_words(contributor: Contributor) -> str:
+    """`handle x812, 310 ms`."""
+    name = printable(contributor.name, _NAME_MAX)
+    return f"{name} x{contributor.count:,}, {format_duration(contributor.total_ns)}"
+
+
+def second_cause_words(stall: Stall) -> str:
+    """`25 % lock`, of a stall that had two causes; else empty."""
+    if stall.second_cause is None or stall.second_cause is Cause.UNKNOWN:
+        return ""
+    return f"{share_words(stall.second_share)} {stall.second_cause.value}"

@@ -1,0 +1,73 @@
+"""A comparison as JSON: docs/report-schema.md, diff-schema-1.json."""
+
+from __future__ import annotations
+
+from math import isinf
+from typing import TYPE_CHECKING
+
+from loopcanary.model.wire import Json, culprit_to_dict, time_to_text
+from loopcanary.report.as_json import render_members
+from loopcanary.report.rates import LEVEL
+
+if TYPE_CHECKING:
+    from loopcanary.report.comparison import Compared, Comparison, Seen, SideSums
+    from loopcanary.report.rates import Interval
+
+SCHEMA_VERSION = 1
+
+
+def comparison_to_dict(comparison: Comparison, limit: int = 0) -> Json:
+    """The comparison as a JSON-able dict; at most `limit` groups, 0: all."""
+    return {
+        "schema": SCHEMA_VERSION,
+        "generated_at": time_to_text(comparison.generated_wall_ns),
+        "level": LEVEL,
+        "before": _side_to_dict(comparison.before),
+        "after": _side_to_dict(comparison.after),
+        "counts": {change.value: count for change, count in comparison.counts.items()},
+        "groups": [_group_to_dict(one) for one in comparison.groups[: limit or None]],
+    }
+
+
+def render(comparison: Comparison, limit: int = 0) -> str:
+    """The comparison as ASCII text, one line a group."""
+    return render_members(comparison_to_dict(comparison, limit))
+
+
+def _side_to_dict(side: SideSums) -> Json:
+    return {
+        "label": side.label,
+        "sessions": side.sessions,
+        "watched_hours": side.hours,
+        "stalls": side.stalls,
+        "stalled_s": side.stalled_s,
+        "callbacks_per_s": side.callbacks_per_s,
+    }
+
+
+def _group_to_dict(one: Compared) -> Json:
+    return {
+        "fingerprint": one.fingerprint,
+        "title": one.title,
+        "cause": one.cause.value,
+        "culprit": None if one.culprit is None else culprit_to_dict(one.culprit),
+        "change": one.change.value,
+        "sure": one.is_sure,
+        "before": _seen_to_dict(one.before, one.before_range),
+        "after": _seen_to_dict(one.after, one.after_range),
+        "ratio": _interval_to_dict(one.ratio),
+    }
+
+
+def _seen_to_dict(seen: Seen, bounds: Interval) -> Json:
+    return {
+        "watched_hours": seen.time.hours,
+        "count": seen.count,
+        "stalls_per_hour": seen.stalls.per_hour,
+        "stalled_s": seen.time.total,
+        "stalled_s_per_hour": {"value": seen.time.per_hour, **_interval_to_dict(bounds)},
+    }
+
+
+def _interval_to_dict(bounds: Interval) -> Json:
+    return {"low": bounds.low, "high": None if isinf(bounds.high) else bounds.high}

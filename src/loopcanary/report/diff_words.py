@@ -1,0 +1,83 @@
+"""A comparison in words that its text and its Markdown share."""
+
+from __future__ import annotations
+
+from math import isinf
+from typing import TYPE_CHECKING
+
+from loopcanary.model.units import format_duration, format_number
+from loopcanary.model.wording import count_of, printable
+from loopcanary.report.comparison import Change
+from loopcanary.report.watched import HOUR_NS
+
+if TYPE_CHECKING:
+    from loopcanary.report.comparison import Compared, Comparison, Seen, SideSums
+    from loopcanary.report.rates import Interval
+
+_LOAD_DIFFERS = 1.5
+
+
+def side_words(side: SideSums) -> str:
+    """What a side is, how long it was watched, and what it had."""
+    watched = f"{count_of(side.sessions, 'run')} watched for {format_duration(round(side.hours * HOUR_NS))}"
+    stalled = f"{count_of(side.stalls, 'stall')}, {seconds(side.stalled_s)}"
+    load = "" if side.callbacks_per_s is None else f", {format_number(side.callbacks_per_s)} callbacks/s"
+    return f"{printable(side.label, 60)}: {watched}{load}; {stalled}"
+
+
+def verdict_words(comparison: Comparison) -> str:
+    """`1 new, 2 worse, 3 gone`."""
+    return ", ".join(f"{count:,} {change.value}" for change, count in comparison.counts.items() if count)
+
+
+def load_note(comparison: Comparison) -> str:
+    """That rates per hour mislead where one side had more to do; empty where it had not."""
+    first, second = comparison.before.callbacks_per_s, comparison.after.callbacks_per_s
+    if not first or not second or max(first, second) < _LOAD_DIFFERS * min(first, second):
+        return ""
+    return f"Mind the load: B ran {format_number(second / first)} times as many callbacks per second as A."
+
+
+def seconds(value: float) -> str:
+    """Seconds as a duration."""
+    return format_duration(round(value * 1_000_000_000)) if value else "0 s"
+
+
+def stalled_words(one: Compared) -> str:
+    """Seconds per hour before and after with their ranges, and their quotient."""
+    before, after = _time(one.before, one.before_range), _time(one.after, one.after_range)
+    return f"{before} -> {after}{_ratio(one)}"
+
+
+def count_words(one: Compared) -> str:
+    """Stalls per hour before and after."""
+    return f"{_rate(one.before)} -> {_rate(one.after)}"
+
+
+def unsure_words(one: Compared) -> str:
+    """What a new or gone group may be as well; empty where there is no doubt."""
+    if one.is_sure or one.change not in (Change.NEW, Change.GONE):
+        return ""
+    side, seen = ("A", one.before) if one.change is Change.NEW else ("B", one.after)
+    if not seen.time.hours:
+        return f"its program did not run in {side}"
+    return f"may be chance: {side} was watched for {format_duration(round(seen.time.hours * HOUR_NS))}"
+
+
+def _time(seen: Seen, bounds: Interval) -> str:
+    if not seen.count:
+        return "none"
+    between = "" if isinf(bounds.high) else f" ({seconds(bounds.low)} to {seconds(bounds.high)})"
+    return f"{seconds(seen.time.per_hour)}{between}"
+
+
+def _ratio(one: Compared) -> str:
+    low, high = one.ratio.low, one.ratio.high
+    if not (one.before.count and one.after.count):
+        return ""
+    quotient = one.after.time.per_hour / one.before.time.per_hour
+    return f", x{format_number(quotient)} ({format_number(low)} to {format_number(high)})"
+
+
+def _rate(seen: Seen) -> str:
+    return f"{format_number(seen.stalls.per_hour)} ({seen.count:,} in all)" if seen.count else "none"

@@ -1,0 +1,34 @@
+"""Stalls that never ended, in the figures of their loops: a lane counts a stall when it is over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from loopcanary.model import SessionEnd, StallState
+from loopcanary.model.search import StallQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loopcanary.model import LoopHealth, Session, Stall
+    from loopcanary.report.model import StallSource
+
+_LATEST = 4
+"""Such a stall is the last one of its loop."""
+
+
+def with_open_stalls(source: StallSource, session: Session) -> Session:
+    """The session with the stalls that were going on when it was killed, or go on now, counted."""
+    if session.end is SessionEnd.EXIT or not session.loops:
+        return session
+    latest = source.stalls(StallQuery(session=session.id), _LATEST)
+    still = [stall for stall in latest if stall.session == session.id and stall.state is not StallState.ENDED]
+    if not still:
+        return session
+    return replace(session, loops=tuple(_with(loop, still) for loop in session.loops))
+
+
+def _with(loop: LoopHealth, still: Sequence[Stall]) -> LoopHealth:
+    own = [stall.duration_ns for stall in still if (stall.thread, stall.loop) == (loop.thread, loop.kind)]
+    return replace(loop, stalls=loop.stalls + len(own), stalled_ns=loop.stalled_ns + sum(own))

@@ -1,0 +1,69 @@
+"""Whether a group's stalls become more or fewer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from loopcanary.report.rates import LEVEL, SLICES, chance_of_halves, dispersion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from loopcanary.report.watched import Watched
+
+
+class Direction(Enum):
+    """What the two halves of the watched time tell."""
+
+    RISING = "rising"
+    STEADY = "steady"
+    """No change that chance alone would not make as well."""
+    FALLING = "falling"
+    TOO_FEW = "too few"
+    """So few that not even all of them in one half would tell anything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trend:
+    """The last half of the watched time against the first."""
+
+    direction: Direction
+    first: int
+    last: int
+    """Stalls in either half."""
+
+
+_TREND_WORDS = {
+    Direction.RISING: "rising",
+    Direction.FALLING: "falling",
+    Direction.STEADY: "no sure change",
+    Direction.TOO_FEW: "too few to tell",
+}
+
+
+def trend(moments: Iterable[int], watched: Watched) -> Trend:
+    """The trend of stalls that began at these wall times."""
+    sums = watched.slices(SLICES).sums((moment, 1.0) for moment in moments)
+    half = len(sums) // 2
+    first, last = sum(sums[:half]), sum(sums[half:])
+    # Ten stalls of one cluster are one event, not ten: what is divided by chance are clusters.
+    clustered = dispersion(sums, first + last, parts=2) if len(sums) == SLICES else 1.0
+    return Trend(
+        direction=_direction(first / clustered, last / clustered), first=round(first), last=round(last)
+    )
+
+
+def _direction(first: float, last: float) -> Direction:
+    if 2 * 0.5 ** (first + last) > 1 - LEVEL:
+        return Direction.TOO_FEW
+    if chance_of_halves(first, last) > 1 - LEVEL:
+        return Direction.STEADY
+    return Direction.RISING if last > first else Direction.FALLING
+
+
+def trend_words(trend: Trend) -> str:
+    """The trend and what it rests on."""
+    halves = f"{trend.first:,} in the first half of the time, {trend.last:,} in the last"
+    return f"{_TREND_WORDS[trend.direction]}: {halves}"

@@ -1,0 +1,91 @@
+"""How long was watched, and when: what a rate is a rate of."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from loopcanary.model.search import SessionMark
+
+HOUR_NS = 3_600_000_000_000
+_EVER_NS = 1 << 62
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Spans of wall time in which processes were watched; those of several processes add up."""
+
+    spans: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def by(
+        cls,
+        sessions: Iterable[SessionMark],
+        now_wall_ns: int,
+        since_wall_ns: int | None = None,
+        until_wall_ns: int | None = None,
+    ) -> Watched:
+        """The time of these sessions between two moments. One that runs is watched until now."""
+        low = -_EVER_NS if since_wall_ns is None else since_wall_ns
+        high = _EVER_NS if until_wall_ns is None else until_wall_ns
+        spans = [
+            (
+                max(session.started_wall_ns, low),
+                min(now_wall_ns if session.ended_wall_ns is None else session.ended_wall_ns, high),
+            )
+            for session in sessions
+        ]
+        return cls(tuple(sorted((begin, end) for begin, end in spans if begin < end)))
+
+    @cached_property
+    def total_ns(self) -> int:
+        """The sum of all spans."""
+        return sum(end - begin for begin, end in self.spans)
+
+    @property
+    def hours(self) -> float:
+        """The sum of all spans in hours."""
+        return self.total_ns / HOUR_NS
+
+    def slices(self, number: int) -> Slices:
+        """This time in so many slices, one after the other, in each of which as much was watched."""
+        return Slices(self._moments([self.total_ns * k / number for k in range(1, number)]))
+
+    def _moments(self, amounts: list[float]) -> tuple[float, ...]:
+        """When so much had been watched; `amounts` ascend."""
+        edges = sorted([(begin, 1) for begin, _ in self.spans] + [(end, -1) for _, end in self.spans])
+        moments: list[float] = []
+        passed, running, at = 0.0, 0, 0
+        for moment, step in edges:
+            reached = passed + running * (moment - at)
+            while len(moments) < len(amounts) and running and amounts[len(moments)] <= reached:
+                moments.append(at + (amounts[len(moments)] - passed) / running)
+            passed, running, at = reached, running + step, moment
+        return tuple(moments)
+
+
+NEVER = Watched(())
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """Watched time that was cut at these moments."""
+
+    cuts: tuple[float, ...]
+
+    @property
+    def number(self) -> int:
+        """How many there are."""
+        return len(self.cuts) + 1
+
+    def sums(self, marks: Iterable[tuple[int, float]]) -> list[float]:
+        """The sum of the values in each slice, of (wall time, value) marks."""
+        found = [0.0] * self.number
+        for moment, value in marks:
+            found[bisect_right(self.cuts, moment)] += value
+        return found

@@ -1,0 +1,257 @@
+"""What is recorded beside samples: a turn's callbacks by name; thread and host from before; a loop's sums."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import gc
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import loopcanary
+from loopcanary.flight import FlightFile
+from loopcanary.model import StallEvidence, StallScope
+
+from .blocking import slow
+
+THRESHOLD_NS = 1_000_000_000
+WAITERS = 60
+SCHEDSTAT = Path("/proc/self/schedstat")
+needs_proc = pytest.mark.skipif(not SCHEDSTAT.exists(), reason="the kernel tells nothing of threads here")
+
+
+@pytest.fixture
+def evidence_of(watch):
+    """Runs main() and tells the evidence of each stall that it had, as the drain took it."""
+
+    def run(main, **settings: str) -> list[StallEvidence]:
+        taken: list[StallEvidence] = []
+
+        async def keeping():
+            await asyncio.sleep(0)  # the engine runs from the first turn on
+            take = canary.backend.take
+
+            def keep():
+                found = take()
+                taken.extend(found)
+                return found
+
+            canary.backend.take = keep
+            await main()
+
+        with watch.installed(**settings) as canary:
+            asyncio.run(keeping())
+        return [evidence for evidence in taken if evidence.end_ns is not None]
+
+    return run
+
+
+def wait_for_the_watchdog(goal: list[int]) -> None:
+    """Keeps the turn busy until two samples were taken in it: the second one's look came after the wish of
+    the first. Many are called one after the other, so that none is a stall by itself."""
+    taken = loopcanary.statistics()["samples_taken"]
+    goal or goal.append(taken + 2)
+    if taken < goal[0]:
+        time.sleep(0.05)
+
+
+def spin(seconds: float) -> int:
+    """Busy for so long; tells how long it was."""
+    begin = time.monotonic_ns()
+    while time.monotonic_ns() - begin < seconds * 1e9:
+        pass
+    return time.monotonic_ns() - begin
+
+
+def the_turn(evidence: list[StallEvidence]) -> StallEvidence:
+    (turn,) = [one for one in evidence if one.contributors and one.scope is StallScope.TURN]
+    return turn
+
+
+def test_a_burst_of_a_thousand_callbacks_is_told_by_name_count_and_time(evidence_of):
+    spent: dict[str, list[int]] = {}
+
+    def work(kind: str) -> None:
+        spent.setdefault(kind, []).append(spin(0.0012))
+
+    def parse() -> None:
+        work("parse")
+
+    def render() -> None:
+        work("render")
+
+    class Shop:
+        def store(self, _order: int) -> None:
+            work("store")
+
+    async def main():
+        loop, shop, goal = asyncio.get_running_loop(), Shop(), []
+        for _ in range(WAITERS):
+            loop.call_soon(wait_for_the_watchdog, goal)
+        for number in range(1000):
+            loop.call_soon((parse, render, functools.partial(shop.store, number))[number % 3])
+        await asyncio.sleep(0)
+
+    turn = the_turn(evidence_of(main, threshold="1s", sample_delay="20ms"))
+
+    prefix = "test_a_burst_of_a_thousand_callbacks_is_told_by_name_count_and_time.<locals>."
+    found = {one.name.removeprefix(prefix): one for one in turn.contributors}
+    own_task = "evidence_of.<locals>.run.<locals>.keeping"
+    assert set(found) - {own_task, "wait_for_the_watchdog"} == {"parse", "render", "Shop.store"}
+    for name, kind in (("parse", "parse"), ("render", "render"), ("Shop.store", "store")):
+        assert found[name].count == len(spent[kind])
+        assert found[name].total_ns >= sum(spent[kind])
+        assert max(spent[kind]) <= found[name].longest_ns < THRESHOLD_NS
+    assert [len(times) for times in spent.values()] == [334, 333, 333]
+    totals = [one.total_ns for one in turn.contributors]
+    assert totals == sorted(totals, reverse=True)
+    assert sum(totals) <= turn.turn_callback_ns
+    assert turn.contributors_dropped == 0
+    assert turn.begin_ns < turn.contributors_from_ns < turn.end_ns
+
+
+def test_callbacks_of_every_kind_have_the_names_that_stalls_have(evidence_of):
+    class Job:
+        def __call__(self) -> None:
+            pass
+
+    async def fetch():
+        spin(0.001)
+
+    async def main():
+        loop, goal, job, items = asyncio.get_running_loop(), [], Job(), []
+        for _ in range(WAITERS):
+            loop.call_soon(wait_for_the_watchdog, goal)
+        tasks = [asyncio.create_task(fetch()) for _ in range(1100)]
+        for number in range(7):
+            loop.call_soon(items.append, number)
+            loop.call_soon(job)
+        loop.call_soon(asyncio.Event().set)
+        await asyncio.sleep(0)
+        await asyncio.gather(*tasks)
+
+    turn = the_turn(evidence_of(main, threshold="1s", sample_delay="20ms"))
+
+    counts = {one.name.rpartition("<locals>.")[2]: one.count for one in turn.contributors}
+    assert (counts["fetch"], counts["list.append"], counts["Job"], counts["Event.set"]) == (1100, 7, 7, 1)
+
+
+def test_more_kinds_than_there_is_room_for_are_counted(evidence_of):
+    names: dict[str, object] = {"spin": spin}
+    exec("".join(f"def kind_{n}(): spin(0.001)\n" for n in range(50)), names)
+
+    async def main():
+        loop, goal = asyncio.get_running_loop(), []
+        for _ in range(WAITERS):
+            loop.call_soon(wait_for_the_watchdog, goal)
+        for number in range(1100):
+            loop.call_soon(names[f"kind_{number % 50}"])
+        await asyncio.sleep(0)
+
+    turn = the_turn(evidence_of(main, threshold="1s", sample_delay="20ms"))
+
+    kinds = [one for one in turn.contributors if one.name.startswith("kind_")]
+    assert 30 <= len(kinds) <= 32
+    assert all(one.count == 22 for one in kinds)
+    assert turn.contributors_dropped >= 22 * (50 - len(kinds))
+    told = sum(one.count for one in turn.contributors)
+    assert told + turn.contributors_dropped <= turn.turn_callbacks
+
+
+def test_a_callback_that_stalls_alone_has_no_contributors(evidence_of):
+    async def main():
+        asyncio.get_running_loop().call_soon(slow)
+        await asyncio.sleep(0)
+
+    stalls = [one for one in evidence_of(main) if one.scope is StallScope.CALLBACK and one.samples]
+    assert stalls
+    assert all((one.contributors, one.contributors_from_ns) == ((), None) for one in stalls)
+
+
+@needs_proc
+def test_a_stall_has_readings_of_its_thread_and_of_the_host_from_before(evidence_of):
+    async def main():
+        await asyncio.sleep(0.1)  # idle, so that there is something before
+        slow()
+        spin(0.05)
+
+    stalls = [one for one in evidence_of(main) if one.samples and one.samples[0].kernel is not None]
+    assert stalls
+    for stall in stalls:
+        assert stall.before.at_ns <= stall.begin_ns
+        kernel = stall.samples[0].kernel
+        assert stall.before.kernel.on_cpu_ns <= kernel.on_cpu_ns
+        assert stall.before.kernel.run_queue_ns <= kernel.run_queue_ns
+        first, *_, last = stall.host
+        assert first.at_ns < last.at_ns
+        assert first.process_cpu_ns < last.process_cpu_ns
+        assert first.process_major_faults <= last.process_major_faults
+        assert first.system_busy_ns <= last.system_busy_ns <= last.system_total_ns
+        assert last.memory_available_bytes > 0
+        assert last.at_ns >= stall.end_ns
+
+
+def test_a_loop_tells_what_became_of_its_time(watch):
+    async def main():
+        spin(0.3)
+        await asyncio.sleep(0)
+        gc.collect()
+        await asyncio.sleep(0.05)
+
+    with watch.installed(threshold="100ms") as canary:
+        asyncio.run(main())
+        (loop,) = canary.loops()
+        (told,) = canary.statistics()["loops"]
+    assert loop.stalls >= 1
+    assert 300_000_000 <= loop.stalled_ns <= loop.busy_ns
+    assert loop.callback_weighted_ns > 100_000_000
+    assert loop.slices >= 3
+    assert 2 <= loop.slices_congested <= loop.slices
+    assert 0 < loop.gc_ns < loop.busy_ns
+    assert (loop.run_queue_ns is not None) == SCHEDSTAT.exists()
+    assert 0 <= (loop.run_queue_ns or 0) < loop.window_ns
+    assert (
+        loop.delay_p50_ns <= loop.delay_p90_ns <= loop.delay_p99_ns <= loop.delay_p999_ns <= loop.delay_max_ns
+    )
+    assert (told["kind"], told["stalls"]) == ("asyncio", loop.stalls)
+
+
+def test_of_a_process_that_was_killed_in_a_burst_the_callbacks_so_far_are_known(tmp_path, package_path):
+    program = tmp_path / "killed.py"
+    program.write_text(
+        f"import sys\nsys.path.insert(0, {str(package_path)!r})\n"
+        "import asyncio, os, signal, time\n"
+        "import loopcanary\n"
+        "canary = loopcanary.install(quiet=True, engine='native', threshold='300ms', store=sys.argv[1])\n"
+        "def parse():\n"
+        "    time.sleep(0.001)\n"
+        "def die():\n"
+        "    samples = loopcanary.statistics()['samples_taken'] + 2\n"
+        "    while loopcanary.statistics()['samples_taken'] < samples: time.sleep(0.01)\n"
+        "    print(canary.backend.file, flush=True)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "async def main():\n"
+        "    await asyncio.sleep(0)\n"
+        "    for _ in range(600): asyncio.get_running_loop().call_soon(parse)\n"
+        "    asyncio.get_running_loop().call_soon(die)\n"
+        "    await asyncio.sleep(0)\n"
+        "asyncio.run(main())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, program, tmp_path / "store"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    file = Path(done.stdout.strip())
+    with FlightFile.open(file) as flight:
+        stalls = [evidence for _, evidence in flight.stalls()]
+    file.unlink()
+
+    (turn,) = [one for one in stalls if one.scope is StallScope.TURN]
+    assert turn.end_ns is None
+    counts = {one.name: one.count for one in turn.contributors}
+    assert 0 < counts["parse"] <= 600

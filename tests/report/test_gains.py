@@ -1,0 +1,113 @@
+"""What the end of a group would bring."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.store.samples import MS, STALL, S, session
+
+from loopcanary import assembly
+from loopcanary.diagnosis.codepaths import CodePaths
+from loopcanary.diagnosis.fingerprint import fingerprint
+from loopcanary.model import LoopHealth, Session
+from loopcanary.model.search import StallMark
+from loopcanary.report.loops import LoopKey, Loops, names
+
+LOOP = LoopHealth(
+    thread="MainThread",
+    kind="asyncio",
+    turns=1_010,
+    callbacks=2_000,
+    busy_ns=6 * S,
+    window_ns=100 * S,
+    utilization=0.06,
+    delay_p50_ns=0,
+    delay_p99_ns=0,
+    delay_max_ns=500 * MS,
+    # 1,000 turns of 1 ms and 10 of 500 ms: sum(d * d) / 2 T.
+    delay_mean_ns=(1_000 * MS**2 + 10 * (500 * MS) ** 2) // (200 * S),
+    queue_mean_ns=3 * MS,
+    queue_max_ns=500 * MS,
+    histogram=((MS, 1_000), (500 * MS, 10)),
+)
+
+
+def ran(number: int, *loops: LoopHealth) -> Session:
+    return session(id=f"s{number}", loops=loops or (LOOP,))
+
+
+def mark(session_id: str = "s1", thread: str = "MainThread", loop: str = "asyncio") -> StallMark:
+    return StallMark("1:f", session_id, thread, loop, 0, 500 * MS)
+
+
+def test_a_loop_without_its_stalls_makes_events_wait_less() -> None:
+    [gain] = Loops([ran(1)], assembly.delays).gains([mark()] * 10).loops
+    assert gain.loop == LoopKey("shop", "MainThread", "asyncio")
+    # P(delay > x) = 10 (500 ms - x) / 100 s + ..., which is 1 % at 400 ms.
+    assert gain.p99_ns == pytest.approx(400 * MS, rel=0.02)
+    assert gain.p99_without_ns == pytest.approx(0, abs=MS)
+
+
+def test_half_of_the_stalls_are_half_of_the_gain() -> None:
+    [gain] = Loops([ran(1)], assembly.delays).gains([mark()] * 5).loops
+    assert gain.p99_without_ns == pytest.approx(300 * MS, rel=0.02)
+
+
+def test_loops_of_several_sessions_are_one() -> None:
+    once = Loops([ran(1)], assembly.delays).gains([mark()] * 10)
+    both = Loops([ran(1), ran(2)], assembly.delays).gains([mark()] * 10 + [mark("s2")] * 10)
+    assert both.loops == once.loops
+    assert both.waiting_ns == 2 * (once.waiting_ns or 0)
+
+
+def test_others_waiting_is_the_stalled_time_times_how_many_wait_while_the_loop_is_busy() -> None:
+    gains = Loops([ran(1)], None).gains([mark()] * 10)
+    assert gains.waiting_ns == 5 * S * (3 * MS * 2_000) // (6 * S)
+    assert gains.loops == ()
+
+
+@pytest.mark.parametrize(
+    ("loops", "at"),
+    [
+        ((LOOP, replace(LOOP, thread="other")), mark(thread="", loop="")),
+        ((LOOP,), mark(session_id="elsewhere")),
+        ((LOOP,), mark(thread="worker")),
+    ],
+    ids=["an old stall of a session with two loops", "a session that is not there", "another thread"],
+)
+def test_what_is_not_known_is_not_made_up(loops: tuple[LoopHealth, ...], at: StallMark) -> None:
+    gains = Loops([ran(1, *loops)], assembly.delays).gains([at])
+    assert gains.loops == ()
+    assert gains.waiting_ns is None
+
+
+def test_an_old_stall_is_of_its_session_s_only_loop() -> None:
+    assert Loops([ran(1)], assembly.delays).gains([mark(thread="", loop="")]).loops
+
+
+def test_a_loop_without_a_histogram_has_no_gain() -> None:
+    gains = Loops([ran(1, replace(LOOP, histogram=(), queue_mean_ns=0))], assembly.delays).gains([mark()])
+    assert gains.loops == ()
+    assert gains.waiting_ns is None
+
+
+@pytest.mark.parametrize(
+    ("keys", "shown"),
+    [
+        ([LoopKey("shop", "MainThread", "asyncio")], [""]),
+        ([LoopKey("shop", "MainThread", "uvloop")], ["(uvloop)"]),
+        ([LoopKey("a", "MainThread", "asyncio"), LoopKey("b", "MainThread", "asyncio")], ["a", "b"]),
+        ([LoopKey("a", "MainThread", "asyncio"), LoopKey("a", "io", "asyncio")], ["MainThread", "io"]),
+    ],
+)
+def test_a_loop_s_name_is_as_short_as_it_can_be(keys: list[LoopKey], shown: list[str]) -> None:
+    assert list(names(keys).values()) == shown
+
+
+def test_why_stalls_are_grouped_is_proven_by_the_fingerprint() -> None:
+    judged = replace(STALL, fingerprint=fingerprint(STALL, CodePaths(roots=("/srv/shop",))))
+    assert "culprit.file=orders.py" in assembly.why_grouped(judged)
+    deeper = replace(STALL, fingerprint=fingerprint(STALL, CodePaths(roots=("/srv",))))
+    assert "culprit.file=shop/orders.py" in assembly.why_grouped(deeper)
+    assert assembly.why_grouped(replace(STALL, fingerprint="1:of another version")) == ()

@@ -1,0 +1,237 @@
+"""What stands on the pages of text, beside what the golden files hold."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from tests.report.test_report import ALL, NOW, as_shown, group_of, of_bug, report_of
+from tests.store.samples import BEGAN, CULPRIT, KILLED, MS, SESSION, STALL, S, session, stall
+
+from loopcanary import assembly
+from loopcanary.model import (
+    Blocker,
+    Cause,
+    Contributor,
+    Holder,
+    LockProof,
+    Portion,
+    SessionEnd,
+    StallScope,
+    StallState,
+    Surroundings,
+    Target,
+    TargetKind,
+)
+from loopcanary.model.waiting_words import share_words
+from loopcanary.report import as_json, as_markdown, as_text
+from loopcanary.report.affected import affected
+from loopcanary.report.history import bars, sums_over_time
+from loopcanary.report.model import build
+from loopcanary.report.text_pieces import Page, labelled
+from loopcanary.report.times import age
+from loopcanary.store import Store
+
+HOLDER = Holder(thread="pool-1", culprit=CULPRIT, share=0.7, lock="RLock", proof=LockProof.OWNER)
+MIXED = stall(
+    cause=Cause.LOCK,
+    second_cause=Cause.DISK_IO,
+    second_share=0.3,
+    waited_on=Target(kind=TargetKind.SOCKET, name="10.0.0.5:5432"),
+    holder=HOLDER,
+    holders=(HOLDER, replace(HOLDER, thread="pool-2", share=0.3, proof=LockProof.NONE)),
+    portions=(
+        Portion(share=0.7, cause=Cause.LOCK, culprit=CULPRIT, blocker=None),
+        Portion(
+            share=0.3,
+            cause=Cause.DISK_IO,
+            culprit=replace(CULPRIT, function="save"),
+            blocker=Blocker(call="os.fsync(fd)", function=None),
+        ),
+    ),
+    contributors=(
+        Contributor(name="Feed.poll", count=900, total_ns=200 * MS, longest_ns=2 * MS),
+        Contributor(name="tick", count=100, total_ns=40 * MS, longest_ns=MS),
+    ),
+    ledger=replace(STALL.ledger, error_ns=3 * MS),
+    surroundings=Surroundings(
+        window_ns=400 * MS, system_cpu=0.93, process_cpu=1.02, throttled_ns=0, memory_available_bytes=3 << 30
+    ),
+    startup=True,
+)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "lock (certain): it waited for a lock; 30 % disk-io",
+        "waited on socket to 10.0.0.5:5432",
+        "held by thread pool-1 for 70 %, holding the RLock (the lock itself says so) at /srv/shop",
+        "held by thread pool-2 for 30 %, holding the RLock (not certain)",
+        " 30 % disk-io     /srv/shop/orders.py:87 in save  os.fsync(fd)",
+        "   200 ms     900    222 us   2.00 ms  Feed.poll",
+        "(each within 3.00 ms)",
+        "around   machine 93 % busy, this process used 1.02 cores, 3.00 GiB of memory free",
+        "startup  before the loop first waited",
+        "fair evidence",
+        "startup  1 of 1 before the loop first waited",
+        "grouped  by scope callback, culprit.file orders.py, culprit.function f",
+    ],
+)
+def test_a_bug_s_page_has_all_the_evidence(store: Store, said: str) -> None:
+    store.put([SESSION], [MIXED])
+    assert said in as_shown(as_text.show_group, group_of(store), width=120)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "; 30 % disk-io",
+        "- **Waited on**: socket to 10.0.0.5:5432",
+        "- **Held by**: thread pool-2 for 30 %, holding the RLock (not certain)",
+        "  - 30 % disk-io: `orders.py:87`",
+        "  - Feed.poll x900, 200 ms",
+        ", by `scope=callback`, `culprit.file=orders.py`, `culprit.function=f`",
+        "- **Trend**: too few to tell",
+    ],
+)
+def test_markdown_has_the_evidence_too(store: Store, said: str) -> None:
+    store.put([SESSION], [MIXED])
+    assert said in as_markdown.render(group_of(store), "/srv/shop")
+
+
+def test_the_report_says_what_fixing_a_group_buys(store: Store) -> None:
+    loop = replace(
+        SESSION.loops[0],
+        delay_mean_ns=((7_310 * MS) ** 2 + 100 * MS**2) // (2 * 77 * S),
+        queue_mean_ns=MS,
+        histogram=((MS, 100), (7_310 * MS, 1)),
+    )
+    store.put([session(loops=(loop,))], [replace(KILLED, thread="MainThread")])
+    report = build(store, ALL, limit=9, now_wall_ns=NOW, delays=assembly.delays)
+    said = "gain p99 loop delay 6.54 s -> 0 ns, 18.3 ms of others' waiting"
+    assert said in as_shown(as_text.show_report, report)
+    assert said.removeprefix("gain ").replace("->", "-&gt;") in as_markdown.render(report)
+    [group] = as_json.report_to_dict(report)["groups"]
+    [gain] = group["gains"]
+    assert gain["program"] == "shop"
+    assert (gain["p99_ms"], gain["p99_without_ms"]) == (pytest.approx(6_540, rel=0.01), 0)
+    assert group["others_waited_s"] == pytest.approx(0.01828, rel=0.01)
+
+
+def test_only_the_first_groups_are_told_in_full(store: Store) -> None:
+    groups = [stall(id=f"g{k}", fingerprint=f"1:{k}", duration_ns=(9 - k) * 100 * MS) for k in range(6)]
+    store.put([SESSION], groups)
+    text = as_shown(as_text.show_report, report_of(store))
+    assert text.count("json.loads(body)]") == 3
+    assert text.count("/srv/shop/orders.py:87 in ") == 6
+    wide = as_shown(as_text.show_report, report_of(store), width=120)
+    assert any("1:5" in line and line.endswith("orders.py:87 in load_orders") for line in wide.splitlines())
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_only_paths_make_the_lines_of_a_bug_longer_than_the_screen(store: Store, width: int) -> None:
+    store.put([SESSION], [MIXED, stall(id="x", began_wall_ns=BEGAN + 9 * S)])
+    for show, report in ((as_text.show_group, group_of(store)), (as_text.show_report, report_of(store))):
+        long = [line for line in as_shown(show, report, width=width).splitlines() if len(line) > width]
+        assert all("/" in line for line in long), long
+
+
+def test_whom_a_bug_strikes_is_counted() -> None:
+    found = affected(
+        [
+            stall(scene="checkout", task="Task-1", startup=True),
+            stall(scene="checkout", task="Task-22", thread="io"),
+            stall(scene=None, task="poll-3", callback=None),
+        ]
+    )
+    assert found.scenes == (("checkout", 2),)
+    assert found.tasks == (("Task-#", 2), ("poll-#", 1))
+    assert found.callbacks == (("handle", 2),)
+    assert found.threads == (("MainThread (asyncio)", 2), ("io (asyncio)", 1))
+    assert (found.startup, found.examined) == (1, 3)
+
+
+def test_names_that_not_all_stalls_have_are_shown_with_their_number(store: Store) -> None:
+    scenes = [None, "cart", "checkout", "checkout"]
+    store.put([SESSION], [stall(id=f"s1-{k}", scene=scene) for k, scene in enumerate(scenes)])
+    text = as_shown(as_text.show_group, of_bug(store, STALL.fingerprint, ()))
+    assert "scenes   checkout (2), cart (1)" in text
+    assert "callback handle\n" in text
+    assert "grouped" not in text
+
+
+# ---- over time -----------------------------------------------------------------------------------
+
+
+def test_a_stall_counts_in_its_part_of_the_time() -> None:
+    assert sums_over_time([(0, 1), (4, 2), (5, 4), (10, 8)], 2) == [3, 12]
+    assert sums_over_time([(7, 1), (7, 2)], 3) == [3, 0, 0]
+
+
+def test_anything_shows_and_the_most_is_highest() -> None:
+    assert bars([(0, 1_000), (5, 1), (10, 500)], 3, unicode=True) == "█▁▄"
+    assert bars([(0, 1_000), (9, 0)], 2, unicode=False) == "@ "
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(-5, "now"), (9, "now"), (10, "10 s"), (119, "119 s"), (120, "2 m"), (7_200, "2 h"), (172_800, "2 d")],
+)
+def test_ages(seconds: int, words: str) -> None:
+    assert age(0, seconds * S) == words
+
+
+@pytest.mark.parametrize(
+    ("share", "words"), [(0, "0 %"), (0.0001, "under 0.1 %"), (0.004, "0.4 %"), (0.5, "50 %"), (1, "100 %")]
+)
+def test_shares(share: float, words: str) -> None:
+    assert share_words(share) == words
+
+
+def test_a_turn_s_group_is_titled(store: Store) -> None:
+    title = "1,002 callbacks in one turn, mostly in poll (feed.py:3)"
+    store.put([SESSION], [stall(cause=Cause.BURST, scope=StallScope.TURN, title=title)])
+    assert title in as_shown(as_text.show_report, report_of(store))
+
+
+def test_a_group_by_the_gil_is_placed_where_it_was_held(store: Store) -> None:
+    holder = Holder(thread="pool-1", culprit=replace(CULPRIT, file="/srv/shop/hog.py", function="hog"))
+    waiting = [
+        stall(
+            id=f"g{k}", fingerprint=f"1:{k}", duration_ns=(9 - k) * 100 * MS, cause=Cause.GIL, holder=holder
+        )
+        for k in range(4)
+    ]
+    store.put([SESSION], waiting)
+    assert "   /srv/shop/hog.py:87 in hog held the GIL\n" in as_shown(as_text.show_report, report_of(store))
+
+
+@pytest.mark.parametrize(
+    ("state", "end", "counted"),
+    [
+        (StallState.KILLED, SessionEnd.KILLED, 1),
+        (StallState.ONGOING, SessionEnd.RUNNING, 1),
+        (StallState.ENDED, SessionEnd.KILLED, 0),
+        (StallState.ENDED, SessionEnd.EXIT, 0),
+    ],
+)
+def test_a_stall_that_never_ended_counts_for_its_loop(
+    store: Store, state: StallState, end: SessionEnd, counted: int
+) -> None:
+    loops = (SESSION.loops[0], replace(SESSION.loops[0], thread="other"))
+    store.put([session(loops=loops, end=end)], [stall(state=state, duration_ns=3 * S)])
+    [shown] = report_of(store).sessions
+    assert [(loop.stalls, loop.stalled_ns) for loop in shown.loops] == [(counted, counted * 3 * S), (0, 0)]
+
+
+def test_a_number_stays_with_its_unit() -> None:
+    page = Page(width=40)
+    for text in (
+        "aaaa bbbb cccc dddd 100 %, 12 ms, 3.5 GiB",
+        "some words before it takes 88 % of it, 2 m 5 s",
+    ):
+        lines = [line.plain for line in labelled("around   ", text, page)]
+        assert " ".join(line[9:] for line in lines) == text
+        assert not any(re.match(r"[ ]{9}(%|ms|GiB|m|s)( |$)", line) for line in lines[1:])

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from zoo import catalogue, watchers
+from zoo.catalogue import Place
+
+from loopcanary.model.stall import Cause
+
+KINDS = catalogue.read_all()
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "kind.py"
+    path.write_text(text)
+    return path
+
+
+def test_there_are_enough_kinds_and_controls():
+    assert len([kind for kind in KINDS if not kind.control]) >= 45
+    assert len([kind for kind in KINDS if kind.control]) >= 10
+    assert len([kind for kind in KINDS if kind.killed]) >= 3
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_kind_says_what_is_true_of_it(kind):
+    assert set(kind.causes) <= {cause.value for cause in Cause} - {Cause.UNKNOWN.value}
+    assert set(kind.loops) <= set(catalogue.LOOPS)
+    assert set(kind.watchers) <= set(watchers.names())
+    # Somebody is guilty of every stall but the machine's own.
+    assert kind.control or kind.causes == ("host",) or kind.culprits or kind.holders
+    assert kind.control or re.search(r"measured\(\)|stage\.begin|call_soon\(begin\)", kind.path.read_text())
+
+
+def test_marked_lines_are_read_with_their_functions(tmp_path):
+    source = (
+        '"""What it is.\n\nMore."""\n'
+        'EXPECT = {"cause": ["lock"], "loops": ["asyncio"]}\n'
+        "def hold():\n"
+        "    pause()  # <- holder\n"
+        "def outer():\n"
+        "    async def inner():\n"
+        "        one()  # <- culprit\n"
+        "        two()  # <- culprit\n"
+    )
+    kind = catalogue.read(written(tmp_path, source))
+    assert kind.summary == "What it is."
+    assert kind.causes == ("lock",)
+    assert kind.loops == ("asyncio",)
+    assert kind.culprits == (Place("inner", frozenset({9, 10})),)
+    assert kind.holders == (Place("hold", frozenset({6})),)
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ('EXPECT = {"cause": ["lock"]}', "docstring"),
+        ('"""A."""', "no EXPECT"),
+        ('"""A."""\nEXPECT = {"cuase": ["lock"]}', "cuase"),
+        ('"""A."""\nEXPECT = {}', "cause"),
+        ('"""A."""\nEXPECT = {"control": True, "cause": ["lock"]}', "cause"),
+        ('"""A."""\nEXPECT = {"control": True}\nx()  # <- culprit', "culprit"),
+    ],
+)
+def test_a_kind_that_says_too_little_is_refused(tmp_path, source, why):
+    with pytest.raises(ValueError, match=why):
+        catalogue.read(written(tmp_path, source))

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from zoo.waits import Waits
+
+MS = 1_000_000
+
+
+def read(*readings):
+    waits = Waits(0)
+    waits._readings = [
+        (at * MS, {name: value * MS for name, value in waited.items()}) for at, waited in readings
+    ]
+    return waits
+
+
+def test_a_wait_is_the_difference_of_the_readings_around_it():
+    waits = read((10, {"7": 5}), (20, {"7": 6}), (30, {"7": 16}), (40, {"7": 18}), (50, {"7": 30}))
+    assert waits.between_ms(7, 25 * MS, 35 * MS) == 12
+
+
+def test_a_thread_that_began_later_waited_from_its_begin_on():
+    assert read((10, {}), (30, {"7": 4})).between_ms(7, 15 * MS, 25 * MS) == 4
+
+
+def test_of_a_stall_without_end_the_last_reading_counts():
+    assert read((10, {"7": 1}), (30, {"7": 4}), (40, {"7": 9})).between_ms(7, 15 * MS, 0) == 8
+
+
+def test_nothing_is_known_of_a_thread_that_was_never_seen():
+    assert read((10, {"7": 1})).between_ms(8, 1, 2) == 0
+
+
+def test_the_longest_wait_is_that_of_any_thread():
+    waits = read((10, {"7": 1, "8": 1}), (30, {"7": 4, "8": 41}))
+    assert waits.longest_ms(10 * MS, 30 * MS) == 40
