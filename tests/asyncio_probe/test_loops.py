@@ -13,6 +13,7 @@ from unittest import mock
 import pytest
 
 import loopcanary
+from loopcanary.model import Cause
 
 from .blocking import LONG_S, slow
 
@@ -227,7 +228,9 @@ def test_a_turn_ends_and_begins_at_the_wait_of_every_selector(watch, kind):
         loop.run_forever()
         (health,) = canary.loops()
     loop.close()
-    assert [scope for _, scope in stalls_of(watch)] == ["callback", "turn"]
+    # A crowded machine may add turns that were long for no fault of theirs.
+    assert stalls_of(watch).count(("slow", "callback")) == 1
+    assert Cause.BURST in [stall.cause for stall in watch.stalls() if stall.scope.value == "turn"]
     assert health.turns >= 4
     assert health.utilization < 0.9
 

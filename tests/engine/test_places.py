@@ -225,7 +225,8 @@ def test_64_processes_share_one_store(place):
     # On a busy machine some end before they have stored, and leave their file, which another start may have
     # claimed and not got to store either: it is taken in when the claim is old.
     place.take_in_all()
-    assert place.left_behind() == []
+    # A claim on a file that its own process removed after all is a link to nothing.
+    assert [name for name in place.left_behind() if (place.store / "flight" / name).exists()] == []
     assert len(place.sessions()) == 65
     # There, too, waiting for a core may outweigh the block in its stall, so that it is told by its length
     # rather than by its culprit.

@@ -109,15 +109,16 @@ def finish(program: Hanging, end: Callable[[Hanging], int] = killed) -> None:
     assert program.wait(GIVES_UP_S) == status
 
 
-def only_stall(report):
-    """The one that did not end. Beside it only the host may have stopped the thread, before it hung."""
-    (stall,) = [stall for stall in report["stalls"] if stall["state"] != "ended"]
-    assert {other["cause"] for other in report["stalls"] if other is not stall} <= {"host"}
-    return stall
-
-
 def place(stall):
-    return stall["culprit"]["function"], stall["culprit"]["line"]
+    culprit = stall["culprit"]
+    return culprit and (culprit["function"], culprit["line"])
+
+
+def only_stall(report):
+    """The one that did not end. Before the hang a crowded machine may have stopped the loop, elsewhere."""
+    (stall,) = [stall for stall in report["stalls"] if stall["state"] != "ended"]
+    assert place(stall) not in [place(other) for other in report["stalls"] if other["state"] == "ended"]
+    return stall
 
 
 @pytest.mark.native
