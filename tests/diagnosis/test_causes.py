@@ -839,6 +839,19 @@ def test_the_callbacks_of_a_burst_are_told_with_time_count_and_mean():
     assert [entry.name for entry in stall.contributors] == ["push", "poll"]
 
 
+@pytest.mark.parametrize(("count", "cause"), [(300, Cause.BURST), (30, Cause.HOST)])
+def test_a_burst_on_a_crowded_machine_is_one_if_an_idle_machine_had_seen_it_too(count, cause):
+    steps = [stack(frame("step", APP, line), at("total += 1", SOURCE)) for line in range(2, 2 + count)]
+    turn = evidence(
+        samples(*steps, running=True, queued=0.9, gil=GilState.SELF),
+        scope=StallScope.TURN,
+        turn_callbacks=600,
+        turn_callback_ns=count * 10 * MS,
+        longest_callback_ns=20 * MS,
+    )
+    assert judged(turn, SOURCE).cause is cause
+
+
 def test_a_late_start_is_told():
     assert (
         "It began 80.0 ms late: the loop was busy with what ran before it."

@@ -23,9 +23,7 @@ def find_burst(observation: Observation) -> Finding | None:
     share = min(1.0, evidence.turn_callback_ns / duration)
     if share < _CALLBACK_SHARE or 2 * evidence.longest_callback_ns >= duration:
         return None
-    if 2 * (observation.ledger.gc_ns or 0) >= duration or 2 * observation.frozen_ns >= duration:
-        return None
-    if observation.sample_count and observation.share(observation.seen) < _CALLBACK_SHARE:
+    if 2 * (observation.ledger.gc_ns or 0) >= duration or not _is_a_stall_without_the_host(observation):
         return None
     return Finding(
         cause=Cause.BURST,
@@ -41,6 +39,12 @@ def find_burst(observation: Observation) -> Finding | None:
         ),
         decides=True,
     )
+
+
+def _is_a_stall_without_the_host(observation: Observation) -> bool:
+    """Whether what the rules before left would be long enough, or is half of the turn at least."""
+    left = observation.share(observation.seen) if observation.sample_count else 1.0
+    return left >= _CALLBACK_SHARE or left * observation.duration_ns > observation.evidence.threshold_ns
 
 
 def _contributors(observation: Observation) -> tuple[str, ...]:
