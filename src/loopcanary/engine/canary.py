@@ -140,9 +140,13 @@ class Canary:
         parts = self._parts
         if parts is None:
             return {}
+        counts = self.boundary.call("statistics", self._statistics, parts, keep=True) or {}
+        return {**counts, "loops": self.boundary.call("totals", self._loops_as_told, parts, keep=True) or []}
+
+    def _loops_as_told(self, parts: Parts) -> list[dict[str, Any]]:
         from loopcanary.model.wire_session import loop_to_dict
 
-        return {**self._statistics(parts), "loops": [loop_to_dict(loop) for loop in self._loops(parts)]}
+        return [loop_to_dict(loop) for loop in self._loops(parts)]
 
     def _statistics(self, parts: Parts) -> dict[str, int]:
         return {**parts.backend.statistics(), **parts.pipeline.counts, **self.boundary.counts()}
@@ -150,7 +154,7 @@ class Canary:
     def loops(self) -> tuple[LoopHealth, ...]:
         """Figures of every watched thread up to now."""
         parts = self._parts
-        return () if parts is None else self._loops(parts)
+        return () if parts is None else self.boundary.call("totals", self._loops, parts, keep=True) or ()
 
     def _loops(self, parts: Parts) -> tuple[LoopHealth, ...]:
         now_ns = time.monotonic_ns()
