@@ -181,7 +181,7 @@ def test_an_engine_that_does_not_start(place, failure):
         def start(**settings):
             raise {failure}("not today")
         loopcanary._native.start = start
-        stall("first")
+        asyncio.run(asyncio.sleep(0))
         stall("second")
         import loopcanary
         print(sorted(loopcanary.statistics())[:1])
