@@ -46,7 +46,7 @@ static lc_thread_reading reading_in(int64_t call)
     const uint64_t until = lc_now_ns() + UINT64_C(30000000000);
     do { /* until the thread is where it goes */
         sched_yield();
-        lc_thread_view_read(&view, false, &reading);
+        lc_thread_view_read(&view, 0, false, &reading);
         CHECK(lc_now_ns() < until);
     } while (reading.syscall.number != call);
     return reading;
