@@ -187,7 +187,6 @@ def test_a_wait_for_a_held_lock_is_its_holders():
         for name in "ab"
     ]
     assert explain(stalls[0], PATHS) == (
-        "scope=callback",
         "cause=lock",
         "holder.file=jobs.py",
         "holder.function=flush",

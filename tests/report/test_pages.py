@@ -196,16 +196,25 @@ def test_a_turn_s_group_is_titled(store: Store) -> None:
     assert title in as_shown(as_text.show_report, report_of(store))
 
 
-def test_a_group_by_the_gil_is_placed_where_it_was_held(store: Store) -> None:
-    holder = Holder(thread="pool-1", culprit=replace(CULPRIT, file="/srv/shop/hog.py", function="hog"))
+@pytest.mark.parametrize(
+    ("cause", "lock", "did"),
+    [
+        (Cause.GIL, None, "held the GIL"),
+        (Cause.LOCK, "RLock", "held the lock"),
+        (Cause.LOCK, "thread", "was waited for"),
+    ],
+)
+def test_a_group_of_waits_is_placed_where_it_was_made_to_wait(
+    store: Store, cause: Cause, lock: str | None, did: str
+) -> None:
+    culprit = replace(CULPRIT, file="/srv/shop/hog.py", function="hog")
+    holder = Holder(thread="pool-1", culprit=culprit, lock=lock)
     waiting = [
-        stall(
-            id=f"g{k}", fingerprint=f"1:{k}", duration_ns=(9 - k) * 100 * MS, cause=Cause.GIL, holder=holder
-        )
+        stall(id=f"g{k}", fingerprint=f"1:{k}", duration_ns=(9 - k) * 100 * MS, cause=cause, holder=holder)
         for k in range(4)
     ]
     store.put([SESSION], waiting)
-    assert "   /srv/shop/hog.py:87 in hog held the GIL\n" in as_shown(as_text.show_report, report_of(store))
+    assert f"   /srv/shop/hog.py:87 in hog {did}\n" in as_shown(as_text.show_report, report_of(store))
 
 
 @pytest.mark.parametrize(

@@ -37,15 +37,22 @@ def fingerprint(stall: Stall, paths: CodePaths) -> str:
 def explain(stall: Stall, paths: CodePaths | None = None) -> tuple[str, ...]:
     """The parts that a fingerprint is made of, in order, each as `name=value`. `paths`: as the stall was
     judged with; None: as in this process."""
-    return (f"scope={stall.scope.value}", *_identity(stall, paths or captured()))
+    identity = _identity(stall, paths or captured())
+    # Whether the holder struck a callback or the loop between two is chance.
+    return identity if _held_by(stall) is not None else (f"scope={stall.scope.value}", *identity)
+
+
+def _held_by(stall: Stall) -> Culprit | None:
+    """The code of another thread that is the bug, where it is known."""
+    return stall.holder.culprit if stall.cause in _HELD and stall.holder is not None else None
 
 
 def _identity(stall: Stall, paths: CodePaths) -> tuple[str, ...]:
     cause = f"cause={stall.cause.value}"
     if stall.cause is Cause.HOST or (stall.cause is Cause.GC and not _is_asked_for(stall)):
         return (cause,)  # they strike code by chance: all their stalls of one scope are one group
-    if stall.cause in _HELD and stall.holder is not None and stall.holder.culprit is not None:
-        return (cause, *_place("holder", stall.holder.culprit, paths))
+    if (holder := _held_by(stall)) is not None:
+        return (cause, *_place("holder", holder, paths))
     if stall.cause is Cause.BURST and not _is_steady(stall):
         return (cause, *_top_contributor(stall))
     if stall.culprit is None:

@@ -59,6 +59,7 @@ def _row(number: int, group: StallGroup, figures: Figures | None, now_wall_ns: i
     )
 
 
+_HELD = {Cause.GIL: "held the GIL", Cause.LOCK: "held the lock"}
 _TREND_STYLES = {"rising": "bold red", "falling": "green"}
 
 
@@ -73,9 +74,10 @@ def _short(row: Text, place: Text, page: Page) -> Iterator[Text]:
 def _place(group: StallGroup, worst: Stall | None, page: Page) -> Text:
     if is_anywhere(group):
         return Text(ANYWHERE, "dim")
-    if group.cause is Cause.GIL and worst is not None and worst.holder is not None and worst.holder.culprit:
-        # Where the GIL was waited for is chance; who held it is the bug.
-        return Text.assemble(pieces.spot(worst.holder.culprit, page), " held the GIL")
+    if group.cause in _HELD and worst is not None and worst.holder is not None and worst.holder.culprit:
+        # Where the thread waited is chance; who made it wait is the bug.
+        did = _HELD[group.cause] if worst.holder.lock != "thread" else "was waited for"
+        return Text.assemble(pieces.spot(worst.holder.culprit, page), f" {did}")
     if group.culprit is None:
         return Text(printable(group.title, page.width - len(INDENT)))
     return pieces.spot(group.culprit, page)
