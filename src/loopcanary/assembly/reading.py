@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from loopcanary import diagnosis, flight, store
+from loopcanary.engine.flight_place import forgotten
 from loopcanary.model import Clock, Config, Session, Stall, StallEvidence, StallState
 
 CODE_PATHS = "code_paths"
@@ -42,7 +45,17 @@ def recover(into: store.Store, own: Path | None = None, *, living: bool = True) 
     found = store.recover(into, forensics, living=living)
     if living:
         store.settle(into, found, host=_host(), is_gone=_is_gone)
+        _give_memory_back(autopsy)
     return found
+
+
+def _give_memory_back(autopsy: _Autopsy) -> None:
+    """Removes what dead processes left in shared memory a month ago, and nobody came for: their stores are
+    gone, or given up."""
+    for path in forgotten(time.time()):
+        with suppress(flight.FlightError, OSError), autopsy.open(path) as remains:
+            if autopsy.is_dead(remains):
+                path.unlink()
 
 
 class _Autopsy:

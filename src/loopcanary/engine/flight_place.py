@@ -19,6 +19,8 @@ SUFFIX = ".flight"
 SAVED = ".saved"
 """Suffix of the copy that the watchdog makes on disk when a stall becomes a hang."""
 
+_FORGOTTEN_S = 30 * 86_400
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlightPlace:
@@ -51,6 +53,25 @@ def candidates(folder: Path, session_id: str, shared_memory: Path = SHARED_MEMOR
     yield FlightPlace(path=folder / name, link=None)
     if has_memory:
         yield FlightPlace(path=path, link=None, is_nameless=True)
+
+
+def forgotten(now_s: float, shared_memory: Path = SHARED_MEMORY) -> list[Path]:
+    """Flight files of this user that were made more than a month ago: of programs that still run, or of dead
+    ones whose store is gone or never looked at again."""
+    try:
+        paths = list(shared_memory.glob(f"loopcanary-{os.getuid()}-*{SUFFIX}"))
+    except OSError:
+        return []
+    return [path for path in paths if _is_old_and_own(path, now_s)]
+
+
+def _is_old_and_own(path: Path, now_s: float) -> bool:
+    try:
+        facts = path.lstat()
+    except OSError:
+        return False
+    # Stores through a mapping leave the time of a file on tmpfs as it is.
+    return facts.st_uid == os.getuid() and now_s - facts.st_mtime > _FORGOTTEN_S
 
 
 def prepare(place: FlightPlace) -> None:
