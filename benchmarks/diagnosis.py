@@ -1,7 +1,7 @@
 """What the verdict on one stall costs the drain thread, in CPU time.
 
-On real evidence: a program that stalls for seconds is killed, and its flight file is read and judged again and
-again. Its stacks have some 30 frames; how many of them differ makes the cost.
+On real evidence: a program that stalls for seconds is killed, and its flight file is read and judged again
+and again. Its stacks have some 30 frames; how many of them differ makes the cost.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def program(kind: str) -> None:
         f"def place{n}(x):\n    for _ in range(20_000):\n        x = x * 3 % 7919\n" for n in range(PLACES)
     ]
     names: dict[str, object] = {}
-    exec("\n".join(places), names)  # noqa: S102 - as many functions as a program may have
+    exec("\n".join(places), names)  # as many functions as a program may have
     work = [names[f"place{n}"] for n in range(PLACES)]
 
     def deep(depth: int) -> None:
