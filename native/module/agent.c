@@ -28,7 +28,8 @@ static int begin_watchdog(lc_agent *agent)
     return error;
 }
 
-static void end_watchdog(lc_agent *agent)
+/* Answers which life it ended, or found over already. */
+static uint64_t end_watchdog(lc_agent *agent)
 {
     const uint64_t life = joining.life;
     /* Without the GIL: the watchdog may be writing to a disk that is slow. */
@@ -39,6 +40,7 @@ static void end_watchdog(lc_agent *agent)
     }
     pthread_mutex_unlock(&joining.mutex);
     Py_END_ALLOW_THREADS
+    return life;
 }
 
 /* A child shares the flight file's pages with its parent, and while CPython sets it up it already ends the
@@ -144,10 +146,13 @@ void lc_agent_stop(bool process_ends)
     }
     /* Not yet "not running": the last look completes what threads have just ended. */
     const uint64_t generation = agent->generation;
-    end_watchdog(agent);
-    if (!agent->running || agent->generation != generation) {
-        return; /* another thread was faster */
-    }
+    uint64_t life;
+    do {
+        life = end_watchdog(agent);
+        if (!agent->running || agent->generation != generation) {
+            return; /* another thread was faster */
+        }
+    } while (joining.life != life); /* a fork was over meanwhile, and its thread has started the watchdog again */
     agent->running = false;
     agent->generation++;
     Py_CLEAR(agent->scene_variable);
@@ -187,7 +192,7 @@ const char *lc_agent_obstacle(void)
 void lc_agent_pause(void)
 {
     if (lc_the_agent.running) {
-        end_watchdog(&lc_the_agent);
+        (void)end_watchdog(&lc_the_agent);
     }
 }
 

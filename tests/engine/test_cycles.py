@@ -157,3 +157,34 @@ def test_ended_by_several_threads_at_once(place):
         loopcanary.uninstall()
     """,
     )
+
+
+def test_ended_while_other_threads_fork(place):
+    """What a fork starts again beside the end is ended too, before its memory is given back."""
+    run(
+        place,
+        """
+    from loopcanary import _native
+    sys.setswitchinterval(1e-5)
+    for _ in range(100):
+        loopcanary.install(store=sys.argv[1], threshold="1s")
+        asyncio.run(asyncio.sleep(0))
+        assert _native.is_running()
+        at_once = threading.Barrier(4)
+        def end():
+            at_once.wait()
+            _native.stop(True)
+        def fork():
+            at_once.wait()
+            for _ in range(4):
+                _native.pause()
+                _native.resume()
+        threads = [threading.Thread(target=work) for work in (end, fork, fork, fork)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not _native.is_running()
+        loopcanary.uninstall()
+    """,
+    )
