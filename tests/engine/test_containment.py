@@ -155,6 +155,35 @@ def test_an_interceptor_that_never_comes_back_holds_up_the_end_for_seconds_only(
     assert place.culprits() == ["first"], "what was not stored is recovered"
 
 
+def test_a_drain_that_is_late_leaves_the_next_engine_alone(place):
+    program = place.program("""
+        import loopcanary
+        from loopcanary import _native
+        from loopcanary.engine import drain
+        drain._FINISH_S = 0.1
+        busy, go_on = threading.Event(), threading.Event()
+
+        @loopcanary.on_issue
+        def slow(issue):
+            busy.set()
+            go_on.wait()
+            return issue
+
+        stall("first")
+        busy.wait()
+        late = loopcanary.install()._drain._turn.thread
+        loopcanary.uninstall()
+        loopcanary.install()
+        stall("second")
+        go_on.set()
+        assert late.join(200)
+        assert _native.is_running()
+        stall("third")
+    """)
+    place.run(program)
+    assert place.culprits() == ["first", "second", "third"]
+
+
 def test_uninstalled_by_an_interceptor(place):
     program = place.program("""
         import loopcanary

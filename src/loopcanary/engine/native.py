@@ -61,6 +61,7 @@ class NativeBackend:
         self._open_flight = open_flight
         self._place: FlightPlace | None = None
         self._flight: OpenFlight | None = None
+        self._is_over = False
         self._news = 0
         self._drain_tid = 0
         self._thread_names = ThreadNames()
@@ -124,7 +125,11 @@ class NativeBackend:
 
     def stop(self) -> None:
         """Joins the watchdog, which completes what has ended; `take` and `totals` work until `discard`."""
-        self._native.stop(True)
+        # A drain that was too late for its own end may find that the program has installed us again: there is
+        # one engine in a process, and that is no longer this one.
+        if not self._is_over:
+            self._native.stop(True)
+            self._is_over = True
 
     def discard(self) -> None:
         """Closes the flight file and removes it: all that it held has been taken."""
@@ -192,7 +197,7 @@ class NativeBackend:
     def release(self, evidence: StallEvidence) -> None:
         """Gives the slot of an ended stall back to the watchdog."""
         slot = self._taken.get(evidence.serial)
-        if slot is not None and self._native.release_slot(slot, evidence.serial):
+        if slot is not None and not self._is_over and self._native.release_slot(slot, evidence.serial):
             del self._taken[evidence.serial]
 
     def totals(self) -> Sequence[LaneTotals]:
