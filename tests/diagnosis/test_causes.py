@@ -315,6 +315,18 @@ STORIES = [
         "objects freed).",
     ),
     Story(
+        "collections that were pushed out by later ones are gc too",
+        evidence(
+            tuple(
+                replace(sample, gc_total_ns=index * 9 * MS)
+                for index, sample in enumerate(samples(*moving(), running=True, in_gc=True))
+            ),
+            collections=(collection(118, 120),),
+        ),
+        Cause.GC,
+        "With those too short or too many to be kept it was 99.0 ms.",
+    ),
+    Story(
         "a collection of another thread is not",
         evidence(samples(*moving(), running=True), collections=(collection(10, 110, tid=99),)),
         Cause.CPU,
@@ -1022,3 +1034,15 @@ def test_grade(count, lasted_ms, grade):
 def test_without_samples_what_the_thread_recorded_is_fair_and_nothing_is_weak():
     assert burst().grade is Grade.FAIR
     assert judged(evidence(lasted_ms=300)).grade is Grade.WEAK
+
+
+def test_automatic_collections_yield_to_the_call_that_made_them_run():
+    """Of 400 ms 220 were collections and 180 the call: without the former it were still a stall."""
+    every = samples(*[at_call("re.match(pattern, text)")] * 40, running=True, gil=GilState.SELF)
+    taken = tuple(
+        replace(sample, in_gc=index < 22, gc_total_ns=min(index, 22) * 10 * MS)
+        for index, sample in enumerate(every)
+    )
+    judged_so = judged(evidence(taken, collections=(collection(0, 220),)), SOURCE)
+    assert (judged_so.cause, judged_so.second_cause) == (Cause.NATIVE_CPU, Cause.GC)
+    assert judged_so.blocker.call == "re.match(pattern, text)"

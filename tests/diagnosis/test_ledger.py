@@ -90,6 +90,33 @@ def test_collections_of_this_thread_count_where_they_overlap():
     assert ledger.gc_ns == 20 * MS
 
 
+def collecting(gc_total_ms, *, in_gc):
+    """Ten samples, every other in a collection, while the process's counter goes from nothing to this."""
+    taken = samples(*ASLEEP, running=True)
+    step = gc_total_ms * MS // (len(taken) - 1)
+    return tuple(
+        replace(sample, gc_total_ns=index * step, in_gc=in_gc and index % 2 == 0)
+        for index, sample in enumerate(taken)
+    )
+
+
+def kept(begin, end):
+    return (Collection(begin_ns=begin * MS, end_ns=end * MS, tid=70, generation=1),)
+
+
+def test_collections_that_were_not_kept_count_by_the_counter():
+    ledger, _ = ledger_of(evidence(collecting(36, in_gc=True), collections=kept(90, 92)))
+    assert ledger.gc_ns == 36 * MS
+
+
+def test_the_counter_counts_for_no_more_than_this_thread_was_seen_collecting():
+    taken = collecting(90, in_gc=True)
+    ledger, weights = ledger_of(evidence(taken, collections=kept(90, 92)))
+    assert ledger.gc_ns == sum(weights.weights_ns[::2])
+    ledger, _ = ledger_of(evidence(collecting(90, in_gc=False), collections=kept(90, 92)))
+    assert ledger.gc_ns == 2 * MS
+
+
 @st.composite
 def counted(draw):
     """Evidence with any counters that ascend, even faster than the clock."""

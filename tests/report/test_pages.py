@@ -27,9 +27,10 @@ from loopcanary.model import (
 from loopcanary.model.waiting_words import share_words
 from loopcanary.report import as_json, as_markdown, as_text
 from loopcanary.report.affected import affected
+from loopcanary.report.anywhere import is_blameless
 from loopcanary.report.history import bars, sums_over_time
 from loopcanary.report.model import build
-from loopcanary.report.text_pieces import Page, labelled
+from loopcanary.report.text_pieces import Page, labelled, portions
 from loopcanary.report.times import age
 from loopcanary.store import Store
 
@@ -60,6 +61,25 @@ MIXED = stall(
     ),
     startup=True,
 )
+
+
+BLAMELESS = replace(
+    STALL,
+    portions=(
+        Portion(share=0.6, cause=Cause.NATIVE_CPU, culprit=CULPRIT, blocker=None),
+        Portion(share=0.3, cause=Cause.GC, culprit=None, blocker=None),
+        Portion(share=0.1, cause=Cause.LOCK, culprit=None, blocker=None),
+    ),
+)
+
+
+@pytest.mark.parametrize("cause", [Cause.GC, Cause.HOST])
+def test_a_part_that_no_line_is_to_blame_for_is_not_called_unreadable(cause):
+    assert is_blameless(replace(BLAMELESS.portions[1], cause=cause))
+    assert not is_blameless(replace(BLAMELESS.portions[1], cause=cause, culprit=CULPRIT))
+    assert not is_blameless(BLAMELESS.portions[2])
+    parts = [str(line) for line in portions(BLAMELESS, Page(width=100))]
+    assert parts[1:] == [" 30 % gc          no line is to blame", " 10 % lock        no frame could be read"]
 
 
 @pytest.mark.parametrize(

@@ -72,8 +72,10 @@ def judge(observation: Observation, rules: Sequence[Rule], coverage: float) -> V
     ranked = sorted(findings, key=lambda finding: (not finding.decides, -finding.share))
     if not ranked:
         return Verdict(cause=Cause.UNKNOWN, confidence=0.0, evidence=("No rule applied.",))
-    if ranked[0].yields and len(ranked) > 1 and _explains_the_rest(ranked[1], ranked[0]):
-        ranked[0], ranked[1] = ranked[1], ranked[0]
+    heir = next((finding for finding in ranked if not finding.yields), None)
+    if heir is not None and ranked[0].yields and _explains_the_rest(heir, ranked):
+        ranked.remove(heir)
+        ranked.insert(0, heir)
     first, rest = ranked[0], ranked[1:]
     second = next((finding for finding in rest if finding.share >= SECOND_SHARE), None)
     sentences = first.evidence
@@ -91,9 +93,9 @@ def judge(observation: Observation, rules: Sequence[Rule], coverage: float) -> V
     )
 
 
-def _explains_the_rest(finding: Finding, yielding: Finding) -> bool:
+def _explains_the_rest(finding: Finding, ranked: Sequence[Finding]) -> bool:
     """Whether it would be the cause if what yields had not been."""
-    rest = 1.0 - yielding.share
+    rest = 1.0 - sum(other.share for other in ranked if other.yields)
     return finding.cause is not Cause.UNKNOWN and finding.share >= min(SECOND_SHARE, rest / 2) > 0
 
 

@@ -58,7 +58,7 @@ def make_ledger(evidence: StallEvidence, end_ns: int, weights: SampleWeights) ->
     The counters between first and last reading are exact. `docs/diagnosis.md` has the formulas for the
     head before the first and the tail after the last one, and for `error_ns`.
     """
-    gc_ns = _collected(evidence, end_ns)
+    gc_ns = _collected(evidence, end_ns, weights)
     gil_wait, gil_error = _gil_wait(evidence.samples, weights)
     track = _track(evidence, end_ns)
     on_cpu_span = _counter(track, "on_cpu_ns", lag_ns=track.lag_ns)
@@ -170,15 +170,21 @@ def _gil_wait(samples: tuple[Sample, ...], weights: SampleWeights) -> tuple[int 
     return waited, changes + max(0, ends)
 
 
-def _collected(evidence: StallEvidence, end_ns: int) -> int | None:
-    """Time of this thread in garbage collections; None where nothing was recorded that would tell."""
+def _collected(evidence: StallEvidence, end_ns: int, weights: SampleWeights) -> int | None:
+    """Time of this thread in garbage collections; None where nothing was recorded that would tell.
+
+    Short collections are not kept one by one, and many push the long ones out: then the process's counter
+    says more. Of it counts no more than the samples found this thread collecting, since a collection of
+    another thread is no time of this one.
+    """
     overlap = overlap_ns(evidence.collections, evidence.tid, evidence.begin_ns, end_ns)
-    if overlap or evidence.collections:
-        return overlap
     totals = [sample.gc_total_ns for sample in evidence.samples]
+    if overlap or evidence.collections:
+        pairs = zip(evidence.samples, weights.weights_ns, strict=True)
+        inside = sum(weight for sample, weight in pairs if sample.in_gc)
+        return max(overlap, min(max(totals, default=0) - min(totals, default=0), inside))
     if not any(totals) and not any(sample.in_gc for sample in evidence.samples):
         return 0 if totals and evidence.engine == "native" else None
-    # The counter is the process's: a collection of another thread is no time of this one.
     return max(totals) - min(totals) if any(sample.in_gc for sample in evidence.samples) else 0
 
 

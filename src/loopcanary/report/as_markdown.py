@@ -27,7 +27,7 @@ from loopcanary.model.wording import (
     underlined,
 )
 from loopcanary.report import markdown_loops
-from loopcanary.report.anywhere import ANYWHERE, is_anywhere
+from loopcanary.report.anywhere import ANYWHERE, NO_LINE, is_anywhere, is_blameless
 from loopcanary.report.folding import Fold, folded
 from loopcanary.report.gain_words import gain_words
 from loopcanary.report.markdown_text import code, code_block, escaped
@@ -132,7 +132,8 @@ class _Markdown:
             at = f" at {self._spot(holder.culprit)}" if holder.culprit else ""
             yield f"- **Held by**: {escaped(holder_words(holder))}{at}"
         for portion in stall.portions:
-            yield f"  - {share_words(portion.share)} {portion.cause.value}: {self._spot(portion.culprit)}"
+            where = NO_LINE if is_blameless(portion) else self._spot(portion.culprit)
+            yield f"  - {share_words(portion.share)} {portion.cause.value}: {where}"
         for contributor in stall.contributors[:_CONTRIBUTORS_MAX]:
             yield f"  - {escaped(contributor_words(contributor))}"
         if time := _ledger(stall.ledger):

@@ -26,6 +26,7 @@ from loopcanary.model.wording import (
     printable,
     underlined,
 )
+from loopcanary.report.anywhere import NO_LINE, is_blameless
 from loopcanary.report.folding import Fold, folded, library_path
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def portions(stall: Stall, page: Page) -> Iterator[Text]:
         yield Text.assemble(
             (f"{share_words(portion.share):>5} ", "bold"),
             f"{portion.cause.value:<10}  ",
-            spot(portion.culprit, page),
+            Text(NO_LINE, "dim") if is_blameless(portion) else spot(portion.culprit, page),
             (what, "dim"),
         )
 

@@ -18,7 +18,8 @@ def find_garbage(observation: Observation) -> Finding | None:
     the wall clock: a collection counts for no more than the thread ran. Asked after `host`.
 
     A collection that the program asked for by `gc.collect()` is that line's; others strike whatever
-    happens to allocate.
+    happens to allocate. Where the rest alone makes a stall, they yield to what explains the rest: one
+    `json.loads` is one bug, however often it made the collector run.
     """
     evidence = observation.evidence
     begin_ns, end_ns = evidence.begin_ns, evidence.begin_ns + observation.duration_ns
@@ -28,12 +29,13 @@ def find_garbage(observation: Observation) -> Finding | None:
         if entry.tid == evidence.tid and entry.end_ns > begin_ns and entry.begin_ns < end_ns
     ]
     recorded_ns = overlap_ns(mine, evidence.tid, begin_ns, end_ns)
+    whole_ns = max(recorded_ns, observation.ledger.gc_ns or 0)
     inside = (
         observation.select_each(lambda seen: seen.sample.in_gc or _during(seen, mine))
         if mine
         else observation.select(lambda seen: seen.sample.in_gc)
     )
-    share = _share(observation, recorded_ns, inside, stamped=bool(mine))
+    share = _share(observation, whole_ns, inside, stamped=bool(mine))
     if share < _WORTH_SAYING:
         return None
     asked = _was_asked_for(observation, inside)
@@ -41,11 +43,12 @@ def find_garbage(observation: Observation) -> Finding | None:
         cause=Cause.GC,
         share=share,
         confidence=0.97 if mine else 0.85 if len(inside) > 1 else 0.6,
-        evidence=tuple(_sentences(observation, mine, recorded_ns, inside, asked=asked)),
+        evidence=tuple(_sentences(observation, mine, recorded_ns, whole_ns, inside, asked=asked)),
         explained=inside,
         topic="gc-asked" if asked else None,
         title=None if asked else "automatic garbage collection",
         blameless=not asked,
+        yields=not asked and observation.duration_ns * (1.0 - share) > observation.evidence.threshold_ns,
     )
 
 
@@ -78,6 +81,7 @@ def _sentences(
     observation: Observation,
     mine: list[Collection],
     recorded_ns: int,
+    whole_ns: int,
     inside: tuple[Seen, ...],
     *,
     asked: bool,
@@ -85,12 +89,16 @@ def _sentences(
     sentences: list[str] = []
     if mine:
         count = "One garbage collection" if len(mine) == 1 else f"{len(mine)} garbage collections"
-        took = f"{format_duration(recorded_ns)} of {format_duration(observation.duration_ns)}"
+        recorded, whole = format_duration(recorded_ns), format_duration(whole_ns)
+        total = format_duration(observation.duration_ns)
         oldest = max(entry.generation for entry in mine)
         objects = sum(entry.collected for entry in mine)
         sentences.append(
-            f"{count} on this thread took {took} (oldest generation {oldest}, {objects:,} objects freed)."
+            f"{count} on this thread took {recorded} of {total} "
+            f"(oldest generation {oldest}, {objects:,} objects freed)."
         )
+        if whole != recorded:
+            sentences.append(f"With those too short or too many to be kept it was {whole}.")
     if inside:
         sentences.append(f"{observation.of_all(inside)} lay inside a garbage collection.")
     if asked:
