@@ -30,7 +30,7 @@ void lc_host_watch_during(lc_host_view *view, lc_slot_writer *writer, uint64_t n
 void lc_host_watch_at_end(lc_host_view *view, lc_slot_writer *writer, uint64_t begin_ns)
 {
     /* A stall that was never seen while it lasted: what was read shortly before it is its first reading. */
-    if (LC_LOAD(writer->slot->host_count) == 0 && view->last.at_ns + EVERY_NS > begin_ns) {
+    if (LC_LOAD(writer->slot->host_count) == 0 && view->last.at_ns != 0 && view->last.at_ns + EVERY_NS > begin_ns) {
         lc_slot_put_host(writer, &view->last);
     }
     read_into(view, writer);

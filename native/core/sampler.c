@@ -79,7 +79,9 @@ static bool still_the_same(const lc_lane *lane, const lc_slot *slot, uint64_t tu
            (LC_LOAD(lane->epoch) == epoch && LC_LOAD(slot->epoch) == epoch);
 }
 
-static void store(lc_watchdog *w, lc_lane_watch *watch, lc_sample_entry *sample, bool has_stack, bool has_holder)
+/* `holder`: thread state of the thread whose stack belongs to the sample too, 0 none. It is read when the first stack is
+ * stored: a walk may put other code in the place of code that the walk before it has told of. */
+static void store(lc_watchdog *w, lc_lane_watch *watch, lc_sample_entry *sample, bool has_stack, uint64_t holder)
 {
     lc_slot_writer *writer = watch->writer;
     lc_slot *slot = writer->slot;
@@ -97,7 +99,7 @@ static void store(lc_watchdog *w, lc_lane_watch *watch, lc_sample_entry *sample,
             lc_flight_count(w->flight, LC_COUNTER_frames_truncated, 1);
         }
     }
-    if (has_holder) {
+    if (holder != 0 && w->source->walk(w->source, holder, w->holder_stack) == LC_WALK_OK) {
         sample->holder_stack = lc_slot_put_stack(writer, w->holder_stack);
     }
     lc_slot_put_sample(writer, sample);
@@ -159,11 +161,10 @@ void lc_sampler_take(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch, 
                                                   thread_state, watch->writer, &sample);
         holder = sample.lock_kind != LC_LOCK_NONE ? of_lock : holder;
     }
-    const bool has_holder = holder != 0 && source->walk(source, holder, w->holder_stack) == LC_WALK_OK;
     if (slot->work_read_ns == 0 && (epoch & 1u)) {
         lc_sampler_read_names(w, lane, watch);
     }
-    store(w, watch, &sample, walked == LC_WALK_OK, has_holder);
+    store(w, watch, &sample, walked == LC_WALK_OK, holder);
     count_cost(w, now_ns);
 }
 

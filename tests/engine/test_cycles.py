@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 pytestmark = pytest.mark.native
@@ -42,6 +44,10 @@ _COUNT = """
 """
 
 
+# What was freed stays with the address sanitizer for a while, to be told from what is in use.
+MAY_GROW_KB = 400_000 if os.environ.get("LOOPCANARY_TEST_SANITIZE") else 4_000
+
+
 def run(place, text: str) -> None:
     program = place.program(_COUNT + text)
     environment = {name: "" for name in place.environment() if name.startswith("LOOPCANARY")}
@@ -51,14 +57,14 @@ def run(place, text: str) -> None:
 def test_1000_times(place):
     run(
         place,
-        """
+        f"""
     for _ in range(20):
         cycle()
     before, kb = held(), resident_kb()
     for _ in range(1000):
         cycle()
     assert not differences(before, held()), differences(before, held())
-    assert resident_kb() - kb < 4_000, (kb, resident_kb())
+    assert resident_kb() - kb < {MAY_GROW_KB}, (kb, resident_kb())
     """,
     )
 

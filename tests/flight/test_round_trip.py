@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.flight.build import BOOT_ID, FlightBuilder, SlotBuilder, put
@@ -215,6 +216,26 @@ def test_a_lane_tells_its_sums():
             busy_since_ns=12_000,
         )
     ]
+
+
+@pytest.mark.parametrize(
+    ("at_opening", "last"),
+    [
+        pytest.param((0, 0), (400, 25), id="told nothing when the lane was opened"),
+        pytest.param((400, 25), (400, 25), id="not read since: the watchdog reads a few lanes only"),
+        pytest.param((400, 25), (300, 90), id="last read of the lane's owner before"),
+    ],
+)
+def test_a_lanes_share_of_the_cpu_is_unknown_where_the_thread_was_not_read_twice(at_opening, last):
+    flight = FlightBuilder()
+    flight.add_lane(
+        on_cpu_begin_ns=at_opening[0],
+        run_queue_begin_ns=at_opening[1],
+        on_cpu_ns=last[0],
+        run_queue_ns=last[1],
+    )
+
+    assert [(totals.on_cpu_ns, totals.run_queue_ns) for totals in read(flight).lanes()] == [(None, None)]
 
 
 def test_a_lane_between_turns_is_not_busy():

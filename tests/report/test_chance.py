@@ -39,7 +39,11 @@ def test_a_gamma_quantile_leaves_its_share_below(shape: float, share: float) -> 
 
 @given(SHAPES, SHAPES, SHARES)
 def test_a_beta_quantile_leaves_its_share_below(a: float, b: float, share: float) -> None:
-    assert beta_share(a, b, beta_quantile(a, b, share)) == pytest.approx(share, rel=1e-5)
+    # It is found to 1e-12 of itself, and near 1 the share may change much over that.
+    found = beta_quantile(a, b, share)
+    close = 2e-12 * found
+    below, above = beta_share(a, b, found - close), beta_share(a, b, min(1.0, found + close))
+    assert below * (1 - 1e-5) <= share <= above * (1 + 1e-5)
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,17 @@ static void hosts_of_a_long_stall_are_thinned_and_keep_the_first(void)
     CHECK(slot->hosts[count - 1u].at_ns > 200 - 16);
 }
 
+static void what_was_never_read_is_no_reading_even_right_after_the_boot(void)
+{
+    static uint64_t memory[LC_SLOT_BYTES / 8];
+    lc_slot_writer writer;
+    lc_host_view view = {0};
+    lc_slot_writer_begin(&writer, (lc_slot *)memory);
+    lc_host_watch_at_end(&view, &writer, 1);
+    CHECK(LC_LOAD(writer.slot->host_count) == 1 && writer.slot->hosts[0].at_ns != 0);
+    lc_host_view_close(&view);
+}
+
 /* ---- by the watchdog ---------------------------------------------------------------------------- */
 
 static stage s;
@@ -184,6 +195,7 @@ int main(void)
     a_descriptor_that_the_program_has_reused_is_left_alone();
     the_host_is_read_again_after_the_program_closed_its_files();
     hosts_of_a_long_stall_are_thinned_and_keep_the_first();
+    what_was_never_read_is_no_reading_even_right_after_the_boot();
     const unsigned descriptors = open_descriptors();
     stage_open(&s);
     a_stall_knows_its_thread_and_host_from_before();

@@ -71,6 +71,53 @@ static void a_stall_that_the_watchdog_never_saw_is_recorded_without_samples(void
     LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
 }
 
+enum { HOLDER = 4096 };
+
+static void another_holds_the_gil(lc_frame_source *self, uint64_t thread_state, lc_gil_view *out)
+{
+    (void)self;
+    (void)thread_state;
+    *out = (lc_gil_view){.state = LC_GIL_HELD_BY_OTHER, .holder_thread_state = HOLDER, .holder_tid = 2};
+}
+
+/* As a source with little room: each walk writes over the code that the one before it told of. */
+static lc_walk_result one_code_at_a_time(lc_frame_source *self, uint64_t thread_state, lc_stack *out)
+{
+    static lc_code_facts code;
+    (void)self;
+    code = thread_state == HOLDER ? (lc_code_facts){2, {"b.py", 4}, {"holder", 6}, 10, 0}
+                                  : (lc_code_facts){1, {"a.py", 4}, {"waiting", 7}, 10, 0};
+    *out = (lc_stack){.count = 1, .hash = 100u * code.serial, .frames = {{&code, 10, 10, 1, 5}}};
+    return LC_WALK_OK;
+}
+
+static bool is_called(lc_slot *it, uint32_t stack, const char *name)
+{
+    const lc_frame_entry *frame = (const void *)((char *)it + stack + sizeof(lc_stack_entry));
+    const lc_code_entry *code = (const void *)((char *)it + frame->code);
+    return stack != LC_NO_REF && code->qualname.bytes == strlen(name) &&
+           memcmp((char *)it + code->qualname.offset, name, strlen(name)) == 0;
+}
+
+static void the_stack_of_a_holder_does_not_write_over_that_of_who_waits(void)
+{
+    const lc_frame_source before = s.source.source;
+    s.source.source.walk = one_code_at_a_time;
+    s.source.source.gil = another_holds_the_gil;
+    LC_STORE(s.lane->tid, INT32_MAX); /* the kernel tells nothing of it: then the holder is always read */
+    begin_callback(7);
+    age_callback(&s, 50);
+    look(&s);
+    lc_slot *it = slot(&s, 0);
+    CHECK(LC_LOAD(it->sample_count) == 1);
+    CHECK(is_called(it, it->samples[0].stack, "waiting") && is_called(it, it->samples[0].holder_stack, "holder"));
+    end_callback();
+    end_turn();
+    look(&s);
+    LC_STORE(s.lane->tid, (uint64_t)syscall(SYS_gettid));
+    s.source.source = before;
+}
+
 static void many_short_callbacks_in_one_turn_are_one_stall_of_the_turn(void)
 {
     lc_turn_begin(stage_context(&s), s.lane);
@@ -296,6 +343,7 @@ int main(void)
     a_callback_past_the_delay_is_sampled_and_forgotten_if_it_ends_in_time();
     a_callback_past_the_threshold_is_a_stall_while_it_lasts_and_exact_when_it_ends();
     a_stall_that_the_watchdog_never_saw_is_recorded_without_samples();
+    the_stack_of_a_holder_does_not_write_over_that_of_who_waits();
     many_short_callbacks_in_one_turn_are_one_stall_of_the_turn();
     a_turn_is_judged_once_as_its_long_callback();
     a_slot_that_was_opened_for_a_turn_follows_its_long_callback();
