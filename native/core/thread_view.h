@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kept_file.h"
 #include "proc_text.h"
 
 enum { LC_VIEW_SCHEDSTAT, LC_VIEW_SYSCALL, LC_VIEW_STAT, LC_VIEW_STATUS, LC_VIEW_FILES };
@@ -25,8 +26,7 @@ typedef struct {
 
 typedef struct {
     uint64_t tid; /* 0: closed */
-    int fds[LC_VIEW_FILES];
-    uint64_t inodes[LC_VIEW_FILES];
+    lc_kept_file files[LC_VIEW_FILES];
     lc_thread_reading last;
     uint64_t last_cpu_ns; /* the thread's CPU time, if it did not run during the last reading; else 0 */
     uint32_t call_bytes;  /* of the last text of `syscall` */

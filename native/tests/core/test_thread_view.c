@@ -1,6 +1,7 @@
 /* What the kernel says of a thread that sleeps, runs, or can do neither: as /proc has it, read again or not. */
 #include "thread_view.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -160,6 +161,18 @@ static void a_thread_that_ended_is_unknown(lc_thread_view *view, pthread_t threa
     CHECK(!reading.complete && reading.syscall.number == LC_SYSCALL_UNKNOWN);
 }
 
+/* A program without a standard input that opens one gets the number that it expects. */
+static void a_view_has_no_number_of_a_standard_stream(void)
+{
+    lc_thread_view view;
+    const int kept = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 10);
+    CHECK(kept >= 10 && close(STDIN_FILENO) == 0);
+    lc_thread_view_open(&view, (uint64_t)syscall(SYS_gettid));
+    CHECK(fcntl(STDIN_FILENO, F_GETFD) == -1);
+    lc_thread_view_close(&view);
+    CHECK(dup2(kept, STDIN_FILENO) == STDIN_FILENO && close(kept) == 0);
+}
+
 int main(void)
 {
     pthread_t thread;
@@ -180,5 +193,6 @@ int main(void)
 #endif
     a_thread_that_ended_is_unknown(&view, thread);
     lc_thread_view_close(&view);
+    a_view_has_no_number_of_a_standard_stream();
     return 0;
 }
