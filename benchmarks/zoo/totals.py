@@ -41,7 +41,10 @@ def _share(name: str) -> Callable[[Sequence[Score]], tuple[float, str] | None]:
 
 def _median_error(scores: Sequence[Score]) -> tuple[float, str] | None:
     errors = [score.duration_error_ms for score in scores if score.duration_error_ms is not None]
-    return (statistics.median(errors), f"{statistics.median(errors):.2g} ms") if errors else None
+    if not errors:
+        return None
+    median = statistics.median(errors)
+    return median, f"{median:.0f} ms" if median >= 10 else f"{median:.2g} ms"
 
 
 def _alarms(scores: Sequence[Score]) -> tuple[float, str] | None:

@@ -45,6 +45,14 @@ def test_cells_of_what_was_not_played():
     assert cell([trial(outcome="failed")]) == "!"
 
 
+@pytest.mark.parametrize(("error_ms", "text"), [(0.0621, "0.062 ms"), (9.96, "10 ms"), (112.3, "112 ms")])
+def test_a_median_error_has_two_digits_and_no_exponent(error_ms, text):
+    scored = Score(detected=True, function=True, line=True, duration_error_ms=error_ms)
+    titles = [column.title for column in COLUMNS]
+    found = dict(zip(titles, row([trial(scored)], judged_by_targets=False), strict=True))
+    assert found["median error"].text == text
+
+
 def test_a_row_has_a_figure_for_each_column_and_misses_are_known():
     found = dict(
         zip(
