@@ -274,7 +274,7 @@ def test_an_ambiguous_start_names_the_candidates(capsys: Captured) -> None:
 @pytest.mark.usefixtures("filled")
 def test_an_unknown_one_is_not_found(capsys: Captured) -> None:
     assert main(["show", "zzz\x1b[2J"]) == 1
-    assert told(capsys).endswith("begins with zzz\\x1b[2J")
+    assert "begins with zzz\\x1b[2J; `loopcanary report` has them" in told(capsys)
 
 
 # ---- clean ----------------------------------------------------------------------------------------

@@ -38,7 +38,10 @@ def command(which: str, store: Path | None, form: str) -> int:
         fingerprints, ids = _matches(source, which)
         match (fingerprints, ids):
             case ([], []):
-                refuse(f"no fingerprint or id in {source.folder} begins with {printable(which, 60)}")
+                refuse(
+                    f"no fingerprint or id in {source.folder} begins with {printable(which, 60)}; "
+                    "`loopcanary report` has them at the end of their lines"
+                )
                 return NOTHING_FOUND
             case ([fingerprint], []):
                 _show_group(source, fingerprint, form)
