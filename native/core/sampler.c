@@ -50,10 +50,10 @@ static void put_kernel_view(lc_sample_entry *sample, const lc_thread_reading *re
     }
 }
 
-static bool sleeps_on_gil(const lc_gil_view *gil, const lc_thread_reading *reading)
+static bool sleeps_on_gil(const lc_gil_view *gil, const lc_syscall_fields *call)
 {
-    return reading->syscall.number == SYS_futex && reading->syscall.args[0] >= gil->wait_address_low &&
-           reading->syscall.args[0] < gil->wait_address_high;
+    return call->number == SYS_futex && call->args[0] >= gil->wait_address_low &&
+           call->args[0] < gil->wait_address_high;
 }
 
 static bool this_thread_collects(const lc_watchdog *w, const lc_lane *lane)
@@ -147,7 +147,7 @@ void lc_sampler_take(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch, 
     sample.gc_total_ns = LC_LOAD(w->flight->header->gc_total_ns);
     sample.flags |= in_gc ? LC_SAMPLE_GC : 0;
     uint64_t holder = 0;
-    const bool waits = sleeps_on_gil(&gil, &reading);
+    const bool waits = sleeps_on_gil(&gil, &reading.syscall);
     if (gil.state == LC_GIL_HELD_BY_OTHER) {
         sample.holder_tid = gil.holder_tid;
         sample.flags |= waits ? LC_SAMPLE_WAITS_FOR_GIL : 0;
@@ -209,6 +209,8 @@ void lc_sampler_take_threads(lc_watchdog *w, const lc_lane *lane, lc_lane_watch 
         }
         entry.thread_state = (uint8_t)lc_thread_state_letter(threads[i].tid);
         entry.holds_gil = gil.holder_thread_state == threads[i].thread_state;
+        const lc_syscall_fields call = lc_thread_call(threads[i].tid);
+        entry.waits_for_gil = !entry.holds_gil && sleeps_on_gil(&gil, &call);
         lc_slot_put_thread(watch->writer, &entry);
     }
 }

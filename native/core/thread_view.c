@@ -119,3 +119,16 @@ char lc_thread_state_letter(uint64_t tid)
     lc_kept_file_close(&file);
     return lc_parse_stat(text, length, &fields) ? fields.state : 0;
 }
+
+lc_syscall_fields lc_thread_call(uint64_t tid)
+{
+    char text[LC_SYSCALL_TEXT_MAX];
+    lc_syscall_fields call;
+    lc_kept_file file;
+    const size_t length = open_task_file(&file, tid, "syscall") ? lc_kept_file_read(&file, text, sizeof text) : 0;
+    lc_kept_file_close(&file);
+    if (!lc_parse_syscall(text, length, &call)) {
+        call = (lc_syscall_fields){.number = LC_SYSCALL_UNKNOWN};
+    }
+    return call;
+}

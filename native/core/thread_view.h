@@ -48,4 +48,7 @@ bool lc_thread_view_in_call(const lc_thread_view *view, const lc_syscall_fields 
 /* State letter of any thread of this process, opened and closed on the spot; 0 unknown. */
 char lc_thread_state_letter(uint64_t tid);
 
+/* The call that any thread of this process sleeps in, likewise; its number is LC_SYSCALL_UNKNOWN if that cannot be told. */
+lc_syscall_fields lc_thread_call(uint64_t tid);
+
 #endif

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import functools
 import gc
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -255,3 +257,32 @@ def test_of_a_process_that_was_killed_in_a_burst_the_callbacks_so_far_are_known(
     assert turn.end_ns is None
     counts = {one.name: one.count for one in turn.contributors}
     assert 0 < counts["parse"] <= 600
+
+
+@pytest.mark.skipif(not Path("/proc/self/syscall").exists(), reason="the kernel does not tell of sleepers")
+@pytest.mark.native
+def test_a_hang_tells_which_threads_want_the_gil(evidence_of):
+    over, begun = threading.Event(), threading.Event()
+
+    def want_it():
+        while not over.is_set():
+            begun.set()
+            time.sleep(0.05)
+
+    async def main():
+        eager.start()
+        begun.wait()
+        ctypes.PyDLL(None).usleep(1_500_000)  # with the GIL in hand
+        over.set()
+
+    eager = threading.Thread(target=want_it, name="eager")
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(30)  # one wait for the GIL, and not many in a row
+    try:
+        evidence = max(evidence_of(main), key=lambda one: one.end_ns - one.begin_ns)
+    finally:
+        sys.setswitchinterval(before)
+        eager.join()
+    found = {thread.tid: (thread.holds_gil, thread.waits_for_gil) for thread in evidence.threads}
+    assert found[eager.native_id] == (False, True)
+    assert found[threading.main_thread().native_id] == (True, False)
