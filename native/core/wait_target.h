@@ -2,7 +2,7 @@
  *
  * The watchdog's thread; no allocation, no lock. Only things that the kernel knows by itself are asked for: the
  * path that a descriptor was opened by (readlink of /proc/self/fd, which touches no file system),
- * addresses of sockets, lists of children. Nothing is opened, looked up or resolved, so a dead file server or
+ * addresses of sockets, lists of children. Nothing outside of /proc is opened, looked up or resolved, so a dead file server or
  * name server cannot hold the watchdog up.
  */
 #ifndef LOOPCANARY_WAIT_TARGET_H
