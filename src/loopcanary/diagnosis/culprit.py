@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from loopcanary.diagnosis.calls import CallSites
-from loopcanary.diagnosis.frames import Placed, PlacedFrame
+from loopcanary.diagnosis.frames import Function, Path, Placed, PlacedFrame, PlacedStack
 from loopcanary.diagnosis.ownership import Owner
 from loopcanary.model import Culprit
 
-Weighed = tuple[Placed, int]
-"""A sample's frames of the work, innermost first, and its weight."""
+Weighed = tuple[PlacedStack, int]
+"""A stack and the weight of its samples."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -25,21 +25,18 @@ class Suspect:
     weight_ns: int
     """Of all samples with the function on the stack."""
     hits: tuple[tuple[PlacedFrame, Placed, int], ...]
-    """Each sample's frame of the function, the frames under it, and the weight."""
+    """Each stack's frame of the function, the frames under it, and the weight."""
     in_app: bool
 
 
-Chain = tuple[Placed, list[int], int]
-"""A sample's frames, the indexes of those that count, innermost first, and its weight."""
+_FUNCTION_TIERS = {Owner.OWN: 0, Owner.OTHER: 1, Owner.INSTALLED: 2}
 
 
-def _tier(view: PlacedFrame) -> int | None:
-    """How near a frame is to the user's hand: own code first; None for what only carries others."""
-    if view.owner is Owner.OWN:
-        return 0
-    if view.plumbing:
+def _tier(function: Function) -> int | None:
+    """How near a function is to the user's hand: own code first; None for what only carries others."""
+    if function.owner is not Owner.OWN and function.plumbing:
         return None
-    return {Owner.OTHER: 1, Owner.INSTALLED: 2}.get(view.owner, 3)
+    return _FUNCTION_TIERS.get(function.owner, 3)
 
 
 def find_suspect(samples: Iterable[Weighed]) -> Suspect | None:
@@ -49,60 +46,58 @@ def find_suspect(samples: Iterable[Weighed]) -> Suspect | None:
     Without any own frame: likewise of the packages out of concern; else the innermost of installed
     packages, of all. None where there are only frames that carry others.
     """
-    merged: dict[Placed, int] = {}
-    for placed, weight in samples:
-        merged[placed] = merged.get(placed, 0) + weight
-    tiers = {view: _tier(view) for view in set().union(*merged)}
-    for tier in sorted({tier for tier in tiers.values() if tier is not None}):
-        chains = [
-            (placed, indexes, weight)
-            for placed, weight in merged.items()
-            if (indexes := [index for index, view in enumerate(placed) if tiers[view] == tier])
-        ]
-        if chains:
-            return _choose(chains, in_app=tier == 0, innermost_only=tier > 1)
-    return None
+    stacks: dict[PlacedStack, int] = {}
+    paths: dict[Path, int] = {}
+    for stack, weight in samples:
+        stacks[stack] = stacks.get(stack, 0) + weight
+        paths[stack.path] = paths.get(stack.path, 0) + weight
+    tiers = {function: _tier(function) for function in set().union(*[path.distinct for path in paths])}
+    tier = min((tier for tier in tiers.values() if tier is not None), default=None)
+    if tier is None:
+        return None
+    # Of each function only the innermost frame counts: recursion is one function.
+    counted = {
+        path: functions
+        for path in paths
+        if (functions := [function for function in path.distinct if tiers[function] == tier])
+    }
+    chosen = _choose(paths, counted, innermost_only=tier > 1)
+    return _gather(stacks, counted, chosen, in_app=tier == 0)
 
 
-def _fold(placed: Placed, indexes: list[int]) -> list[int]:
-    """Of each function only the innermost frame: recursion is one function."""
-    seen: set[tuple[str, str]] = set()
-    folded: list[int] = []
-    for index in indexes:
-        function = placed[index].function
-        if function not in seen:
-            seen.add(function)
-            folded.append(index)
-    return folded
-
-
-def _choose(chains: list[tuple[Placed, list[int], int]], *, in_app: bool, innermost_only: bool) -> Suspect:
+def _choose(paths: dict[Path, int], counted: dict[Path, list[Function]], *, innermost_only: bool) -> Function:
     """`innermost_only`: of foreign code only the innermost frame counts; which of its callers is to
     blame is nothing the user can change."""
-    chains = [(placed, _fold(placed, indexes), weight) for placed, indexes, weight in chains]
-    total = sum(weight for _, _, weight in chains)
-    held: dict[tuple[str, str], int] = {}
-    depth: dict[tuple[str, str], int] = {}
-    for placed, indexes, weight in chains:
-        for index in indexes[:1] if innermost_only else indexes:
-            function = placed[index].function
+    held: dict[Function, int] = {}
+    depth: dict[Function, int] = {}
+    for path, functions in counted.items():
+        weight = paths[path]
+        for function in functions[:1] if innermost_only else functions:
             held[function] = held.get(function, 0) + weight
-            depth[function] = depth.get(function, 0) + weight * (len(placed) - index)
+            above = len(path.functions) - path.functions.index(function)
+            depth[function] = depth.get(function, 0) + weight * above
+    total = sum([paths[path] for path in counted])
     heavy = [function for function in held if 2 * held[function] >= total]
     if heavy:
         # Of functions that each hold half, the inner is the one further from the loop on average.
-        chosen = max(heavy, key=lambda function: depth[function] / max(1, held[function]))
-    else:
-        chosen = max(held, key=lambda function: held[function])
-    return _gather(chains, chosen, in_app=in_app)
+        return max(heavy, key=lambda function: depth[function] / max(1, held[function]))
+    return max(held, key=lambda function: held[function])
 
 
-def _gather(chains: list[tuple[Placed, list[int], int]], chosen: tuple[str, str], *, in_app: bool) -> Suspect:
+def _gather(
+    stacks: dict[PlacedStack, int],
+    counted: dict[Path, list[Function]],
+    chosen: Function,
+    *,
+    in_app: bool,
+) -> Suspect:
+    places = {path: path.functions.index(chosen) for path, found in counted.items() if chosen in found}
     hits = tuple(
-        (placed[index], placed[:index], weight)
-        for placed, indexes, weight in chains
-        for index in indexes
-        if placed[index].function == chosen
+        [
+            (stack.work[index], stack.work[:index], weight)
+            for stack, weight in stacks.items()
+            if (index := places.get(stack.path)) is not None
+        ]
     )
     by_line: dict[int, int] = {}
     for view, _, weight in hits:

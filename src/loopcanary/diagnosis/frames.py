@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from operator import attrgetter
 
 from loopcanary.diagnosis.ownership import Owner, Ownership
 from loopcanary.diagnosis.plumbing import is_boundary, is_child_control, is_import_machinery, is_plumbing
@@ -19,59 +20,142 @@ class Role(Enum):
     CHILD = "child"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, kw_only=True, eq=False)
+class Function:
+    """What holds for every frame of a function. Compared by identity: a FrameTable makes one of each."""
+
+    file: str
+    qualname: str
+    owner: Owner
+    plumbing: bool
+    """It only carries others."""
+    role: Role | None
+    calls_work: bool
+    """It is the loop's own, and calls the work."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Line:
+    """A line of a function, as reports show it. Compared by identity: a FrameTable makes one of each."""
+
+    function: Function
+    shown: StackFrame
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
 class PlacedFrame:
     """A frame, how reports show it, and whose it is. Compared by identity: a FrameTable makes one of
-    each kind."""
+    each kind. Nobody changes it, as `Seen`."""
 
     frame: Frame
     shown: StackFrame
-    owner: Owner
-    function: tuple[str, str]
-    """Identity of the function: file and qualified name."""
-    plumbing: bool
-    role: Role | None
+    function: Function
+    line: Line
+
+    @property
+    def owner(self) -> Owner:
+        """Whose it is."""
+        return self.function.owner
+
+    @property
+    def plumbing(self) -> bool:
+        """Whether it only carries others."""
+        return self.function.plumbing
+
+    @property
+    def role(self) -> Role | None:
+        """What it says of the frames inside it."""
+        return self.function.role
 
 
 Placed = tuple[PlacedFrame, ...]
 """Innermost first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, kw_only=True, eq=False)
+class Path:
+    """The functions of a stack, innermost first. Stacks that differ in lines only have one path. Compared
+    by identity: a FrameTable makes one for all stacks of the same functions."""
+
+    whole: tuple[Function, ...]
+    """Of all frames."""
+    functions: tuple[Function, ...]
+    """Of the frames of the work."""
+    distinct: tuple[Function, ...]
+    """Each of these once: recursion is one function."""
+    roles: tuple[Role, ...]
+    """Of the frames of the work."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
 class PlacedStack:
-    """A stack without the frames of loopcanary. Compared by identity, as its frames."""
+    """A stack without the frames of loopcanary. Compared by identity, as its frames. Nobody changes it."""
 
     frames: Placed
+    lines: tuple[Line, ...]
+    """Of the frames."""
     work: Placed
     """The frames of the work itself: from the innermost to where the loop called it."""
-    roles: frozenset[Role]
-    """Of the frames of the work."""
+    path: Path
+
+
+_NO_PATH = Path(whole=(), functions=(), distinct=(), roles=())
+NO_STACK = PlacedStack(frames=(), lines=(), work=(), path=_NO_PATH)
+"""Of a sample whose stack could not be read."""
+_function = attrgetter("function")
+_line = attrgetter("line")
 
 
 class FrameTable:
     """Places frames and stacks. Keyed by object identity first, since readers share equal frames; the
-    evidence must outlive the table."""
+    evidence must outlive the table.
+
+    A stall may have hundreds of stacks that differ. What is asked of frames is asked once of each function,
+    what is asked of stacks once of each path, and the outer frames that a stack shares with the one before
+    are taken over: to look at all frames of each would be most of a diagnosis.
+    """
 
     def __init__(self, ownership: Ownership) -> None:
         self._ownership = ownership
         self._by_id: dict[int, PlacedFrame] = {}
         self._by_value: dict[tuple[str, str, int, int, int, int], PlacedFrame] = {}
-        self._shown: dict[tuple[str, str, int], StackFrame] = {}
+        self._by_name: dict[tuple[str, str], Function] = {}
+        self._functions: dict[tuple[str, str], Function] = {}
+        self._lines: dict[tuple[Function, int], Line] = {}
         self._stack_by_id: dict[int, PlacedStack] = {}
         self._stack_by_frames: dict[Placed, PlacedStack] = {}
-        self._parts: dict[tuple[str, str], tuple[bool, Role | None]] = {}
-        self._boundaries: list[PlacedFrame] = []
+        self._paths: dict[tuple[Function, ...], Path] = {}
+        self._last: tuple[tuple[Frame, ...], PlacedStack] = ((), NO_STACK)
         self._has_ours = False
 
     def place(self, stack: Stack) -> PlacedStack:
         """The stack, the same object for equal ones."""
         placed = self._stack_by_id.get(id(stack))
         if placed is None:
-            frames = self._place_frames(stack.frames)
-            placed = self._stack_by_frames.get(frames)
-            if placed is None:
-                placed = self._stack_by_frames[frames] = self._make_stack(frames)
-            self._stack_by_id[id(stack)] = placed
+            placed = self._stack_by_id[id(stack)] = self._place(stack.frames)
+        return placed
+
+    def _place(self, read: tuple[Frame, ...]) -> PlacedStack:
+        before, last = self._last
+        shared = _shared_tail(read, before)
+        inner = self._place_frames(read[: len(read) - shared])
+        if self._has_ours:  # fewer are placed than were read
+            inner, shared = self._place_frames(read), 0
+            inner = tuple([view for view in inner if view.owner is not Owner.OURS])
+        frames = inner + last.frames[len(last.frames) - shared :]
+        placed = self._stack_by_frames.get(frames)
+        if placed is None:
+            functions = tuple(map(_function, inner)) + last.path.whole[len(last.frames) - shared :]
+            path = self._paths.get(functions)
+            if path is None:
+                path = self._paths[functions] = _make_path(functions)
+            placed = self._stack_by_frames[frames] = PlacedStack(
+                frames=frames,
+                lines=tuple(map(_line, inner)) + last.lines[len(last.frames) - shared :],
+                work=frames[: len(path.functions)],
+                path=path,
+            )
+        self._last = read, placed
         return placed
 
     def _place_frames(self, frames: tuple[Frame, ...]) -> Placed:
@@ -81,57 +165,80 @@ class FrameTable:
                 break  # mostly only the inner frames of a stack are new
             self._add(frame)
         try:
-            placed = tuple(map(known.__getitem__, map(id, frames)))
+            return tuple(map(known.__getitem__, map(id, frames)))
         except KeyError:
-            placed = tuple([known.get(id(frame)) or self._add(frame) for frame in frames])
-        if self._has_ours:
-            placed = tuple([view for view in placed if view.owner is not Owner.OURS])
-        return placed
-
-    def _make_stack(self, frames: Placed) -> PlacedStack:
-        edges = [frames.index(view) for view in self._boundaries if view in frames]
-        work = frames[: min(edges)] if edges else frames
-        return PlacedStack(
-            frames=frames, work=work, roles=frozenset([view.role for view in work if view.role is not None])
-        )
+            return tuple([known.get(id(frame)) or self._add(frame) for frame in frames])
 
     def _add(self, frame: Frame) -> PlacedFrame:
         key = (frame.qualname, frame.file, frame.line, frame.end_line, frame.column, frame.end_column)
         view = self._by_value.get(key)
         if view is None:
-            view = self._by_value[key] = self._judge(frame)
-            self._has_ours |= view.owner is Owner.OURS
-            if view.owner is not Owner.OWN and is_boundary(frame.file, frame.function):
-                self._boundaries.append(view)
+            name = (frame.file, frame.qualname)
+            function = self._by_name.get(name)
+            if function is None:
+                function = self._by_name[name] = self._function_of(frame.file, frame.qualname)
+            line = self._line_of(function, frame.line)
+            view = PlacedFrame(frame=frame, shown=line.shown, function=function, line=line)
+            self._by_value[key] = view
         self._by_id[id(frame)] = view
         return view
 
-    def _judge(self, frame: Frame) -> PlacedFrame:
-        owner = self._ownership.of(frame.file)
-        own = owner is Owner.OWN
-        shown = self._show(frame, in_app=own)
-        function = (shown.file, shown.qualname)
-        part = self._parts.get(function)
-        if part is None:
-            plumbing = not own and is_plumbing(frame.file, frame.function, stdlib=owner is Owner.STDLIB)
-            part = self._parts[function] = (plumbing, None if own else _role(frame.file))
-        return PlacedFrame(
-            frame=frame, shown=shown, owner=owner, function=function, plumbing=part[0], role=part[1]
+    def _function_of(self, file: str, qualname: str) -> Function:
+        qualname = fold_comprehension(qualname)
+        function = self._functions.get((file, qualname))
+        if function is None:
+            function = self._functions[file, qualname] = self._judge(file, qualname)
+            self._has_ours |= function.owner is Owner.OURS
+        return function
+
+    def _judge(self, file: str, qualname: str) -> Function:
+        owner = self._ownership.of(file)
+        own, name = owner is Owner.OWN, _last_part(qualname)
+        return Function(
+            file=file,
+            qualname=qualname,
+            owner=owner,
+            plumbing=not own and is_plumbing(file, name, stdlib=owner is Owner.STDLIB),
+            role=None if own else _role(file),
+            calls_work=not own and is_boundary(file, name),
         )
 
-    def _show(self, frame: Frame, *, in_app: bool) -> StackFrame:
-        qualname = fold_comprehension(frame.qualname)
-        key = (qualname, frame.file, frame.line)
-        shown = self._shown.get(key)
-        if shown is None:
-            shown = self._shown[key] = StackFrame(
-                function=qualname.rpartition(".")[2],
-                qualname=qualname,
-                file=frame.file,
-                line=frame.line,
-                in_app=in_app,
+    def _line_of(self, function: Function, number: int) -> Line:
+        line = self._lines.get((function, number))
+        if line is None:
+            shown = StackFrame(
+                function=_last_part(function.qualname),
+                qualname=function.qualname,
+                file=function.file,
+                line=number,
+                in_app=function.owner is Owner.OWN,
             )
-        return shown
+            line = self._lines[function, number] = Line(function=function, shown=shown)
+        return line
+
+
+def _shared_tail(left: tuple[Frame, ...], right: tuple[Frame, ...]) -> int:
+    """A number of outer frames that two stacks share: all but the innermost, or half of them. To find the
+    number itself costs more than it saves, since unequal frames compare slowly."""
+    most = min(len(left), len(right)) - 1
+    for count in (most, most // 2):
+        if count > 0 and left[-count] is right[-count] and left[-count:] == right[-count:]:
+            return count
+    return 0
+
+
+def _make_path(functions: tuple[Function, ...]) -> Path:
+    edge, distinct = len(functions), tuple(dict.fromkeys(functions))
+    calls_work = next((function for function in distinct if function.calls_work), None)
+    if calls_work is not None:
+        edge = functions.index(calls_work)
+        distinct = distinct[: distinct.index(calls_work)]
+    roles = dict.fromkeys([function.role for function in distinct if function.role is not None])
+    return Path(whole=functions, functions=functions[:edge], distinct=distinct, roles=tuple(roles))
+
+
+def _last_part(qualname: str) -> str:
+    return qualname.rpartition(".")[2]
 
 
 def _role(file: str) -> Role | None:

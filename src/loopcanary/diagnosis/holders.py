@@ -31,7 +31,7 @@ def _is_known(lock: LockView | None) -> bool:
 
 def _holder(observation: Observation, tid: int, samples: list[Seen]) -> Holder:
     stacks: list[Weighed] = [
-        (observation.place(seen.sample.holder_stack).work, max(1, seen.weight_ns))
+        (observation.place(seen.sample.holder_stack), max(1, seen.weight_ns))
         for seen in samples
         if seen.sample.holder_stack is not None
     ]

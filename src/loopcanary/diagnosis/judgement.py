@@ -19,7 +19,7 @@ from loopcanary.diagnosis.frames import FrameTable
 from loopcanary.diagnosis.gaps import Gap, cut_out, find_gaps
 from loopcanary.diagnosis.grade import make_grade
 from loopcanary.diagnosis.ledger import make_ledger
-from loopcanary.diagnosis.observation import Observation, Seen, one_of_each, see, weigh_work
+from loopcanary.diagnosis.observation import Observation, Seen, one_of_each, see, weigh_stacks
 from loopcanary.diagnosis.ownership import Ownership, module_name
 from loopcanary.diagnosis.portions import find_portions
 from loopcanary.diagnosis.sources import FileSources, SourceReader
@@ -132,7 +132,7 @@ def diagnose(
         cause_share=1.0 if first is None else round(min(1.0, first.share), 4),
         second_cause=None if verdict.second is None else verdict.second.cause,
         second_share=0.0 if verdict.second is None else round(min(1.0, verdict.second.share), 4),
-        portions=find_portions(observation, verdict),
+        portions=find_portions(observation, verdict, suspect),
         grade=make_grade(case.seen_ns, case.coverage, verdict.cause),
         holders=holders,
         waited_on=_waited_on(verdict),
@@ -170,7 +170,8 @@ def _open_case(
     frozen_ns = sum(gap.length_ns for gap in gaps)
     table = FrameTable(Ownership(paths, config.concern))
     sites = CallSites(sources, session.started_wall_ns)
-    seen = see(evidence.samples, counted.seen_ns, table.place, session.machine or _own_machine())
+    machine = session.machine or _own_machine()
+    seen = see(evidence.samples, counted.seen_ns, table.place, sites, machine)
     observation = Observation(
         evidence=evidence,
         duration_ns=weights.duration_ns,
@@ -213,7 +214,7 @@ def _suspect(case: _Case, verdict: Verdict) -> Suspect | None:
     samples: tuple[Seen, ...] = case.observation.seen
     if first is not None and first.explained and not first.blameless and first.cause is not Cause.UNKNOWN:
         samples = first.explained
-    return find_suspect(weigh_work(samples))
+    return find_suspect(weigh_stacks(samples))
 
 
 def _holders(verdict: Verdict) -> tuple[Holder, ...]:
@@ -270,15 +271,10 @@ def _sentences(case: _Case, verdict: Verdict) -> tuple[str, ...]:
 
 def _merge(case: _Case) -> tuple[WeightedStack, ...]:
     """Distinct stacks; equal ones that were read to a different depth are two here, and one to a person."""
-    held: dict[tuple[int, bool], list[int]] = {}
-    for index, seen in enumerate(case.observation.seen):
-        stack = seen.sample.stack
-        if stack is not None and seen.stack.frames:
-            held.setdefault((id(seen.stack), stack.truncated), []).append(index)
-    seen_ones, weights = case.observation.seen, case.weights.weights_ns
     return merge_stacks(
-        (seen_ones[indexes[0]].stack.frames, sum([weights[index] for index in indexes]), truncated)
-        for (_, truncated), indexes in held.items()
+        (seen.stack, weight_ns, seen.sample.stack.truncated)
+        for seen, weight_ns in zip(case.observation.seen, case.weights.weights_ns, strict=True)
+        if seen.sample.stack is not None and seen.stack.frames
     )
 
 

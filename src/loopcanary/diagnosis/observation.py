@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from loopcanary.diagnosis.calls import NO_SITE, CallSite, CallSites
-from loopcanary.diagnosis.frames import Placed, PlacedFrame, PlacedStack
+from loopcanary.diagnosis.frames import NO_STACK, Placed, PlacedFrame, PlacedStack
 from loopcanary.diagnosis.syscalls import syscall_name
 from loopcanary.model import Ledger, Sample, Stack, StallEvidence, Surroundings
-
-_NO_STACK = PlacedStack(frames=(), work=(), roles=frozenset())
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -22,7 +20,9 @@ class Seen:
     weight_ns: int
     """The seen time that it stands for: what nobody looked at has no vote."""
     kind: int
-    """Number of the kind of sample: of one kind are all that differ in time, weight and counters only."""
+    """Number of the kind of sample. Of one kind are all that differ only in time, weight and counters, in
+    where exactly the innermost function made the same call, and in the frames that called that function (what
+    roles these have is the same)."""
     stack: PlacedStack
     syscall: str | None
     """Name of the system call it slept in; a number without a name as `system call 999`."""
@@ -91,7 +91,7 @@ class Observation:
 
     def select(self, accepts: Callable[[Seen], bool]) -> tuple[Seen, ...]:
         """The samples not yet explained whose kind `accepts`. It is asked once for each kind, so it must
-        not look at times, weights and counters; `select_each` is for those."""
+        not look at times, weights and counters, nor at outer frames; `select_each` is for those."""
         chosen = {seen.kind for seen in self.kinds if accepts(seen)}
         if not chosen:
             return ()
@@ -118,17 +118,12 @@ class Observation:
         return f"{count} of {self.sample_count} {noun}"
 
 
-def weigh_work(samples: Iterable[Seen]) -> list[tuple[Placed, int]]:
-    """The frames of the work of each distinct stack, with the weight of its samples."""
-    held: dict[int, int] = {}
-    stacks: dict[int, PlacedStack] = {}
+def weigh_stacks(samples: Iterable[Seen]) -> list[tuple[PlacedStack, int]]:
+    """Each distinct stack that could be read, with the weight of its samples."""
+    held: dict[PlacedStack, int] = {}
     for seen in samples:
-        key = id(seen.stack)
-        if key in held:
-            held[key] += seen.weight_ns
-        elif seen.stack.frames:
-            held[key], stacks[key] = seen.weight_ns, seen.stack
-    return [(stacks[key].work, weight) for key, weight in held.items()]
+        held[seen.stack] = held.get(seen.stack, 0) + seen.weight_ns
+    return [(stack, weight) for stack, weight in held.items() if stack.frames]
 
 
 def one_of_each(seen: Iterable[Seen]) -> tuple[Seen, ...]:
@@ -140,30 +135,42 @@ def see(
     samples: tuple[Sample, ...],
     weights_ns: tuple[int, ...],
     place: Callable[[Stack], PlacedStack],
+    sites: CallSites,
     machine: str,
 ) -> tuple[Seen, ...]:
     """Makes the samples ready for the rules."""
     kinds: dict[tuple[object, ...], int] = {}
     names: dict[int | None, str | None] = {None: None}
-    placed: dict[int, PlacedStack] = {}
-    shares = _cpu_shares(samples)
+    calls: dict[PlacedFrame, tuple[object, ...]] = {}
+    times = [sample.at_ns for sample in samples]
+    spent = [None if sample.kernel is None else sample.kernel.on_cpu_ns for sample in samples]
     seen: list[Seen] = []
     for index, sample in enumerate(samples):
         kernel, read = sample.kernel, sample.stack
-        stack = _NO_STACK if read is None else placed.get(id(read))
-        if stack is None:
-            assert read is not None
-            stack = placed[id(read)] = place(read)
+        stack = NO_STACK if read is None else place(read)
         if kernel is None:
             state, number, args = "", None, None
         else:
             state, number, args = kernel.thread_state, kernel.syscall, kernel.syscall_args
-        share = shares[index] if state in _MAY_RUN else None
+        share = _cpu_share(times, spent, index) if state in _MAY_RUN else None
         on_cpu = state == "R" if state else _on_cpu(number, share)
-        # The member of an enum by identity: it hashes by calling Python.
+        call = None
+        if stack.frames:
+            call = calls.get(stack.frames[0]) or calls.setdefault(stack.frames[0], _call(stack, sites))
         key = (
-            *(id(stack), state, number, args, on_cpu, id(sample.gil), sample.waits_for_gil, sample.in_gc),
-            *(sample.target, sample.lock),
+            call,
+            stack.path.roles,
+            read is None or read.inner_cut,
+            state,
+            number,
+            args,
+            on_cpu,
+            # The member of an enum by identity: it hashes by calling Python.
+            id(sample.gil),
+            sample.waits_for_gil,
+            sample.in_gc,
+            sample.target,
+            sample.lock,
         )
         if number not in names:
             names[number] = syscall_name(number, machine) or f"system call {number}"
@@ -181,6 +188,15 @@ def see(
             )
         )
     return tuple(seen)
+
+
+def _call(stack: PlacedStack, sites: CallSites) -> tuple[object, ...]:
+    """What rules ask of the innermost frame: its function, and what that calls; the text itself only where
+    it is no call, but may take a lock."""
+    view = stack.frames[0]
+    site = sites.of(view)
+    entered = site.callee is None and site.source is not None and site.source.startswith("with ")
+    return view.function, site.callee, site.text if entered else None
 
 
 _STOPPED = ("T", "t")
@@ -201,17 +217,13 @@ _CPU_WINDOW_NS = 16_000_000
 a share says nothing."""
 
 
-def _cpu_shares(samples: tuple[Sample, ...]) -> list[float | None]:
-    """Of each sample, CPU time over wall time between samples before and after it, far enough apart."""
-    times = [sample.at_ns for sample in samples]
-    spent = [None if sample.kernel is None else sample.kernel.on_cpu_ns for sample in samples]
+def _cpu_share(times: list[int], spent: list[int | None], index: int) -> float | None:
+    """Of one sample, CPU time over wall time between samples before and after it, far enough apart."""
     last = len(times) - 1
-    shares: list[float | None] = []
-    for index in range(len(times)):
-        left, right = max(0, index - 1), min(last, index + 1)
-        while times[right] - times[left] < _CPU_WINDOW_NS and (left > 0 or right < last):
-            left, right = max(0, left - 1), min(last, right + 1)
-        wall, before, after = times[right] - times[left], spent[left], spent[right]
-        known = wall >= _CPU_WINDOW_NS and before is not None and after is not None
-        shares.append((after - before) / wall if known else None)  # type: ignore[operator]
-    return shares
+    left, right = (index - 1 if index else 0), (index + 1 if index < last else last)
+    while times[right] - times[left] < _CPU_WINDOW_NS and (left > 0 or right < last):
+        left, right = max(0, left - 1), min(last, right + 1)
+    wall, before, after = times[right] - times[left], spent[left], spent[right]
+    if wall < _CPU_WINDOW_NS or before is None or after is None:
+        return None
+    return (after - before) / wall

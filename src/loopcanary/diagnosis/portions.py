@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 from loopcanary.diagnosis.blocker import find_blocker
 from loopcanary.diagnosis.cause import Verdict
-from loopcanary.diagnosis.culprit import find_suspect, to_culprit
-from loopcanary.diagnosis.observation import Observation, Seen, weigh_work
+from loopcanary.diagnosis.culprit import Suspect, find_suspect, to_culprit
+from loopcanary.diagnosis.frames import Function, Path
+from loopcanary.diagnosis.observation import Observation, Seen, weigh_stacks
 from loopcanary.diagnosis.ownership import Owner
 from loopcanary.model import Cause, Portion
 
@@ -16,6 +18,7 @@ _LEAST = 0.1
 _ALL = 0.9
 """From this share on, one part explains the stall."""
 _PARTS_MAX = 6
+_at_ns = attrgetter("sample.at_ns")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -26,17 +29,17 @@ class _Part:
     blameless: bool
 
 
-def find_portions(observation: Observation, verdict: Verdict) -> tuple[Portion, ...]:
+def find_portions(observation: Observation, verdict: Verdict, suspect: Suspect | None) -> tuple[Portion, ...]:
     """Largest first; empty where one culprit and cause explain the stall, and for a burst, which consists
     of many. A cause is split by function where these followed one another; functions that took turns are
-    one computation."""
+    one computation. `suspect`: of the verdict's first finding."""
     if verdict.cause is Cause.BURST:
         return ()
     parts = [part for part in _parts(observation, verdict) if part.share >= _LEAST]
     parts.sort(key=lambda part: -part.share)
     if len(parts) < 2 or parts[0].share >= _ALL:
         return ()
-    return tuple(_to_portion(observation, part) for part in parts[:_PARTS_MAX])
+    return tuple(_to_portion(observation, part, verdict, suspect) for part in parts[:_PARTS_MAX])
 
 
 def _parts(observation: Observation, verdict: Verdict) -> list[_Part]:
@@ -54,15 +57,15 @@ def _parts(observation: Observation, verdict: Verdict) -> list[_Part]:
 
 def _phases(samples: tuple[Seen, ...]) -> list[tuple[Seen, ...]]:
     """The samples by the innermost own function, if each of these had mostly one stretch of time."""
-    ordered = sorted(samples, key=lambda seen: seen.sample.at_ns)
-    groups: dict[tuple[str, str] | None, list[Seen]] = {}
+    ordered = sorted(samples, key=_at_ns)
+    groups: dict[Function | None, list[Seen]] = {}
     runs, last = 0, object()
-    functions: dict[int, tuple[str, str] | None] = {}
+    functions: dict[Path, Function | None] = {}
     for seen in ordered:
-        key = id(seen.stack)
-        if key not in functions:
-            functions[key] = _own_function(seen)
-        function = functions[key]
+        path = seen.stack.path
+        if path not in functions:
+            functions[path] = _own_function(path)
+        function = functions[path]
         if function != last:
             runs, last = runs + 1, function
         groups.setdefault(function, []).append(seen)
@@ -71,12 +74,15 @@ def _phases(samples: tuple[Seen, ...]) -> list[tuple[Seen, ...]]:
     return [tuple(group) for group in groups.values()]
 
 
-def _own_function(seen: Seen) -> tuple[str, str] | None:
-    return next((view.function for view in seen.work if view.owner is Owner.OWN), None)
+def _own_function(path: Path) -> Function | None:
+    return next((function for function in path.distinct if function.owner is Owner.OWN), None)
 
 
-def _to_portion(observation: Observation, part: _Part) -> Portion:
-    suspect = None if part.blameless else find_suspect(weigh_work(part.samples))
+def _to_portion(observation: Observation, part: _Part, verdict: Verdict, suspect: Suspect | None) -> Portion:
+    if part.blameless:
+        suspect = None
+    elif verdict.first is None or part.samples is not verdict.first.explained:
+        suspect = find_suspect(weigh_stacks(part.samples))
     return Portion(
         share=round(min(1.0, part.share), 4),
         cause=part.cause,

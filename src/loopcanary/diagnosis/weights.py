@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 
-from loopcanary.diagnosis.frames import Placed
-from loopcanary.model import StackFrame, WeightedStack
+from loopcanary.diagnosis.frames import Line, PlacedStack
+from loopcanary.model import WeightedStack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,9 @@ def weigh(times_ns: Sequence[int], begin_ns: int, end_ns: int, interval_ns: int)
     nobody looked yet. `times_ns` ascend; those outside the stall are taken as at its ends.
     """
     duration = max(0, end_ns - begin_ns)
-    times = [min(max(time, begin_ns), begin_ns + duration) for time in times_ns]
+    times = list(times_ns)
+    if times and (times[0] < begin_ns or times[-1] > begin_ns + duration):
+        times = [min(max(time, begin_ns), begin_ns + duration) for time in times]
     if not times:
         return SampleWeights(weights_ns=(), seen_ns=(), duration_ns=duration, covered_ns=0)
     middles = [(left + right) // 2 for left, right in itertools.pairwise(times)]
@@ -54,24 +56,24 @@ def weigh(times_ns: Sequence[int], begin_ns: int, end_ns: int, interval_ns: int)
 _shown = attrgetter("shown")
 
 
-def merge_stacks(stacks: Iterable[tuple[Placed, int, bool]]) -> tuple[WeightedStack, ...]:
+def merge_stacks(stacks: Iterable[tuple[PlacedStack, int, bool]]) -> tuple[WeightedStack, ...]:
     """Stacks that read the same to a person, merged: heaviest first, of equal ones the earliest first.
-    Each entry: frames, weight, truncated."""
-    placed_weights: dict[Placed, tuple[int, bool]] = {}
-    for placed, weight_ns, truncated in stacks:
-        weight, cut = placed_weights.get(placed, (0, False))
-        placed_weights[placed] = (weight + weight_ns, cut or truncated)
-    merged: dict[tuple[int, ...], tuple[tuple[StackFrame, ...], int, bool]] = {}
-    for placed, (weight_ns, truncated) in placed_weights.items():
-        shown = tuple(map(_shown, placed))
-        key = tuple(map(id, shown))  # a FrameTable keeps one StackFrame of each kind
-        known = merged.get(key)
-        if known is None:
-            merged[key] = (shown, weight_ns, truncated)
-        else:
-            merged[key] = (known[0], known[1] + weight_ns, known[2] or truncated)
-    ranked = sorted(merged.values(), key=lambda entry: -entry[1])
+    Each entry: stack, weight, truncated."""
+    held: dict[PlacedStack, int] = {}
+    cut: set[PlacedStack] = set()
+    for stack, weight_ns, truncated in stacks:
+        held[stack] = held.get(stack, 0) + weight_ns
+        if truncated:
+            cut.add(stack)
+    merged: dict[tuple[Line, ...], int] = {}
+    for stack, weight_ns in held.items():
+        merged[stack.lines] = merged.get(stack.lines, 0) + weight_ns
+    truncated_ones = {stack.lines for stack in cut}
     return tuple(
-        WeightedStack(weight_ns=weight_ns, frames=frames, truncated=truncated)
-        for frames, weight_ns, truncated in ranked
+        [
+            WeightedStack(
+                weight_ns=weight_ns, frames=tuple(map(_shown, lines)), truncated=lines in truncated_ones
+            )
+            for lines, weight_ns in sorted(merged.items(), key=itemgetter(1), reverse=True)
+        ]
     )

@@ -41,13 +41,13 @@ def find_child(observation: Observation) -> Finding | None:
         ),
         explained=explained,
         # With frames of subprocess.py the remedy for these says more.
-        topic=None if any(Role.CHILD in seen.stack.roles for seen in explained) else topic,
+        topic=None if any(Role.CHILD in seen.stack.path.roles for seen in explained) else topic,
     )
 
 
 def _waits(observation: Observation, seen: Seen) -> bool:
     kind = target_kind(seen)
-    if kind is TargetKind.CHILD or seen.syscall in CHILD_CALLS or Role.CHILD in seen.stack.roles:
+    if kind is TargetKind.CHILD or seen.syscall in CHILD_CALLS or Role.CHILD in seen.stack.path.roles:
         return True
     if kind is TargetKind.PIPE and seen.syscall in READ_CALLS | WRITE_CALLS | WAIT_CALLS:
         return True

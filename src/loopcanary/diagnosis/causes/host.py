@@ -54,9 +54,11 @@ def _is_starved(seen: Seen) -> bool:
 
 def _fill_up(observation: Observation, starved: tuple[Seen, ...], queued: float) -> tuple[Seen, ...]:
     """The starved samples, and more runnable ones, least on a CPU first, up to the share of the queue."""
+    if queued < _WORTH_SAYING:
+        return starved
     chosen = list(starved)
     wanted = queued * observation.total_ns - observation.frozen_ns - sum(seen.weight_ns for seen in starved)
-    if queued < _WORTH_SAYING or wanted <= 0:
+    if wanted <= 0:
         return starved
     others = observation.select_each(lambda seen: seen.state == "R" and not _is_starved(seen))
     for seen in sorted(others, key=lambda entry: entry.cpu_share or 0.0):

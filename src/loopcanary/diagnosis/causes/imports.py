@@ -16,7 +16,7 @@ _WORTH_SAYING = 0.25
 def find_imports(observation: Observation) -> Finding | None:
     """By frames of importlib inside the work, whatever the imported module does: it would not do it here
     had it been imported at the start."""
-    explained = observation.select(lambda seen: Role.IMPORT in seen.stack.roles)
+    explained = observation.select(lambda seen: Role.IMPORT in seen.stack.path.roles)
     if not explained:
         return None
     statement = _heaviest((_source(observation, seen), seen.weight_ns) for seen in explained)

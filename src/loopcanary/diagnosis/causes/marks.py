@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from loopcanary.diagnosis.frames import PlacedFrame
-from loopcanary.diagnosis.observation import Observation, Seen, one_of_each
+from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.diagnosis.ownership import Owner
 from loopcanary.diagnosis.plumbing import tail
 from loopcanary.model import GilState, Target, TargetKind
@@ -88,12 +88,8 @@ def sleep_sentence(observation: Observation, selected: tuple[Seen, ...], otherwi
 
 def call_sentence(observation: Observation, selected: tuple[Seen, ...]) -> tuple[str, ...]:
     """`The innermost call was time.sleep(0.3).`, where one text stands for most of the samples."""
-    counts = Counter([seen.kind for seen in selected])
-    texts: Counter[str] = Counter()
-    for seen in one_of_each(selected):
-        text = observation.site(seen).text
-        if text is not None:
-            texts[text] += counts[seen.kind]
+    texts = Counter([observation.site(seen).text for seen in selected])
+    del texts[None]
     if not texts:
         return ()
     text, count = texts.most_common(1)[0]

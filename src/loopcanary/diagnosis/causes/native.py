@@ -7,7 +7,7 @@ import re
 from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.causes.marks import call_sentence, last_name, released_gil
 from loopcanary.diagnosis.frames import PlacedFrame
-from loopcanary.diagnosis.observation import Observation, Seen, one_of_each
+from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.model import Cause, GilState
 
 STEADY_RUN = 5
@@ -104,7 +104,7 @@ def _confidence(observation: Observation, explained: tuple[Seen, ...]) -> float:
     longest = max(len(run) for run in _runs(explained))
     if longest < STEADY_RUN:
         return 0.35 + 0.12 * longest
-    blind = [seen for seen in one_of_each(explained) if not released_gil(seen)]
+    blind = [seen for seen in explained if not released_gil(seen)]
     return 0.6 if blind and all(observation.site(seen).text is None for seen in blind) else 0.92
 
 
