@@ -83,6 +83,8 @@ def evidence_of(kind: str, folder: Path) -> tuple[StallEvidence, Session, Clock,
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
+        # The stall has no end to wait for: how long it is left alone makes how many samples there are, here
+        # about as many as are kept.
         time.sleep(STALLS_S)
         process.send_signal(signal.SIGKILL)
     (link,) = (folder / "flight").glob("*.flight")
