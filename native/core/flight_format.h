@@ -178,19 +178,20 @@ typedef struct {
 
 _Static_assert(sizeof(lc_ended) == 128, "two cache lines");
 
-/* Callbacks of one kind within a turn. `key` and `owner` are addresses in the process, which name the kind to
+/* Callbacks of one kind within a turn, that were scheduled at one place. `key` and `owner` are addresses in the process, which name the kind to
  * lc_frame_source.kind_name; they mean nothing outside of it. */
 #define LC_TALLY_COUNT 32u
 
 typedef struct {
     lc_word key;   /* 0: free; stored last */
     lc_word owner; /* 0 none */
+    lc_word site;  /* where they were scheduled, as lc_site_of; 0 not known */
     lc_word count;
     lc_word ticks;
     lc_word longest; /* ticks */
 } lc_tally_entry;
 
-_Static_assert(sizeof(lc_tally_entry) == 40, "five words");
+_Static_assert(sizeof(lc_tally_entry) == 48, "six words");
 
 typedef enum {
     LC_LANE_FREE = 0,
@@ -449,14 +450,16 @@ typedef struct { /* process, container and machine at one moment; sums since the
 
 _Static_assert(sizeof(lc_host_entry) == 128, "two cache lines");
 
-typedef struct { /* callbacks of one kind within the stalled turn */
+typedef struct { /* callbacks of one kind within the stalled turn, that were scheduled at one place */
     lc_ref name; /* {0, 0}: it could not be read */
     lc_word count;
     lc_word total_ns;
     lc_word longest_ns;
+    lc_ref site_file; /* who scheduled them; {0, 0}: not known */
+    lc_word site_line;
 } lc_contributor_entry;
 
-_Static_assert(sizeof(lc_contributor_entry) == 32, "four words");
+_Static_assert(sizeof(lc_contributor_entry) == 48, "six words");
 
 typedef struct {
     lc_word state;  /* lc_slot_state */
@@ -512,8 +515,8 @@ typedef struct {
 #define LC_SLOT_HEAP_OFFSET (sizeof(lc_slot))
 _Static_assert(offsetof(lc_slot, threads) == 512, "slot facts: half a KiB");
 _Static_assert(offsetof(lc_slot, hosts) == 2048, "hosts start on a line");
-_Static_assert(offsetof(lc_slot, samples) == 5120, "samples start on a line");
-_Static_assert(sizeof(lc_slot) == 5120 + LC_SAMPLE_MAX * sizeof(lc_sample_entry), "the heap follows the samples");
+_Static_assert(offsetof(lc_slot, samples) == 5632, "samples start on a line");
+_Static_assert(sizeof(lc_slot) == 5632 + LC_SAMPLE_MAX * sizeof(lc_sample_entry), "the heap follows the samples");
 _Static_assert(sizeof(lc_slot) < LC_SLOT_BYTES / 2, "half of a slot is heap: stacks, codes, strings");
 
 #endif

@@ -77,6 +77,19 @@ typedef struct {
     uint64_t owner;
 } lc_work_kind;
 
+/* Where a callback was scheduled, in one word: the address of the file's name, a str, and the line. 0: not known, or one of
+ * them is too large for its part. */
+#define LC_SITE_LINE_SHIFT 48u
+
+static inline uint64_t lc_site_of(uint64_t file, uint64_t line)
+{
+    const bool fits = file >> LC_SITE_LINE_SHIFT == 0 && line <= UINT16_MAX;
+    return file != 0 && fits ? file | line << LC_SITE_LINE_SHIFT : 0;
+}
+
+static inline uint64_t lc_site_file(uint64_t site) { return site & ((UINT64_C(1) << LC_SITE_LINE_SHIFT) - 1u); }
+static inline uint64_t lc_site_line(uint64_t site) { return site >> LC_SITE_LINE_SHIFT; }
+
 typedef struct {
     uint64_t thread_state; /* of the thread that sleeps on a futex, which is not the GIL's */
     uint64_t futex;        /* its address */

@@ -1,8 +1,8 @@
 #include "tally.h"
 
-static uint32_t place_of(lc_work_kind kind)
+static uint32_t place_of(lc_work_kind kind, uint64_t site)
 {
-    return (uint32_t)((kind.key * UINT64_C(0x9E3779B97F4A7C15)) >> 32) % LC_TALLY_COUNT;
+    return (uint32_t)(((kind.key ^ site) * UINT64_C(0x9E3779B97F4A7C15)) >> 32) % LC_TALLY_COUNT;
 }
 
 static void begin_anew(lc_lane *lane, uint64_t begin)
@@ -17,18 +17,19 @@ static void begin_anew(lc_lane *lane, uint64_t begin)
     LC_RELEASE(lane->tally_turn, LC_LOAD(lane->turn_epoch));
 }
 
-/* The kind's entry, made if need be; NULL: the table is full of others. */
-static lc_tally_entry *entry_of(lc_lane *lane, lc_work_kind kind)
+/* The entry of kind and place, made if need be; NULL: the table is full of others. */
+static lc_tally_entry *entry_of(lc_lane *lane, lc_work_kind kind, uint64_t site)
 {
-    uint32_t place = place_of(kind);
+    uint32_t place = place_of(kind, site);
     for (uint32_t i = 0; i < LC_TALLY_COUNT; i++, place = (place + 1u) % LC_TALLY_COUNT) {
         lc_tally_entry *entry = &lane->tally_entries[place];
         const uint64_t key = LC_LOAD(entry->key);
-        if (key == kind.key && LC_LOAD(entry->owner) == kind.owner) {
+        if (key == kind.key && LC_LOAD(entry->owner) == kind.owner && LC_LOAD(entry->site) == site) {
             return entry;
         }
         if (key == 0) {
             LC_STORE(entry->owner, kind.owner);
+            LC_STORE(entry->site, site);
             LC_STORE(entry->count, 0);
             LC_STORE(entry->ticks, 0);
             LC_STORE(entry->longest, 0);
@@ -39,12 +40,12 @@ static lc_tally_entry *entry_of(lc_lane *lane, lc_work_kind kind)
     return NULL;
 }
 
-void lc_tally_add(lc_lane *lane, lc_work_kind kind, uint64_t begin, uint64_t ticks)
+void lc_tally_add(lc_lane *lane, lc_work_kind kind, uint64_t site, uint64_t begin, uint64_t ticks)
 {
     if (LC_LOAD(lane->tally_turn) != LC_LOAD(lane->turn_epoch)) {
         begin_anew(lane, begin);
     }
-    lc_tally_entry *entry = kind.key == 0 ? NULL : entry_of(lane, kind);
+    lc_tally_entry *entry = kind.key == 0 ? NULL : entry_of(lane, kind, site);
     if (entry == NULL) {
         LC_ADD(lane->tally_dropped, 1u);
         return;
@@ -77,7 +78,11 @@ static lc_contributor_entry *contributor_of(lc_slot_writer *writer, uint32_t pla
     }
     const lc_work_kind kind = {LC_LOAD(entry->key), LC_LOAD(entry->owner)};
     lc_contributor_entry *contributor = &slot->contributors[count];
+    const uint64_t site = LC_LOAD(entry->site);
     contributor->name = lc_slot_put_text(writer, source->kind_name(source, kind));
+    contributor->site_file =
+        site == 0 ? (lc_ref){0, 0} : lc_slot_put_text(writer, source->text(source, lc_site_file(site)));
+    LC_STORE(contributor->site_line, lc_site_line(site));
     LC_STORE(contributor->count, 0);
     LC_STORE(contributor->total_ns, 0);
     LC_STORE(contributor->longest_ns, 0);

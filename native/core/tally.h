@@ -21,8 +21,9 @@ static inline bool lc_tally_is_on(const lc_lane *lane)
     return LC_LOAD(lane->tally) == LC_LOAD(lane->turn_epoch);
 }
 
-/* A callback of this kind is over; it began at the tick `begin`. Program thread, in the turn of the callback. */
-void lc_tally_add(lc_lane *lane, lc_work_kind kind, uint64_t begin, uint64_t ticks);
+/* A callback of this kind is over, which was scheduled at `site` (lc_site_of); it began at the tick `begin`. Program
+ * thread, in the turn of the callback. */
+void lc_tally_add(lc_lane *lane, lc_work_kind kind, uint64_t site, uint64_t begin, uint64_t ticks);
 
 /* Asks for a tally of the turn `turn_epoch`. Watchdog. */
 void lc_tally_ask(lc_lane *lane, uint64_t turn_epoch);

@@ -20,4 +20,7 @@ lc_text lc_kind_name(lc_cpython_source *source, lc_work_kind kind);
  * function or type, so that it names something for as long as that lives. */
 lc_work_kind lc_work_kind_of(const lc_cpython_source *source, const void *callable);
 
+/* The task (a _asyncio.Task) whose step or wake-up a callable is; NULL: it is something else. GIL held, as above. */
+const void *lc_task_of(const lc_cpython_source *source, const void *callable);
+
 #endif

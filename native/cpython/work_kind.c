@@ -92,3 +92,20 @@ lc_work_kind lc_work_kind_of(const lc_cpython_source *source, const void *callab
     }
     return (lc_work_kind){0};
 }
+
+const void *lc_task_of(const lc_cpython_source *source, const void *callable)
+{
+    const lc_asyncio_facts *asyncio = &source->asyncio;
+    const uint64_t object = (uint64_t)(uintptr_t)callable;
+    if (object == 0 || !atomic_load_explicit(&asyncio->learned, memory_order_acquire)) {
+        return NULL;
+    }
+    const uint64_t type = type_of(source, object);
+    uint64_t task = 0;
+    if (type == source->at.cfunction_type) {
+        task = load(object + source->layout.cfunction_self);
+    } else if (type == asyncio->step_type && type != 0) {
+        task = load(object + asyncio->step_task);
+    }
+    return is_instance(source, task, asyncio->task_type) ? (const void *)(uintptr_t)task : NULL;
+}

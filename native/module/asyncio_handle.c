@@ -3,6 +3,7 @@
 #include <frameobject.h>
 #include <structmember.h>
 
+#include "asyncio_site.h"
 #include "bracket.h"
 #include "patch_chain.h"
 #include "work.h"
@@ -202,8 +203,9 @@ static __attribute__((noinline)) PyObject *run_tallied(PyObject *handle, lc_brac
 {
     PyObject *callback = *(PyObject **)((char *)handle + asyncio.slots.callback);
     const lc_work_kind kind = lc_work_kind_of(&lc_the_agent.source, callback);
+    const uint64_t site = lc_asyncio_site_of(handle, callback);
     PyObject *result = run(handle);
-    lc_bracket_end_tallied(bracket, kind);
+    lc_bracket_end_tallied(bracket, kind, site);
     return result;
 }
 
@@ -268,6 +270,7 @@ PyObject *lc_asyncio_handle_method(PyObject *module, PyObject *args)
     if (!find_slots(handle_type, timer_type, &slots)) {
         return NULL;
     }
+    lc_asyncio_site_learn(handle_type, globals);
     if (!lc_patch_chain_push(&asyncio.chain, original == Py_None ? NULL : original)) {
         return NULL;
     }

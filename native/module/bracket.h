@@ -53,13 +53,13 @@ static inline bool lc_bracket_is_tallied(lc_bracket bracket)
     return bracket.lane != NULL && lc_tally_is_on(bracket.lane);
 }
 
-/* lc_bracket_end of a callback that is tallied as one of this kind. */
-static inline void lc_bracket_end_tallied(lc_bracket bracket, lc_work_kind kind)
+/* lc_bracket_end of a callback that is tallied as one of this kind, scheduled at this place (lc_site_of). */
+static inline void lc_bracket_end_tallied(lc_bracket bracket, lc_work_kind kind, uint64_t site)
 {
     lc_lane *lane = bracket.lane;
     if (LC_AGENT_RUNS(bracket.generation) && LC_LOAD(lane->epoch) == bracket.epoch) {
         const uint64_t begin = LC_LOAD(lane->begin);
-        lc_tally_add(lane, kind, begin, lc_callback_end(&lc_the_agent.watchdog.lanes, lane));
+        lc_tally_add(lane, kind, site, begin, lc_callback_end(&lc_the_agent.watchdog.lanes, lane));
     }
     lc_bracket_end(bracket);
 }

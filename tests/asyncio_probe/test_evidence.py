@@ -143,6 +143,55 @@ def test_callbacks_of_every_kind_have_the_names_that_stalls_have(evidence_of):
     assert (counts["fetch"], counts["list.append"], counts["Job"], counts["Event.set"]) == (1100, 7, 7, 1)
 
 
+def test_in_debug_mode_it_is_told_who_scheduled_the_callbacks(evidence_of):
+    def tick() -> None:
+        spin(0.001)
+
+    async def fetch() -> None:
+        spin(0.001)
+
+    lines: dict[str, int] = {}
+
+    async def main():
+        loop, goal = asyncio.get_running_loop(), []
+        loop.slow_callback_duration = 60.0  # asyncio's own warning is not the matter here
+        loop.set_debug(True)
+        for _ in range(WAITERS):
+            loop.call_soon(wait_for_the_watchdog, goal)
+        for _ in range(500):
+            lines["often"] = sys._getframe().f_lineno + 1
+            loop.call_soon(tick)
+        for _ in range(100):
+            lines["seldom"] = sys._getframe().f_lineno + 1
+            loop.call_soon(tick)
+        lines["made"] = sys._getframe().f_lineno + 1
+        tasks = [asyncio.create_task(fetch()) for _ in range(600)]
+        await asyncio.sleep(0)
+        await asyncio.gather(*tasks)
+
+    turn = the_turn(evidence_of(main, threshold="1s", sample_delay="20ms"))
+
+    found = {one.name.rpartition("<locals>.")[2]: one.scheduled for one in turn.contributors}
+    assert [(one.line, one.count) for one in found["tick"]] == [(lines["often"], 500), (lines["seldom"], 100)]
+    assert [(one.line, one.count) for one in found["fetch"]] == [(lines["made"], 600)]
+    assert {one.file for one in (*found["tick"], *found["fetch"])} == {__file__}
+
+
+def test_without_debug_mode_asyncio_does_not_know_who_scheduled_a_callback(evidence_of):
+    async def main():
+        loop, goal = asyncio.get_running_loop(), []
+        for _ in range(WAITERS):
+            loop.call_soon(wait_for_the_watchdog, goal)
+        for _ in range(1100):
+            loop.call_soon(spin, 0.001)
+        await asyncio.sleep(0)
+
+    turn = the_turn(evidence_of(main, threshold="1s", sample_delay="20ms"))
+
+    assert next(one.count for one in turn.contributors if one.name == "spin") == 1100
+    assert all(one.scheduled == () for one in turn.contributors)
+
+
 def test_more_kinds_than_there_is_room_for_are_counted(evidence_of):
     names: dict[str, object] = {"spin": spin}
     exec("".join(f"def kind_{n}(): spin(0.001)\n" for n in range(50)), names)

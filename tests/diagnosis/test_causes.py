@@ -31,6 +31,7 @@ from loopcanary.model import (
     LockProof,
     LockView,
     Sample,
+    Scheduler,
     Stack,
     Stall,
     StallEvidence,
@@ -841,6 +842,28 @@ def burst(**more: Any) -> Stall:
             **more,
         )
     )
+
+
+def test_who_scheduled_the_callbacks_of_a_burst_is_told_where_asyncio_noted_it():
+    entry = Contributor(
+        name="push",
+        count=400,
+        total_ns=250 * MS,
+        longest_ns=2 * MS,
+        scheduled=(Scheduler(file="/srv/app/feed.py", line=12, count=400),),
+    )
+    stall = judged(
+        evidence(
+            lasted_ms=300,
+            scope=StallScope.TURN,
+            turn_callbacks=400,
+            turn_callback_ns=290 * MS,
+            longest_callback_ns=2 * MS,
+            contributors=(entry,),
+        )
+    )
+    told = "push: 400 times, 250 ms together, 625 us on average; scheduled at /srv/app/feed.py:12."
+    assert told in stall.evidence
 
 
 def test_the_callbacks_of_a_burst_are_told_with_time_count_and_mean():

@@ -357,11 +357,15 @@ class SlotBuilder:
         self.put(host_count=index + 1)
 
     def put_contributor(self, index: int, contributor: Contributor) -> None:
+        """Of one that one place scheduled at most: others are as many contributors."""
+        (site,) = contributor.scheduled or (None,)
         fields = {
             "name": self.text(contributor.name),
             "count": contributor.count,
             "total_ns": contributor.total_ns,
             "longest_ns": contributor.longest_ns,
+            "site_file": self.text(None if site is None else site.file),
+            "site_line": 0 if site is None else site.line,
         }
         at = self._at + layout.SLOT_CONTRIBUTORS_OFFSET + index * layout.CONTRIBUTOR.size
         put(self._data, layout.CONTRIBUTOR, at, fields)

@@ -16,6 +16,7 @@ from loopcanary.model import (
     LockProof,
     LockView,
     Sample,
+    Scheduler,
     Stack,
     StallEvidence,
     StallScope,
@@ -118,7 +119,13 @@ def turn(**fields: object) -> StallEvidence:
         "scene": None,
         "turn_begin_ns": BEGIN,
         "contributors": (
-            Contributor(name="parse", count=900, total_ns=180 * MS, longest_ns=MS),
+            Contributor(
+                name="parse",
+                count=900,
+                total_ns=180 * MS,
+                longest_ns=MS,
+                scheduled=(Scheduler(file="/srv/app/feed.py", line=12, count=900),),
+            ),
             Contributor(name="größe", count=90, total_ns=18 * MS, longest_ns=2 * MS),
         ),
         "contributors_from_ns": BEGIN + 21 * MS,
@@ -212,9 +219,22 @@ readings = st.builds(
     at_ns=st.integers(1, BEGIN),
     kernel=st.builds(KernelView, on_cpu_ns=word, run_queue_ns=word),
 )
-contributors = st.builds(
-    Contributor, name=text, count=st.integers(1, 1 << 40), total_ns=word, longest_ns=word
-)
+
+
+@st.composite
+def _contributors(draw: st.DrawFn) -> Contributor:
+    count = draw(st.integers(1, 1 << 40))
+    site = draw(st.none() | st.builds(Scheduler, file=text, line=word, count=st.just(count)))
+    return Contributor(
+        name=draw(text),
+        count=count,
+        total_ns=draw(word),
+        longest_ns=draw(word),
+        scheduled=() if site is None else (site,),
+    )
+
+
+contributors = _contributors()
 
 
 @st.composite

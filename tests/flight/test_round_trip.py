@@ -28,6 +28,7 @@ from loopcanary.model import (
     LaneTotals,
     LockProof,
     LockView,
+    Scheduler,
     StallScope,
     Target,
     TargetKind,
@@ -137,6 +138,21 @@ def test_contributors_of_one_name_are_one_and_those_without_are_dropped():
     (_, evidence), *_ = read(flight).stalls()
     assert evidence.contributors == (Contributor(name="parse", count=4, total_ns=51, longest_ns=21),)
     assert evidence.contributors_dropped == 6
+
+
+def test_callbacks_of_one_name_that_several_lines_scheduled_are_one_with_all_of_these():
+    flight = FlightBuilder()
+    slot = flight.add_stall(turn())
+    builder = SlotBuilder.resumed(flight.data, flight.at(SectionKind.SLOTS, slot))
+    for index, (line, count) in enumerate(((30, 2), (12, 7), (0, 1))):
+        site = (Scheduler(file="/srv/app.py", line=line, count=count),) if line else ()
+        one = Contributor(name="parse", count=count, total_ns=count, longest_ns=1, scheduled=site)
+        builder.put_contributor(index, one)
+
+    ((_, evidence),) = read(flight).stalls()
+    (parse,) = evidence.contributors
+    assert (parse.count, parse.total_ns) == (10, 10)
+    assert [(one.line, one.count) for one in parse.scheduled] == [(12, 7), (30, 2)]
 
 
 def test_of_a_callback_the_tally_of_its_turn_is_no_evidence():

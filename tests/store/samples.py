@@ -18,6 +18,7 @@ from loopcanary.model import (
     LockProof,
     LoopHealth,
     Portion,
+    Scheduler,
     Session,
     SessionEnd,
     Severity,
@@ -200,7 +201,15 @@ def hostile_stall(text: str, number: int = 0) -> Stall:
             Portion(share=0.5, cause=Cause.CPU, culprit=culprit, blocker=Blocker(call=text, function=text)),
         ),
         waited_on=Target(kind=TargetKind.FILE, name=text, pid=1),
-        contributors=(Contributor(name=text, count=1, total_ns=1, longest_ns=1),),
+        contributors=(
+            Contributor(
+                name=text,
+                count=1,
+                total_ns=1,
+                longest_ns=1,
+                scheduled=(Scheduler(file=f"/{text}", line=1, count=1),),
+            ),
+        ),
         stacks=(WeightedStack(weight_ns=1, frames=(named, dataclasses.replace(named, in_app=False))),),
         threads=(
             ThreadView(tid=1, name=text, state=text, holds_gil=True, waits_for_gil=True, frames=(named,)),
@@ -239,8 +248,8 @@ _NAMED = {
 _TYPES = {
     kind.__name__: kind
     for kind in (
-        *(Blocker, Contributor, Culprit, Holder, Ledger, LoopHealth, Portion, StackFrame, Surroundings),
-        *(Target, ThreadView, WeightedStack),
+        *(Blocker, Contributor, Culprit, Holder, Ledger, LoopHealth, Portion, Scheduler),
+        *(StackFrame, Surroundings, Target, ThreadView, WeightedStack),
     )
 }
 

@@ -11,7 +11,7 @@ static void run_callback(uint64_t key, uint64_t ticks)
     lc_callback_begin(s.lane, 8, 0);
     const uint64_t begin = LC_LOAD(s.lane->begin);
     if (lc_tally_is_on(s.lane)) {
-        lc_tally_add(s.lane, (lc_work_kind){key, 0}, begin, ticks);
+        lc_tally_add(s.lane, (lc_work_kind){key, 0}, 0, begin, ticks);
     }
     lc_callback_end(stage_context(&s), s.lane);
 }
@@ -117,9 +117,9 @@ static void owners_tell_kinds_of_one_name_apart(void)
 {
     lc_turn_begin(stage_context(&s), s.lane);
     lc_tally_ask(s.lane, LC_LOAD(s.lane->turn_epoch));
-    lc_tally_add(s.lane, (lc_work_kind){PARSE, 100}, 1, 5);
-    lc_tally_add(s.lane, (lc_work_kind){PARSE, 200}, 2, 6);
-    lc_tally_add(s.lane, (lc_work_kind){PARSE, 100}, 3, 7);
+    lc_tally_add(s.lane, (lc_work_kind){PARSE, 100}, 0, 1, 5);
+    lc_tally_add(s.lane, (lc_work_kind){PARSE, 200}, 0, 2, 6);
+    lc_tally_add(s.lane, (lc_work_kind){PARSE, 100}, 0, 3, 7);
     unsigned entries = 0;
     for (uint32_t i = 0; i < LC_TALLY_COUNT; i++) {
         const lc_tally_entry *entry = &s.lane->tally_entries[i];
@@ -131,6 +131,39 @@ static void owners_tell_kinds_of_one_name_apart(void)
     }
     CHECK(entries == 2 && LC_LOAD(s.lane->tally_from) == 1);
     end_and_free();
+}
+
+static void callbacks_are_told_apart_by_who_scheduled_them(void)
+{
+    const uint64_t here = lc_site_of(0x1000, 12), there = lc_site_of(0x1000, 30);
+    lc_turn_begin(stage_context(&s), s.lane);
+    lc_tally_ask(s.lane, LC_LOAD(s.lane->turn_epoch));
+    age_turn(&s, 30);
+    look(&s);
+    lc_tally_add(s.lane, (lc_work_kind){PARSE, 0}, here, 1, 5);
+    lc_tally_add(s.lane, (lc_work_kind){PARSE, 0}, there, 2, 6);
+    lc_tally_add(s.lane, (lc_work_kind){PARSE, 0}, here, 3, 7);
+    lc_tally_add(s.lane, (lc_work_kind){RENDER, 0}, 0, 3, 7);
+    look(&s);
+    const lc_slot *it = slot(&s, 0);
+    unsigned counts[31] = {0};
+    CHECK(LC_LOAD(it->contributor_count) == 3);
+    for (uint64_t i = 0; i < 3; i++) {
+        const lc_contributor_entry *entry = &it->contributors[i];
+        const uint64_t line = LC_LOAD(entry->site_line);
+        CHECK(line == 0 || line == 12 || line == 30);
+        CHECK((entry->site_file.bytes == 8) == (line != 0)); /* "checkout", the scripted source's only text */
+        counts[line] += (unsigned)LC_LOAD(entry->count);
+    }
+    CHECK(counts[12] == 2 && counts[30] == 1 && counts[0] == 1);
+    end_and_free();
+}
+
+static void a_place_that_does_not_fit_its_word_is_not_known(void)
+{
+    CHECK(lc_site_of(0, 7) == 0 && lc_site_of(UINT64_C(1) << 48, 7) == 0 && lc_site_of(0x1000, 65536) == 0);
+    const uint64_t site = lc_site_of((UINT64_C(1) << 48) - 8, 65535);
+    CHECK(lc_site_file(site) == (UINT64_C(1) << 48) - 8 && lc_site_line(site) == 65535);
 }
 
 static void a_wish_for_a_turn_that_is_over_does_nothing(void)
@@ -152,6 +185,8 @@ int main(void)
     the_next_turn_starts_with_an_empty_table();
     kinds_beyond_the_table_are_counted();
     owners_tell_kinds_of_one_name_apart();
+    callbacks_are_told_apart_by_who_scheduled_them();
+    a_place_that_does_not_fit_its_word_is_not_known();
     a_wish_for_a_turn_that_is_over_does_nothing();
     stage_close(&s);
     return 0;

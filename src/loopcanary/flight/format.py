@@ -248,7 +248,7 @@ ENDED = Layout(
     """,
 )
 
-TALLY_ENTRY = Layout("lc_tally_entry", "Q key owner count ticks longest")
+TALLY_ENTRY = Layout("lc_tally_entry", "Q key owner site count ticks longest")
 
 LANE = Layout(
     "lc_lane",
@@ -268,7 +268,7 @@ LANE = Layout(
     Q tally_turn tally_from tally_dropped
     {TALLY_ENTRY.size * TALLY_COUNT}s tally_entries
     """,
-    size=7744,  # a multiple of the 64 bytes to which it is aligned
+    size=8000,  # a multiple of the 64 bytes to which it is aligned
 )
 
 REF = Layout("lc_ref", "I offset bytes")
@@ -307,7 +307,9 @@ HOST = Layout(
     """,
 )
 
-CONTRIBUTOR = Layout("lc_contributor_entry", "8s name\nQ count total_ns longest_ns")
+CONTRIBUTOR = Layout(
+    "lc_contributor_entry", "8s name\nQ count total_ns longest_ns\n8s site_file\nQ site_line"
+)
 
 SLOT_FACTS = Layout(
     "lc_slot",

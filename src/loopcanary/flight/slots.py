@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from loopcanary.flight import format as layout
@@ -21,6 +22,7 @@ from loopcanary.model import (
     HostReading,
     KernelView,
     Sample,
+    Scheduler,
     ThreadReading,
     ThreadStack,
 )
@@ -134,9 +136,20 @@ class SlotCopy:
             if name is None:
                 dropped += number
             elif number:
-                by_name[name] = _joined(by_name.get(name), name, number, fields)
+                joined = _joined(by_name.get(name), name, number, fields)
+                by_name[name] = self._with_scheduler(joined, number, fields)
         ranked = sorted(by_name.values(), key=lambda one: (-one.total_ns, one.name))
         return tuple(ranked), bounded(dropped)
+
+    def _with_scheduler(self, joined: Contributor, count: int, fields: dict[str, Any]) -> Contributor:
+        file, line = self.heap.text(fields["site_file"]), bounded(fields["site_line"])
+        if file is None:
+            return joined
+        counts = {(one.file, one.line): one.count for one in joined.scheduled}
+        counts[file, line] = bounded(counts.get((file, line), 0) + count)
+        ranked = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+        schedulers = [Scheduler(file=file, line=line, count=count) for (file, line), count in ranked]
+        return replace(joined, scheduled=tuple(schedulers))
 
     def threads(self, thread_names: Mapping[int, str]) -> tuple[ThreadStack, ...]:
         """All threads, the stalled one included, as they stood when the stall became a hang."""
@@ -197,7 +210,13 @@ def _joined(known: Contributor | None, name: str, count: int, fields: dict[str, 
     if known is not None:
         count, total_ns = known.count + count, known.total_ns + total_ns
         longest_ns = max(known.longest_ns, longest_ns)
-    return Contributor(name=name, count=bounded(count), total_ns=bounded(total_ns), longest_ns=longest_ns)
+    return Contributor(
+        name=name,
+        count=bounded(count),
+        total_ns=bounded(total_ns),
+        longest_ns=longest_ns,
+        scheduled=() if known is None else known.scheduled,
+    )
 
 
 def read_slot_facts(source: Source, section: Section, index: int) -> dict[str, Any]:

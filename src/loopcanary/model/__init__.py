@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         ThreadView,
         WeightedStack,
     )
-    from loopcanary.model.waiting import Contributor, LockProof, LockView, Target, TargetKind
+    from loopcanary.model.waiting import Contributor, LockProof, LockView, Scheduler, Target, TargetKind
 
 __all__ = [
     "Blocker",
@@ -72,6 +72,7 @@ __all__ = [
     "LoopHealth",
     "Portion",
     "Sample",
+    "Scheduler",
     "Session",
     "SessionEnd",
     "Severity",
@@ -103,7 +104,7 @@ _HOMES = {
         "Blocker Cause Culprit Grade Holder Ledger Portion Severity StackFrame Stall StallScope "
         "StallState Surroundings ThreadView WeightedStack"
     ),
-    "waiting": "Contributor LockProof LockView Target TargetKind",
+    "waiting": "Contributor LockProof LockView Scheduler Target TargetKind",
 }
 
 

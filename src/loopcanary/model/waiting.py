@@ -49,6 +49,15 @@ class LockView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Scheduler:
+    """A line that scheduled callbacks: the innermost one outside of asyncio; of a task, where it was made."""
+
+    file: str
+    line: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Contributor:
     """Callbacks of one name within a turn."""
 
@@ -56,3 +65,5 @@ class Contributor:
     count: int
     total_ns: int
     longest_ns: int
+    scheduled: tuple[Scheduler, ...] = ()
+    """Who scheduled them, most callbacks first; empty where the loop did not note it."""

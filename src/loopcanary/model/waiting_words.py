@@ -5,9 +5,10 @@ from __future__ import annotations
 from loopcanary.model.stall import Cause, Holder, Stall
 from loopcanary.model.units import format_duration
 from loopcanary.model.waiting import Contributor, LockProof, Target, TargetKind
-from loopcanary.model.wording import printable
+from loopcanary.model.wording import count_of, place, printable
 
 _NAME_MAX = 60
+_PLACES_MAX = 2
 _KIND_WORDS = {
     TargetKind.FILE: "file",
     TargetKind.SOCKET: "socket to",
@@ -58,6 +59,21 @@ def contributor_words(contributor: Contributor) -> str:
     """`handle x812, 310 ms`."""
     name = printable(contributor.name, _NAME_MAX)
     return f"{name} x{contributor.count:,}, {format_duration(contributor.total_ns)}"
+
+
+def scheduler_words(contributor: Contributor, folder: str = "") -> str:
+    """`scheduled at app.py:12`, `scheduled at app.py:12 (812), feed.py:7 (30) and 4 more places`; empty where
+    it is not known."""
+    known = contributor.scheduled
+    if not known:
+        return ""
+    alone = len(known) == 1 and known[0].count == contributor.count
+    places = [
+        place(one.file, one.line, folder) + ("" if alone else f" ({one.count:,})")
+        for one in known[:_PLACES_MAX]
+    ]
+    more = count_of(len(known) - _PLACES_MAX, "more place") if len(known) > _PLACES_MAX else ""
+    return f"scheduled at {', '.join(places)}" + (f" and {more}" if more else "")
 
 
 def second_cause_words(stall: Stall) -> str:

@@ -20,7 +20,7 @@ from loopcanary.model.stall import (
     ThreadView,
     WeightedStack,
 )
-from loopcanary.model.waiting import Contributor, LockProof, Target, TargetKind
+from loopcanary.model.waiting import Contributor, LockProof, Scheduler, Target, TargetKind
 from loopcanary.model.wire_fields import Fields, Json, ms, optional_ms, time_to_text
 
 
@@ -199,6 +199,9 @@ def _contributor_to_dict(contributor: Contributor) -> Json:
         "count": contributor.count,
         "total_ms": ms(contributor.total_ns),
         "longest_ms": ms(contributor.longest_ns),
+        "scheduled": [
+            {"file": one.file, "line": one.line, "count": one.count} for one in contributor.scheduled
+        ],
     }
 
 
@@ -208,7 +211,12 @@ def _contributor(fields: Fields) -> Contributor:
         count=fields.integer("count"),
         total_ns=fields.ns("total_ms"),
         longest_ns=fields.ns("longest_ms"),
+        scheduled=fields.many("scheduled", _scheduler),
     )
+
+
+def _scheduler(fields: Fields) -> Scheduler:
+    return Scheduler(file=fields.text("file"), line=fields.integer("line"), count=fields.integer("count"))
 
 
 def _surroundings_to_dict(around: Surroundings) -> Json:

@@ -13,6 +13,7 @@ from loopcanary.model.units import format_duration
 from loopcanary.model.waiting_words import (
     contributor_words,
     holder_words,
+    scheduler_words,
     second_cause_words,
     share_words,
     target_words,
@@ -135,7 +136,9 @@ class _Markdown:
             where = NO_LINE if is_blameless(portion) else self._spot(portion.culprit)
             yield f"  - {share_words(portion.share)} {portion.cause.value}: {where}"
         for contributor in stall.contributors[:_CONTRIBUTORS_MAX]:
-            yield f"  - {escaped(contributor_words(contributor))}"
+            scheduled = scheduler_words(contributor, self._folder)
+            words = contributor_words(contributor) + (f"; {scheduled}" if scheduled else "")
+            yield f"  - {escaped(words)}"
         if time := _ledger(stall.ledger):
             yield f"- **Time of the longest**: {time}"
         if stall.advice:

@@ -16,7 +16,13 @@ from rich.text import Text
 
 from loopcanary.model import Cause
 from loopcanary.model.units import format_duration, format_size
-from loopcanary.model.waiting_words import holder_words, second_cause_words, share_words, target_words
+from loopcanary.model.waiting_words import (
+    holder_words,
+    scheduler_words,
+    second_cause_words,
+    share_words,
+    target_words,
+)
 from loopcanary.model.wording import (
     cause_words,
     confidence_word,
@@ -138,8 +144,8 @@ def portions(stall: Stall, page: Page) -> Iterator[Text]:
         )
 
 
-def contributors(stall: Stall, *, most: int = 8) -> Iterator[Text]:
-    """The callbacks of a turn."""
+def contributors(stall: Stall, page: Page, *, most: int = 8) -> Iterator[Text]:
+    """The callbacks of a turn, with who scheduled them where that is known."""
     found = stall.contributors
     if not found:
         return
@@ -148,6 +154,8 @@ def contributors(stall: Stall, *, most: int = 8) -> Iterator[Text]:
         mean = format_duration(one.total_ns // one.count) if one.count else "-"
         times = f"{format_duration(one.total_ns):>9} {one.count:>7,} {mean:>9}"
         yield Text(f"{times} {format_duration(one.longest_ns):>9}  {name(one.name)}")
+        if words := scheduler_words(one, page.folder):
+            yield Text(f"{'':>37}  {words}", "dim")
     if len(found) > most:
         yield Text(f"{'':>9} and {count_of(len(found) - most, 'more callback')}", "dim")
 

@@ -7,6 +7,7 @@ from loopcanary.diagnosis.observation import Observation
 from loopcanary.diagnosis.ownership import Owner
 from loopcanary.model import Cause, Contributor, StallScope
 from loopcanary.model.units import format_duration
+from loopcanary.model.waiting_words import scheduler_words
 
 _CALLBACK_SHARE = 0.5
 _CONTRIBUTORS = 3
@@ -61,8 +62,10 @@ def _contributors(observation: Observation) -> tuple[str, ...]:
 
 def _told(entry: Contributor) -> str:
     mean = format_duration(entry.total_ns // max(1, entry.count))
+    scheduled = scheduler_words(entry)
     return (
-        f"{entry.name}: {entry.count:,} times, {format_duration(entry.total_ns)} together, {mean} on average."
+        f"{entry.name}: {entry.count:,} times, {format_duration(entry.total_ns)} together, {mean} on average"
+        f"{f'; {scheduled}' if scheduled else ''}."
     )
 
 
