@@ -288,6 +288,7 @@ _Static_assert(sizeof(lc_lane) <= LC_LANE_BYTES, "a lane fits its stride");
 #define LC_SAMPLE_MAX 384u
 #define LC_STACK_FRAMES_MAX 256u
 #define LC_SLOT_THREADS_MAX 64u
+#define LC_SLOT_WAITERS_MAX 8u
 #define LC_HOST_MAX 16u
 
 typedef enum {
@@ -505,7 +506,9 @@ typedef struct {
     lc_word contributor_count;
     lc_word contributors_from_ns; /* the tally counts callbacks that began from then on; 0 there is none */
     lc_word contributors_dropped; /* callbacks for which there was no entry */
-    char reserved[104];
+    lc_word waiter_count; /* other threads that waited for the lock that the thread waits for: the most at one look */
+    lc_word waiters[LC_SLOT_WAITERS_MAX]; /* thread ids of the first of them */
+    char reserved[32];
     lc_thread_entry threads[LC_SLOT_THREADS_MAX];
     lc_host_entry hosts[LC_HOST_MAX];
     lc_contributor_entry contributors[LC_TALLY_COUNT];

@@ -103,6 +103,7 @@ typedef struct {
     uint64_t holder_thread_state; /* 0 where the proof is LC_PROOF_NONE */
     uint32_t holder_tid;
     lc_text module; /* LC_LOCK_MODULE: whose import lock it is */
+    uint64_t object; /* address of the lock; tells it from others while somebody waits for it */
 } lc_lock_view;
 
 typedef struct lc_frame_source lc_frame_source;
@@ -122,6 +123,8 @@ struct lc_frame_source {
     lc_text (*kind_name)(lc_frame_source *self, lc_work_kind kind);
     /* The lock that a thread waits for, and its holder where that can be proven. */
     void (*lock)(lc_frame_source *self, const lc_lock_question *question, lc_lock_view *out);
+    /* Whether a thread, which sleeps on this futex, waits for the lock at `object`. */
+    bool (*waits_for)(lc_frame_source *self, uint64_t thread_state, uint64_t futex, uint64_t object);
 };
 
 #endif

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 
 #include "lane.h"
+#include "lock_waiters.h"
 #include "syscall_shape.h"
 #include "wait_target.h"
 
@@ -64,6 +65,9 @@ static uint64_t put_lock(lc_wait_memory *memory, lc_frame_source *source, const 
     };
     memory->looks++;
     source->lock(source, &question, &lock);
+    if (question.search && lock.kind != LC_LOCK_NONE) {
+        lc_lock_waiters_put(source, thread_state, view->tid, lock.object, writer->slot);
+    }
     if (lock.kind == LC_LOCK_NONE) {
         return 0;
     }

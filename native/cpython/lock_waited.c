@@ -51,9 +51,9 @@ static lc_found_lock lock_behind(const lc_cpython_source *source, uint64_t objec
 
 /* ---- up to 3.13: a lock is a semaphore, whose address the kernel tells ------------------------------ */
 
-static bool sleeps_in(const lc_cpython_source *source, const lc_found_lock *lock, uint64_t futex)
+bool lc_sleeps_in_lock(const lc_cpython_source *source, uint64_t lock, uint64_t futex)
 {
-    const uint64_t semaphore = lc_word_at(source, lock->object + source->layout.lock_semaphore);
+    const uint64_t semaphore = lc_word_at(source, lock + source->layout.lock_semaphore);
     return semaphore != 0 && futex >= semaphore && futex - semaphore < sizeof(sem_t);
 }
 
@@ -69,7 +69,7 @@ static bool by_address(const lc_cpython_source *source, const uint64_t *slots, u
         if (each.kind == LC_LOCK_THREAD) {
             one_handle = one_handle && (handle.object == 0 || handle.object == each.object);
             handle = each;
-        } else if (each.kind != LC_LOCK_NONE && sleeps_in(source, &each, futex)) {
+        } else if (each.kind != LC_LOCK_NONE && lc_sleeps_in_lock(source, each.object, futex)) {
             *found = each;
             return true;
         }

@@ -103,6 +103,9 @@ void lc_lock(lc_cpython_source *source, const lc_lock_question *question, lc_loc
         return;
     }
     out->kind = lock.kind;
+    /* The handle of a thread has no address that its waiters sleep on. */
+    const bool by_futex = source->layout.lock_semaphore != LC_ABSENT;
+    out->object = by_futex && lock.kind == LC_LOCK_THREAD ? 0 : lock.object;
     if (lock.kind == LC_LOCK_MODULE) {
         name_module(source, lock.module, out);
     }
@@ -116,4 +119,13 @@ void lc_lock(lc_cpython_source *source, const lc_lock_question *question, lc_loc
     if (lock.kind == LC_LOCK_PLAIN && out->proof == LC_PROOF_OWNER) {
         out->kind = LC_LOCK_THREAD;
     }
+}
+
+bool lc_waits_for_lock(lc_cpython_source *source, uint64_t thread_state, uint64_t futex, uint64_t object)
+{
+    lc_found_lock lock;
+    if (source->layout.lock_semaphore != LC_ABSENT) {
+        return lc_sleeps_in_lock(source, object, futex);
+    }
+    return lc_lock_waited_for(source, thread_state, futex, &lock) && lock.object == object;
 }

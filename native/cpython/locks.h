@@ -15,6 +15,10 @@
  * Who holds it: an RLock names its owner; a thread holds a lock in whose `with` block it stands. */
 void lc_lock(lc_cpython_source *source, const lc_lock_question *question, lc_lock_view *out);
 
+/* lc_frame_source.waits_for: whether a thread waits for the lock at this address, as lc_lock answered it of another thread
+ * that still waits for it. Up to 3.13 one comparison of addresses; later the thread's innermost frame is read. */
+bool lc_waits_for_lock(lc_cpython_source *source, uint64_t thread_state, uint64_t futex, uint64_t object);
+
 #define LC_LOCK_THREADS_MAX 256u
 #define LC_LOCK_FRAMES_MAX 2048u
 

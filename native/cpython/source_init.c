@@ -50,6 +50,11 @@ static void lock(lc_frame_source *self, const lc_lock_question *question, lc_loc
     lc_lock(own(self), question, out);
 }
 
+static bool waits_for(lc_frame_source *self, uint64_t thread_state, uint64_t futex, uint64_t object)
+{
+    return lc_waits_for_lock(own(self), thread_state, futex, object);
+}
+
 bool lc_cpython_source_init(lc_cpython_source *source, const lc_memory_reader *reader,
                             const lc_layout *layout, const lc_interpreter_addresses *at)
 {
@@ -64,7 +69,7 @@ bool lc_cpython_source_init(lc_cpython_source *source, const lc_memory_reader *r
                    .gil = gil,
                    .threads = threads,
                    .work = work,
-                   .text = text, .lock = lock,
+                   .text = text, .lock = lock, .waits_for = waits_for,
                    .kind_name = kind_name},
         .reader = reader,
         .layout = *layout,

@@ -762,10 +762,23 @@ def test_each_holder_of_the_gil_has_its_share():
     assert any(sentence.startswith("Also held by worker-2 in count") for sentence in stall.evidence)
 
 
-def locked(proof: LockProof, tid: int = 71) -> Stall:
+def locked(proof: LockProof, tid: int = 71, **more: Any) -> Stall:
     view = LockView(kind="RLock", proof=proof)
     taken = samples(*[at_call("lock.acquire()")] * 12, syscall="futex", lock=view, **held_by(tid, "flush"))
-    return judged(evidence(taken, thread_names=((71, "worker-1"),)), SOURCE)
+    return judged(evidence(taken, thread_names=((71, "worker-1"), (72, "worker-2")), **more), SOURCE)
+
+
+@pytest.mark.parametrize(
+    ("tids", "count", "told"),
+    [
+        ((72,), 1, "One other thread waited for it, too: worker-2."),
+        ((72, 80), 2, "2 other threads waited for it, too: worker-2 and thread 80."),
+        ((72, 80), 12, "12 other threads waited for it, too: worker-2, thread 80 and 10 more."),
+    ],
+    ids=["one", "two", "more than are kept"],
+)
+def test_the_other_threads_that_waited_for_the_lock_are_told(tids, count, told):
+    assert told in locked(LockProof.NONE, waiters=tids, waiter_count=count).evidence
 
 
 def test_the_holder_of_a_lock_is_named_with_its_proof():
@@ -822,6 +835,18 @@ def test_the_lock_of_a_module_is_told():
     stall = importing(lock, syscall="futex")
     assert stall.cause is Cause.IMPORT
     assert any("lock of a module that another thread imports" in sentence for sentence in stall.evidence)
+
+
+def test_the_module_whose_lock_it_is_is_named_with_who_imports_it():
+    lock = frame("_ModuleLock.acquire", "<frozen importlib._bootstrap>", 120)
+    view = LockView(kind="import lock of shop.reports", proof=LockProof.WITH)
+    stall = importing(lock, syscall="futex", lock=view, **held_by(71, "load"))
+    assert stall.cause is Cause.IMPORT
+    told = [sentence for sentence in stall.evidence if "import lock of shop.reports" in sentence]
+    assert told == [
+        "12 of 12 samples waited for the import lock of shop.reports, a module that another thread imports."
+    ]
+    assert any(sentence.startswith("It was held by thread 71 in load") for sentence in stall.evidence)
 
 
 # ---- bursts, and late starts --------------------------------------------------------------------------

@@ -288,6 +288,8 @@ class SlotBuilder:
         self.put(
             contributors_from_ns=evidence.contributors_from_ns or 0,
             contributors_dropped=evidence.contributors_dropped,
+            waiter_count=evidence.waiter_count,
+            waiters=struct.pack(f"<{len(evidence.waiters)}Q", *evidence.waiters),
         )
         for index, host in enumerate(evidence.host):
             self.put_host(index, host)

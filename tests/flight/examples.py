@@ -280,6 +280,8 @@ def stalls(draw: st.DrawFn) -> StallEvidence:
         contributors=tuple(sorted(tally, key=lambda one: (-one.total_ns, one.name))) if is_turn else (),
         contributors_from_ns=draw(st.none() | st.integers(1, LARGEST)) if is_turn else None,
         contributors_dropped=draw(word) if is_turn else 0,
+        waiters=(waiters := tuple(draw(st.lists(word, max_size=8)))),
+        waiter_count=len(waiters) if len(waiters) < 8 else draw(st.integers(8, LARGEST)),
         tid=draw(st.integers(1, 99)),
         loop_kind=draw(padded_text(32)),
         thread_name=draw(padded_text(64)),

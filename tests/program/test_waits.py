@@ -10,12 +10,13 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from loopcanary.flight import FlightFile
-from loopcanary.model import LockProof, Sample
+from loopcanary.model import LockProof, Sample, StallEvidence
 
 from .watching import GIVES_UP_S, PROGRAMS
 
@@ -83,7 +84,8 @@ class Waiting:
         try:
             self.said = json.loads(self.program.stdout.readline())
             (link,) = (watched.store / "flight").glob("*.flight")
-            with FlightFile.open(link.resolve()) as flight:
+            self._path = link.resolve()
+            with FlightFile.open(self._path) as flight:
                 self.samples = self._asleep(flight)
         except BaseException:
             self.end()
@@ -101,6 +103,17 @@ class Waiting:
                     return last
             time.sleep(0.02)
         raise AssertionError("the wait does not show in the flight file")
+
+    def until(self, accepts: Callable[[StallEvidence], bool]) -> StallEvidence:
+        """The stall, once it is as it shall be: the watchdog looks at it again and again."""
+        until = time.monotonic() + GIVES_UP_S
+        with FlightFile.open(self._path) as flight:
+            while time.monotonic() < until:
+                for _, evidence in flight.stalls():
+                    if accepts(evidence):
+                        return evidence
+                time.sleep(0.02)
+        raise AssertionError("the stall does not become so")
 
     def end(self) -> None:
         if self.program.poll() is None:
@@ -137,6 +150,13 @@ def test_a_lock_is_named_with_its_holder_and_the_holders_stack(waiting, kind):
         assert said["function"] in {frame.qualname.rpartition(".")[2] for frame in sample.holder_stack.frames}
         assert sample.target is None
         assert not sample.waits_for_gil
+
+
+def test_the_other_threads_that_wait_for_the_lock_are_told(waiting):
+    program = waiting("lock_that_others_wait_for")
+
+    found = program.until(lambda evidence: evidence.waiter_count == 3)
+    assert sorted(found.waiters) == sorted(program.said["tids"])
 
 
 @stories(HOLDER_UNKNOWN)

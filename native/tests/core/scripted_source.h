@@ -16,6 +16,7 @@ typedef struct {
     lc_lock_view lock; /* what is answered of locks */
     lc_lock_question question; /* the last one */
     unsigned questions;
+    uint64_t other_tid; /* of the second thread that is answered; 0: 2 */
     lc_code_facts code;
 } scripted_source;
 
@@ -47,12 +48,12 @@ static void scripted_gil(lc_frame_source *self, uint64_t thread_state, lc_gil_vi
 
 static uint32_t scripted_threads(lc_frame_source *self, uint64_t thread_state, lc_thread_ref *out, uint32_t room)
 {
-    (void)self;
+    const uint64_t other = ((scripted_source *)self)->other_tid;
     if (room < 2) {
         return 0;
     }
     out[0] = (lc_thread_ref){thread_state, 1};
-    out[1] = (lc_thread_ref){thread_state + 8, 2};
+    out[1] = (lc_thread_ref){thread_state + 8, other ? other : 2};
     return 2;
 }
 
@@ -69,6 +70,12 @@ static void scripted_lock(lc_frame_source *self, const lc_lock_question *questio
     s->question = *question;
     s->questions++;
     *out = s->lock;
+}
+
+static bool scripted_waits_for(lc_frame_source *self, uint64_t thread_state, uint64_t futex, uint64_t object)
+{
+    (void)thread_state;
+    return futex != 0 && object == ((scripted_source *)self)->lock.object;
 }
 
 static lc_text scripted_text(lc_frame_source *self, uint64_t str_object)
@@ -94,7 +101,8 @@ static inline scripted_source scripted(void)
                    .work = scripted_work,
                    .text = scripted_text,
                    .kind_name = scripted_kind_name,
-                   .lock = scripted_lock},
+                   .lock = scripted_lock,
+                   .waits_for = scripted_waits_for},
         .serial = 1,
         .depth = 3,
     };

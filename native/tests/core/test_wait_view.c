@@ -150,6 +150,34 @@ static void all_threads_are_searched_for_a_holder_ever_more_rarely(void)
     lc_thread_view_close(&view);
 }
 
+static void others_that_wait_for_the_same_lock_are_kept(void)
+{
+    uint64_t holder;
+    word = 0;
+    const pthread_t other = started(wait_for_the_word);
+    const uint64_t other_tid = waiting_tid;
+    (void)reading_in(SYS_futex);
+    lc_thread_view_close(&view);
+    const pthread_t thread = started(wait_for_the_word);
+    const lc_thread_reading reading = reading_in(SYS_futex);
+    source.other_tid = other_tid;
+    source.lock = (lc_lock_view){.kind = LC_LOCK_PLAIN};
+    begin_slot(4);
+    (void)sampled(&reading, &holder);
+    CHECK(LC_LOAD(writer.slot->waiter_count) == 0); /* it is not known which lock it is */
+    source.lock.object = 77;
+    (void)sampled(&reading, &holder);
+    CHECK(LC_LOAD(writer.slot->waiter_count) == 1 && LC_LOAD(writer.slot->waiters[0]) == other_tid);
+    source.other_tid = (uint64_t)syscall(SYS_gettid); /* this thread waits for nothing: what was seen stays */
+    (void)sampled(&reading, &holder);
+    CHECK(LC_LOAD(writer.slot->waiter_count) == 1 && LC_LOAD(writer.slot->waiters[0]) == other_tid);
+    word = 1;
+    syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 2, NULL, NULL, 0);
+    CHECK(pthread_join(thread, NULL) == 0 && pthread_join(other, NULL) == 0);
+    lc_thread_view_close(&view);
+    source.other_tid = 0;
+}
+
 static void a_thread_that_runs_costs_nothing(void)
 {
     uint64_t holder;
@@ -169,6 +197,7 @@ int main(void)
     CHECK(lc_memory_reader_open(&reader, getpid()) != LC_READER_NONE);
     a_target_is_asked_for_once_a_wait();
     all_threads_are_searched_for_a_holder_ever_more_rarely();
+    others_that_wait_for_the_same_lock_are_kept();
     a_thread_that_runs_costs_nothing();
     lc_memory_reader_close(&reader);
     return 0;

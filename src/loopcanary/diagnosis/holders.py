@@ -55,6 +55,19 @@ def holder_sentences(holders: tuple[Holder, ...]) -> tuple[str, ...]:
     )
 
 
+def waiter_sentences(observation: Observation) -> tuple[str, ...]:
+    """`3 other threads waited for it, too: worker-1, worker-2 and thread 712.`"""
+    evidence = observation.evidence
+    count = max(evidence.waiter_count, len(evidence.waiters))
+    if not count:
+        return ()
+    named = [observation.threads.get(tid) or f"thread {tid}" for tid in evidence.waiters]
+    left = count - len(named)
+    names = [*named, *([f"{left} more"] if left else [])]
+    words = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return (f"{'One other thread' if count == 1 else f'{count} other threads'} waited for it, too: {words}.",)
+
+
 def _place(holder: Holder) -> str:
     culprit = holder.culprit
     return "" if culprit is None else f" in {culprit.qualname} ({culprit.file}:{culprit.line})"

@@ -32,6 +32,7 @@ SLOT_BYTES: Final = 131072
 SAMPLE_MAX: Final = 384
 STACK_FRAMES_MAX: Final = 256
 SLOT_THREADS_MAX: Final = 64
+SLOT_WAITERS_MAX: Final = 8
 HOST_MAX: Final = 16
 TALLY_COUNT: Final = 32
 STRING_MAX: Final = 512
@@ -324,8 +325,9 @@ SLOT_FACTS = Layout(
     8s callback task scene
     Q work_read_ns
     Q before_at_ns before_on_cpu_ns before_run_queue_ns
-    Q host_count contributor_count contributors_from_ns contributors_dropped
-    104s reserved
+    Q host_count contributor_count contributors_from_ns contributors_dropped waiter_count
+    {8 * SLOT_WAITERS_MAX}s waiters
+    32s reserved
     """,
 )
 

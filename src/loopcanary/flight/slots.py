@@ -151,6 +151,12 @@ class SlotCopy:
         schedulers = [Scheduler(file=file, line=line, count=count) for (file, line), count in ranked]
         return replace(joined, scheduled=tuple(schedulers))
 
+    def waiters(self) -> tuple[tuple[int, ...], int]:
+        """Other threads that waited for the same lock: the first of them, and how many there were."""
+        count = bounded(self.facts["waiter_count"])
+        tids = struct.unpack(f"<{layout.SLOT_WAITERS_MAX}Q", self.facts["waiters"])
+        return tuple(bounded(tid) for tid in tids[:count]), count
+
     def threads(self, thread_names: Mapping[int, str]) -> tuple[ThreadStack, ...]:
         """All threads, the stalled one included, as they stood when the stall became a hang."""
         count = min(self.facts["thread_count"], layout.SLOT_THREADS_MAX)

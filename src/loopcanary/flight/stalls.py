@@ -73,6 +73,7 @@ def slot_evidence(slot: SlotCopy, extent: Extent) -> StallEvidence:
     samples = slot.samples(since, until, epoch)
     # Of a callback, the tally of its turn is no evidence.
     contributors, without_name = slot.contributors() if turn else ((), 0)
+    waiters, waiter_count = slot.waiters()
     seen = [bounded(facts["last_look_ns"]), extent.begin_ns, *(s.at_ns for s in samples[-1:])]
     return StallEvidence(
         serial=bounded(facts["serial"]),
@@ -102,6 +103,8 @@ def slot_evidence(slot: SlotCopy, extent: Extent) -> StallEvidence:
         contributors=contributors,
         contributors_from_ns=bounded(facts["contributors_from_ns"]) or None if turn else None,
         contributors_dropped=without_name,
+        waiters=waiters,
+        waiter_count=waiter_count,
     )
 
 

@@ -225,3 +225,8 @@ class StallEvidence:
     contributors_from_ns: int | None = None
     contributors_dropped: int = 0
     """Callbacks for whose name there was no room."""
+    waiters: tuple[int, ...] = ()
+    """Other threads that waited for the lock that the thread waited for, by id: the first of the most that
+    were seen at one look."""
+    waiter_count: int = 0
+    """All of these."""

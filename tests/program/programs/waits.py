@@ -135,6 +135,27 @@ def lock_of_two_waiters():
         pass
 
 
+def lock_that_others_wait_for():
+    lock = threading.Lock()
+
+    def keep_plain(taken):
+        with lock:
+            taken()
+            NEVER.wait()
+
+    def wait_too():
+        with lock:
+            pass
+
+    keeps(keep_plain)
+    others = [threading.Thread(target=wait_too, name=f"waiter-{n}", daemon=True) for n in range(3)]
+    for other in others:
+        other.start()
+    ready(tids=[other.native_id for other in others])
+    with lock:
+        pass
+
+
 def lock_of_closed_block():
     """A thread has left its block, in a frame that is still there; the lock is held by acquire."""
     lock = threading.Lock()

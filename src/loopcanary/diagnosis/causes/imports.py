@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.causes.marks import slept_in
 from loopcanary.diagnosis.frames import PlacedFrame, Role
+from loopcanary.diagnosis.holders import find_holders, holder_sentences, waiter_sentences
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.model import Cause
 
@@ -90,7 +91,14 @@ def _locked(observation: Observation, explained: tuple[Seen, ...]) -> tuple[str,
     ]
     if not locked:
         return ()
-    return (f"{observation.of_all(locked)} waited for the lock of a module that another thread imports.",)
+    kinds = {seen.sample.lock.kind for seen in locked if seen.sample.lock is not None}
+    lock = f"the {kinds.pop()}, a module" if len(kinds) == 1 else "the lock of a module"
+    holders = find_holders(observation, [seen for seen in locked if seen.sample.lock is not None])
+    return (
+        f"{observation.of_all(locked)} waited for {lock} that another thread imports.",
+        *holder_sentences(holders),
+        *waiter_sentences(observation),
+    )
 
 
 def _asleep(observation: Observation, explained: tuple[Seen, ...]) -> tuple[str, ...]:

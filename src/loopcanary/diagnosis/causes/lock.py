@@ -7,7 +7,7 @@ import re
 from loopcanary.diagnosis.calls import CallSite
 from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.causes.marks import call_sentence, certainty, in_file, last_name, sleep_sentence
-from loopcanary.diagnosis.holders import find_holders, holder_sentences
+from loopcanary.diagnosis.holders import find_holders, holder_sentences, waiter_sentences
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.diagnosis.syscalls import FUTEX_CALLS, LOCK_CALLS
 from loopcanary.model import Cause, GilState, Holder, LockProof
@@ -47,6 +47,7 @@ def find_lock(observation: Observation) -> Finding | None:
         sleep_sentence(observation, explained, "stood at a call that waits for another thread"),
         *call_sentence(observation, explained),
         *_holder_sentences(observation, explained, holders),
+        *(waiter_sentences(observation) if any(seen.sample.lock is not None for seen in explained) else ()),
     ]
     if doubtful:
         sentences.append("Whether it was the GIL could not be read.")
