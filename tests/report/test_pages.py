@@ -132,6 +132,19 @@ def test_markdown_has_the_evidence_too(store: Store, said: str) -> None:
     assert said in as_markdown.render(group_of(store), "/srv/shop")
 
 
+def test_a_line_that_the_host_struck_is_told_but_not_shown_as_if_it_were_to_blame(store: Store) -> None:
+    struck = replace(STALL, cause=Cause.HOST, title="the host did not run the ready thread")
+    store.put([SESSION], [struck])
+    assert STALL.culprit is not None
+    assert STALL.culprit.source is not None
+    text = as_shown(as_text.show_group, group_of(store), width=120)
+    markdown = as_markdown.render(group_of(store), "/srv/shop")
+    assert f":{STALL.culprit.line} in {STALL.culprit.qualname}" in text
+    assert "it ran here when the machine took it away" in text
+    assert "It ran here when the machine took it away." in markdown
+    assert all(STALL.culprit.source not in page and "^" not in page for page in (text, markdown))
+
+
 def test_the_report_says_what_fixing_a_group_buys(store: Store) -> None:
     loop = replace(
         SESSION.loops[0],

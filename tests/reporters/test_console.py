@@ -212,6 +212,16 @@ def test_stalls_by_the_host_in_several_places_have_none(reporter: ConsoleReporte
     assert row.endswith(f"host        {title}")
 
 
+def test_a_line_that_the_host_struck_is_not_underlined(reporter: ConsoleReporter, screen: Screen) -> None:
+    assert STALL.culprit is not None
+    assert STALL.culprit.source is not None
+    reporter.report(stall(cause=Cause.HOST, title="the host did not run the ready thread"), 0)
+    assert f":{STALL.culprit.line} in {STALL.culprit.qualname}" in screen.text
+    assert "    it ran here when the machine took it away\n" in screen.text
+    assert STALL.culprit.source not in screen.text
+    assert "^" not in screen.text
+
+
 def test_nothing_is_said_of_a_process_that_ran_no_loop(screen: Screen) -> None:
     ConsoleReporter(terminal=screen, announce_clean=True).close(session(loops=()), [])  # type: ignore[arg-type]
     assert screen.text == ""

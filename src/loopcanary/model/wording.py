@@ -130,6 +130,11 @@ def _cut(text: str, width: int) -> str:
     return text[:end] + _ELLIPSIS
 
 
+def struck_words(cause: Cause) -> str:
+    """What is said in the place of a line that is not to blame, as it is struck by chance; else empty."""
+    return "it ran here when the machine took it away" if cause is Cause.HOST else ""
+
+
 def place(file: str, line: int, folder: str) -> str:
     """`path:line` as terminals and editors recognise it, relative to `folder` where it is below it."""
     shown = file.removeprefix(folder.rstrip("/") + "/") if folder else file

@@ -25,6 +25,7 @@ from loopcanary.model.wording import (
     place,
     printable,
     severity_word,
+    struck_words,
     underlined,
 )
 from loopcanary.report import markdown_loops
@@ -102,7 +103,7 @@ class _Markdown:
         yield ""
         yield self._spot_of(group)
         yield ""
-        yield from _source(group.culprit)
+        yield from _source(group)
         seen = span(group.first_wall_ns, group.last_wall_ns)
         sums = f"{count_of(group.count, 'time')}, {format_duration(group.total_ns)} in all"
         lengths = f"median {format_duration(group.p50_ns)}, max {format_duration(group.max_ns)}"
@@ -201,7 +202,12 @@ def _sure(group: StallGroup, worst: Stall | None) -> str:
     return f" ({confidence_word(worst.confidence)})"
 
 
-def _source(culprit: Culprit | None) -> Iterator[str]:
+def _source(group: StallGroup) -> Iterator[str]:
+    culprit, struck = group.culprit, struck_words(group.cause)
+    if culprit is not None and struck and not is_anywhere(group):
+        yield f"{struck.capitalize()}."
+        yield ""
+        return
     if culprit is None or not culprit.source:
         return
     source, marks = underlined(culprit.source, culprit.column, culprit.end_column, _SOURCE_WIDTH)

@@ -89,7 +89,7 @@ def _facts(group: StallGroup, worst: Stall | None, figures: Figures | None, page
     if is_anywhere(group):
         yield Text(ANYWHERE, "dim")
     elif group.culprit is not None:
-        yield from pieces.where(group.culprit, page)
+        yield from pieces.where(group.culprit, group.cause, page)
     yield pieces.verdict(group.cause, worst)
     if worst is not None:
         yield from pieces.waited_on(worst)

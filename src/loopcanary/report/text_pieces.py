@@ -30,6 +30,7 @@ from loopcanary.model.wording import (
     file_url,
     place,
     printable,
+    struck_words,
     underlined,
 )
 from loopcanary.report.anywhere import NO_LINE, is_blameless
@@ -80,14 +81,16 @@ def spot(culprit: Culprit | None, page: Page) -> Text:
     return Text.assemble(link(culprit.file, culprit.line, page), f" in {name(culprit.function)}")
 
 
-def where(culprit: Culprit | None, page: Page) -> Iterator[Text]:
-    """The culprit, and its line with the call underlined."""
+def where(culprit: Culprit | None, cause: Cause, page: Page) -> Iterator[Text]:
+    """The culprit, and its line with the call underlined; of a line that is not to blame, why it is told."""
     if culprit is None:
         yield Text("no frame could be read", "dim")
         return
     foreign = Text("" if culprit.in_app else " (not your code)", "dim")
     yield Text.assemble(link(culprit.file, culprit.line, page), f" in {name(culprit.qualname)}", foreign)
-    if culprit.source:
+    if struck := struck_words(cause):
+        yield Text("  " + struck, "dim")
+    elif culprit.source:
         width = page.width - len(INDENT) - 2
         source, marks = underlined(culprit.source, culprit.column, culprit.end_column, width)
         yield Text("  " + source)

@@ -56,7 +56,7 @@ def stall_lines(stall: Stall, session: Session | None, page: Page) -> Iterator[T
 
 
 def _verdict(stall: Stall, page: Page) -> Iterator[Text]:
-    yield from pieces.where(stall.culprit, page)
+    yield from pieces.where(stall.culprit, stall.cause, page)
     yield pieces.verdict(stall.cause, stall)
     for line in stall.evidence:
         yield from pieces.labelled("- ", printable(line, 1_000), page)

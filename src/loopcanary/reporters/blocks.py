@@ -21,6 +21,7 @@ from loopcanary.model.wording import (
     place,
     printable,
     severity_word,
+    struck_words,
     underlined,
 )
 
@@ -66,7 +67,7 @@ class Tally:
 def stall_block(stall: Stall, look: Look, process: str = "") -> str:
     """The stall in full: what and why, where, the call, who was running, what would help. `process`: in
     which, where that is not plain."""
-    lines = [_headline(stall, look), *_where(stall.culprit, look), *_waited_for(stall, look)]
+    lines = [_headline(stall, look), *_where(stall.culprit, stall.cause, look), *_waited_for(stall, look)]
     if who := ", ".join([*_who(stall), *_in(process)]):
         lines.append(f"  {_paint(who, _DIM, look)}")
     if stall.advice:
@@ -126,12 +127,14 @@ def _severity(stall: Stall, look: Look) -> str:
     return _paint(f"{word} {format_duration(stall.duration_ns)}", _SEVERITY_COLOUR[word], look)
 
 
-def _where(culprit: Culprit | None, look: Look) -> list[str]:
+def _where(culprit: Culprit | None, cause: Cause, look: Look) -> list[str]:
     if culprit is None:
         return ["  no frame could be read"]
     foreign = "" if culprit.in_app else " (not your code)"
     lines = [f"  {_linked(culprit, look)} in {_name(culprit.qualname)}{foreign}"]
-    if culprit.source:
+    if struck := struck_words(cause):
+        lines.append(f"    {_paint(struck, _DIM, look)}")
+    elif culprit.source:
         source, marks = underlined(culprit.source, culprit.column, culprit.end_column, look.width - 4)
         lines.append(f"    {source}")
         if marks:
