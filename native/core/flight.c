@@ -212,21 +212,32 @@ void *lc_flight_claim(lc_flight *flight, int section, uint64_t index)
     return lc_flight_at(flight, section, index);
 }
 
-lc_instant lc_flight_pair_clocks(lc_flight *flight)
+bool lc_flight_note_sleep(lc_flight *flight, lc_instant now, uint64_t slept)
 {
-    enum { REFINE_EVERY_NS = 1000000000, SLEPT_NS = 1000000 };
-    const lc_instant now = lc_clock_pair();
-    if (flight->header->clock_kind == LC_CLOCK_MONOTONIC || now.ns < flight->refined_ns + REFINE_EVERY_NS) {
-        return now;
+    enum { SLEPT_NS = 1000000 };
+    if (slept <= flight->slept_ns + SLEPT_NS) {
+        return false;
     }
-    const uint64_t slept = slept_ns();
-    flight->refined_ns = now.ns;
-    if (slept > flight->slept_ns + SLEPT_NS) {
+    lc_flight_count(flight, LC_COUNTER_suspends, 1);
+    flight->slept_ns = slept;
+    if (flight->header->clock_kind != LC_CLOCK_MONOTONIC) {
         flight->paired = now; /* the rate of before the sleep is as good as ever; the offset is not */
-        flight->slept_ns = slept;
         flight->header->anchor_ticks = now.ticks;
         flight->header->anchor_wall_ns += (int64_t)(now.ns - flight->header->anchor_monotonic_ns);
         flight->header->anchor_monotonic_ns = now.ns;
+    }
+    return true;
+}
+
+lc_instant lc_flight_pair_clocks(lc_flight *flight)
+{
+    enum { REFINE_EVERY_NS = 1000000000 };
+    const lc_instant now = lc_clock_pair();
+    if (now.ns < flight->refined_ns + REFINE_EVERY_NS) {
+        return now;
+    }
+    flight->refined_ns = now.ns;
+    if (lc_flight_note_sleep(flight, now, slept_ns()) || flight->header->clock_kind == LC_CLOCK_MONOTONIC) {
         return now;
     }
     lc_word *rate = &flight->header->tick_ns_q32;

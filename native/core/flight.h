@@ -43,6 +43,10 @@ void *lc_flight_claim(lc_flight *flight, int section, uint64_t index);
 /* Address of an element that was claimed before. */
 void *lc_flight_at(const lc_flight *flight, int section, uint64_t index);
 
+/* Notes that the machine was suspended, if `slept` (CLOCK_BOOTTIME less CLOCK_MONOTONIC, ns) has grown since `now`'s last
+ * pairing: counts it, and pairs anew. Answers whether it was. One thread (the watchdog). */
+bool lc_flight_note_sleep(lc_flight *flight, lc_instant now, uint64_t slept);
+
 /* Pairs the clocks anew and answers the pairing; refines the tick rate, once a second, from all the time since
  * the last good pairing. A machine that slept breaks a pairing: CLOCK_MONOTONIC stands still then, the counter may
  * not. One thread (the watchdog). */

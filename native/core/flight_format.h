@@ -117,7 +117,8 @@ _Static_assert(sizeof(lc_header) <= LC_HEADER_BYTES, "the header has one page");
     X(lanes_refused)            \
     X(gc_collections)           \
     X(checkpoints_written)      \
-    X(checkpoints_failed)
+    X(checkpoints_failed)       \
+    X(suspends)
 
 typedef enum {
 #define LC_COUNTER_ENUM(name) LC_COUNTER_##name,

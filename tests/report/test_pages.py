@@ -132,6 +132,25 @@ def test_markdown_has_the_evidence_too(store: Store, said: str) -> None:
     assert said in as_markdown.render(group_of(store), "/srv/shop")
 
 
+def test_what_was_not_held_against_the_code_is_told_with_its_reason(store: Store) -> None:
+    counts = {
+        "stalls_suppressed_debugger": 3,
+        "stalls_suppressed_expected": 1_200,
+        "stalls_suppressed_storm": 0,
+    }
+    more = {"stalls_at_startup": 1, "watchdog_late": 2, "suspends": 1, "samples_taken": 70}
+    store.put([replace(SESSION, statistics=counts | more)], [STALL])
+    report = report_of(store)
+    text = " ".join(as_shown(as_text.show_report, report, width=160).split())
+    told = (
+        "not reported: 3 while a debugger was attached, 1,200 within what `expect` had granted; "
+        "1 stall before the loop first waited; the watchdog was late 2 times; "
+        "the machine was suspended 1 time"
+    )
+    assert told in text
+    assert told.replace("`", "\\`") in as_markdown.render(report, "/srv/shop")
+
+
 def test_a_line_that_the_host_struck_is_told_but_not_shown_as_if_it_were_to_blame(store: Store) -> None:
     struck = replace(STALL, cause=Cause.HOST, title="the host did not run the ready thread")
     store.put([SESSION], [struck])

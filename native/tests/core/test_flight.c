@@ -49,6 +49,18 @@ static void ticks_are_nanoseconds_of_the_monotonic_clock(void)
     CHECK(lc_flight_ns(&s.flight, 0) < s.flight.paired.ns);
 }
 
+static void a_machine_that_was_suspended_is_counted_once(void)
+{
+    const lc_instant now = lc_clock_pair();
+    const uint64_t slept = s.flight.slept_ns;
+    CHECK(!lc_flight_note_sleep(&s.flight, now, slept + 900000)); /* the clocks are read one after the other */
+    CHECK(counted(&s, LC_COUNTER_suspends) == 0);
+    CHECK(lc_flight_note_sleep(&s.flight, now, slept + UINT64_C(3000000000)));
+    CHECK(!lc_flight_note_sleep(&s.flight, now, slept + UINT64_C(3000000000)));
+    CHECK(counted(&s, LC_COUNTER_suspends) == 1);
+    CHECK(s.flight.header->anchor_monotonic_ns == now.ns || lc_clock_chosen == LC_CLOCK_MONOTONIC);
+}
+
 static void a_descriptor_that_the_program_has_reused_is_left_alone(void)
 {
     const int fd = s.flight.fd;
@@ -68,6 +80,7 @@ int main(void)
     a_file_that_is_there_is_not_taken_over();
     facts_that_are_too_long_are_refused();
     ticks_are_nanoseconds_of_the_monotonic_clock();
+    a_machine_that_was_suspended_is_counted_once();
     a_descriptor_that_the_program_has_reused_is_left_alone();
     stage_close(&s);
     return 0;

@@ -96,6 +96,7 @@ class Pipeline:
         for reporter in self._stations.reporters:
             self._boundary.call(f"reporter {reporter.name}", reporter.report, stall, repeated)
         if stall.state is not StallState.ONGOING:
+            self.counts["stalls_at_startup"] += stall.startup
             self._remember(stall)
         return is_stored
 

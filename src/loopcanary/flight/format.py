@@ -174,6 +174,7 @@ COUNTERS: Final = (
     "gc_collections",
     "checkpoints_written",
     "checkpoints_failed",
+    "suspends",
 )
 
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from loopcanary.model.units import format_duration, format_number
 from loopcanary.model.waiting_words import share_words
+from loopcanary.report.guard_words import guard_words
 from loopcanary.report.loop_figures import figures_of
-from loopcanary.report.markdown_text import code
+from loopcanary.report.markdown_text import code, escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,7 +36,20 @@ _HEAD = (
 
 
 def section(sessions: Iterable[Session]) -> Iterator[str]:
-    """A row a loop that ran, newest session first."""
+    """A row a loop that ran, newest session first; and what was not held against the code."""
+    sessions = list(sessions)
+    yield from _loops(sessions)
+    told = [
+        f"- {code(f'{session.name} {session.pid}')}: {escaped(words)}"
+        for session in sessions
+        if (words := "; ".join(guard_words(session)))
+    ]
+    yield from told[:_LOOPS_MAX]
+    if told:
+        yield ""
+
+
+def _loops(sessions: list[Session]) -> Iterator[str]:
     loops = [(session, loop) for session in sessions for loop in session.loops if loop.turns]
     if not loops:
         return

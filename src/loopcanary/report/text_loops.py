@@ -10,6 +10,7 @@ from loopcanary.model import SessionEnd
 from loopcanary.model.units import format_duration, format_number
 from loopcanary.model.waiting_words import share_words
 from loopcanary.model.wording import count_of, display_width
+from loopcanary.report.guard_words import guard_words
 from loopcanary.report.loop_figures import LoopFigures, figures_of
 from loopcanary.report.text_pieces import INDENT, Page, labelled, name
 from loopcanary.report.times import moment
@@ -50,6 +51,9 @@ def _session(session: Session, page: Page) -> Iterator[Text]:
         yield from (Text.assemble("  ", line) for line in _loop(loop, page))
     if len(loops) > _LOOPS_MAX:
         yield Text(f"  and {count_of(len(loops) - _LOOPS_MAX, 'more loop')}", "dim")
+    for line in labelled("", "; ".join(guard_words(session)), page):
+        line.stylize("dim")
+        yield Text.assemble("  ", line)
 
 
 def _end_words(session: Session) -> Text:

@@ -1,0 +1,39 @@
+"""What was not held against the code, counted with reasons: stalls that were not reported, and what kept the
+engine from looking."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loopcanary.model.wording import count_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from loopcanary.model import Session
+
+_UNREPORTED = {
+    "stalls_suppressed_debugger": "while a debugger was attached",
+    "stalls_suppressed_expected": "within what `expect` had granted",
+    "stalls_suppressed_storm": "over the limit of stalls a minute",
+    "stalls_dropped_only_concern": "without code of concern",
+    "stalls_dropped_ignore": "ignored by the configuration",
+    "stalls_dropped_interceptor": "dropped by an interceptor",
+    "stalls_dropped_no_slot": "for want of room: too many threads stalled at once",
+    "stalls_dropped_ring_full": "for want of room: too many in a row",
+}
+
+
+def guard_words(session: Session) -> Iterator[str]:
+    """`not reported: 3 while a debugger was attached`, `the machine was suspended 2 times`; what did not
+    happen is left out."""
+    counts = session.statistics
+    told = [f"{counts[name]:,} {why}" for name, why in _UNREPORTED.items() if counts.get(name)]
+    if told:
+        yield f"not reported: {', '.join(told)}"
+    if counts.get("stalls_at_startup"):
+        yield f"{count_of(counts['stalls_at_startup'], 'stall')} before the loop first waited"
+    if counts.get("watchdog_late"):
+        yield f"the watchdog was late {count_of(counts['watchdog_late'], 'time')}"
+    if counts.get("suspends"):
+        yield f"the machine was suspended {count_of(counts['suspends'], 'time')}"
