@@ -19,11 +19,12 @@ _GAIN_LEAST = 0.05
 
 
 def gain_words(gains: Gains) -> Iterator[str]:
-    """`p99 loop delay 412 ms -> 38 ms`, `12 s of others' waiting`: what its end would bring."""
+    """`p99 loop delay 412 ms -> 38 ms`, `some 12 s or more of others' waiting`: what its end would
+    bring. The waiting is estimated, and on the low side: docs/report-schema.md says how."""
     shown = names(gain.loop for gain in gains.loops)
     better = [gain for gain in gains.loops if gain.p99_without_ns < (1 - _GAIN_LEAST) * gain.p99_ns]
     for gain in better[:_GAINS_MAX]:
         on = f" of {printable(shown[gain.loop], 60)}" if shown[gain.loop] else ""
         yield f"p99 loop delay{on} {format_duration(gain.p99_ns)} -> {format_duration(gain.p99_without_ns)}"
     if gains.waiting_ns is not None:
-        yield f"{format_duration(gains.waiting_ns)} of others' waiting"
+        yield f"some {format_duration(gains.waiting_ns)} or more of others' waiting"
