@@ -53,6 +53,80 @@ class Probe(Protocol):
         """Takes back what is still ours."""
 
 
+class FrameTrace(Protocol):
+    """Hears of the frames of one surface (a window, a screen). All on the surface's thread; nothing is raised.
+
+    `now_ns` and the like: time.monotonic_ns(). A surface calls either `frame_drawn`, and `waited` where it
+    knows of the loop's waits, or `frame`.
+    """
+
+    def frame_drawn(self, now_ns: int, scene: str | None = None) -> None:
+        """A frame was shown. Its time runs from the frame before it, or from the end of a pause. `scene`: where
+        the program has set none with loopcanary.scene(), such as the window's title."""
+
+    def frame(self, begin_ns: int, end_ns: int, scene: str | None = None) -> None:
+        """The drawing of a frame, begin (when it was asked for, if known) to end, for surfaces that draw on
+        demand and know nothing of waits: where no frame was shown for 100 ms before `begin_ns`, nothing was
+        drawn in between, and the frame's time begins there."""
+
+    def waited(self, begin_ns: int, end_ns: int) -> None:
+        """The loop had nothing to do. After 100 ms of it nothing is being drawn: the next frame's time begins
+        with `end_ns`. Blocking is not waiting: it counts."""
+
+    def idle(self) -> None:
+        """Drawing stops (hidden, minimized, paused): the next frame only starts the clock."""
+
+    def at_refresh_rate(self, hertz: float) -> None:
+        """The screen's refresh rate, or the rate that the program aims at; what is no rate is ignored. Cheap
+        where it is what it was."""
+
+    def close(self) -> None:
+        """The surface is gone."""
+
+
+class InputTrace(Protocol):
+    """Hears of the input events that one thread handles. That thread; nothing is raised."""
+
+    def handled(
+        self, name: str, arrived_ns: int, begin_ns: int, end_ns: int, scene: str | None = None
+    ) -> None:
+        """An event called `name` (class and receiver, never its contents) that arrived at `arrived_ns` was
+        handled from `begin_ns` to `end_ns`, all of time.monotonic_ns()."""
+
+
+class IdleTrace(Protocol):
+    """Hears of the idle work that one thread does. That thread; nothing is raised."""
+
+    def ran(self, name: str, begin_ns: int, end_ns: int, scene: str | None = None) -> None:
+        """An idle handler called `name` has run."""
+
+    def spun(self, name: str, begin_ns: int, end_ns: int, runs: int) -> None:
+        """The loop never waited from `begin_ns` to `end_ns`, as the work called `name` asked for itself anew
+        each time, `runs` times."""
+
+
+class Tracers(Protocol):
+    """Gives traces to probes. Any thread, under the GIL; nothing is raised. Where no engine runs, what a trace
+    is told goes nowhere."""
+
+    def frames(self, loop_kind: str, refresh_hz: float = 60.0) -> FrameTrace:
+        """For one surface of the calling thread."""
+
+    def input(self, loop_kind: str) -> InputTrace:
+        """For the calling thread."""
+
+    def idle(self, loop_kind: str) -> IdleTrace:
+        """For the calling thread."""
+
+
+@runtime_checkable
+class Traced(Protocol):
+    """A probe that tells of frames, input or idle work."""
+
+    def use_tracers(self, tracers: Tracers) -> None:
+        """Called once, before `install`."""
+
+
 class Interceptor(Protocol):
     """Sees each issue before it is stored: returns it, a changed one, or None to drop it."""
 
