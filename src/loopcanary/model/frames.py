@@ -89,7 +89,7 @@ def lateness_ns(duration_ns: int, refresh_mhz: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class ShownFrame:
     """One frame that was shown, as frame listeners get it. Times of the monotonic clock."""
 
     scene: str | None
@@ -200,4 +200,5 @@ class SceneFrames:
     scene: str | None
     figures: FrameFigures
     slices: tuple[FrameSlice, ...] = ()
-    """Oldest first, each of 6 s of frame time or, in a long session, of a multiple; the last may be shorter."""
+    """Oldest first, each of 6 s of frame time or, in a long session, of a multiple; the last may be
+    shorter."""
