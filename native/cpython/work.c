@@ -178,6 +178,7 @@ static void name_callable(lc_cpython_source *source, uint64_t callable, lc_work_
         } else if (type == asyncio->partial_type) {
             callable = word(source, callable + asyncio->partial_function);
         } else {
+            name_task(source, callable, out); /* if it is one */
             return;
         }
     }
@@ -191,9 +192,10 @@ void lc_work(lc_cpython_source *source, uint64_t work, lc_work_names *out)
         out->callback = read_text(source, work, TEXT_CALLBACK);
         return;
     }
-    if (!atomic_load_explicit(&asyncio->learned, memory_order_acquire) ||
-        !is_instance(source, work, asyncio->handle_type)) {
+    if (atomic_load_explicit(&asyncio->learned, memory_order_acquire) &&
+        is_instance(source, work, asyncio->handle_type)) {
+        name_callable(source, word(source, work + asyncio->handle_callback), out);
         return;
     }
-    name_callable(source, word(source, work + asyncio->handle_callback), out);
+    name_callable(source, work, out);
 }

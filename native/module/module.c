@@ -8,6 +8,7 @@
 #include "bracket.h"
 #include "exit_status.h"
 #include "gc_stamp.h"
+#include "loop_hooks.h"
 #include "quiet_thread.h"
 #include "thread_lane.h"
 #include "turn_select.h"
@@ -316,7 +317,7 @@ static int fill(PyObject *module)
         PyErr_SetString(PyExc_ImportError, "loopcanary._native watches the main interpreter only");
         return -1;
     }
-    return lc_turn_select_add(module);
+    return lc_turn_select_add(module) != 0 ? -1 : lc_loop_hooks_add(module);
 }
 
 static PyModuleDef_Slot module_slots[] = {

@@ -17,7 +17,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
     monkeypatch.setattr(loopcanary, "install", lambda **options: made.append(options), raising=False)
     monkeypatch.setattr(_startup, "_called", False)
     monkeypatch.setattr(_startup, "_waiting", None)
-    monkeypatch.setitem(sys.modules, _startup.LOOPS_BEGIN, ModuleType(_startup.LOOPS_BEGIN))
+    monkeypatch.setitem(sys.modules, "asyncio.base_events", ModuleType("asyncio.base_events"))
     monkeypatch.setattr(sys, "orig_argv", ["python", "app.py"])
     monkeypatch.delenv("LOOPCANARY_DEBUG", raising=False)
     monkeypatch.delenv("LOOPCANARY_RUN_PID", raising=False)
@@ -31,7 +31,7 @@ def test_it_starts_the_engine_once_a_process(calls):
 
 
 def test_it_waits_for_a_program_that_may_have_a_loop(calls, monkeypatch):
-    monkeypatch.delitem(sys.modules, _startup.LOOPS_BEGIN)
+    monkeypatch.delitem(sys.modules, "asyncio.base_events")
     _startup.start()
     assert calls == []
     _startup.begin_now()

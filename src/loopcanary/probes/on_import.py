@@ -35,20 +35,20 @@ class _AfterExec:
 
 
 class ImportWatch:
-    """Calls `after` once, when the module `name` has been imported; at once if it is there already.
+    """Calls `after` once, when the first of the modules `names` has been imported; at once if one is there.
 
     Runs on the importing thread. While it waits it stands first on sys.meta_path and delegates to the
     finders behind it; it leaves the path when it has fired or is cancelled.
     """
 
-    def __init__(self, name: str, after: Callable[[], object]) -> None:
-        self._name = name
+    def __init__(self, names: str | Sequence[str], after: Callable[[], object]) -> None:
+        self._names = frozenset((names,) if isinstance(names, str) else names)
         self._after = after
         self._searching = False
 
     def start(self) -> None:
-        """Waits for the module, or calls back now."""
-        if self._name in sys.modules:
+        """Waits for a module, or calls back now."""
+        if not self._names.isdisjoint(sys.modules):
             self._after()
         else:
             sys.meta_path.insert(0, self)
@@ -62,7 +62,7 @@ class ImportWatch:
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The spec that the finders behind this one give, with the call back added to its loader."""
-        if fullname != self._name or self._searching:
+        if fullname not in self._names or self._searching:
             return None
         self._searching = True
         try:

@@ -1,0 +1,39 @@
+"""The kinds of loops that are known: one line a kind.
+
+A probe's module is loaded when the program has imported one of the modules that the kind awaits, and not
+before: this table is read at the start of every watched interpreter.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # typing is not loaded for it
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class LoopKind:
+    """Where a kind's probe is, and which imports bring such a loop.
+
+    The probe is made as `probe(native, loop_seen, contain)`: the extension; whom to tell that a loop begins to run;
+    what calls a function so that nothing gets out. It is a `protocols.Probe`.
+    """
+
+    __slots__ = ("awaits", "kind", "module", "probe")
+
+    def __init__(self, kind: str, *, awaits: Sequence[str], module: str, probe: str) -> None:
+        self.kind = kind
+        self.awaits = awaits
+        self.module = module
+        self.probe = probe
+
+
+_PROBES = "loopcanary.probes"
+
+KINDS = (
+    LoopKind(
+        "asyncio", awaits=("asyncio.base_events",), module=f"{_PROBES}.asyncio", probe="AsyncioProbe"
+    ),
+)
+
+AWAITED = tuple(module for kind in KINDS for module in kind.awaits)
+"""Without one of these modules no loop that we know of is made."""
