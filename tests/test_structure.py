@@ -23,6 +23,8 @@ WIRING = frozenset({"__init__", "__main__", "_bootstrap", "_startup", "assembly"
 MORE = {
     # A command is wiring too, of one run of a tool: it finds the store, opens it and has a report written.
     "cli": frozenset({"", "assembly", "config", "report", "store"}),
+    # The middlewares stand in programs: they use what programs use.
+    "integrations": frozenset({""}),
 }
 # What runs inside the watched program needs nothing installed. The tools around it may use these.
 LIBRARIES = {

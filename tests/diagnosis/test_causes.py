@@ -880,7 +880,7 @@ def test_a_stall_before_the_loop_first_waited_is_a_start():
 
 
 def test_time_that_was_granted_is_told():
-    assert "`expect` had granted it 200 ms, which it exceeded." in burst(allowance_ns=200 * MS).evidence
+    assert "It had been granted 200 ms, which it exceeded." in burst(allowance_ns=200 * MS).evidence
 
 
 # ---- the host -----------------------------------------------------------------------------------------

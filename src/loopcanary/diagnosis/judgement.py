@@ -47,6 +47,8 @@ from loopcanary.model.units import format_duration
 
 _FILE_SOURCES = FileSources()
 _THIN_COVERAGE = 0.5
+_THREAD = "thread"
+"""The kind of lanes that have no loop: their first turn is no start of one."""
 _LATE_NS = 5_000_000
 _at_ns = attrgetter("at_ns")
 
@@ -138,7 +140,7 @@ def diagnose(
         waited_on=_waited_on(verdict),
         contributors=evidence.contributors,
         surroundings=observation.surroundings,
-        startup=evidence.first_turn,
+        startup=evidence.first_turn and evidence.loop_kind != _THREAD,
     )
     return replace(stall, fingerprint=fingerprint(stall, case.paths))
 
@@ -262,8 +264,8 @@ def _sentences(case: _Case, verdict: Verdict) -> tuple[str, ...]:
         sentences.append(f"It began {late} late: the loop was busy with what ran before it.")
     if evidence.allowance_ns > evidence.threshold_ns:
         granted = format_duration(evidence.allowance_ns)
-        sentences.append(f"`expect` had granted it {granted}, which it exceeded.")
-    if evidence.first_turn:
+        sentences.append(f"It had been granted {granted}, which it exceeded.")
+    if evidence.first_turn and evidence.loop_kind != _THREAD:
         sentences.append("It was the loop's first turn: the program was still starting.")
     return tuple(sentences)
 

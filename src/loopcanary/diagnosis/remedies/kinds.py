@@ -31,6 +31,8 @@ class Family(Enum):
     TK = "tk"
     GLIB = "glib"
     GEVENT = "gevent"
+    TWISTED = "twisted"
+    THREAD = "thread"
     PLAIN = "plain"
 
 
@@ -44,6 +46,8 @@ _PREFIXES = {
     "glib": Family.GLIB,
     "gtk": Family.GLIB,
     "gevent": Family.GEVENT,
+    "twisted": Family.TWISTED,
+    "thread": Family.THREAD,
 }
 
 
