@@ -140,7 +140,7 @@ class Traces(Protocol):
     def forget(self) -> None:
         """In a forked child: what was traced is the parent's."""
 
-    def take(self, now_ns: int, stalls: Iterable[Stall], *, is_last: bool) -> Sequence[Issue]:
+    def take(self, now_ns: int, stalls: Iterable[Stall], *, is_last: bool) -> Sequence[LagIssue]:
         """Issues since the last call, of which the stalls they rest on can be known by now. `stalls`: what
         the engine has seen lately."""
 

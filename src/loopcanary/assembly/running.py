@@ -50,6 +50,7 @@ def make_parts(canary: Canary, native: ModuleType | None) -> Parts:
         debugger=DebuggerGuard(),
         while_debugging=config.while_debugging,
         storm=StormGuard(config.stalls_per_minute, now_ns),
+        issue_storm=StormGuard(config.stalls_per_minute, now_ns),
     )
     return Parts(
         session=session,

@@ -26,8 +26,9 @@ class LateProbe:
         contain: Callable[[Callable[[], None]], object],
         tracers: Callable[[], Tracers] | None = None,
     ) -> None:
-        """`tracers`: for a probe that tells of frames, input or idle work (protocols.Traced). `contain` calls a function, and nothing that it raises gets out: probes are loaded in the middle of
-        the program's own imports."""
+        """`tracers`: for a probe that tells of frames, input or idle work (protocols.Traced). `contain` calls
+        a function, and nothing that it raises gets out: probes are loaded in the middle of the program's own
+        imports."""
         self.kind = kind.kind
         self._kind = kind
         self._native = native

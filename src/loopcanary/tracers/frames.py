@@ -190,13 +190,17 @@ class _Scene:
             closed, slices, current = self.closed, self.slices, self.current()
             began_ns, ended_ns = self.began_ns, self.ended_ns
             if epoch == self.epoch and not epoch % 2:
-                break
-        else:  # only where the surface's thread was stopped in the middle of a frame's few lines
-            closed, slices, current = self.closed, self.slices, FrameFigures(refresh_mhz=self.refresh_mhz)
-        if not current.frames:
+                return self._reading(
+                    closed, slices, RawSlice(began_ns=began_ns, ended_ns=ended_ns, figures=current)
+                )
+        # Only where the surface's thread stands still in the middle of a frame's few lines.
+        nothing = FrameFigures(refresh_mhz=self.refresh_mhz)
+        return self._reading(self.closed, self.slices, RawSlice(began_ns=0, ended_ns=0, figures=nothing))
+
+    def _reading(self, closed: FrameFigures, slices: list[RawSlice], last: RawSlice) -> SceneReading:
+        if not last.figures.frames:
             return SceneReading(scene=self.name, figures=closed, slices=tuple(slices))
-        last = RawSlice(began_ns=began_ns, ended_ns=ended_ns, figures=current)
-        return SceneReading(scene=self.name, figures=closed + current, slices=(*slices, last))
+        return SceneReading(scene=self.name, figures=closed + last.figures, slices=(*slices, last))
 
 
 def thinned(slices: list[RawSlice]) -> list[RawSlice]:

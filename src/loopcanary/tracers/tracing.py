@@ -16,7 +16,7 @@ from loopcanary.tracers.judging import Judging, Raw, ended_ns
 from loopcanary.tracers.reading import figures_of
 
 if TYPE_CHECKING:
-    from loopcanary.model import Clock, Issue, Session, Stall
+    from loopcanary.model import Clock, LagIssue, Session, Stall
     from loopcanary.tracers.frames_listeners import FrameListeners
 
 SETTLE_NS = 500_000_000
@@ -159,7 +159,7 @@ class Tracing:
         self._clear()
         self._listeners.renew()
 
-    def take(self, now_ns: int, stalls: Iterable[Stall], *, is_last: bool) -> Sequence[Issue]:
+    def take(self, now_ns: int, stalls: Iterable[Stall], *, is_last: bool) -> Sequence[LagIssue]:
         """Issues that are ripe."""
         ripe: list[Raw] = []
         while self._waiting and (is_last or ended_ns(self._waiting[0]) + SETTLE_NS <= now_ns):
