@@ -72,7 +72,9 @@ static PyObject *run_end(PyObject *self, PyObject *const *unused, Py_ssize_t cou
     (void)unused;
     (void)count;
     begun *own = own_begun;
-    if (own != NULL && own->run_depth > 0 && --own->run_depth < NESTED_RUNS_MAX) {
+    if (own == NULL || own->run_depth == 0) {
+        lc_loop_run_end((lc_loop_run){0}); /* it began before the engine did */
+    } else if (--own->run_depth < NESTED_RUNS_MAX) {
         lc_loop_run_end(own->runs[own->run_depth]);
     }
     Py_RETURN_NONE;

@@ -39,14 +39,16 @@ static inline lc_loop_run lc_loop_run_begin(const char *kind)
     return run;
 }
 
+/* Also of a run that began before the engine did, or under an earlier one: the lane is the thread's. */
 static inline void lc_loop_run_end(lc_loop_run run)
 {
-    if (run.lane == NULL || !LC_AGENT_RUNS(run.generation)) {
+    lc_lane *lane = lc_thread_lane_peek();
+    if (lane == NULL) {
         return;
     }
-    lc_bracket_interrupt(run.lane);
-    if (run.was_in_turn) {
-        lc_turn_begin(&lc_the_agent.watchdog.lanes, run.lane);
+    lc_bracket_interrupt(lane);
+    if (run.was_in_turn && LC_AGENT_RUNS(run.generation)) {
+        lc_turn_begin(&lc_the_agent.watchdog.lanes, lane);
     }
 }
 
