@@ -9,6 +9,7 @@
 #include "exit_status.h"
 #include "gc_stamp.h"
 #include "loop_hooks.h"
+#include "other_process.h"
 #include "quiet_thread.h"
 #include "thread_lane.h"
 #include "turn_select.h"
@@ -317,7 +318,7 @@ static int fill(PyObject *module)
         PyErr_SetString(PyExc_ImportError, "loopcanary._native watches the main interpreter only");
         return -1;
     }
-    return lc_turn_select_add(module) != 0 ? -1 : lc_loop_hooks_add(module);
+    return lc_turn_select_add(module) != 0 || lc_loop_hooks_add(module) != 0 ? -1 : lc_other_process_add(module);
 }
 
 static PyModuleDef_Slot module_slots[] = {

@@ -5,6 +5,7 @@
     reading     stores, and what dead and running processes left beside them
     explaining  what reports ask the diagnosis
     checkup     what works here, for `loopcanary doctor`
+    dumping     another process, read from outside
 
 The functions here load what they need when they are called: a process that only might run a loop shall
 not pay for the diagnosis.
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from loopcanary.engine.canary import Canary
     from loopcanary.model import Config, LoopHealth, Stall
+    from loopcanary.model.outside import ProcessSight, Unseen
     from loopcanary.store import Recovery, Store
 
 
@@ -78,3 +80,10 @@ def self_test() -> tuple[str, str, str]:
     from loopcanary.assembly import checkup
 
     return checkup.self_test()
+
+
+def look_at(pid: int) -> ProcessSight | Unseen:
+    """Another process as it is now, without stopping it; or why it cannot be seen."""
+    from loopcanary.assembly import dumping
+
+    return dumping.look_at(pid)

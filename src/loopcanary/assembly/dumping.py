@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from loopcanary import flight, outside
+from loopcanary.diagnosis.sources import FileSources
 from loopcanary.diagnosis.syscalls import syscall_name
 from loopcanary.engine.facts import program_of_command_line
 from loopcanary.engine.flight_place import SUFFIX
-from loopcanary.model.outside import LaneSight, ProcessSight, ThreadSight
+from loopcanary.model.outside import LaneSight, ProcessSight, ThreadSight, Unseen
 from loopcanary.outside.memory import mapped_files, mappings, openable
 
 if TYPE_CHECKING:
@@ -21,9 +22,18 @@ if TYPE_CHECKING:
     from loopcanary.flight import FlightFile, LaneNow
     from loopcanary.model import StallEvidence
 
+_SOURCE_FRAMES = 16
 
-def look_at(pid: int) -> ProcessSight:
-    """The process with this number, as it is now. Raises OutsideError."""
+
+def look_at(pid: int) -> ProcessSight | Unseen:
+    """The process with this number as it is now, or why it cannot be seen."""
+    try:
+        return _look_at(pid)
+    except outside.OutsideError as error:
+        return Unseen(why=str(error), is_refused=isinstance(error, outside.NotReadableError))
+
+
+def _look_at(pid: int) -> ProcessSight:
     process = outside.Process.of(pid)
     with outside.Memory(process) as memory:
         native = _native()
@@ -32,17 +42,39 @@ def look_at(pid: int) -> ProcessSight:
     session, lanes, notes = _lanes(process)
     threads = tuple(_with_lane(thread, lanes) for thread in found.threads)
     words = process.words()
+    age_ns, now_wall_ns = process.age_ns(), time.time_ns()
     return ProcessSight(
         pid=pid,
         command=program_of_command_line(words) if words else "",
         executable=process.executable(),
         python=interpreter.version,
-        age_ns=process.age_ns(),
-        taken_wall_ns=time.time_ns(),
+        age_ns=age_ns,
+        taken_wall_ns=now_wall_ns,
         threads=threads,
         session=session,
         notes=(*found.notes, *notes),
+        sources={} if age_ns is None else _sources(threads, now_wall_ns - age_ns),
     )
+
+
+def _sources(threads: tuple[ThreadSight, ...], began_wall_ns: int) -> dict[tuple[str, int], str]:
+    """Lines of inner frames. A file that was written since the process began may not be what it runs."""
+    reader = FileSources()
+    places = {
+        (frame.file, frame.line)
+        for thread in threads
+        if thread.stack is not None
+        for frame in thread.stack.frames[:_SOURCE_FRAMES]
+        if frame.file.startswith("/")
+    }
+    lines = {}
+    for file, line in places:
+        text = reader.read(file)
+        if text is None or not 0 < line <= len(text.lines):
+            continue
+        if text.modified_wall_ns is None or text.modified_wall_ns < began_wall_ns:
+            lines[file, line] = text.lines[line - 1]
+    return lines
 
 
 def _native() -> Any:

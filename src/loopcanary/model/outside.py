@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 from loopcanary.model.stack import Stack
@@ -83,3 +84,13 @@ class ProcessSight:
     """Id of loopcanary's session in it; None: it is not watched."""
     notes: tuple[str, ...] = ()
     """What could not be seen, and why."""
+    sources: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    """Text of lines, by file and number: of inner frames, where the file is as it was when the process began."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unseen:
+    """Why a process cannot be seen, in a sentence. `is_refused`: the kernel forbids it to this user."""
+
+    why: str
+    is_refused: bool = False
