@@ -169,6 +169,16 @@ class Canary:
         now_ns = time.monotonic_ns()
         return tuple(parts.health(totals, now_ns) for totals in parts.backend.totals())
 
+    def probe_notes(self) -> dict[str, list[str]]:
+        """What the probes say of themselves, by kind: what they have patched, what they cannot see here."""
+        told = {}
+        for probe in self._probes:
+            notes = getattr(probe, "notes", None)
+            said = None if notes is None else self.boundary.call(f"notes of {probe.kind}", notes, keep=True)
+            if said:
+                told[probe.kind] = list(said)
+        return told
+
     # ---- life -------------------------------------------------------------------------------
 
     def trace_with(self, traces: Traces) -> None:
