@@ -1,7 +1,7 @@
 """Which kinds of loops are watched here: for `loopcanary doctor`.
 
-Each library that is installed is imported by a child process under our engine: what its probe then says of itself is
-what a program would get.
+Each library that is installed is imported by a child process under our engine: what its probe then says of
+itself is what a program would get.
 """
 
 from __future__ import annotations

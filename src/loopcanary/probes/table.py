@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 class LoopKind:
     """Where a kind's probe is, and which imports bring such a loop.
 
-    The probe is made as `probe(native, loop_seen, contain)`: the extension; whom to tell that a loop begins to run;
-    what calls a function so that nothing gets out. It is a `protocols.Probe`.
+    The probe is made as `probe(native, loop_seen, contain)`: the extension; whom to tell that a loop begins
+    to run; what calls a function so that nothing gets out. It is a `protocols.Probe`.
     """
 
     __slots__ = ("awaits", "kind", "module", "probe")
@@ -30,9 +30,7 @@ class LoopKind:
 _PROBES = "loopcanary.probes"
 
 KINDS = (
-    LoopKind(
-        "asyncio", awaits=("asyncio.base_events",), module=f"{_PROBES}.asyncio", probe="AsyncioProbe"
-    ),
+    LoopKind("asyncio", awaits=("asyncio.base_events",), module=f"{_PROBES}.asyncio", probe="AsyncioProbe"),
 )
 
 AWAITED = tuple(module for kind in KINDS for module in kind.awaits)
