@@ -27,7 +27,7 @@ class Probe:
 
 @pytest.fixture
 def libraries(tmp_path, monkeypatch):
-    """make(kind, library=..., install=...): a library of loops, and its probe, that a child can import too."""
+    """make(kind, library=..., install=...): a library of loops, and its probe; a child can import both."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     kinds = []
@@ -37,13 +37,14 @@ def libraries(tmp_path, monkeypatch):
         (tmp_path / f"{kind}_probe.py").write_text(PROBE.format(kind=kind, install=install))
         kinds.append(LoopKind(kind, awaits=(f"{kind}_library",), module=f"{kind}_probe", probe="Probe"))
         # The child reads the table, too.
-        lines = [
-            f"from loopcanary.probes.table import LoopKind\nfrom loopcanary.probes import table\ntable.KINDS = ("
-        ]
-        lines += [
+        known = [
             f"LoopKind({k.kind!r}, awaits={k.awaits!r}, module={k.module!r}, probe='Probe'),\n" for k in kinds
         ]
-        (tmp_path / "sitecustomize.py").write_text("".join([*lines, ")"]))
+        (tmp_path / "sitecustomize.py").write_text(
+            "from loopcanary.probes import table\n"
+            "from loopcanary.probes.table import LoopKind\n"
+            f"table.KINDS = ({''.join(known)})\n"
+        )
         monkeypatch.setattr(loop_checkup, "KINDS", tuple(kinds))
 
     return make
