@@ -15,6 +15,7 @@
 #define LOOPCANARY_LOOP_HOOKS_H
 
 #include "bracket.h"
+#include "wait_hook.h"
 
 /* Adds the type LoopHooks to the module; negative with an exception set where that fails. */
 int lc_loop_hooks_add(PyObject *module);
@@ -23,6 +24,7 @@ typedef struct {
     lc_lane *lane; /* NULL: nothing was begun */
     uint64_t generation;
     bool was_in_turn; /* of the loop around this one */
+    lc_wait outer;    /* what hooked waits meant before; they are this loop's until its end */
 } lc_loop_run;
 
 /* NULL in `lane` with an exception set: the program's own came up meanwhile, such as a signal handler's. */
@@ -30,9 +32,9 @@ static inline lc_loop_run lc_loop_run_begin(const char *kind)
 {
     lc_lane *lane = lc_thread_lane_get(kind);
     if (lane == NULL) {
-        return (lc_loop_run){NULL, 0, false};
+        return (lc_loop_run){NULL, 0, false, lc_wait_enter(NULL)};
     }
-    const lc_loop_run run = {lane, lc_the_agent.generation, lc_lane_in_turn(lane)};
+    const lc_loop_run run = {lane, lc_the_agent.generation, lc_lane_in_turn(lane), lc_wait_enter(lane)};
     lc_thread_lane_set_kind(lane, kind);
     lc_bracket_interrupt(lane);
     lc_turn_begin(&lc_the_agent.watchdog.lanes, lane);
@@ -43,6 +45,7 @@ static inline lc_loop_run lc_loop_run_begin(const char *kind)
 static inline void lc_loop_run_end(lc_loop_run run)
 {
     lc_lane *lane = lc_thread_lane_peek();
+    lc_wait_leave(run.outer);
     if (lane == NULL) {
         return;
     }
