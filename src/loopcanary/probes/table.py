@@ -31,6 +31,7 @@ _PROBES = "loopcanary.probes"
 
 KINDS = (
     LoopKind("asyncio", awaits=("asyncio.base_events",), module=f"{_PROBES}.asyncio", probe="AsyncioProbe"),
+    LoopKind("pygame", awaits=("pygame",), module=f"{_PROBES}.pygame", probe="PygameProbe"),
 )
 
 AWAITED = tuple(module for kind in KINDS for module in kind.awaits)
