@@ -1,0 +1,78 @@
+"""Servers with a loop: the route is the scene of what stalls it."""
+
+from __future__ import annotations
+
+import pytest
+
+from .serving import PROGRAMS, ask, line_of, served, told, under_load
+
+FASTAPI = {
+    ("GET /orders/{order_id}", "order"): 2,
+    ("POST /shop/items/{item_id}", "item"): 1,
+    ("GET /inner/users/{name}", "user"): 1,
+}
+
+
+def counts(watched):
+    return {place: len(stalls) for place, stalls in told(watched).items()}
+
+
+def check_lines(watched, program):
+    for (_, function), stalls in told(watched).items():
+        for stall in stalls:
+            assert stall["culprit"]["line"] == line_of(program, function), stall["title"]
+            assert stall["cause"] == "sleep"
+
+
+@pytest.mark.parametrize(
+    ("server", "engine"),
+    [
+        pytest.param("uvicorn", "native", marks=pytest.mark.native),
+        pytest.param("hypercorn", "native", marks=pytest.mark.native),
+        ("uvicorn", "portable"),
+    ],
+)
+def test_fastapi_under_load(watched, path, server, engine):
+    for needed in (server, "fastapi"):
+        pytest.importorskip(needed)
+    words = {
+        "uvicorn": ["-m", "uvicorn", "web_fastapi:app", "--uds", path, "--log-level", "warning"],
+        "hypercorn": ["-m", "hypercorn", "web_fastapi:app", "--bind", f"unix:{path}"],
+    }[server]
+    one = watched(engine)
+    with served(one, words, path):
+        under_load(path, ["GET /orders/1", "POST /shop/items/a", "GET /inner/users/bob", "GET /orders/2"])
+        assert ask(path, "GET /pool") == 200
+    assert counts(one) == FASTAPI
+    check_lines(one, "web_fastapi.py")
+
+
+@pytest.mark.native
+def test_aiohttp_serves_many_requests_by_one_task(watched, path):
+    pytest.importorskip("aiohttp")
+    one = watched()
+    with served(one, [PROGRAMS / "web_aiohttp.py", path], path):
+        under_load(path, ["GET /orders/1", "GET /quick", "GET /shop/items/a", "GET /orders/2"])
+    assert counts(one) == {("GET /orders/{order_id}", "order"): 2, ("GET /shop/items/{item_id}", "item"): 1}
+    check_lines(one, "web_aiohttp.py")
+
+
+@pytest.mark.native
+def test_tornado_has_the_handlers_class(watched, path):
+    pytest.importorskip("tornado")
+    one = watched()
+    with served(one, [PROGRAMS / "web_tornado.py", path], path):
+        under_load(path, ["GET /orders/1", "POST /items/a", "GET /orders/2"])
+    assert counts(one) == {("GET OrderHandler", "get"): 2, ("POST ItemHandler", "post"): 1}
+    check_lines(one, "web_tornado.py")
+
+
+@pytest.mark.native
+def test_django_on_an_asgi_server(watched, path):
+    for needed in ("django", "uvicorn"):
+        pytest.importorskip(needed)
+    one = watched()
+    with served(one, ["-m", "uvicorn", "web_django:asgi", "--uds", path, "--log-level", "warning"], path):
+        under_load(path, ["GET /shop/items/1/", "GET /shop/orders/7/", "GET /shop/items/2/"])
+    assert counts(one) == {("GET /shop/items/<int:item_id>/", "item"): 2}
+    check_lines(one, "web_django.py")
