@@ -36,9 +36,9 @@ def look_at(pid: int) -> ProcessSight | Unseen:
 def _look_at(pid: int) -> ProcessSight:
     process = outside.Process.of(pid)
     with outside.Memory(process) as memory:
-        native = _native()
-        interpreter = outside.locate(process, memory, native.OUTSIDE_SYMBOLS)
-        found = outside.look(process, interpreter, native, _syscall_name())
+        reader = native()
+        interpreter = outside.locate(process, memory, reader.OUTSIDE_SYMBOLS)
+        found = outside.look(process, interpreter, reader, name_of_syscall())
     session, lanes, notes = _lanes(process)
     threads = tuple(_with_lane(thread, lanes) for thread in found.threads)
     words = process.words()
@@ -77,7 +77,7 @@ def _sources(threads: tuple[ThreadSight, ...], began_wall_ns: int) -> dict[tuple
     return lines
 
 
-def _native() -> Any:
+def native() -> Any:
     """The extension of the interpreter that runs this command; it knows the layouts of all versions."""
     try:
         return importlib.import_module("loopcanary._native")
@@ -87,7 +87,8 @@ def _native() -> Any:
         ) from None
 
 
-def _syscall_name() -> Callable[[int], str | None]:
+def name_of_syscall() -> Callable[[int], str | None]:
+    """Names of this machine's system calls."""
     machine = platform.machine()
     return lambda number: syscall_name(number, machine)
 

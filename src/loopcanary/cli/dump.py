@@ -10,9 +10,7 @@ from loopcanary.cli.opening import NOTHING_FOUND
 
 @click.command(short_help="Show what the threads of a running process do now.")
 @click.argument("pid", type=click.IntRange(min=1), metavar="PID")
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="Default: text."
-)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Default: text.")
 @click.option("--all", "everything", is_flag=True, help="All frames, and threads that run no Python, too.")
 def command(pid: int, form: str, everything: bool) -> int:
     """Show what the threads of a process do now: stacks, locks, GIL.

@@ -85,12 +85,40 @@ class ProcessSight:
     notes: tuple[str, ...] = ()
     """What could not be seen, and why."""
     sources: Mapping[tuple[str, int], str] = field(default_factory=dict)
-    """Text of lines, by file and number: of inner frames, where the file is as it was when the process began."""
+    """Text of lines of inner frames, by file and number; of files that are as they were when it began."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unseen:
-    """Why a process cannot be seen, in a sentence. `is_refused`: the kernel forbids it to this user."""
+    """Why a process cannot be seen, or reached, in a sentence.
+
+    `is_refused`: the kernel forbids it to this user, or it is no process for it. `hangs`: it did not get to
+    what it was asked.
+    """
 
     why: str
     is_refused: bool = False
+    hangs: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attached:
+    """A process is watched from now on, or has been before."""
+
+    pid: int
+    was_watched: bool
+    is_running: bool
+    """Whether its engine runs; else it starts with the process's first loop."""
+    engine: str
+    session: str
+    store: str
+    native_problem: str | None = None
+    """Why the native engine does not run there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detached:
+    """A process is not watched any longer, or was not before."""
+
+    pid: int
+    was_watched: bool

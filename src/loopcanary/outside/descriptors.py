@@ -18,8 +18,8 @@ _ON_DESCRIPTOR = frozenset(
     {
         "read", "write", "readv", "writev", "pread64", "pwrite64", "preadv", "pwritev", "preadv2", "pwritev2",
         "recvfrom", "recvmsg", "recvmmsg", "sendto", "sendmsg", "sendmmsg", "connect", "accept", "accept4",
-        "shutdown", "fsync", "fdatasync", "sync_file_range", "ftruncate", "fallocate", "flock", "fcntl", "ioctl",
-        "getdents", "getdents64", "fstat", "close", "syncfs", "sendfile", "readahead", "fadvise64",
+        "shutdown", "fsync", "fdatasync", "sync_file_range", "ftruncate", "fallocate", "flock", "fcntl",
+        "ioctl", "getdents", "getdents64", "fstat", "close", "syncfs", "sendfile", "readahead", "fadvise64",
     }
 )  # fmt: skip
 _NAME_MAX = 512
@@ -44,7 +44,7 @@ def _signed(word: int) -> int:
 
 def _descriptor(process: Process, number: int) -> Target | None:
     try:
-        path = os.readlink(process.folder / "fd" / str(number))
+        path = str((process.folder / "fd" / str(number)).readlink())
     except OSError:
         return None
     kind, _, rest = path.partition(":[")

@@ -9,3 +9,11 @@ class OutsideError(Exception):
 
 class NotReadableError(OutsideError):
     """The kernel does not let this user read the process."""
+
+
+class NotReachableError(OutsideError):
+    """The process cannot be asked for this: its Python is too old, or it has been told to refuse."""
+
+
+class HangsError(OutsideError):
+    """The process did not get to what it was asked in time."""

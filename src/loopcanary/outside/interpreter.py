@@ -43,8 +43,11 @@ class Interpreter:
 
 
 def locate(process: Process, memory: Memory, symbols: Sequence[str]) -> Interpreter:
-    """The interpreter of the process, with the addresses of `symbols`. Raises OutsideError where there is none
-    that can be read: no CPython, another architecture, a version before 3.11."""
+    """The interpreter of the process, with the addresses of `symbols`.
+
+    Raises OutsideError where there is none that can be read: no CPython, another architecture, a version
+    before 3.11.
+    """
     files = mapped_files(mappings(process))
     _check_machine(process, memory, files)
     names = [_RUNTIME, _VERSION, *symbols]
@@ -55,7 +58,9 @@ def locate(process: Process, memory: Memory, symbols: Sequence[str]) -> Interpre
         raise OutsideError(f"process {process.pid} runs a CPython before 3.11, which cannot be read")
     missing = [name for name in names if name not in found]
     if missing:
-        raise OutsideError(f"the CPython of process {process.pid} ({where.path}) does not export {missing[0]}")
+        raise OutsideError(
+            f"the CPython of process {process.pid} ({where.path}) does not export {missing[0]}"
+        )
     words = memory.words(_WORD, found[_VERSION])
     if words is None:
         process.check()
@@ -66,7 +71,7 @@ def locate(process: Process, memory: Memory, symbols: Sequence[str]) -> Interpre
 def _search(
     process: Process, memory: Memory, files: Iterable[MappedFile], names: Sequence[str]
 ) -> tuple[dict[str, int], MappedFile | None]:
-    """First found, first served, as by the dynamic linker: a program may have copies of its library's data."""
+    """First come, first served, as by the dynamic linker: a program may have copies of a library's data."""
     found: dict[str, int] = {}
     where = None
     for file in files:

@@ -30,11 +30,20 @@ class Walker(Protocol):
 
     OUTSIDE_SYMBOLS: Sequence[str]
 
-    def outside_open(self, pid: int, version_hex: int, addresses: dict[str, int], /) -> Any: ...
-    def outside_threads(self, handle: Any, /) -> list[tuple[int, int, int]]: ...
-    def outside_stack(self, handle: Any, thread: int, /) -> tuple[int, bool, bool, tuple[Any, ...]]: ...
-    def outside_gil(self, handle: Any, thread: int, /) -> tuple[int, int, int, int]: ...
-    def outside_lock(self, handle: Any, thread: int, futex: int, /) -> tuple[int, int, int, str]: ...
+    def outside_open(self, pid: int, version_hex: int, addresses: dict[str, int], /) -> Any:
+        """A handle for the others. RuntimeError: why that CPython cannot be read."""
+
+    def outside_threads(self, handle: Any, /) -> list[tuple[int, int, int]]:
+        """(interpreter, thread state, thread number) of all."""
+
+    def outside_stack(self, handle: Any, thread: int, /) -> tuple[int, bool, bool, tuple[Any, ...]]:
+        """(result, whether outer frames, whether inner ones were left out, frames)."""
+
+    def outside_gil(self, handle: Any, thread: int, /) -> tuple[int, int, int, int]:
+        """(state, holder's thread number, range of the addresses that who waits for it sleeps on)."""
+
+    def outside_lock(self, handle: Any, thread: int, futex: int, /) -> tuple[int, int, int, str]:
+        """(kind, proof, holder's thread number, module)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +78,8 @@ def look(process: Process, interpreter: Interpreter, walker: Walker, syscall_nam
     process.check()
     if states and not any(tid in tids for tid in states):
         raise OutsideError(
-            f"the CPython {interpreter.version} of process {process.pid} is built otherwise than its version's"
-            " releases are, and cannot be read"
+            f"the CPython {interpreter.version} of process {process.pid} is built otherwise than the releases"
+            " of its version are, and cannot be read"
         )
     eyes = _Eyes(process, walker, handle, syscall_name, tids)
     sights = [eyes.see(tid, inner, states.get(inner)) for inner, tid in sorted(tids.items())]
@@ -82,8 +91,10 @@ def look(process: Process, interpreter: Interpreter, walker: Walker, syscall_nam
 
 
 def _states(found: list[tuple[int, int, int]]) -> dict[int, _PythonThread]:
-    """By inner thread number. A thread may have states in several interpreters; the list begins with the latest
-    interpreter, the main one is the last."""
+    """By inner thread number.
+
+    A thread may have states in several interpreters. The latest one comes first, the main one last.
+    """
     interpreters = list(dict.fromkeys(interpreter for interpreter, _, _ in found))[::-1]
     numbers = {interpreter: number for number, interpreter in enumerate(interpreters)}
     return {
@@ -113,7 +124,9 @@ class _Eyes:
         """The thread; None where it has ended."""
         # The frames first, and the call that it is in right behind: they change fastest.
         result, truncated, inner_cut, frames = (
-            (1, False, False, ()) if python is None else self._walker.outside_stack(self._handle, python.state)
+            (1, False, False, ())
+            if python is None
+            else self._walker.outside_stack(self._handle, python.state)
         )
         task = read_task(self._process, tid, inner)
         if task is None:

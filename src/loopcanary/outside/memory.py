@@ -6,6 +6,7 @@ import os
 import struct
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -148,7 +149,7 @@ def openable(process: Process, file: MappedFile) -> str | None:
     """
     for path in (f"{process.folder}/root{file.path}", file.path):
         try:
-            facts = os.stat(path)
+            facts = Path(path).stat()
         except OSError:
             continue
         if facts.st_ino == file.inode:

@@ -43,7 +43,7 @@ class Process:
     def is_kernels(self) -> bool:
         """Whether it has no memory of its own."""
         try:
-            return not os.readlink(self.folder / "exe")
+            return not str((self.folder / "exe").readlink())
         except FileNotFoundError:  # also where it ends at this moment: then everything else says so
             return (self.folder / "status").exists()
         except OSError:
@@ -74,7 +74,7 @@ class Process:
     def executable(self) -> str:
         """Path of its program as the process has it; empty unknown."""
         try:
-            return os.readlink(self.folder / "exe")
+            return str((self.folder / "exe").readlink())
         except OSError:
             return ""
 
@@ -133,7 +133,9 @@ def _state_and_start(proc: Path, pid: int) -> tuple[str, int]:
     try:
         return fields[0].decode("ascii", "replace"), int(fields[19])
     except (IndexError, ValueError):
-        raise OutsideError(f"process {pid} cannot be looked at: /proc/{pid}/stat is not as expected") from None
+        raise OutsideError(
+            f"process {pid} cannot be looked at: /proc/{pid}/stat is not as expected"
+        ) from None
 
 
 def _inner_number(status: str, otherwise: int) -> int:
@@ -146,7 +148,7 @@ def _inner_number(status: str, otherwise: int) -> int:
 
 def _listed(folder: Path) -> list[str]:
     try:
-        return os.listdir(folder)
+        return [path.name for path in folder.iterdir()]
     except OSError:
         return []
 
