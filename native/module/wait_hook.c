@@ -52,6 +52,24 @@ static void wait_ends(bool is_the_loop_s)
     }
 }
 
+/* Loops that tell by themselves wait for themselves, also inside a callback: it is judged up to here (bracket.h). */
+void lc_wait_told_begin(void)
+{
+    if (own_wait.lane == NULL) {
+        return;
+    }
+    lc_lane *lane = begin_storing();
+    if (lane != NULL) {
+        if (lc_lane_in_callback(lane)) {
+            (void)lc_callback_end(&own_wait.context, lane);
+        }
+        lc_turn_end(&own_wait.context, lane);
+    }
+    end_storing();
+}
+
+void lc_wait_told_end(void) { wait_ends(own_wait.lane != NULL); }
+
 /* ---- the hooks --------------------------------------------------------------------------- */
 
 /* A hook must know what it stands for, which need not be the same in all objects (others patch, too): one function for each
@@ -324,4 +342,30 @@ lc_wait lc_wait_enter(lc_lane *lane)
 
 void lc_wait_leave(lc_wait outer) { own_wait = outer; }
 
-lc_lane *lc_wait_lane(void) { return LC_AGENT_RUNS(own_wait.generation) ? own_wait.lane : NULL; }
+lc_wait lc_wait_exchange(lc_wait run)
+{
+    const lc_wait outer = own_wait;
+    own_wait = run;
+    return outer;
+}
+
+lc_wait lc_wait_suspend(void)
+{
+    const lc_wait outer = own_wait;
+    own_wait.lane = NULL;
+    return outer;
+}
+
+void lc_wait_finish(lc_wait outer, bool begins_turn)
+{
+    lc_lane *lane = begin_storing();
+    if (lane != NULL) {
+        lc_lane_drop_callback(lane);
+        lc_turn_end(&own_wait.context, lane);
+        if (begins_turn) {
+            lc_turn_begin(&own_wait.context, lane);
+        }
+    }
+    end_storing();
+    own_wait = outer;
+}

@@ -12,6 +12,8 @@
 
 #include <Python.h>
 
+#include <stdbool.h>
+
 #include "lane.h"
 
 /* The loop that the calling thread runs; `lane` NULL: none, and hooked waits mean nothing. */
@@ -25,8 +27,18 @@ typedef struct {
  * leave. The lane may be NULL. */
 lc_wait lc_wait_enter(lc_lane *lane);
 void lc_wait_leave(lc_wait outer);
-/* The lane of the calling thread's innermost run, NULL where there is none or the agent is another by now. */
-lc_lane *lc_wait_lane(void);
+/* Both in one, for a run that is known already; needs no GIL. */
+lc_wait lc_wait_exchange(lc_wait run);
+/* The same without the GIL: in between, hooked waits mean nothing until lc_wait_enter is called; `leave` also ends
+ * the run's last turn and, where `begins_turn`, begins one of the loop around it. */
+lc_wait lc_wait_suspend(void);
+void lc_wait_finish(lc_wait outer, bool begins_turn);
+
+/* For loops with hooks of their own that are called without the GIL (Tcl's event sources, GLib's poll function): the
+ * calling thread's loop is about to wait, and has waited. Nothing where the thread is in no run. Any state of the GIL; no lock,
+ * no allocation. */
+void lc_wait_told_begin(void);
+void lc_wait_told_end(void);
 
 /* Calls of Python; all under the GIL.
  *

@@ -31,7 +31,10 @@ _PROBES = "loopcanary.probes"
 
 KINDS = (
     LoopKind("asyncio", awaits=("asyncio.base_events",), module=f"{_PROBES}.asyncio", probe="AsyncioProbe"),
+    LoopKind("uvloop", awaits=("uvloop.loop",), module=f"{_PROBES}.uvloop", probe="UvloopProbe"),
     LoopKind("pygame", awaits=("pygame",), module=f"{_PROBES}.pygame", probe="PygameProbe"),
+    LoopKind("trio", awaits=("trio._core._run",), module=f"{_PROBES}.trio", probe="TrioProbe"),
+    LoopKind("twisted", awaits=("twisted.internet.base",), module=f"{_PROBES}.twisted", probe="TwistedProbe"),
 )
 
 AWAITED = tuple(module for kind in KINDS for module in kind.awaits)
