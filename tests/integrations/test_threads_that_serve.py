@@ -66,7 +66,17 @@ def test_gunicorns_workers(watched, path, workers, module):
     for needed in ("gunicorn", module):
         pytest.importorskip(needed)
     application = {"flask": "web_flask:app", "django": "web_django:wsgi"}[module]
-    words = ["-m", "gunicorn", application, "--bind", f"unix:{path}", "--workers", "2", "--log-level", "error"]
+    words = [
+        "-m",
+        "gunicorn",
+        application,
+        "--bind",
+        f"unix:{path}",
+        "--workers",
+        "2",
+        "--log-level",
+        "error",
+    ]
     one = watched()
     with served(one, [*words, "--worker-class", workers, "--threads", "4"], path):
         orders = ORDERS if module == "flask" else ["GET /shop/orders/1/", "GET /shop/orders/2/"]

@@ -6,7 +6,6 @@ import importlib
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from loopcanary.integrations.half_imported import SettledWatch, is_half_imported
 from loopcanary.integrations.patches import Patches
 from loopcanary.integrations.table import LIBRARIES, Library
 from loopcanary.integrations.telling import Telling
@@ -53,8 +52,7 @@ class Integrations:
         self._patches.take_back()
 
     def _watch(self, library: Library) -> _Watch:
-        watch = SettledWatch if is_half_imported(library.awaits) else self._watch_import
-        return watch(library.awaits, lambda: self._lay(library))
+        return self._watch_import(library.awaits, lambda: self._lay(library))
 
     def _lay(self, library: Library) -> None:
         def patch() -> None:

@@ -12,6 +12,41 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
+_run_to_its_end: set[str] = set()
+"""Modules that are whole at this moment, though their spec does not say so yet."""
+
+
+def is_half_imported(name: str) -> bool:
+    """Whether the module's code still runs: it may, deep inside, have imported what was awaited."""
+    spec = getattr(sys.modules.get(name), "__spec__", None)
+    return name not in _run_to_its_end and bool(getattr(spec, "_initializing", False))
+
+
+_Spec = type(sys.__spec__)
+"""importlib.machinery.ModuleSpec, which is not imported for it."""
+
+
+class _TellingSpec(_Spec):  # type: ignore[misc, valid-type]
+    """Tells when the import machinery calls the module's import over. The machinery has no hook for that: it
+    sets this attribute, whether the module's code came to its end or failed."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        if name == "_initializing" and not value:
+            self.__class__ = _Spec  # type: ignore[assignment]
+            for tell in self.__dict__.pop("_loopcanary_tells", ()):
+                tell()
+
+
+def tell_when_whole(module: ModuleType, tell: Callable[[], object]) -> None:
+    """Calls when the import of the module, which is under way, is over; never where that cannot be learnt."""
+    spec = module.__spec__
+    if type(spec) is _Spec:
+        spec.__class__ = _TellingSpec
+    if isinstance(spec, _TellingSpec):
+        spec.__dict__.setdefault("_loopcanary_tells", []).append(tell)
+
+
 class _AfterExec:
     """The module's own loader, and a call after it has run the module."""
 
@@ -31,7 +66,11 @@ class _AfterExec:
             spec.loader = self._loader
         module.__loader__ = self._loader
         self._loader.exec_module(module)
-        self._after()
+        _run_to_its_end.add(module.__name__)
+        try:
+            self._after()
+        finally:
+            _run_to_its_end.discard(module.__name__)
 
 
 class ImportWatch:
@@ -45,13 +84,18 @@ class ImportWatch:
         self._names = frozenset((names,) if isinstance(names, str) else names)
         self._after = after
         self._searching = False
+        self._half: set[str] = set()
 
     def start(self) -> None:
         """Waits for a module, or calls back now."""
-        if not self._names.isdisjoint(sys.modules):
+        there = self._names.intersection(sys.modules)
+        self._half = {name for name in there if is_half_imported(name)}
+        if there - self._half:
             self._after()
         else:
             sys.meta_path.insert(0, self)
+            for name in self._half:
+                tell_when_whole(sys.modules[name], self._is_whole)
 
     def cancel(self) -> None:
         """Stops waiting. Idempotent."""
@@ -72,6 +116,11 @@ class ImportWatch:
         if spec is not None and spec.loader is not None:
             spec.loader = _AfterExec(spec.loader, self._fire)  # type: ignore[assignment]
         return spec
+
+    def _is_whole(self) -> None:
+        """One that was half imported is whole by now; or its import has failed, and left nothing."""
+        if self in sys.meta_path and not self._half.isdisjoint(sys.modules):
+            self._fire()
 
     def _behind(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None

@@ -11,12 +11,12 @@ from aiohttp import web
 
 async def order(request):
     await asyncio.sleep(0.001)
-    time.sleep(0.25)  # order
+    time.sleep(0.25)  # noqa: ASYNC251  # order
     return web.Response(text=request.match_info["order_id"])
 
 
 async def item(request):
-    time.sleep(0.25)  # item
+    time.sleep(0.25)  # noqa: ASYNC251  # item
     return web.Response()
 
 

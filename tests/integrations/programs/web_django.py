@@ -8,7 +8,7 @@ from django.conf import settings
 from django.http import HttpResponse
 from django.urls import include, path
 
-settings.configure(ROOT_URLCONF=__name__, ALLOWED_HOSTS=["*"], SECRET_KEY="none")  # noqa: S106 - of a test
+settings.configure(ROOT_URLCONF=__name__, ALLOWED_HOSTS=["*"], SECRET_KEY="none")
 
 from django.core.asgi import get_asgi_application  # noqa: E402 - settings come first
 from django.core.wsgi import get_wsgi_application  # noqa: E402
@@ -20,7 +20,7 @@ def order(request, order_id):
 
 
 async def item(request, item_id):
-    time.sleep(0.25)  # item
+    time.sleep(0.25)  # noqa: ASYNC251  # item
     return HttpResponse(str(item_id))
 
 

@@ -16,7 +16,7 @@ app = FastAPI()
 @app.get("/orders/{order_id}")
 async def order(order_id: int) -> int:
     await asyncio.sleep(0.001)
-    time.sleep(0.25)  # order
+    time.sleep(0.25)  # noqa: ASYNC251  # order
     return order_id
 
 
@@ -34,12 +34,12 @@ def pool() -> str:
 
 @router.post("/items/{item_id}")
 async def item(item_id: str) -> str:
-    time.sleep(0.25)  # item
+    time.sleep(0.25)  # noqa: ASYNC251  # item
     return item_id
 
 
 async def user(request: object) -> PlainTextResponse:
-    time.sleep(0.25)  # user
+    time.sleep(0.25)  # noqa: ASYNC251  # user
     return PlainTextResponse("mounted")
 
 

@@ -15,7 +15,7 @@ from tornado.web import Application, RequestHandler
 class OrderHandler(RequestHandler):
     async def get(self, order_id):
         await asyncio.sleep(0.001)
-        time.sleep(0.25)  # get
+        time.sleep(0.25)  # noqa: ASYNC251  # get
         self.write(order_id)
 
 
