@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.probes.on_import import ImportWatch
@@ -111,13 +112,13 @@ class PygameProbe:
                 stands[id(original)] = original, make(original)
 
         for module, name, method in _CALLS:
-            replace(module, name, lambda original, method=method: self._calling(original, method))
+            replace(module, name, partial(self._calling, method))
         for module, name in _POSTS:
             replace(module, name, self._posting)
         for module, name in _CLEARS:
-            replace(module, name, lambda original: self._before(original, self._beat.cleared))
+            replace(module, name, partial(self._before, self._beat.cleared))
         for module, name in _ENDS:
-            replace(module, name, lambda original: self._before(original, self._beat.over))
+            replace(module, name, partial(self._before, self._beat.over))
         replace("pygame.time", "Clock", lambda original: clock_type(original, self._beat))
         self._put(stands)
 
@@ -134,7 +135,7 @@ class PygameProbe:
                     namespace[name] = found[1]
                     self._patches.append((namespace, name, value, found[1]))
 
-    def _calling(self, original: Any, method: Callable[..., Any]) -> Any:
+    def _calling(self, method: Callable[..., Any], original: Any) -> Any:
         beat = self._beat
 
         def stand_in(*args: Any, **names: Any) -> Any:
@@ -154,7 +155,7 @@ class PygameProbe:
 
         return _alike(stand_in, original)
 
-    def _before(self, original: Any, tell: Callable[[], None]) -> Any:
+    def _before(self, tell: Callable[[], None], original: Any) -> Any:
         def stand_in(*args: Any, **names: Any) -> Any:
             tell()
             return original(*args, **names)

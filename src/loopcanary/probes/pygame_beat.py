@@ -54,7 +54,7 @@ class Hooks(Protocol):
 
 
 class Beat:
-    """All methods but `posted` on any thread; those of the one that flips count. Nothing of ours is raised."""
+    """All methods but `posted` on any thread; those of the one that flips count. Nothing of ours gets out."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Beat:
         self._frames: FrameTrace | None = None
         self._input: InputTrace | None = None
         self._refresh_hz = 60.0
-        self._target_hz = 0.0
+        self._target_hz: Any = 0.0
         self._refresh_seen_ns = 0
         self._ticks = 0
         self._looked_ns = 0
@@ -221,10 +221,12 @@ class Beat:
 
     def _expect(self) -> None:
         """A game that aims at 30 frames a second is in time with 30 on any faster screen."""
-        target = self._target_hz
+        target: object = self._target_hz
+        hertz = self._refresh_hz
+        if isinstance(target, (int, float)) and 0 < target < hertz:
+            hertz = float(target)
         if self._frames is not None:
-            aims = isinstance(target, (int, float)) and 0 < target < self._refresh_hz
-            self._frames.at_refresh_rate(float(target) if aims else self._refresh_hz)
+            self._frames.at_refresh_rate(hertz)
 
     def _looked(self, found: Any, before_ns: int, since_ns: int) -> None:
         """Events were taken from the queue. They came at `since_ns`, when the game last looked, or later."""
