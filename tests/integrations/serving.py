@@ -61,11 +61,14 @@ def ask_many(path: Path, lines: Sequence[str]) -> list[int]:
 
 
 @contextmanager
-def served(watched: Watched, words: Sequence[str | Path], path: Path, **options: Any) -> Iterator[None]:
-    """The server runs under `loopcanary run` while the block does, and is then asked to end."""
+def served(
+    watched: Watched, words: Sequence[str | Path], path: Path, command: Sequence[str] | None = None
+) -> Iterator[None]:
+    """The server runs under `loopcanary run`, or by the `command` given, while the block does, and is then
+    asked to end."""
     environment = watched.environment(PYTHONPATH=str(PROGRAMS), PYTHONWARNINGS="ignore")
     child = subprocess.Popen(
-        watched.command(*words, options=("--quiet", *options.pop("options", ()))),
+        command or watched.command(*words),
         env=environment,
         cwd=path.parent,
         stdout=subprocess.PIPE,

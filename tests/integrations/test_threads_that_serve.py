@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from .serving import PROGRAMS, line_of, served, told, under_load
@@ -83,3 +85,28 @@ def test_gunicorns_workers(watched, path, workers, module):
         under_load(path, orders, QUICK)
     expected = FLASK if module == "flask" else {("GET /shop/orders/<int:order_id>/", "order"): 2}
     check(one, f"web_{module}.py", "order", expected)
+
+
+BY_THE_ENVIRONMENT = """
+import runpy, sys
+from loopcanary import _startup
+_startup.start()  # as the .pth file of an installed loopcanary does
+sys.argv = sys.argv[1:]
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.native
+def test_workers_that_only_the_environment_asked_to_watch(watched, path, monkeypatch):
+    """No loop runs anywhere in such a server: its first request starts the engine of its worker."""
+    for needed in ("gunicorn", "flask"):
+        pytest.importorskip(needed)
+    one = watched()
+    monkeypatch.setitem(OPTIONS, "LOOPCANARY", "1")
+    monkeypatch.setitem(OPTIONS, "LOOPCANARY_STORE", str(one.store))
+    words = ["gunicorn", "web_flask:app", "--bind", f"unix:{path}", "--workers", "1", "--log-level", "error"]
+    with served(one, [], path, [sys.executable, "-c", BY_THE_ENVIRONMENT, *words]):
+        under_load(path, ORDERS, QUICK)
+    check(one, "web_flask.py", "order", FLASK)
+    (session,) = {stall["session"] for found in told(one).values() for stall in found}
+    assert [each["end"] for each in one.report()["sessions"] if each["id"] == session] == ["exit"]
