@@ -5,7 +5,7 @@
  *                    = a task's step (TaskStepMethWrapper) or wake-up (builtin bound to the task):
  *                      the task's coroutine is what runs, and the task has a name
  *
- * A str in a Handle's place is the name itself.
+ * A str in a Handle's place is the name itself. A task of trio's is named like one of asyncio's.
  */
 #include "work.h"
 
@@ -13,6 +13,7 @@
 
 #include "objects.h"
 #include "walker.h"
+#include "work_trio.h"
 
 #define CALLABLE_DEPTH_MAX 8u /* partial of partial of method of ... */
 #define BASES_MAX 8u
@@ -130,19 +131,23 @@ static lc_text task_name(lc_cpython_source *source, uint64_t name)
     return (lc_text){out, (uint32_t)bytes};
 }
 
-static void name_task(lc_cpython_source *source, uint64_t task, lc_work_names *out)
+/* A coroutine's run, of a task of this name. */
+static void name_run(lc_cpython_source *source, uint64_t coroutine, uint64_t name, lc_work_names *out)
 {
-    const lc_asyncio_facts *asyncio = &source->asyncio;
-    if (!is_instance(source, task, asyncio->task_type)) {
-        return;
-    }
-    const uint64_t coroutine = word(source, task + asyncio->task_coroutine);
     const uint64_t type = type_of(source, coroutine);
     if (type != 0 && (type == source->at.coroutine_type || type == source->at.generator_type)) {
         out->callback = read_text(
             source, word(source, coroutine + source->layout.generator_qualname), TEXT_CALLBACK);
     }
-    out->task = task_name(source, word(source, task + asyncio->task_name));
+    out->task = task_name(source, name);
+}
+
+static void name_task(lc_cpython_source *source, uint64_t task, lc_work_names *out)
+{
+    const lc_asyncio_facts *asyncio = &source->asyncio;
+    if (is_instance(source, task, asyncio->task_type)) {
+        name_run(source, word(source, task + asyncio->task_coroutine), word(source, task + asyncio->task_name), out);
+    }
 }
 
 static void name_callable(lc_cpython_source *source, uint64_t callable, lc_work_names *out)
@@ -190,6 +195,11 @@ void lc_work(lc_cpython_source *source, uint64_t work, lc_work_names *out)
     const lc_asyncio_facts *asyncio = &source->asyncio;
     if (type_of(source, work) == source->at.str_type) { /* work that the program has named itself */
         out->callback = read_text(source, work, TEXT_CALLBACK);
+        return;
+    }
+    if (lc_is_trio_task(source, type_of(source, work))) {
+        name_run(source, word(source, work + source->trio.task_coroutine), word(source, work + source->trio.task_name),
+                 out);
         return;
     }
     if (atomic_load_explicit(&asyncio->learned, memory_order_acquire) &&
