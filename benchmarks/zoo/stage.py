@@ -112,9 +112,11 @@ async def _quietly(program: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 
 @contextlib.asynccontextmanager
-async def child(*words: str) -> AsyncIterator[asyncio.subprocess.Process]:
+async def child(
+    *words: str, stdin: int = asyncio.subprocess.PIPE
+) -> AsyncIterator[asyncio.subprocess.Process]:
     """A process beside the program, started without blocking, killed at the end."""
-    process = await asyncio.create_subprocess_exec(*words, stdin=asyncio.subprocess.PIPE)
+    process = await asyncio.create_subprocess_exec(*words, stdin=stdin)
     try:
         yield process
     finally:
