@@ -76,3 +76,25 @@ def test_django_on_an_asgi_server(watched, path):
         under_load(path, ["GET /shop/items/1/", "GET /shop/orders/7/", "GET /shop/items/2/"])
     assert counts(one) == {("GET /shop/items/<int:item_id>/", "item"): 2}
     check_lines(one, "web_django.py")
+
+
+@pytest.mark.native
+def test_quart(watched, path):
+    for needed in ("quart", "uvicorn"):
+        pytest.importorskip(needed)
+    one = watched()
+    with served(one, ["-m", "uvicorn", "web_quart:app", "--uds", path, "--log-level", "warning"], path):
+        under_load(path, ["GET /orders/1", "GET /orders/2"])
+    assert counts(one) == {("GET /orders/<int:order_id>", "order"): 2}
+    check_lines(one, "web_quart.py")
+
+
+@pytest.mark.native
+def test_twisted_web_has_the_resources_class(watched, path):
+    pytest.importorskip("twisted")
+    one = watched()
+    with served(one, [PROGRAMS / "web_twisted.py", path], path):
+        under_load(path, ["GET /orders", "POST /orders"])
+    assert counts(one) == {("GET Orders", "render_GET"): 1, ("POST Orders", "render_POST"): 1}
+    check_lines(one, "web_twisted.py")
+    assert {stall["loop"] for found in told(one).values() for stall in found} == {"twisted"}

@@ -26,6 +26,8 @@ LIBRARIES = (
     Library("fastapi", "fastapi.routing"),
     Library("aiohttp", "aiohttp.web_app"),
     Library("tornado", "tornado.web"),
+    Library("quart", "quart.app"),
+    Library("twisted_web", "twisted.web.server"),
     Library("flask", "flask.app", brings_work=True),
     Library("django_wsgi", "django.core.handlers.wsgi", brings_work=True),
     Library("django_routes", "django.core.handlers.base"),
