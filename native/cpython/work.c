@@ -13,6 +13,7 @@
 
 #include "objects.h"
 #include "walker.h"
+#include "work_qt.h"
 #include "work_trio.h"
 
 #define CALLABLE_DEPTH_MAX 8u /* partial of partial of method of ... */
@@ -114,6 +115,9 @@ static lc_text builtin_name(lc_cpython_source *source, uint64_t builtin, uint64_
 
 lc_text lc_kind_name(lc_cpython_source *source, lc_work_kind kind)
 {
+    if (kind.key & LC_KIND_QT) {
+        return lc_qt_kind_name(source, kind, source->walker->text[TEXT_ANY]);
+    }
     if (kind.key & LC_KIND_C_STRING) {
         return joined_name(source, kind.owner, kind.key & ~LC_KIND_C_STRING, TEXT_ANY);
     }
@@ -193,6 +197,10 @@ void lc_work(lc_cpython_source *source, uint64_t work, lc_work_names *out)
 {
     *out = (lc_work_names){0};
     const lc_asyncio_facts *asyncio = &source->asyncio;
+    if (lc_is_qt_work(work)) {
+        out->callback = lc_qt_work_name(source, work, source->walker->text[TEXT_CALLBACK]);
+        return;
+    }
     if (type_of(source, work) == source->at.str_type) { /* work that the program has named itself */
         out->callback = read_text(source, work, TEXT_CALLBACK);
         return;

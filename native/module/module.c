@@ -11,6 +11,8 @@
 #include "gc_stamp.h"
 #include "loop_hooks.h"
 #include "other_process.h"
+#include "qt_loop.h"
+#include "qt_trace.h"
 #include "quiet_thread.h"
 #include "thread_lane.h"
 #include "trio_run.h"
@@ -318,6 +320,9 @@ static PyMethodDef methods[] = {
     {"unhook_uvloop", lc_unhook_uvloop, METH_NOARGS, "See uvloop_hooks.h."},
     {"hook_epoll_wait", lc_hook_epoll_wait, METH_O, "See wait_hook.h."},
     {"unhook_epoll_wait", lc_unhook_epoll_wait, METH_NOARGS, "See wait_hook.h."},
+    {"qt_install", lc_qt_install, METH_VARARGS, "See qt_loop.h."},
+    {"qt_uninstall", lc_qt_uninstall, METH_NOARGS, "See qt_loop.h."},
+    {"qt_listen", lc_qt_listen, METH_O, "See qt_trace.h."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -34,6 +34,12 @@ KINDS = (
     LoopKind("uvloop", awaits=("uvloop.loop",), module=f"{_PROBES}.uvloop", probe="UvloopProbe"),
     LoopKind("pygame", awaits=("pygame",), module=f"{_PROBES}.pygame", probe="PygameProbe"),
     LoopKind("trio", awaits=("trio._core._run",), module=f"{_PROBES}.trio", probe="TrioProbe"),
+    LoopKind(
+        "qt",
+        awaits=("PySide6.QtCore", "PyQt6.QtCore", "PyQt5.QtCore", "PySide2.QtCore"),
+        module=f"{_PROBES}.qt",
+        probe="QtProbe",
+    ),
     LoopKind("twisted", awaits=("twisted.internet.base",), module=f"{_PROBES}.twisted", probe="TwistedProbe"),
 )
 
