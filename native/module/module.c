@@ -11,10 +11,14 @@
 #include "gc_stamp.h"
 #include "loop_hooks.h"
 #include "other_process.h"
+#include "patched_function.h"
 #include "qt_loop.h"
 #include "qt_trace.h"
 #include "quiet_thread.h"
 #include "thread_lane.h"
+#include "tk_callback.h"
+#include "tk_loop.h"
+#include "tk_source.h"
 #include "trio_run.h"
 #include "turn_select.h"
 #include "uvloop_hooks.h"
@@ -323,6 +327,12 @@ static PyMethodDef methods[] = {
     {"qt_install", lc_qt_install, METH_VARARGS, "See qt_loop.h."},
     {"qt_uninstall", lc_qt_uninstall, METH_NOARGS, "See qt_loop.h."},
     {"qt_listen", lc_qt_listen, METH_O, "See qt_trace.h."},
+    {"tk_learn", lc_tk_learn, METH_O, "See tk_source.h."},
+    {"tk_callback", lc_tk_callback, METH_VARARGS, "See tk_callback.h."},
+    {"tk_idle", lc_tk_idle, METH_VARARGS, "See tk_callback.h."},
+    {"tk_loop", lc_tk_loop, METH_VARARGS, "See tk_loop.h."},
+    {"tk_adopt", lc_tk_adopt, METH_NOARGS, "See tk_loop.h."},
+    {"tk_release", lc_tk_release, METH_NOARGS, "See tk_loop.h."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -333,7 +343,8 @@ static int fill(PyObject *module)
         PyErr_SetString(PyExc_ImportError, "loopcanary._native watches the main interpreter only");
         return -1;
     }
-    int (*const add[])(PyObject *) = {lc_turn_select_add, lc_loop_hooks_add, lc_trio_run_add, lc_other_process_add};
+    int (*const add[])(PyObject *) = {lc_turn_select_add, lc_loop_hooks_add, lc_trio_run_add, lc_other_process_add,
+                                      lc_patched_function_add};
     for (size_t i = 0; i < sizeof add / sizeof *add; i++) {
         if (add[i](module) != 0) {
             return -1;

@@ -41,6 +41,7 @@ KINDS = (
         probe="QtProbe",
     ),
     LoopKind("twisted", awaits=("twisted.internet.base",), module=f"{_PROBES}.twisted", probe="TwistedProbe"),
+    LoopKind("tk", awaits=("tkinter",), module=f"{_PROBES}.tk", probe="TkProbe"),
 )
 
 AWAITED = tuple(module for kind in KINDS for module in kind.awaits)
