@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from loopcanary.model import StallEvidence
 
 _SOURCE_FRAMES = 16
+_CLOCK_SLACK_NS = 1_000_000_000
+"""The kernel tells starts of processes in hundredths of seconds, and nobody edits a program so fast."""
 
 
 def look_at(pid: int) -> ProcessSight | Unseen:
@@ -72,7 +74,7 @@ def _sources(threads: tuple[ThreadSight, ...], began_wall_ns: int) -> dict[tuple
         text = reader.read(file)
         if text is None or not 0 < line <= len(text.lines):
             continue
-        if text.modified_wall_ns is None or text.modified_wall_ns < began_wall_ns:
+        if text.modified_wall_ns is None or text.modified_wall_ns < began_wall_ns + _CLOCK_SLACK_NS:
             lines[file, line] = text.lines[line - 1]
     return lines
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _ROWS_MAX = 40
 _LABEL = 9
+_OWN_NAME = "loopcanary"
+"""What threads of ours are called: native/module/quiet_thread.c, native/core/watchdog.c."""
 
 
 def show_dump(process: ProcessSight, console: Console, *, everything: bool = False) -> None:
@@ -46,7 +48,7 @@ def dump_lines(process: ProcessSight, page: Page, *, everything: bool) -> Iterat
     yield from _verdicts(process)
     threads = {thread.tid: thread for thread in process.threads}
     for thread in process.threads:
-        if thread.interpreter is not None or everything:
+        if everything or not _is_aside(thread):
             yield Text()
             yield from _thread(thread, threads, process, page, everything)
     yield from _others(process, everything)
@@ -137,17 +139,31 @@ def _frame(frame: Frame, page: Page) -> Text:
 
 def _source(frame: Frame, line: str, page: Page) -> Iterator[Text]:
     """The line that it is in, and the call in it."""
-    one_line = frame.end_line in (0, frame.line)
-    column, end_column = (frame.column, frame.end_column) if one_line else (0, 0)
-    source, marks = underlined(line, column, end_column, page.width - len(INDENT) - 4)
+    one_line = frame.end_line in (0, frame.line) and frame.column > 0
+    bare = line.lstrip()
+    left = len(line.encode()) - len(bare.encode())  # columns are bytes
+    column, end_column = (frame.column - left, frame.end_column - left) if one_line else (0, 0)
+    source, marks = underlined(bare.rstrip(), column, end_column, page.width - len(INDENT) - 4)
     yield Text(f"{INDENT}    {source}")
     if marks:
         yield Text(f"{INDENT}    {marks}", "yellow")
 
 
 def _others(process: ProcessSight, everything: bool) -> Iterator[Text]:
-    others = [thread for thread in process.threads if thread.interpreter is None]
-    if others and not everything:
+    if everything:
+        return
+    aside = [thread for thread in process.threads if _is_aside(thread)]
+    own = sum(thread.name == _OWN_NAME for thread in aside)
+    others = [thread for thread in aside if thread.name != _OWN_NAME]
+    told = [f"{count_of(own, 'thread')} of loopcanary's"] if own else []
+    if others:
         names = ", ".join(dict.fromkeys(printable(thread.name, 20) for thread in others if thread.name))
         named = f" ({names[:60]})" if names else ""
-        yield Text(f"\nand {count_of(len(others), 'thread')} without Python{named}", "dim")
+        told.append(f"{count_of(len(others), 'thread')} without Python{named}")
+    if told:
+        yield Text(f"\nand {' and '.join(told)}; --all shows them", "dim")
+
+
+def _is_aside(thread: ThreadSight) -> bool:
+    """Whether the program's author did not start it to run Python."""
+    return thread.interpreter is None or thread.name == _OWN_NAME

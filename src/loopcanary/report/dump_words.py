@@ -9,6 +9,7 @@ from loopcanary.model.units import format_duration
 from loopcanary.model.waiting import LockProof
 from loopcanary.model.waiting_words import target_words
 from loopcanary.model.wording import count_of, printable
+from loopcanary.report.folding import library_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -55,12 +56,28 @@ def _doing(thread: ThreadSight, threads: Mapping[int, ThreadSight]) -> str:
         return "is stopped by a signal" if thread.state == "T" else "is stopped by a debugger"
     if thread.waits_for_gil:
         return "waits for the GIL"
+    if (condition := _condition(thread)) is not None:
+        return f"waits to be notified ({condition})"
     if thread.lock is not None:
         return lock_words(thread.lock, threads)
     if thread.state == "R":
         return "runs" if thread.syscall is None else f"runs, in {thread.syscall}"
     deep = ", which cannot be interrupted" if thread.state == "D" else ""
     return _waiting(thread) + deep
+
+
+def _condition(thread: ThreadSight) -> str | None:
+    """What waits for a notice in a threading.Condition: `Queue.get`, `Event.wait`; None: nothing does.
+
+    The lock that such a thread sleeps on is the wait's own. That nobody is known to hold it says nothing.
+    """
+    frames = thread.stack.frames if thread.stack is not None else ()
+    if thread.syscall not in _FUTEX or not frames or frames[0].qualname != "Condition.wait":
+        return None
+    caller = frames[1] if len(frames) > 1 and frames[1].qualname == "Condition.wait_for" else frames[0]
+    outer = frames[frames.index(caller) + 1 :]
+    is_known = bool(outer) and library_path(outer[0].file) != outer[0].file
+    return printable((outer[0] if is_known else caller).qualname, _NAME_MAX)
 
 
 def _waiting(thread: ThreadSight) -> str:
