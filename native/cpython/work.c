@@ -13,8 +13,8 @@
 
 #include "objects.h"
 #include "walker.h"
+#include "work_note.h"
 #include "work_qt.h"
-#include "work_tk.h"
 #include "work_trio.h"
 
 #define CALLABLE_DEPTH_MAX 8u /* partial of partial of method of ... */
@@ -194,17 +194,17 @@ static void name_callable(lc_cpython_source *source, uint64_t callable, lc_work_
     }
 }
 
-/* What Tk runs: its function's name, and what of Tk ran it. */
-static void name_tk_work(lc_cpython_source *source, uint64_t work, lc_work_names *out)
+/* The function's name, and what ran it. */
+static void name_noted_work(lc_cpython_source *source, uint64_t work, lc_work_names *out)
 {
-    lc_tk_work note;
+    lc_work_note note;
     char text[LC_STRING_MAX];
-    if (!lc_tk_work_read(source, work, &note)) {
+    if (!lc_note_read(source, work, &note)) {
         return;
     }
     name_callable(source, note.callable, out);
     const lc_text widget = note.widget == 0 ? (lc_text){0} : read_text(source, note.widget, TEXT_ANY);
-    const lc_text whole = lc_tk_work_text(&note, out->callback, widget, text);
+    const lc_text whole = lc_note_text(&note, out->callback, widget, text);
     memcpy(source->walker->text[TEXT_CALLBACK], text, whole.length);
     out->callback = (lc_text){source->walker->text[TEXT_CALLBACK], whole.length};
 }
@@ -217,8 +217,8 @@ void lc_work(lc_cpython_source *source, uint64_t work, lc_work_names *out)
         out->callback = lc_qt_work_name(source, work, source->walker->text[TEXT_CALLBACK]);
         return;
     }
-    if (lc_is_tk_work(work)) {
-        name_tk_work(source, work, out);
+    if (lc_is_noted_work(work)) {
+        name_noted_work(source, work, out);
         return;
     }
     if (type_of(source, work) == source->at.str_type) { /* work that the program has named itself */

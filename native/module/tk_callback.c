@@ -1,15 +1,11 @@
 #include "tk_callback.h"
 
-#include <structmember.h>
-
 #include "patched_function.h"
 #include "tk_thread.h"
 #include "traceback_entry.h"
-#include "work.h"
 
 /* Where tkinter's _substitute has what we look at: Misc._subst_format. */
 enum { SUBST_BUTTON = 1, SUBST_TIME = 6, SUBST_TYPE = 15, SUBST_COUNT = 16 };
-#define PARTIALS_MAX 8
 enum { KEY_PRESS = 2, MOTION = 6, MOUSE_WHEEL = 38 };
 
 #define PRISTINE 1L
@@ -24,8 +20,6 @@ static struct {
     PyObject *after_code; /* NULL: cannot be told apart */
     Py_ssize_t after_cell;
     PyObject *input; /* or NULL */
-    PyTypeObject *partial_type;
-    Py_ssize_t partial_function; /* offset; 0: not known */
 } tk;
 
 /* ---- what the original does -------------------------------------------------------------- */
@@ -123,22 +117,9 @@ static PyObject *widget_path(PyObject *wrapper)
     return path;
 }
 
-/* What a partial of a partial ... calls. Borrowed. */
-static PyObject *inside_partials(PyObject *function)
-{
-    for (int depth = 0; depth < PARTIALS_MAX && tk.partial_function != 0 && Py_IS_TYPE(function, tk.partial_type); depth++) {
-        PyObject *inner = *(PyObject **)((char *)function + tk.partial_function);
-        if (inner == NULL) {
-            break;
-        }
-        function = inner;
-    }
-    return function;
-}
-
 static uint64_t address_of(const PyObject *object) { return (uint64_t)(uintptr_t)object; }
 
-static PyObject *note_work(lc_tk_work *note, PyObject *wrapper, PyObject *func, PyObject *subst, PyObject *const *args,
+static PyObject *note_work(lc_work_note *note, PyObject *wrapper, PyObject *func, PyObject *subst, PyObject *const *args,
                            Py_ssize_t count)
 {
     PyObject *function = function_of_after(func);
@@ -146,12 +127,12 @@ static PyObject *note_work(lc_tk_work *note, PyObject *wrapper, PyObject *func, 
         const bool is_idle = PyObject_TypeCheck(function, lc_patched_function_type()) &&
                              ((lc_patched *)function)->call == idle_call;
         function = is_idle ? ((lc_patched *)function)->original : function;
-        *note = (lc_tk_work){.callable = address_of(inside_partials(function)),
-                             .way = is_idle ? LC_TK_AFTER_IDLE : LC_TK_AFTER};
+        *note = (lc_work_note){.callable = address_of(lc_inside_partials(function)),
+                             .way = is_idle ? LC_WAY_AFTER_IDLE : LC_WAY_AFTER};
         return NULL;
     }
     PyObject *path = widget_path(wrapper);
-    *note = (lc_tk_work){.callable = address_of(inside_partials(func)), .widget = address_of(path), .way = LC_TK_COMMAND};
+    *note = (lc_work_note){.callable = address_of(lc_inside_partials(func)), .widget = address_of(path), .way = LC_WAY_COMMAND};
     if (subst != Py_None && count >= SUBST_COUNT) {
         note->event = (uint16_t)number(args[SUBST_TYPE]);
         note->button = (uint16_t)number(args[SUBST_BUTTON]);
@@ -161,18 +142,18 @@ static PyObject *note_work(lc_tk_work *note, PyObject *wrapper, PyObject *func, 
 
 /* ---- the user's input -------------------------------------------------------------------- */
 
-static bool is_input(const lc_tk_work *note)
+static bool is_input(const lc_work_note *note)
 {
     return tk.input != NULL && ((note->event >= KEY_PRESS && note->event <= MOTION) || note->event == MOUSE_WHEEL);
 }
 
 /* Keeps the exception that is set. False: something that is not ours to stop came up, and is set. */
-static bool tell_input(const lc_tk_work *note, PyObject *path, uint32_t time_ms, uint64_t begin_ns)
+static bool tell_input(const lc_work_note *note, PyObject *path, uint32_t time_ms, uint64_t begin_ns)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyObject *input = Py_NewRef(tk.input);
-    PyObject *result = PyObject_CallFunction(input, "OIIIKK", path ? path : Py_None, (unsigned)note->event,
+    PyObject *result = PyObject_CallFunction(input, "(OIII)KK", path ? path : Py_None, (unsigned)note->event,
                                              (unsigned)note->button, (unsigned)time_ms, (unsigned long long)begin_ns,
                                              (unsigned long long)lc_now_ns());
     Py_DECREF(input);
@@ -210,26 +191,14 @@ static PyObject *run(const command *c)
 
 static PyObject *run_bracketed(const command *c, lc_lane *lane)
 {
-    lc_tk_running running = {.outer = lc_own_tk.innermost};
+    lc_running running;
     PyObject *path = note_work(&running.note, c->wrapper, c->func, c->subst, c->args, c->count);
     const bool watches_input = is_input(&running.note);
     const uint32_t time_ms = watches_input ? number(c->args[SUBST_TIME]) : 0;
     const uint64_t begin_ns = watches_input ? lc_now_ns() : 0;
-    running.bracket = lc_bracket_begin(lane, lc_tk_work_word(&running.note), 0);
-    if (lc_the_agent.scene_variable != NULL) {
-        lc_thread_lane_note_scene();
-    }
-    const bool tallied = lc_bracket_is_tallied(running.bracket);
-    const lc_work_kind kind =
-        tallied ? lc_work_kind_of(&lc_the_agent.source, (const void *)(uintptr_t)running.note.callable) : (lc_work_kind){0};
-    lc_own_tk.innermost = &running;
+    lc_running_begin(&running, lane);
     PyObject *result = run(c);
-    lc_own_tk.innermost = running.outer;
-    if (tallied) {
-        lc_bracket_end_tallied(running.bracket, kind);
-    } else {
-        lc_bracket_end(running.bracket);
-    }
+    lc_running_end(&running);
     if (watches_input && !tell_input(&running.note, path, time_ms, begin_ns)) {
         Py_CLEAR(result);
     }
@@ -306,18 +275,6 @@ static bool make_names(void)
     return tk.func && tk.subst && tk.widget && tk.path && tk.report;
 }
 
-static void learn_partial(PyTypeObject *type)
-{
-    PyObject *member = PyObject_GetAttrString((PyObject *)type, "func");
-    tk.partial_function = 0;
-    if (member != NULL && Py_IS_TYPE(member, &PyMemberDescr_Type)) {
-        tk.partial_function = ((PyMemberDescrObject *)member)->d_member->offset;
-        Py_XSETREF(tk.partial_type, (PyTypeObject *)Py_NewRef(type));
-    }
-    PyErr_Clear();
-    Py_XDECREF(member);
-}
-
 /* None and NULL are the same. */
 static PyObject *or_null(PyObject *object) { return object == Py_None ? NULL : Py_NewRef(object); }
 
@@ -341,7 +298,7 @@ PyObject *lc_tk_callback(PyObject *module, PyObject *args)
     Py_XSETREF(tk.globals, Py_NewRef(globals));
     Py_XSETREF(tk.after_code, Py_XNewRef(after_code));
     tk.after_cell = cell;
-    learn_partial((PyTypeObject *)partial);
+    lc_learn_partial((PyTypeObject *)partial);
     Py_XSETREF(tk.input, or_null(input));
     return lc_patched_function_new(call_command, original, seen, code != NULL ? PRISTINE : 0);
 }

@@ -34,28 +34,6 @@ lc_lane *lc_tk_lane_open(PyObject *seen)
     return lc_thread_lane_peek(); /* the engine may have been stopped meanwhile */
 }
 
-/* ---- loops inside commands --------------------------------------------------------------- */
-
-/* The command that runs and is judged as a callback; NULL: none. */
-static lc_tk_running *open_command(const lc_lane *lane)
-{
-    lc_tk_running *command = lc_own_tk.innermost;
-    const bool is_open = command != NULL && lane != NULL && command->bracket.lane == lane &&
-                         LC_AGENT_RUNS(command->bracket.generation) && lc_lane_in_callback(lane) &&
-                         LC_LOAD(lane->epoch) == command->bracket.epoch;
-    return is_open ? command : NULL;
-}
-
-/* The loop inside it is over: what it does from here on is judged anew, under its name. */
-static void go_on(lc_tk_running *command)
-{
-    lc_lane *lane = command->bracket.lane;
-    if (LC_AGENT_RUNS(command->bracket.generation) && lc_lane_in_turn(lane) && !lc_lane_in_callback(lane)) {
-        lc_callback_begin(lane, lc_tk_work_word(&command->note), 0);
-        command->bracket.epoch = LC_LOAD(lane->epoch);
-    }
-}
-
 /* ---- loops turned by hand ---------------------------------------------------------------- */
 
 static void end_by_hand(void)
@@ -141,7 +119,7 @@ static PyObject *call_loop(lc_patched *patch, PyObject *const *args, size_t coun
     if (lane == NULL) {
         return PyErr_Occurred() ? NULL : lc_patched_call_original(patch, args, count, names);
     }
-    lc_tk_running *command = open_command(lane);
+    lc_running *command = lc_running_open(lane);
     const lc_loop_run run = lc_loop_run_begin(kind);
     const uint64_t outer_generation = lc_own_tk.run_generation;
     lc_own_tk.run_generation = run.generation;
@@ -151,7 +129,7 @@ static PyObject *call_loop(lc_patched *patch, PyObject *const *args, size_t coun
     lc_own_tk.run_generation = outer_generation;
     lc_loop_run_end(run);
     if (command != NULL) {
-        go_on(command);
+        lc_running_go_on(command);
     } else if (patch->role == UPDATE && lc_own_tk.runs == 0 && (!run.was_in_turn || lc_own_tk.by_hand)) {
         note_update(result != NULL);
     }

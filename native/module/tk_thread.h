@@ -2,19 +2,10 @@
 #ifndef LOOPCANARY_TK_THREAD_H
 #define LOOPCANARY_TK_THREAD_H
 
-#include "bracket.h"
-#include "work_tk.h"
-
-/* A command that runs, on the C stack of whoever runs it. */
-typedef struct lc_tk_running {
-    lc_bracket bracket;
-    lc_tk_work note;
-    struct lc_tk_running *outer;
-} lc_tk_running;
+#include "running_work.h"
 
 typedef struct {
     uint64_t generation;      /* of the agent that was told of this thread */
-    lc_tk_running *innermost; /* NULL: no command runs */
     uint64_t run_generation;  /* of the agent under which the innermost of `runs` began, 0: there is none */
     uint32_t runs;            /* of patched functions that run Tcl's loop, one inside the other */
     uint32_t updates;         /* update() outside of any loop, up to LC_TK_BY_HAND */

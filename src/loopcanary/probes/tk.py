@@ -1,5 +1,5 @@
-"""The Tk probe: turns seen by an event source of Tcl's, commands in `CallWrapper.__call__`, which becomes a C function that
-does what tkinter's own does (native/module/tk_callback.c).
+"""The Tk probe: turns seen by an event source of Tcl's, commands in `CallWrapper.__call__`, which becomes a C
+function that does what tkinter's own does (native/module/tk_callback.c).
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class TkProbe:
         loop_seen: Callable[[], None],
         contain: Callable[[Callable[[], None]], object],
     ) -> None:
-        """`loop_seen` hears of every thread that runs Tcl's loop. `contain` calls a function, and nothing that
-        it raises gets out."""
+        """`loop_seen` hears of every thread that runs Tcl's loop. `contain` calls a function, and nothing
+        that it raises gets out."""
         self._native = native
         self._loop_seen = loop_seen
         self._contain = contain
@@ -127,7 +127,7 @@ def _mainloops(tkinter: ModuleType) -> frozenset[CodeType]:
 
 
 def _runs_on_this_thread(codes: frozenset[CodeType]) -> bool:
-    frame: FrameType | None = sys._getframe()  # noqa: SLF001 - there is no other way to the calling thread's frames
+    frame: FrameType | None = sys._getframe()
     while frame is not None:
         if frame.f_code in codes:
             return True
@@ -143,8 +143,8 @@ def _is_from(function: object, module: ModuleType) -> bool:
 def _call_site(code: CodeType) -> tuple[CodeType, int, int]:
     """Where the original calls the function: (code, offset of the instruction, line).
 
-    The last line of the body that its `try:` guards is `return self.func(*args)`: the widest position of the line that
-    loads `func` is the call.
+    The last line of the body that its `try:` guards is `return self.func(*args)`: the widest position of the
+    line that loads `func` is the call.
     """
     rows: list[tuple[int, int, int]] = []  # offset, line, width
     for index, (line, end_line, column, end_column) in enumerate(code.co_positions()):
@@ -157,7 +157,7 @@ def _call_site(code: CodeType) -> tuple[CodeType, int, int]:
 
 
 def _line_of_name(code: CodeType, name: str) -> int:
-    import dis  # noqa: PLC0415 - only where Tk is: it costs some milliseconds
+    import dis  # only where Tk is: it costs some milliseconds
 
     line = code.co_firstlineno
     for instruction in dis.get_instructions(code):
@@ -168,7 +168,7 @@ def _line_of_name(code: CodeType, name: str) -> int:
 
 
 def _registered_by_after(after: Any) -> tuple[CodeType, int] | None:
-    """The function inside of Misc.after that it registers, and where in its closure the program's function is."""
+    """The function inside of Misc.after that it registers, and where in its closure the program's is."""
     code = getattr(after, "__code__", None)
     for constant in getattr(code, "co_consts", ()):
         free = getattr(constant, "co_freevars", ())

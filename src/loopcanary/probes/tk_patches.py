@@ -15,7 +15,7 @@ class Patches:
         self._laid: list[tuple[Any, str, object, object]] = []
 
     def put(self, owner: Any, name: str, make: Callable[[Any], object]) -> None:
-        """Puts `make(original)` in the original's place. Nothing, where the owner itself has no such attribute."""
+        """Puts `make(original)` in the original's place. Nothing, where the owner itself has none."""
         original = vars(owner).get(name)
         if original is not None:
             replacement = make(original)

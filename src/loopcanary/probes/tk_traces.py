@@ -19,6 +19,7 @@ _EVENTS = {
     6: "<Motion>",
     38: "<MouseWheel>",
 }
+_BUTTONS = (4, 5)
 _WRAP_MS = 1 << 32
 _SAME_CLOCK_MS = 60_000
 
@@ -26,8 +27,8 @@ _SAME_CLOCK_MS = 60_000
 class EventClock:
     """From the time that an X server writes on an event to time.monotonic_ns().
 
-    A server on the same host counts the milliseconds of the same clock. Of another one's clock only differences are
-    known: the quickest event so far is taken to have needed no time at all.
+    A server on the same host counts the milliseconds of the same clock. Of another one's clock only
+    differences are known: the quickest event so far is taken to have needed no time at all.
     """
 
     def __init__(self) -> None:
@@ -56,15 +57,15 @@ class TkTraces:
         """From now on they are told."""
         self._tracers = tracers
 
-    def input(
-        self, path: str | None, event: int, button: int, time_ms: int, begin_ns: int, end_ns: int
-    ) -> None:
-        """A user's event was handled by a command of the program. `time_ms`: as the event has it; 0: made by the program."""
-        if self._tracers is None or time_ms == 0 or event not in _EVENTS:
+    def input(self, event: tuple[str | None, int, int, int], begin_ns: int, end_ns: int) -> None:
+        """A user's event was handled by a command of the program. The event: path of the widget, X's type,
+        button, and the time in ms as the event has it; 0: the program made it."""
+        path, kind, button, time_ms = event
+        if self._tracers is None or time_ms == 0 or kind not in _EVENTS:
             return
         if self._input is None:
             self._input = self._tracers.input("tk")
-        name = _EVENTS[event] if not button or event == 38 else f"{_EVENTS[event][:-1]}-{button}>"
+        name = _EVENTS[kind] if not button or kind not in _BUTTONS else f"{_EVENTS[kind][:-1]}-{button}>"
         arrived_ns = self._clock.arrived_ns(time_ms, begin_ns)
         self._input.handled(f"{path or '.'}: {name}", arrived_ns, begin_ns, end_ns)
 

@@ -1,4 +1,4 @@
-#include "work_tk.h"
+#include "work_note.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,14 +19,19 @@ static const char *const event_names[] = {
     [34] = "Mapping",      [36] = "Activate",         [37] = "Deactivate",       [38] = "MouseWheel",
 };
 
+static const char *const ways[LC_WAYS] = {
+    [LC_WAY_COMMAND] = "", [LC_WAY_AFTER] = "after",     [LC_WAY_AFTER_IDLE] = "after_idle",
+    [LC_WAY_IDLE] = "idle", [LC_WAY_TIMEOUT] = "timeout",
+};
+
 enum { BUTTON = 4, BUTTON_RELEASE = 5, VIRTUAL = 35 };
 
-bool lc_tk_work_read(const lc_cpython_source *source, uint64_t work, lc_tk_work *out)
+bool lc_note_read(const lc_cpython_source *source, uint64_t work, lc_work_note *out)
 {
-    return lc_read(source->reader, work & ~LC_WORK_TK_TAG_MASK, out, sizeof *out);
+    return lc_read(source->reader, work & ~LC_WORK_NOTE_TAG_MASK, out, sizeof *out);
 }
 
-static const char *event_text(const lc_tk_work *note, char *into)
+static const char *event_text(const lc_work_note *note, char *into)
 {
     const uint32_t names = sizeof event_names / sizeof *event_names;
     const char *name = note->event < names ? event_names[note->event] : NULL;
@@ -42,10 +47,10 @@ static const char *event_text(const lc_tk_work *note, char *into)
     return into;
 }
 
-lc_text lc_tk_work_text(const lc_tk_work *note, lc_text name, lc_text widget, char *into)
+lc_text lc_note_text(const lc_work_note *note, lc_text name, lc_text widget, char *into)
 {
     char event[EVENT_TEXT_MAX];
-    const char *front = note->way == LC_TK_AFTER ? "after" : note->way == LC_TK_AFTER_IDLE ? "after_idle" : "";
+    const char *front = note->way < LC_WAYS ? ways[note->way] : "";
     uint32_t used = 0;
     if (name.length == 0) {
         return (lc_text){0};
