@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.program.watching import Marks, Watched
+from tests.program.watching import Marks, Watched, admitted
 
 PROGRAMS = Path(__file__).parent / "programs"
 GIVES_UP_S = 120
@@ -109,15 +109,30 @@ def under_load(path: Path, long_ones: Sequence[str], quick: int = 30) -> None:
         assert all(set(each.result()) == {200} for each in short)
 
 
-def told(watched: Watched) -> dict[tuple[str | None, str | None], list[dict[str, Any]]]:
-    """Stalls by scene and the culprit's function. What only the machine is to blame for is left out, and what
-    was before the first request."""
-    stalls: dict[tuple[str | None, str | None], list[dict[str, Any]]] = {}
+Place = tuple[str | None, str | None]
+"""A scene, or the name of a job, and the function that blocked there."""
+
+
+def assert_told(
+    watched: Watched, expected: dict[Place, int], program: str, by_name: bool = False
+) -> list[dict[str, Any]]:
+    """The report has so many stalls of each place, for their sleep at the line with the comment `# function`;
+    and beside them only what a crowded machine did, and what was before the first request. `by_name`: the
+    callback's name stands in the scene's place. Answers the stalls that were expected."""
+    found: dict[Place, list[dict[str, Any]]] = {place: [] for place in expected}
     for stall in watched.report()["stalls"]:
-        if stall["cause"] != "host" and (stall["scene"] is not None or stall["loop"] == "thread"):
-            culprit = stall["culprit"] or {}
-            stalls.setdefault((stall["scene"], culprit.get("function")), []).append(stall)
-    return stalls
+        name = stall["callback"]["name"] if by_name else stall["scene"]
+        function = (stall["culprit"] or {}).get("function")
+        if (name, function) in found:
+            found[name, function].append(stall)
+        elif stall["scene"] is not None or stall["loop"] == "thread":
+            assert "host" in admitted(stall, ()) or stall["cause"] == "host", stall
+    assert {place: len(stalls) for place, stalls in found.items()} == expected
+    for (_, function), stalls in found.items():
+        for stall in stalls:
+            assert stall["culprit"]["line"] == line_of(program, function)
+            assert stall["cause"] in admitted(stall, ("sleep",)), stall["evidence"]
+    return [stall for stalls in found.values() for stall in stalls]
 
 
 def line_of(program: str, function: str) -> int:
