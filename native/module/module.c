@@ -9,6 +9,9 @@
 #include "c_code.h"
 #include "exit_status.h"
 #include "gc_stamp.h"
+#include "glib_context.h"
+#include "glib_loop.h"
+#include "gevent_tracer.h"
 #include "loop_hooks.h"
 #include "other_process.h"
 #include "patched_function.h"
@@ -327,6 +330,10 @@ static PyMethodDef methods[] = {
     {"qt_install", lc_qt_install, METH_VARARGS, "See qt_loop.h."},
     {"qt_uninstall", lc_qt_uninstall, METH_NOARGS, "See qt_loop.h."},
     {"qt_listen", lc_qt_listen, METH_O, "See qt_trace.h."},
+    {"glib_hook", lc_glib_hook, METH_NOARGS, "See glib_context.h."},
+    {"glib_unhook", lc_glib_unhook, METH_NOARGS, "See glib_context.h."},
+    {"glib_run", lc_glib_run, METH_VARARGS, "See glib_loop.h."},
+    {"glib_source", lc_glib_source, METH_VARARGS, "See glib_loop.h."},
     {"tk_learn", lc_tk_learn, METH_O, "See tk_source.h."},
     {"tk_callback", lc_tk_callback, METH_VARARGS, "See tk_callback.h."},
     {"tk_idle", lc_tk_idle, METH_VARARGS, "See tk_callback.h."},
@@ -343,8 +350,8 @@ static int fill(PyObject *module)
         PyErr_SetString(PyExc_ImportError, "loopcanary._native watches the main interpreter only");
         return -1;
     }
-    int (*const add[])(PyObject *) = {lc_turn_select_add, lc_loop_hooks_add, lc_trio_run_add, lc_other_process_add,
-                                      lc_patched_function_add};
+    int (*const add[])(PyObject *) = {lc_turn_select_add,   lc_loop_hooks_add,    lc_trio_run_add,
+                                      lc_gevent_tracer_add, lc_other_process_add, lc_patched_function_add};
     for (size_t i = 0; i < sizeof add / sizeof *add; i++) {
         if (add[i](module) != 0) {
             return -1;

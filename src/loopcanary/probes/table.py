@@ -33,6 +33,7 @@ KINDS = (
     LoopKind("asyncio", awaits=("asyncio.base_events",), module=f"{_PROBES}.asyncio", probe="AsyncioProbe"),
     LoopKind("uvloop", awaits=("uvloop.loop",), module=f"{_PROBES}.uvloop", probe="UvloopProbe"),
     LoopKind("pygame", awaits=("pygame",), module=f"{_PROBES}.pygame", probe="PygameProbe"),
+    LoopKind("gevent", awaits=("gevent.hub",), module=f"{_PROBES}.gevent", probe="GeventProbe"),
     LoopKind("trio", awaits=("trio._core._run",), module=f"{_PROBES}.trio", probe="TrioProbe"),
     LoopKind(
         "qt",
@@ -42,6 +43,7 @@ KINDS = (
     ),
     LoopKind("twisted", awaits=("twisted.internet.base",), module=f"{_PROBES}.twisted", probe="TwistedProbe"),
     LoopKind("tk", awaits=("tkinter",), module=f"{_PROBES}.tk", probe="TkProbe"),
+    LoopKind("glib", awaits=("gi.overrides.GLib",), module=f"{_PROBES}.glib", probe="GLibProbe"),
 )
 
 AWAITED = tuple(module for kind in KINDS for module in kind.awaits)
