@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-PATIENCE_S = 120
+PATIENCE_S = 120.0
 """For what happens at once where the machine has time."""
 _T = TypeVar("_T")
 

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from loopcanary.outside.errors import NotReadableError, OutsideError
+from loopcanary.outside.errors import NotReachableError, NotReadableError, OutsideError
 from loopcanary.outside.interpreter import Interpreter
 from loopcanary.outside.processes import Process
 
@@ -91,7 +91,7 @@ def _own_version() -> str:
 def _refusal(process: Process, problem: str) -> OutsideError:
     """In our words, where we know them."""
     if "not enabled" in problem:
-        return OutsideError(
+        return NotReachableError(
             f"process {process.pid} does not let scripts in: it was started with PYTHON_DISABLE_REMOTE_DEBUG"
             " or -X disable-remote-debug, or its Python was built without"
         )
