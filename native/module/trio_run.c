@@ -146,9 +146,17 @@ static int is_wanted_by_others(trio_group *self, PyObject *name)
     return data == NULL ? -1 : PySequence_Contains(data, name);
 }
 
+/* In the middle of a step only its end is awaited by trio: it is the program that asks for the rest, and is told what it
+ * would be told without us. */
 static bool is_wanted_by_us(const trio_group *self, PyObject *name)
 {
-    if (name == hooks[BEFORE_TASK_STEP] || name == hooks[AFTER_TASK_STEP]) {
+    if (name == hooks[AFTER_TASK_STEP]) {
+        return lc_the_agent.running;
+    }
+    if (self->step.lane != NULL) {
+        return false;
+    }
+    if (name == hooks[BEFORE_TASK_STEP]) {
         return lc_the_agent.running;
     }
     if (name == hooks[BEFORE_IO_WAIT] || name == hooks[AFTER_IO_WAIT]) {

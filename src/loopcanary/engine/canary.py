@@ -9,6 +9,7 @@ All methods are called under the GIL, on any thread; `arm`, `start` and `stop` e
 
 from __future__ import annotations
 
+import _thread
 import gc
 import os
 import sys
@@ -102,7 +103,7 @@ class Canary:
         self._probes: Sequence[Probe] = ()
         self._parts: Parts | None = None
         self._drain: Drain | None = None
-        self._lock = threading.RLock()
+        self._lock = _thread.RLock()
         self._inherited: list[Parts | None] = []
         self._facts_stored = False
         self._has_failed = False
@@ -426,7 +427,7 @@ class Canary:
         # Not closed: SQLite forbids a child to use, or close, what its parent has opened.
         self._inherited.append(parts)
         # The parent's other threads are gone, and with them whoever held a lock.
-        self._lock = threading.RLock()
+        self._lock = _thread.RLock()
         self._before_workers_exit = None
         self._has_failed = self._is_starting = self._leaves_evidence = False
         self.boundary.renew_after_fork()

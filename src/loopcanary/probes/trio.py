@@ -1,7 +1,7 @@
 """The trio probe: each run's group of instruments is one that tells us, too, in C (native/module/trio_run.c).
 
-A run makes its group by the name `Instruments` of trio._core._run, so that it matters not by which name trio is
-run: `trio.run`, `anyio.run`, pytest-trio. Instruments that the program adds are called as ever.
+A run makes its group by the name `Instruments` of trio._core._run, so that it matters not by which name trio
+is run: `trio.run`, `anyio.run`, pytest-trio. Instruments that the program adds are called as ever.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ class TrioProbe:
             return
 
     def _join(self, runner: Any) -> None:
-        """A run that runs already gets a group in the place of its own, with the same instruments. On any thread:
-        trio looks its group up each time it asks or calls one, and either knows the instruments."""
+        """A run that runs already gets a group in the place of its own, with the same instruments. On any
+        thread: trio looks its group up each time it asks or calls one, and either knows the instruments."""
         if isinstance(runner.instruments, self._native.TrioGroup):
             return
         group = self._group.__new__(self._group)
