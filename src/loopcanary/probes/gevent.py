@@ -1,8 +1,9 @@
-"""The gevent probe: turns around the hub's wait, and a callback for what a greenlet does between two switches.
+"""The gevent probe: turns around the hub's wait, callbacks for what a greenlet does between two switches.
 
 The wait is hooked in the object that holds libev or libuv; where that cannot be done, prepare and check
 watchers of the loop tell of it. Switches are told by greenlet's own trace function, in C
-(native/module/gevent_tracer.c). Both are laid on a thread when its hub begins to run, or now, if it runs already.
+(native/module/gevent_tracer.c). Both are laid on a thread when its hub begins to run, or now, if it runs
+already.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class GeventProbe:
         self._end_before_the_interpreter()
 
     def uninstall(self) -> None:
-        """Takes back what is still ours and can be reached: tracers of other threads stay, and tell nothing."""
+        """Takes back what is still ours and within reach: tracers of other threads stay, and tell nothing."""
         patches, self._patches = self._patches, []
         for owner, name, original, ours in patches:
             if owner.__dict__.get(name) is ours:
@@ -146,7 +147,7 @@ class GeventProbe:
             greenlet.settrace(tracer.previous)
 
     def _end_before_the_interpreter(self) -> None:
-        """When the main thread's program has ended, the interpreter waits for other threads: no hub is held up."""
+        """When the main thread's program is over, the interpreter waits for other threads."""
         register = getattr(sys.modules.get("threading"), "_register_atexit", None)
         if register is None:
             return
@@ -189,7 +190,7 @@ class GeventProbe:
 
 
 def _waiting_hubs(hub_type: Any) -> Iterator[Any]:
-    """Hubs of other threads that run or wait at this moment. A greenlet's own frames say nothing of its hub."""
+    """Hubs of other threads that run or wait at this moment. A greenlet's frames say nothing of its hub."""
     code = hub_type.run.__code__
     for innermost in list(sys._current_frames().values()):
         frame: FrameType | None = innermost
