@@ -1,7 +1,7 @@
 """What the standard library itself has under a name, where gevent's monkey has put something else there.
 
 A patched wait gives way to the thread's other greenlets, and a thread that has none gets a hub to wait in.
-The agent's waits are short, for the most part on threads of its own, and are to be what they are without gevent.
+Ours are short, for the most part on threads of our own, and are to be what they are without gevent.
 """
 
 from __future__ import annotations
