@@ -65,6 +65,7 @@ class PygameProbe:
             refresh_hz=_screen_refresh_hz,
             is_input=lambda kind: kind in self._input_types,
             event_name=self._event_name,
+            contain=contain,
         )
         self._input_types: frozenset[int] = frozenset()
         self._names: dict[int, str] = {}

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -63,13 +64,16 @@ class Beat:
         refresh_hz: Callable[[], float | None],
         is_input: Callable[[int], bool],
         event_name: Callable[[int], str],
+        contain: Callable[[Callable[[], None]], object],
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
-        """`refresh_hz`: the screen's rate, None where it is not known; `is_input`: of an event's type."""
+        """`refresh_hz`: the screen's rate, None where it is not known; `is_input`: of an event's type.
+        `contain` calls a function, and nothing that it raises gets out."""
         self._hooks = hooks
         self._screen_hz = refresh_hz
         self._is_input = is_input
         self._event_name = event_name
+        self._contain = contain
         self._clock = clock
         self.tracers: Tracers | None = None
         self._ident: int | None = None
@@ -101,10 +105,10 @@ class Beat:
         now_ns = self._clock()
         self._ticks = 0
         if self._frames is not None:
+            self._frames.frame_drawn(now_ns)
             if now_ns - self._refresh_seen_ns > _REFRESH_LOOK_NS:
                 self._refresh_seen_ns = now_ns
-                self._look_at_screen()
-            self._frames.frame_drawn(now_ns)
+                self._contain(self._look_at_screen)
         if self._pending:
             self._handled(now_ns)
         return result
@@ -115,10 +119,16 @@ class Beat:
             return original(*args, **names)
         target = args[0] if args else names.get("framerate", 0)
         if target != self._target_hz:
-            self._aim(target)
+            self._target_hz = target
+            self._contain(self._expect)
+        hooks = self._hooks
+        hooks.work_end()
+        hooks.wait_begin()
         try:
-            return self._wait(original, args, names)
+            return original(*args, **names)
         finally:
+            hooks.wait_end()
+            hooks.work_begin(FRAME)
             self._ticks += 1
             if self._ticks >= _TICKS_WITHOUT_FLIP and self._frames is not None:
                 # Nothing is drawn: the next frame's time begins here.
@@ -145,11 +155,20 @@ class Beat:
         """The game looks for events (event.get, poll, pump)."""
         if self._ident != get_ident():
             return original(*args, **names)
-        before_ns = self._clock()
+        hooks, before_ns = self._hooks, self._clock()
         if self._pending:
             self._handled(before_ns)
-        found = self._wait(original, args, names)
-        self._looked(found, before_ns, self._looked_ns)
+        hooks.work_end()
+        hooks.wait_begin()
+        try:
+            found = original(*args, **names)
+        finally:
+            hooks.wait_end()
+            hooks.work_begin(FRAME)
+        if found:
+            self._contain(partial(self._looked, found, before_ns, self._looked_ns))
+        else:
+            self._looked_ns = before_ns
         return found
 
     def await_event(self, original: Callable[..., Any], args: tuple[Any, ...], names: dict[str, Any]) -> Any:
@@ -163,7 +182,8 @@ class Beat:
         now_ns = self._clock()
         if self._frames is not None:
             self._frames.waited(before_ns, now_ns)
-        self._looked(found, before_ns, now_ns if now_ns - before_ns > _WAITED_NS else self._looked_ns)
+        since_ns = now_ns if now_ns - before_ns > _WAITED_NS else self._looked_ns
+        self._contain(partial(self._looked, found, before_ns, since_ns))
         return found
 
     def posted(self, event_type: int) -> None:
@@ -195,10 +215,13 @@ class Beat:
         self._ident = get_ident()
         self._hooks.run_begin()
         self._looked_ns = self._clock()
+        self._contain(self._trace)
+        return True
+
+    def _trace(self) -> None:
         if self.tracers is not None:
             self._frames = self.tracers.frames(KIND)
             self._input = self.tracers.input(KIND)
-        return True
 
     def _wait(self, original: Callable[..., Any], args: tuple[Any, ...], names: dict[str, Any]) -> Any:
         hooks = self._hooks
@@ -209,10 +232,6 @@ class Beat:
         finally:
             hooks.wait_end()
             hooks.work_begin(FRAME)
-
-    def _aim(self, target: Any) -> None:
-        self._target_hz = target
-        self._expect()
 
     def _look_at_screen(self) -> None:
         hertz = self._screen_hz()

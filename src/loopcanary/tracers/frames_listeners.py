@@ -32,20 +32,17 @@ class FrameListeners:
         self, listeners: Sequence[FrameListener], failed: Callable[[str, Exception], object]
     ) -> None:
         """`listeners`: the live list; `failed` hears of each that is switched off, by name."""
-        self._listeners = listeners
+        self.registered = listeners
         self._failed = failed
         self._off: set[int] = set()
         self._waiting: deque[ShownFrame] = deque(maxlen=_WAITING_MAX)
         self._bell: threading.Semaphore | None = None
         self._is_over = False
 
-    def __bool__(self) -> bool:
-        return bool(self._listeners)
-
     def tell(self, frame: ShownFrame) -> None:
         """One frame. The surface's thread; nothing is raised."""
         later = False
-        for listener in list(self._listeners):
+        for listener in list(self.registered):
             if listener.on_thread:
                 later = True
             else:
@@ -92,7 +89,7 @@ class FrameListeners:
                     frame = self._waiting.popleft()
                 except IndexError:
                     break
-                for listener in list(self._listeners):
+                for listener in list(self.registered):
                     if listener.on_thread:
                         self._call(listener, frame)
             if is_over:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,7 +16,8 @@ _NAME_MAX = 120
 class IdleSink(Protocol):
     """Whom the tracer tells. None of it raises."""
 
-    def scene(self) -> str | None:
+    @property
+    def scene(self) -> Callable[[], str | None]:
         """Where the program says that it is."""
 
     def idle_lagged(self, lag: RawIdleLag) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,7 +20,8 @@ _NAME_MAX = 120
 class LagSink(Protocol):
     """Whom the tracer tells. None of it raises."""
 
-    def scene(self) -> str | None:
+    @property
+    def scene(self) -> Callable[[], str | None]:
         """Where the program says that it is."""
 
     def input_lagged(self, lag: RawInputLag) -> None:
@@ -113,6 +115,11 @@ class InputTracer:
                 )
             )
         self._before.append(RawHandled(name=name[:_NAME_MAX], begin_ns=begin_ns, end_ns=end_ns))
+
+    @property
+    def events(self) -> int:
+        """How many have been handled. Any thread."""
+        return self._events
 
     def read(self) -> InputReading:
         """What has been handled so far; one event more or less. Any thread."""

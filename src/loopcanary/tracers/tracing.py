@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from loopcanary.model.frames import ShownFrame
+from loopcanary.model.lags import INPUT_LAG_NS
 from loopcanary.model.traces import TraceFigures
 from loopcanary.tracers.frames import BadSlice, FrameTracer
 from loopcanary.tracers.idle import IdleTracer, RawIdleLag
@@ -37,7 +38,9 @@ class Tracing:
         monotonic_ns: Callable[[], int],
     ) -> None:
         """`scene`: what loopcanary.scene() says on the calling thread. `failed` hears of what fails."""
-        self._scene = scene
+        self.scene = scene
+        """Where the program says that it is, on the calling thread."""
+        self.listening = listeners.registered
         self._listeners = listeners
         self._tell_failure = failed
         self._monotonic_ns = monotonic_ns
@@ -51,6 +54,7 @@ class Tracing:
         self._idle: dict[tuple[int, str], IdleTracer] = {}
         self._waiting: deque[Raw] = deque(maxlen=_WAITING_MAX)
         self._has_news = False
+        self._events_told = 0
 
     # ---- protocols.Tracers: the probes ----------------------------------------------------------
 
@@ -66,12 +70,13 @@ class Tracing:
             self._frames = [*self._frames, tracer]
         return tracer
 
-    def input(self, loop_kind: str) -> InputTracer:
+    def input(self, loop_kind: str, *, limit_ns: int | None = None) -> InputTracer:
         """For the calling thread."""
         key = threading.get_ident(), loop_kind
         tracer = self._input.get(key)
         if tracer is None:
-            tracer = InputTracer(self, thread=_thread_name(), loop=loop_kind)
+            limit_ns = INPUT_LAG_NS if limit_ns is None else limit_ns
+            tracer = InputTracer(self, thread=_thread_name(), loop=loop_kind, limit_ns=limit_ns)
             if len(self._input) < _TRACERS_MAX:
                 self._input = {**self._input, key: tracer}
         return tracer
@@ -88,20 +93,12 @@ class Tracing:
 
     # ---- whom the tracers tell ------------------------------------------------------------------
 
-    def scene(self) -> str | None:
-        """Where the program says that it is."""
-        return self._scene()
-
     def slice_over(self, bad: BadSlice | None) -> None:
         """Six seconds of frames are over: worth a look of the drain."""
         self._has_news = True
         if bad is not None:
             self._waiting.append(bad)
         self._ring()
-
-    def has_listeners(self) -> bool:
-        """Whether anybody wants to hear of each frame."""
-        return bool(self._listeners)
 
     def shown(self, frame: ShownFrame) -> None:
         """A frame was shown, and somebody listens."""
@@ -178,10 +175,11 @@ class Tracing:
         return max(0.0, (ended_ns(first) + SETTLE_NS - now_ns) / 1_000_000_000)
 
     def news(self) -> TraceFigures | None:
-        """The figures, where a slice or a lag has come to them."""
-        if not self._has_news:
+        """The figures, where a slice, a lag or input has come to them."""
+        events = sum(tracer.events for tracer in list(self._input.values()))
+        if not self._has_news and events == self._events_told:
             return None
-        self._has_news = False
+        self._has_news, self._events_told = False, events
         return self.figures()
 
     def figures(self) -> TraceFigures:
