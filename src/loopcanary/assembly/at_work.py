@@ -10,6 +10,13 @@ from loopcanary.engine.canary import Canary
 from loopcanary.integrations.installed import Integrations
 from loopcanary.integrations.telling import Telling
 from loopcanary.probes.on_import import ImportWatch
+from loopcanary.protocols import Tracers
+
+
+def _tracers(canary: Canary) -> Tracers:
+    from loopcanary.assembly.tracing import tracing_of
+
+    return tracing_of(canary)
 
 
 def integrations(canary: Canary) -> Integrations:
@@ -17,6 +24,7 @@ def integrations(canary: Canary) -> Integrations:
     tell = Telling(
         scopes,
         canary.loop_seen,
+        lambda: _tracers(canary),
         request_threshold_ns=canary.config.request_threshold_ns,
         task_threshold_ns=canary.config.task_threshold_ns,
     )

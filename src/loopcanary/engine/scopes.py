@@ -128,6 +128,11 @@ class scene:  # noqa: N801 - reads as a statement: with loopcanary.scene("checko
             _Ear.listener.set_scene(SCENE.get())
 
 
+def current_scene() -> str | None:
+    """The scene of the calling context."""
+    return SCENE.get()
+
+
 def enter_scene(name: str) -> None:
     """The scene from here on, until a `keep_scene` around it ends: for whoever learns late where the work is,
     as a router that has found the route. The context keeps the name. The working thread."""

@@ -17,9 +17,11 @@ class Patches:
 
     def wrap(self, owner: type, name: str, make: Callable[[FunctionType], Any]) -> bool:
         """Replaces the method by what `make` makes of it, which calls it. Whether it was there: a method that
-        the class does not define itself, or that is no plain function any more, is left alone."""
+        the class does not define itself, that is no plain function any more, or that is ours already, is left
+        alone."""
         original = owner.__dict__.get(name)
-        if not isinstance(original, FunctionType):
+        is_ours = any(original is replacement for _, _, _, replacement in self._laid)
+        if is_ours or not isinstance(original, FunctionType):
             return False
         replacement = make(original)
         update_wrapper(replacement, original)

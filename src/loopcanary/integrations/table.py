@@ -12,13 +12,13 @@ class Library:
 
     __slots__ = ("awaits", "brings_work", "module", "name")
 
-    def __init__(self, name: str, awaits: str, *, brings_work: bool = False) -> None:
-        """`brings_work`: it runs requests or jobs on threads that have no loop, so that the engine is wanted
-        without one."""
+    def __init__(self, name: str, awaits: str, *, brings_work: bool = False, file: str | None = None) -> None:
+        """`file`: where it is not called as the library is. `brings_work`: it runs requests or jobs on
+        threads that have no loop, so that the engine is wanted without one."""
         self.name = name
         self.awaits = awaits
         self.brings_work = brings_work
-        self.module = f"loopcanary.integrations.{name}"
+        self.module = f"loopcanary.integrations.{file or name}"
 
 
 LIBRARIES = (
@@ -28,6 +28,8 @@ LIBRARIES = (
     Library("tornado", "tornado.web"),
     Library("quart", "quart.app"),
     Library("twisted_web", "twisted.web.server"),
+    Library("uvicorn_h11", "uvicorn.protocols.http.h11_impl", file="uvicorn"),
+    Library("uvicorn_httptools", "uvicorn.protocols.http.httptools_impl", file="uvicorn"),
     Library("flask", "flask.app", brings_work=True),
     Library("django_wsgi", "django.core.handlers.wsgi", brings_work=True),
     Library("django_routes", "django.core.handlers.base"),

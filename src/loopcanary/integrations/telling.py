@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from loopcanary.protocols import Tracers
+
 UNKNOWN = "?"
 METHODS = frozenset(
     {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE", "QUERY", "WS"}
@@ -24,6 +26,9 @@ class Scopes(Protocol):
     def keep_scene(self) -> AbstractContextManager[object]:
         """A block that ends the scenes entered in it."""
 
+    def current_scene(self) -> str | None:
+        """The scene that the calling work is in."""
+
     def watch_for(self, name: str, threshold_ns: int) -> AbstractContextManager[object]:
         """A block that is a piece of work."""
 
@@ -35,16 +40,20 @@ class Telling:
         self,
         scopes: Scopes,
         begins: Callable[[], object],
+        tracers: Callable[[], Tracers],
         *,
         request_threshold_ns: int,
         task_threshold_ns: int,
     ) -> None:
-        """`begins` hears, cheaply, that the program is at work by now."""
+        """`begins` hears, cheaply, that the program is at work by now. `tracers` are made when they are first
+        asked for."""
         self._scopes = scopes
         self._begins = begins
         self._request_ns = request_threshold_ns
         self._task_ns = task_threshold_ns
         self.keep_scene = scopes.keep_scene
+        self.scene_now = scopes.current_scene
+        self.tracers = tracers
 
     def scene(self, name_of: Callable[..., str | None], *facts: Any) -> None:
         """The route is found: `name_of(*facts)` is the scene. The facts are others' objects: where they
