@@ -7,7 +7,7 @@
         no window and no keys: it plays by itself for 20 s
     loopcanary report
 
-What is wrong with it: a new level reads and decodes its map in the middle of a frame (levels.py), the
+What is wrong with it: a new level reads and decodes the sky in the middle of a frame (levels.py), the
 picture of an explosion is blurred pixel by pixel (effects.py), saving syncs each line to the disk
 (saves.py), and the high scores come over the network from a server that takes its time (scores.py).
 """
@@ -157,4 +157,5 @@ class Game:
 
 if __name__ == "__main__":
     random.seed(7)
+    levels.draw_sky()
     Game().play()

@@ -1,4 +1,5 @@
-"""Maps of the levels, as JSON in compressed files: read, unpacked and decoded when the level begins."""
+"""The levels, and the sky behind them: a file of compressed JSON, read, unpacked and decoded when a level
+begins, though the sky is always the same and nobody looks at it."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import zlib
 from pathlib import Path
 
 FOLDER = Path(tempfile.gettempdir()) / "stuttering-asteroids"
+SKY = FOLDER / "sky.map"
 
 
 class Rock:
@@ -20,25 +22,17 @@ class Rock:
         self.x, self.y = (self.x + self.dx) % size[0], (self.y + self.dy) % size[1]
 
 
+def draw_sky():
+    """Once, before the game begins."""
+    if not SKY.exists():
+        FOLDER.mkdir(exist_ok=True)
+        SKY.write_bytes(zlib.compress(json.dumps(list(random.randbytes(3_000_000))).encode(), 1))
+
+
 def load(level, size):
-    """The rocks of a level. The map has every star behind them as well, and nobody looks at the stars."""
-    path = FOLDER / f"level{level}.map"
-    if not path.exists():
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(drawn(level, size))
-    world = json.loads(zlib.decompress(path.read_bytes()))
-    return [Rock(**rock) for rock in world["rocks"]]
-
-
-def drawn(level, size):
-    rocks = [
-        {
-            "x": random.uniform(0, size[0]),
-            "y": random.uniform(0, size[1]),
-            "size": random.choice([14, 20, 32]),
-            "is_big": number % 3 == 0,
-        }
-        for number in range(3 + level)
+    stars = json.loads(zlib.decompress(SKY.read_bytes()))
+    rocks = range(3 + level)
+    return [
+        Rock(stars[2 * n] * size[0] / 255, stars[2 * n + 1] * size[1] / 255, (14, 20, 32)[n % 3], n % 3 == 0)
+        for n in rocks
     ]
-    stars = [[random.random(), random.random(), random.random()] for _ in range(150_000)]
-    return zlib.compress(json.dumps({"rocks": rocks, "stars": stars}).encode())
