@@ -45,6 +45,8 @@ class _Ear:
     """Who listens now; None while no engine runs."""
 
     listener: Listener | None = None
+    knows_scenes = False
+    """Whether the listener has been told that scenes are used."""
 
 
 def _duration_ns(duration: str | timedelta) -> int:
@@ -58,6 +60,7 @@ def _duration_ns(duration: str | timedelta) -> int:
 
 def connect(listener: Listener | None) -> None:
     """The engine starts, or stops (None)."""
+    _Ear.knows_scenes = False
     _Ear.listener = listener
 
 
@@ -128,9 +131,8 @@ class scene:  # noqa: N801 - reads as a statement: with loopcanary.scene("checko
             _Ear.listener.set_scene(SCENE.get())
 
 
-def current_scene() -> str | None:
-    """The scene of the calling context."""
-    return SCENE.get()
+current_scene = SCENE.get
+"""The scene of the calling context."""
 
 
 def enter_scene(name: str) -> None:
@@ -139,8 +141,19 @@ def enter_scene(name: str) -> None:
     SCENE.set(name)
     listener = _Ear.listener
     if listener is not None:
-        listener.use_scenes(SCENE)
+        if not _Ear.knows_scenes:
+            listener.use_scenes(SCENE)
+            _Ear.knows_scenes = True
         listener.set_scene(name)
+
+
+def back_to_scene(before: str | None) -> None:
+    """The scene is again what `current_scene` was."""
+    if SCENE.get() is not before:
+        SCENE.set(before)
+        listener = _Ear.listener
+        if listener is not None:
+            listener.set_scene(before)
 
 
 class keep_scene:  # noqa: N801 - as scene
@@ -158,10 +171,7 @@ class keep_scene:  # noqa: N801 - as scene
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if SCENE.get() is not self._before:
-            SCENE.set(self._before)
-            if _Ear.listener is not None:
-                _Ear.listener.set_scene(self._before)
+        back_to_scene(self._before)
 
 
 class watch:  # noqa: N801 - as scene

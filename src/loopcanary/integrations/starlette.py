@@ -25,11 +25,16 @@ def patch(patches: Patches, tell: Telling) -> None:
 
 def around_route(original: FunctionType, tell: Telling) -> Any:
     """A route's `handle`, with the route as scene."""
+    # Each request comes here: no context manager.
+    scene_now, enter_scene, back_to_scene = tell.scene_now, tell.scene, tell.back_to_scene
 
     async def handle(self: Any, scope: Any, receive: Any, send: Any) -> None:
-        with tell.keep_scene():
-            tell.scene(_name, self, scope)
+        before = scene_now()
+        enter_scene(_name, self, scope)
+        try:
             await original(self, scope, receive, send)
+        finally:
+            back_to_scene(before)
 
     return handle
 
@@ -50,11 +55,13 @@ def _around_mount(original: FunctionType, tell: Telling) -> Any:
 
 def _name(route: Any, scope: Any) -> str:
     # FastAPI's routers share routes between places: the place that was chosen is in the scope.
-    chosen = scope.get("fastapi", {}).get("effective_route_context")
-    if chosen is not None and chosen.original_route is route:
-        route = chosen
-    path = _mounted.get() + route.path_format
-    return route_name(_method(scope), path)
+    fastapi = scope.get("fastapi")
+    if fastapi is not None:
+        chosen = fastapi.get("effective_route_context")
+        if chosen is not None and chosen.original_route is route:
+            route = chosen
+    mounted = _mounted.get()
+    return route_name(_method(scope), mounted + route.path_format if mounted else route.path_format)
 
 
 def _name_of_mount(scope: Any) -> str | None:

@@ -29,6 +29,9 @@ class Scopes(Protocol):
     def current_scene(self) -> str | None:
         """The scene that the calling work is in."""
 
+    def back_to_scene(self, before: str | None) -> None:
+        """The scene is again what it was."""
+
     def watch_for(self, name: str, threshold_ns: int) -> AbstractContextManager[object]:
         """A block that is a piece of work."""
 
@@ -53,6 +56,8 @@ class Telling:
         self._task_ns = task_threshold_ns
         self.keep_scene = scopes.keep_scene
         self.scene_now = scopes.current_scene
+        self.back_to_scene = scopes.back_to_scene
+        self._enter_scene = scopes.enter_scene
         self.tracers = tracers
 
     def scene(self, name_of: Callable[..., str | None], *facts: Any) -> None:
@@ -63,7 +68,7 @@ class Telling:
         except Exception:  # noqa: BLE001 - other versions of other people's objects
             return
         if name:
-            self._scopes.enter_scene(name)
+            self._enter_scene(name)
 
     def request(self, name: str) -> AbstractContextManager[object]:
         """A block that is a request on a thread of its own."""
@@ -96,15 +101,15 @@ def method_word(method: object) -> str:
 
 
 _NAMES_MAX = 4096
-_names: dict[tuple[str, str], str] = {}
+_names: dict[tuple[object, str], str] = {}
 
 
 def route_name(method: object, route: str) -> str:
     """Gives `GET /orders/{id}`. Names are kept, so that most requests make none."""
-    key = (method_word(method), route)
-    name = _names.get(key)
+    name = _names.get((method, route))
     if name is None:
-        name = f"{key[0]} {route}"
-        if len(_names) < _NAMES_MAX:
-            _names[key] = name
+        word = method_word(method)
+        name = f"{word} {route}"
+        if word is not UNKNOWN and len(_names) < _NAMES_MAX:
+            _names[method, route] = name
     return name

@@ -3,7 +3,8 @@ that it waited for the loop.
 
 The kernel says when a connection's last bytes arrived (TCP_INFO, to the length of its tick, 1 to 4 ms):
 before the loop has looked at the socket, and however long it did not. Handling begins with the first step of
-the request's task. What it waits for the loop later on, at its own awaits, is not told apart from its handling.
+the request's task. What it waits for the loop later on, at its own awaits, is not told apart from its
+handling.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from itertools import count
 from types import FunctionType
 from typing import Any
 
@@ -20,6 +22,9 @@ from loopcanary.integrations.patches import Patches
 from loopcanary.integrations.telling import Telling, method_word
 from loopcanary.protocols import InputTrace
 
+ONE_OF = 4
+"""Of so many requests one is timed: by count and not by time, which would pass over those that come in a
+crowd, as they do when the loop was blocked."""
 _KIND = "requests"
 _NO_LIMIT_NS = (1 << 63) - 1
 """A slow answer is no issue by itself: it may wait for others. What holds up the loop is a stall."""
@@ -41,24 +46,30 @@ def patch(patches: Patches, tell: Telling) -> None:
             patches.wrap(cycle, "send", answers.around_send)
 
 
+def _note_arrival(cycle: Any) -> None:
+    began_ns = time.monotonic_ns()
+    connection = cycle.transport.get_extra_info("socket")
+    if connection.family in (socket.AF_INET, socket.AF_INET6):
+        info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
+        waited_ms = int.from_bytes(info[_LAST_DATA_RECV], sys.byteorder)
+        setattr(cycle, _STARTED, (began_ns - 1_000_000 * waited_ms, began_ns))
+
+
 class _Answers:
     """Times the answers of all loops. Each loop's own thread."""
 
     def __init__(self, tell: Telling) -> None:
         self._tell = tell
+        self._requests = count()
         self._traces: dict[int, InputTrace] = {}
 
     def around_request(self, original: FunctionType) -> Any:
         """The task's whole work."""
 
         async def run_asgi(self_: Any, app: Any) -> None:
-            began_ns = time.monotonic_ns()
-            with suppress(Exception):  # a connection that is gone; another transport
-                connection = self_.transport.get_extra_info("socket")
-                if connection.family in (socket.AF_INET, socket.AF_INET6):
-                    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
-                    waited_ms = int.from_bytes(info[_LAST_DATA_RECV], sys.byteorder)
-                    setattr(self_, _STARTED, (began_ns - 1_000_000 * waited_ms, began_ns))
+            if next(self._requests) % ONE_OF == 0:
+                with suppress(Exception):  # a connection that is gone; another transport
+                    _note_arrival(self_)
             await original(self_, app)
 
         return run_asgi
