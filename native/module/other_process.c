@@ -38,6 +38,8 @@ static const wanted_symbol wanted[] = {
     {"PyType_Type", offsetof(lc_outside_addresses, type_type)},
     {"PyMethodDescr_Type", offsetof(lc_outside_addresses, descriptor_type)},
     {"_PyWeakref_RefType", offsetof(lc_outside_addresses, reference_type)},
+    {"PyTuple_Type", offsetof(lc_outside_addresses, tuple_type)},
+    {"PyDict_Type", offsetof(lc_outside_addresses, dict_type)},
 };
 enum { WANTED = sizeof wanted / sizeof wanted[0] };
 
@@ -208,10 +210,20 @@ static PyObject *read_lock(PyObject *module, PyObject *args)
     return Py_BuildValue("iiIN", (int)view.kind, (int)view.proof, (unsigned)view.holder_tid, text_object(view.module));
 }
 
+static PyObject *read_name(PyObject *module, PyObject *args)
+{
+    unsigned long long thread;
+    other_process *other = parse(args, &thread, NULL);
+    (void)module;
+    return other == NULL ? NULL
+                         : text_object(lc_outside_thread_name(&other->source, &other->addresses, thread));
+}
+
 static PyMethodDef methods[] = {
     {"outside_open", open_other, METH_VARARGS, "See other_process.h."},
     {"outside_threads", list_threads, METH_O, "See other_process.h."},
     {"outside_stack", read_stack, METH_VARARGS, "See other_process.h."},
+    {"outside_name", read_name, METH_VARARGS, "See other_process.h."},
     {"outside_gil", read_gil, METH_VARARGS, "See other_process.h."},
     {"outside_lock", read_lock, METH_VARARGS, "See other_process.h."},
     {NULL, NULL, 0, NULL},

@@ -43,7 +43,8 @@ def second():
         both.wait()
         with a:
             pass
-threads = [threading.Thread(target=first), threading.Thread(target=second)]
+threads = [threading.Thread(target=first, name="one")]
+threads.append(threading.Thread(target=second, name="two \N{SNOWMAN}"))
 for thread in threads:
     thread.start()
 ready()
@@ -73,7 +74,7 @@ CALM_RECURSION = RECURSION.replace("down(600)", "down(40)")
 GIL_WAITERS = """
 def holder():
     re.match(r"(a+)+$", "a" * 64 + "b")
-threading.Thread(target=ready).start()
+ready()
 threading.Thread(target=holder).start()
 while True:
     time.sleep(0.001)

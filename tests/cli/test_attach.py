@@ -37,6 +37,7 @@ def on_line():
     if order == "block":
         block()
     if order == "end":
+        over.get_loop().remove_reader(sys.stdin)
         over.set_result(None)
     print("done", flush=True)
 async def main():

@@ -84,12 +84,13 @@ def test_a_c_call_that_holds_the_gil_is_seen_with_the_call_in_its_line(tmp_path:
 
 def deadlocked(pid: int) -> ProcessSight | None:
     sight = seen(pid)
-    return sight if deadlocks(sight.threads) else None
+    return sight if deadlocks(sight.threads) and main_of(sight).lock is not None else None
 
 
 def check_deadlock(sight: ProcessSight) -> None:
     by_function = {name: thread for thread in sight.threads for name in functions(thread)}
     first, second = by_function["first"], by_function["second"]
+    assert (first.name, second.name) == ("one", "two \N{SNOWMAN}")
     [circle] = deadlocks(sight.threads)
     assert set(circle) == {first.tid, second.tid}
     assert first.lock is not None
@@ -157,6 +158,7 @@ def test_a_wait_for_a_notice_is_told_from_a_wait_for_a_lock(tmp_path: Path):
 def test_a_stack_of_a_running_thread_is_one_that_it_had(tmp_path: Path):
     """left and right take turns, all the way up, whatever is read when."""
     with targets.running(targets.MOVING, tmp_path) as program:
+        targets.until(lambda: True if "left" in functions(main_of(seen(program.pid))) else None)
         stacks = [main_of(seen(program.pid)) for _ in range(50)]
     for thread in stacks:
         if thread.stack is None:

@@ -39,6 +39,9 @@ class Walker(Protocol):
     def outside_stack(self, handle: Any, thread: int, /) -> tuple[int, bool, bool, tuple[Any, ...]]:
         """(result, whether outer frames, whether inner ones were left out, frames)."""
 
+    def outside_name(self, handle: Any, thread: int, /) -> str:
+        """What `threading` calls the thread; empty unknown."""
+
     def outside_gil(self, handle: Any, thread: int, /) -> tuple[int, int, int, int]:
         """(state, holder's thread number, range of the addresses that who waits for it sleeps on)."""
 
@@ -135,7 +138,7 @@ class _Eyes:
         holds, waits, lock = (False, False, None) if python is None else self._held(python, task, name)
         return ThreadSight(
             tid=tid,
-            name=task.name if task.name != self._program else "",
+            name=self._thread_name(task, python),
             is_main=tid == self._process.pid,
             state="R" if task.is_running else task.state,
             syscall=name,
@@ -147,6 +150,10 @@ class _Eyes:
             waits_for_gil=waits,
             lock=lock,
         )
+
+    def _thread_name(self, task: Task, python: _PythonThread | None) -> str:
+        known = self._walker.outside_name(self._handle, python.state) if python is not None else ""
+        return known or (task.name if task.name != self._program else "")
 
     def _call_name(self, task: Task) -> str | None:
         if task.call is None:
