@@ -59,7 +59,7 @@ def make_parts(canary: Canary, native: ModuleType | None) -> Parts:
         pipeline=Pipeline(stations, canary.boundary, time.monotonic_ns),
         sink=sink,
         reporters=reporters,
-        health=diagnosis.loop_health,
+        health=diagnosis.process_health,
         facts=lambda: {
             **session_to_dict(session),
             CODE_PATHS: paths.refresh().to_json(),

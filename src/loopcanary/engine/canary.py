@@ -74,7 +74,7 @@ class Parts:
     pipeline: Pipeline
     sink: Sink
     reporters: Sequence[Reporter]
-    health: Callable[[LaneTotals, int], LoopHealth]
+    health: Callable[[Sequence[LaneTotals], int], tuple[LoopHealth, ...]]
     facts: Callable[[], dict[str, Any]]
     recover: Callable[[], object]
     """Takes in what earlier processes left with this store; called once, on the drain thread."""
@@ -168,7 +168,7 @@ class Canary:
 
     def _loops(self, parts: Parts) -> tuple[LoopHealth, ...]:
         now_ns = time.monotonic_ns()
-        return tuple(parts.health(totals, now_ns) for totals in parts.backend.totals())
+        return parts.health(parts.backend.totals(), now_ns)
 
     def probe_notes(self) -> dict[str, list[str]]:
         """What the probes say of themselves, by kind: what they have patched, what they cannot see here."""

@@ -100,8 +100,7 @@ ELSEWHERE: Mapping[Family, Mapping[Way, str]] = {
         "process works off.",
         Way.CHILD: "Give the child a timeout, or let a job of a queue wait for it.",
         Way.RESOLVE: "Resolve the name once and keep the address, or give the lookup a timeout.",
-        Way.CLIENT: "Give the call a timeout, keep connections open in a pool, or make it a job of a "
-        "queue.",
+        Way.CLIENT: "Give the call a timeout, keep connections open in a pool, or make it a job of a queue.",
         Way.HANDOVER: "Hold the lock for less, or wait with a timeout.",
         Way.INPUT: "Read the terminal on another thread.",
     },
