@@ -63,4 +63,6 @@ class LateProbe:
         self._probe = probe = make(self._native, self._loop_seen, self._contain)
         if self._tracers is not None and hasattr(probe, "use_tracers"):
             probe.use_tracers(self._tracers())
+        elif self._tracers is not None and hasattr(probe, "use_tracers_when_needed"):
+            probe.use_tracers_when_needed(self._tracers)
         probe.install()
