@@ -28,6 +28,7 @@ static struct {
     PyTypeObject *timer;
     uint8_t places[HOLDS_CALLABLE]; /* of the context in handles and timers */
     call_site sites[SITES_MAX];
+    call_site *last_site;
 } uvloop;
 
 /* Of objects: their words, by plain loads or by careful reads. */
@@ -206,13 +207,15 @@ static uintptr_t learn(const lc_cpython_source *source, call_site *site, const P
 
 static call_site *site_of(uintptr_t return_address)
 {
+    if (__builtin_expect(uvloop.last_site != NULL && uvloop.last_site->return_address == return_address, 1)) {
+        return uvloop.last_site;
+    }
     for (uint32_t i = 0; i < SITES_MAX; i++) {
-        if (uvloop.sites[i].return_address == return_address) {
-            return &uvloop.sites[i];
-        }
-        if (uvloop.sites[i].return_address == 0) {
-            uvloop.sites[i].return_address = return_address;
-            return &uvloop.sites[i];
+        call_site *site = &uvloop.sites[i];
+        if (site->return_address == return_address || site->return_address == 0) {
+            site->return_address = return_address;
+            uvloop.last_site = site;
+            return site;
         }
     }
     return NULL;
@@ -233,46 +236,57 @@ static double due_of(const lc_cpython_source *source, uint64_t when, bool proven
                : 0;
 }
 
-static lc_uvloop_work work_of_handle(const lc_cpython_source *source, holding holds, uintptr_t handle,
-                                     const PyObject *context, bool proven)
+static lc_uvloop_work work_of_timer(const lc_cpython_source *source, const uint64_t *fields, bool proven)
+{
+    return (lc_uvloop_work){
+        .role = LC_UVLOOP_CALLBACK,
+        .callable = (PyObject *)(uintptr_t)fields[TIMER_CALLBACK],
+        .due_s = due_of(source, fields[TIMER_WHEN], proven),
+        .proven = proven,
+    };
+}
+
+static lc_uvloop_work work_of_plain_handle(const uint64_t *fields, bool proven)
+{
+    if ((uint32_t)fields[HANDLE_TYPE] != PLAIN_CALLBACK) {
+        return (lc_uvloop_work){.role = LC_UVLOOP_INNER};
+    }
+    return (lc_uvloop_work){
+        .role = LC_UVLOOP_CALLBACK,
+        .callable = (PyObject *)(uintptr_t)fields[HANDLE_FIRST],
+        .proven = proven,
+    };
+}
+
+/* `fields`: of a handle or timer, from its context on. */
+static lc_uvloop_work work_of(const lc_cpython_source *source, holding holds, const uint64_t *fields, bool proven)
+{
+    return holds == HOLDS_TIMER ? work_of_timer(source, fields, proven) : work_of_plain_handle(fields, proven);
+}
+
+/* Also learns where handles keep their context. */
+static lc_uvloop_work work_of_doubtful(const lc_cpython_source *source, holding holds, uintptr_t handle,
+                                       const PyObject *context)
 {
     const PyTypeObject *type = holds == HOLDS_HANDLE ? uvloop.handle : uvloop.timer;
-    lc_uvloop_work work = {.role = LC_UVLOOP_UNKNOWN, .handle = (PyObject *)handle, .proven = proven};
     object_words object;
-    if (proven) {
-        object.count = (uint32_t)((size_t)type->tp_basicsize / 8u);
-        object.count = object.count < OBJECT_WORDS_MAX ? object.count : OBJECT_WORDS_MAX;
-        memcpy(object.words, (const void *)handle, object.count * 8u);
-    } else if (!read_object(source, handle, (size_t)type->tp_basicsize, &object)) {
-        return work;
-    }
-    uint8_t *known_place = &uvloop.places[holds];
-    const uint32_t place = *known_place != 0 && object.words[*known_place] == (uint64_t)(uintptr_t)context
-                               ? *known_place
-                               : context_place(&object, context);
+    const uint32_t place = read_object(source, handle, (size_t)type->tp_basicsize, &object)
+                               ? context_place(&object, context)
+                               : 0;
     if (place == 0) {
-        return work;
+        return (lc_uvloop_work){.role = LC_UVLOOP_UNKNOWN};
     }
-    *known_place = (uint8_t)place;
-    if (holds == HOLDS_TIMER) {
-        work.role = LC_UVLOOP_CALLBACK;
-        work.callable = (PyObject *)(uintptr_t)object.words[place + TIMER_CALLBACK];
-        work.due_s = due_of(source, object.words[place + TIMER_WHEN], proven);
-    } else if (callback_type(&object, place) == PLAIN_CALLBACK) {
-        work.role = LC_UVLOOP_CALLBACK;
-        work.callable = (PyObject *)(uintptr_t)object.words[place + HANDLE_FIRST];
-    } else {
-        work.role = LC_UVLOOP_INNER;
-    }
-    return work;
+    uvloop.places[holds] = (uint8_t)place;
+    return work_of(source, holds, &object.words[place], false);
 }
 
 lc_uvloop_work lc_uvloop_find_work(const lc_cpython_source *source, PyObject *context, const uintptr_t *words,
                                    const PyObject *outer)
 {
     call_site *site = site_of(words[LC_UVLOOP_RETURN]);
+    const bool proven = site != NULL && site->is_learned;
     uintptr_t found = 0;
-    if (site != NULL && site->is_learned) {
+    if (__builtin_expect(proven, 1)) {
         found = words[site->index];
     } else if (site != NULL && site->fresh_starts < FRESH_STARTS_MAX && site->calls < CALLS_TO_DOUBT) {
         found = learn(source, site, context, words, outer);
@@ -280,11 +294,16 @@ lc_uvloop_work lc_uvloop_find_work(const lc_cpython_source *source, PyObject *co
     if (found == 0) {
         return (lc_uvloop_work){.role = LC_UVLOOP_UNKNOWN};
     }
-    if (site->holds == HOLDS_CALLABLE) {
-        return (lc_uvloop_work){
-            .role = LC_UVLOOP_CALLBACK, .callable = (PyObject *)found, .proven = site->is_learned};
+    const holding holds = (holding)site->holds;
+    if (holds == HOLDS_CALLABLE) {
+        return (lc_uvloop_work){.role = LC_UVLOOP_CALLBACK, .callable = (PyObject *)found, .proven = proven};
     }
-    return work_of_handle(source, (holding)site->holds, found, context, site->is_learned);
+    const uint64_t *fields = (const uint64_t *)found + uvloop.places[holds];
+    lc_uvloop_work work = __builtin_expect(proven && fields[0] == (uint64_t)(uintptr_t)context, 1)
+                              ? work_of(source, holds, fields, true)
+                              : work_of_doubtful(source, holds, found, context);
+    work.handle = (PyObject *)found;
+    return work;
 }
 
 void lc_uvloop_work_of_types(PyTypeObject *handle, PyTypeObject *timer)

@@ -15,37 +15,41 @@ static _Thread_local lc_wait own_wait __attribute__((tls_model("initial-exec")))
 
 /* Without the GIL: the agent may stop at any moment, and unmap the lane. Whoever stores to a lane says so first and looks
  * at the generation then; a stop changes the generation first and then looks whether somebody stores. */
+static bool still_is_own_agent(void)
+{
+    return __atomic_load_n(&lc_the_agent.generation, __ATOMIC_SEQ_CST) == own_wait.generation;
+}
+
 static lc_lane *begin_storing(void)
 {
     __atomic_fetch_add(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST);
-    return __atomic_load_n(&lc_the_agent.generation, __ATOMIC_SEQ_CST) == own_wait.generation ? own_wait.lane : NULL;
+    return still_is_own_agent() ? own_wait.lane : NULL;
 }
 
 static void end_storing(void) { __atomic_fetch_sub(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST); }
 
-/* False: the wait is not the loop's. After a signal Python's handlers run and the wait is begun again within one
- * select: each time is a turn of its own. */
-static bool wait_begins(void)
+/* Whether the wait is the loop's. If so, this thread counts as storing until the wait is over. After
+ * a signal Python's handlers run and the wait is begun again within one select: each time is a turn of its own. */
+static inline bool wait_begins(void)
 {
     if (own_wait.lane == NULL) {
         return false;
     }
     lc_lane *lane = begin_storing();
-    const bool is_the_loop_s = lane != NULL && !lc_lane_in_callback(lane);
-    if (is_the_loop_s) {
-        lc_turn_end(&own_wait.context, lane);
+    if (lane == NULL || lc_lane_in_callback(lane)) {
+        end_storing();
+        return false;
     }
-    end_storing();
-    return is_the_loop_s;
+    lc_turn_end(&own_wait.context, lane);
+    return true;
 }
 
-static void wait_ends(bool is_the_loop_s)
+static inline void wait_ends(bool is_the_loop_s)
 {
     if (is_the_loop_s) {
         const int error = errno;
-        lc_lane *lane = begin_storing();
-        if (lane != NULL) {
-            lc_turn_begin(&own_wait.context, lane);
+        if (still_is_own_agent()) {
+            lc_turn_begin(&own_wait.context, own_wait.lane);
         }
         end_storing();
         errno = error;
@@ -68,7 +72,19 @@ void lc_wait_told_begin(void)
     end_storing();
 }
 
-void lc_wait_told_end(void) { wait_ends(own_wait.lane != NULL); }
+void lc_wait_told_end(void)
+{
+    if (own_wait.lane == NULL) {
+        return;
+    }
+    const int error = errno;
+    lc_lane *lane = begin_storing();
+    if (lane != NULL) {
+        lc_turn_begin(&own_wait.context, lane);
+    }
+    end_storing();
+    errno = error;
+}
 
 /* ---- the hooks --------------------------------------------------------------------------- */
 

@@ -66,7 +66,9 @@ class UvloopProbe:
 def _missing(runs: bool, waits: Sequence[str], callbacks: bool) -> Sequence[str]:
     """What the hooks do not reach in this build of uvloop, in words for people."""
     if not callbacks:
-        return ("uvloop: its calls of PyContext_Enter cannot be hooked in this build; callbacks are not seen",)
+        return (
+            "uvloop: its calls of PyContext_Enter cannot be hooked in this build; callbacks are not seen",
+        )
     if not runs or not waits:
         return ("uvloop: libuv's waits cannot be hooked in this build; each callback counts as a turn",)
     return ()
