@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
-import tkinter
+import tkinter as tk
 from tkinter import messagebox, simpledialog
 
 PAUSE_MS = 1_500
@@ -14,7 +15,7 @@ def idle():
 
 
 def modal_dialog():
-    dialog = tkinter.Toplevel(root)
+    dialog = tk.Toplevel(root)
     dialog.after(PAUSE_MS, dialog.destroy)
     root.wait_window(dialog)
     native_dialog()
@@ -35,7 +36,7 @@ def asking_dialog():
 
     root.after(PAUSE_MS, close)
     assert simpledialog.askstring("quiet", "And this one?", parent=root) is None
-    variable = tkinter.StringVar(root)
+    variable = tk.StringVar(root)
     root.after(PAUSE_MS, variable.set, "set")
     root.wait_variable(variable)
     root.after(0, progress)
@@ -59,15 +60,15 @@ def animate():
 
 
 frames = [0]
-root = tkinter.Tk()
+root = tk.Tk()
 root.title("quiet")
-canvas = tkinter.Canvas(root)
+canvas = tk.Canvas(root)
 canvas.pack()
 ball = canvas.create_oval(0, 0, 10, 10)
-bar = tkinter.Label(root)
+bar = tk.Label(root)
 bar.pack()
 root.after(0, idle)
 root.mainloop()
 # The window is gone: what the program does now is not the window's.
 time.sleep(0.4)
-print(frames[0])
+sys.stdout.write(str(frames[0]))

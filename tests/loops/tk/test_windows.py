@@ -1,4 +1,5 @@
-"""Windows of Tk's: every block is seen once, at its line, with its cause, length and command; quiet ones are quiet."""
+"""Windows of Tk's: every block is seen once, at its line, with its cause, length and command; quiet ones are
+quiet."""
 
 from __future__ import annotations
 
@@ -93,10 +94,17 @@ def test_many_short_callbacks_are_a_burst(run):
     assert names[0] == "burst.<locals>.short", names
 
 
+def is_explained(stall: dict[str, Any]) -> bool:
+    """By the host, or by what the program prepares on its other thread, which computes with the GIL."""
+    holder = stall["holder"]
+    is_preparing = holder is not None and holder["thread"].startswith("ThreadPoolExecutor")
+    return is_preparing or "host" in admitted(stall, (stall["cause"],))
+
+
 def test_nothing_else_is_reported_but_what_the_host_did(run):
     known = {stall["id"] for kind in run.truth for stall in run.stalls_of(kind)}
     others = [stall for stall in run.stalls if stall["id"] not in known]
-    assert [stall for stall in others if "host" not in admitted(stall, (stall["cause"],))] == []
+    assert [stall for stall in others if not is_explained(stall)] == []
 
 
 def test_idle_windows_dialogs_progress_and_animations_are_no_stalls(tmp_path):

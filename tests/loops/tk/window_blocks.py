@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import time
-import tkinter
+import tkinter as tk
 import traceback
 from functools import partial
 from importlib import import_module
@@ -91,10 +91,10 @@ def binding(clock, go_on):
             time.sleep(LONG_S)  # culprit of on_press
         root.after(1, then, clock, go_on)
 
-    field = tkinter.Entry(root, name="field")
+    field = tk.Entry(root, name="field")
     field.pack()
     field.bind("<Button-1>", on_press)
-    field.bind("<Map>", lambda event: go_on())  # noqa: ARG005 - Tk's argument
+    field.bind("<Map>", lambda _: go_on())
     yield
     clock.before()
     field.event_generate("<Button-1>", x=3, y=3, when="tail")
@@ -110,7 +110,7 @@ def command(clock, go_on):
             time.sleep(LONG_S)  # culprit of on_click
         root.after(1, then, clock, go_on)
 
-    button = tkinter.Button(root, name="send", text="send", command=partial(on_click, "the order"))
+    button = tk.Button(root, name="send", text="send", command=partial(on_click, "the order"))
     button.pack()
     go_on()
     yield
@@ -144,7 +144,7 @@ def trace(clock, go_on):
         variable.set("new")
         root.after(1, then, clock, go_on)
 
-    variable = tkinter.StringVar(root)
+    variable = tk.StringVar(root)
     variable.trace_add("write", changed)
     clock.before()
     root.after(1, call)
@@ -170,7 +170,7 @@ def after_that_sleeps(clock, go_on):
 def file_handler(clock, go_on):
     """Tcl calls it with no wrapper of tkinter's around it."""
 
-    def readable(file, mask):  # noqa: ARG001 - Tk's arguments
+    def readable(file, mask):
         os.read(reading, 1)
         root.tk.deletefilehandler(reading)
         with clock:
@@ -178,7 +178,7 @@ def file_handler(clock, go_on):
         root.after(1, then, clock, go_on)
 
     reading, writing = os.pipe()
-    root.tk.createfilehandler(reading, tkinter.READABLE, readable)
+    root.tk.createfilehandler(reading, tk.READABLE, readable)
     go_on()
     yield
     clock.before()
@@ -213,7 +213,7 @@ def in_a_dialog(clock, go_on):
         clock.before()
         root.after(1, inside)
 
-    dialog = tkinter.Toplevel(root)
+    dialog = tk.Toplevel(root)
     root.after(1, opens)
     yield
 
@@ -233,7 +233,7 @@ def after_a_dialog(clock, go_on):
         clock.before()
         dialog.destroy()
 
-    dialog = tkinter.Toplevel(root)
+    dialog = tk.Toplevel(root)
     root.after(1, opens)
     yield
 
@@ -301,7 +301,7 @@ if __name__ == "__main__":
     blocks.HELPER.submit(int).result()  # to start a thread is to wait until it runs: not in the loop
     gc.disable()  # collections come when `collection` says so
     truth = []
-    root = tkinter.Tk()
+    root = tk.Tk()
     root.report_callback_exception = fail
     driver = Driver(all_kinds(sys.argv[4:], truth))
     driver.go_on()
