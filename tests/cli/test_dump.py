@@ -54,17 +54,21 @@ def words(thread: ThreadSight, sight: ProcessSight) -> str:
 
 
 def sleeping_in(pid: int, call: str) -> ProcessSight | None:
-    sight = seen(pid)
-    return sight if main_of(sight).syscall == call else None
+    """The program, once it is in the call in which it stays: what is seen after that is one state."""
+    return seen(pid) if main_of(seen(pid)).syscall == call else None
 
 
 # ---- what a program does ---------------------------------------------------------------------------
 
 
+MATCH = ("match", "prefixmatch")
+"""What `re.match` is called, up to 3.14 and later."""
+
+
 def in_regex(pid: int) -> ProcessSight | None:
     sight = seen(pid)
     main = main_of(sight)
-    return sight if main.holds_gil and functions(main)[:1] == ["match"] else None
+    return sight if main.holds_gil and functions(main)[:1] in ([name] for name in MATCH) else None
 
 
 def test_a_c_call_that_holds_the_gil_is_seen_with_the_call_in_its_line(tmp_path: Path):
@@ -72,7 +76,7 @@ def test_a_c_call_that_holds_the_gil_is_seen_with_the_call_in_its_line(tmp_path:
         sight = targets.until(lambda: in_regex(program.pid))
     main = main_of(sight)
     assert main.reading is StackReading.READ
-    assert functions(main) == ["match", "handle", "<module>"]
+    assert functions(main)[1:] == ["handle", "<module>"]
     assert main.stack is not None
     handle = main.stack.frames[1]
     line = sight.sources[handle.file, handle.line]
@@ -186,7 +190,7 @@ def test_another_version_is_read_by_this_one(tmp_path: Path, other: str):
         check_deadlock(targets.until(lambda: deadlocked(program.pid)))
     with targets.running(targets.REGEX, tmp_path, python=other) as program:
         sight = targets.until(lambda: in_regex(program.pid))
-    assert functions(main_of(sight)) == ["match", "handle", "<module>"]
+    assert functions(main_of(sight))[1:] == ["handle", "<module>"]
     assert not sight.python.startswith(".".join(map(str, sys.version_info[:2])) + ".")
 
 
