@@ -823,6 +823,21 @@ def test_the_lock_of_a_module_is_told():
     assert any("lock of a module that another thread imports" in sentence for sentence in stall.evidence)
 
 
+def test_a_forked_worker_waits_for_no_child_though_its_stack_begins_where_it_was_forked():
+    forked = [
+        frame("BaseProcess.run", f"{STDLIB}/multiprocessing/process.py", 108),
+        frame("BaseProcess._bootstrap", f"{STDLIB}/multiprocessing/process.py", 314),
+        frame("Popen._launch", f"{STDLIB}/multiprocessing/popen_fork.py", 71),
+        frame("main", APP, 90),
+    ]
+    asleep = stack(at("time.sleep(1)", "    time.sleep(1)"), *forked, loop=False)
+    stall = judged(evidence(samples(*[asleep] * 12, syscall="clock_nanosleep"), loop_kind="uvloop"))
+    assert stall.cause is Cause.SLEEP, stall.evidence
+    waits = frame("Popen.wait", f"{STDLIB}/multiprocessing/popen_fork.py", 43)
+    stall = judged(evidence(samples(*[stack(waits, frame("main", APP, 90))] * 12, syscall="poll")))
+    assert stall.cause is Cause.SUBPROCESS
+
+
 # ---- bursts, and late starts --------------------------------------------------------------------------
 
 
