@@ -25,6 +25,9 @@ typedef struct {
     uint32_t deliveries;       /* under way in the innermost iteration, each inside the one before */
     uint64_t epoch;            /* of the lane's callback that the outermost of these is; 0: it is none */
     lc_qt_delivery delivery;   /* that one */
+    uint64_t busy_begin;       /* ticks: of the last long turns, one soon after the other */
+    uint64_t busy_end;
+    lc_qt_spin spin;
 } qt_thread;
 
 /* On the heap, and freed with its thread: thread-local memory of a library that reaches it directly is scarce. */
@@ -117,6 +120,38 @@ typedef bool (*process_events_function)(void *dispatcher, int flags);
 
 static void hook_application(void);
 
+/* A turn that was busy for so long kept windows from being drawn, if they are drawn right after it. */
+#define LONG_NS UINT64_C(50000000)
+
+static uint64_t ns_between(const qt_thread *thread, uint64_t begin, uint64_t end)
+{
+    return end > begin ? lc_ticks_to_ns(end - begin, LC_LOAD(thread->run.context.header->tick_ns_q32)) : 0u;
+}
+
+static void note_turn(qt_thread *thread, const lc_lane *lane)
+{
+    const uint64_t begin = LC_LOAD(lane->turn_begin);
+    const uint64_t end = lc_now_ticks();
+    if (lc_lane_in_turn(lane) && ns_between(thread, begin, end) >= LONG_NS) {
+        if (ns_between(thread, thread->busy_end, begin) >= LONG_NS) {
+            thread->busy_begin = begin;
+        }
+        thread->busy_end = end;
+    }
+}
+
+/* Since when the loop has been too busy to draw; now, if it is not. */
+static uint64_t asked_ns(const qt_thread *thread, const lc_lane *lane)
+{
+    const uint64_t now = lc_now_ticks();
+    const uint64_t turn = LC_LOAD(lane->turn_begin);
+    uint64_t asked = ns_between(thread, turn, now) >= LONG_NS ? turn : now;
+    if (ns_between(thread, thread->busy_end, asked) < LONG_NS) {
+        asked = thread->busy_begin;
+    }
+    return lc_now_ns() - ns_between(thread, asked, now);
+}
+
 /* What an inner iteration interrupts. */
 typedef struct {
     lc_wait wait;
@@ -160,6 +195,7 @@ static void leave_iteration(qt_thread *thread, interrupted outer)
     if (lane == NULL) {
         return;
     }
+    note_turn(thread, lane);
     if (lc_lane_in_callback(lane)) {
         lc_lane_drop_callback(lane); /* somebody's who did not end it: its time is not known */
     }
@@ -210,9 +246,7 @@ static uint16_t type_of(const void *event)
 /* The receiver's class is read now: it may be gone when its event is over. */
 static lc_work_kind kind_of(void *receiver, uint16_t type)
 {
-    const uint64_t *const *table = receiver;
-    const uint64_t *type_info = (const uint64_t *)(uintptr_t)(*table)[-1];
-    return (lc_work_kind){LC_KIND_QT | (type_info != NULL ? type_info[1] : 0u), type};
+    return (lc_work_kind){LC_KIND_QT | (uint64_t)(uintptr_t)lc_qt_class_of(receiver), type};
 }
 
 static void begin_delivery(qt_thread *thread, void *receiver, const void *event, lc_work_kind *kind)
@@ -225,6 +259,9 @@ static void begin_delivery(qt_thread *thread, void *receiver, const void *event,
     }
     if (!lc_lane_in_callback(lane)) {
         lc_turn_begin(&thread->run.context, lane);
+        if (lc_qt_delivery_draws(&thread->delivery)) {
+            thread->delivery.asked_ns = asked_ns(thread, lane);
+        }
         lc_callback_begin(lane, thread->delivery.work, 0);
         thread->epoch = LC_LOAD(lane->epoch);
         if (__builtin_expect(lc_tally_is_on(lane), 0)) {
@@ -307,7 +344,7 @@ static bool notify(void *application, void *receiver, void *event)
         begin_delivery(thread, receiver, event, &kind);
         result = next(application, receiver, event);
         end_delivery(thread, kind);
-        lc_qt_delivery_end(&thread->delivery);
+        lc_qt_delivery_end(&thread->delivery, &thread->spin);
     } else {
         name_anew(thread, receiver, event);
         result = next(application, receiver, event);

@@ -1,3 +1,4 @@
+#define PY_SSIZE_T_CLEAN
 #include "qt_trace.h"
 
 #include <string.h>
@@ -12,6 +13,7 @@
 static PyObject *listener; /* under the GIL; whether there is one is looked at without */
 
 enum {
+    TIMER = 1,
     MOUSE_PRESS = 2,
     MOUSE_RELEASE = 3,
     MOUSE_DOUBLE_CLICK = 4,
@@ -57,15 +59,26 @@ static bool is_input(uint16_t type)
 
 static bool is_drawing(uint16_t type) { return type == UPDATE_REQUEST || type == EXPOSE; }
 
+const char *lc_qt_class_of(const void *object)
+{
+    const uint64_t *const *table = object;
+    const uint64_t *type_info = (const uint64_t *)(uintptr_t)(*table)[-1];
+    return type_info != NULL ? (const char *)(uintptr_t)type_info[1] : NULL;
+}
+
 lc_qt_delivery lc_qt_delivery_begin(const void *receiver, const void *event, uint16_t type)
 {
-    lc_qt_delivery delivery = {.work = lc_qt_work((uint64_t)(uintptr_t)receiver, type), .type = type};
+    const uint64_t address = (uint64_t)(uintptr_t)receiver;
+    lc_qt_delivery delivery = {.work = lc_qt_work(address, type), .receiver = address, .type = type};
     if (__builtin_expect(__atomic_load_n(&listener, __ATOMIC_RELAXED) != NULL, 0)) {
         const bool input = is_input(type);
         if (input) {
             memcpy(&delivery.stamp, (const char *)event + STAMP_OFFSET, sizeof delivery.stamp);
         }
-        delivery.begin_ns = input || is_drawing(type) ? lc_now_ns() : 0u;
+        if (input || is_drawing(type) || type == TIMER) {
+            delivery.begin_ns = lc_now_ns();
+            delivery.class_name = lc_qt_class_of(receiver);
+        }
     }
     return delivery;
 }
@@ -78,6 +91,9 @@ bool lc_qt_delivery_passes_on(lc_qt_delivery *delivery, const void *receiver, ui
         return false;
     }
     delivery->work = lc_qt_work((uint64_t)(uintptr_t)receiver, type);
+    if (!paints && delivery->class_name != NULL) {
+        delivery->class_name = lc_qt_class_of(receiver);
+    }
     return true;
 }
 
@@ -96,34 +112,103 @@ void lc_qt_pass_on_exception(void)
     }
 }
 
-static void tell(const lc_qt_delivery *delivery, uint64_t end_ns)
+/* ---- telling ----------------------------------------------------------------------------- */
+
+typedef struct {
+    uint64_t receiver;
+    uint64_t begin_ns;
+    uint64_t end_ns;
+    uint64_t number;
+    uint64_t asked_ns;
+    const char *class_name;
+    uint16_t type;
+} told;
+
+static void call(const told *what)
 {
+    const char *class_begin = "";
+    const char *name = what->class_name != NULL ? what->class_name : "";
+    const uint32_t class_bytes = lc_qt_class_name(name, (uint32_t)strlen(name), &class_begin);
     PyObject *function = Py_NewRef(listener);
-    const unsigned long long receiver = delivery->work & LC_WORK_QT_RECEIVER_MASK;
-    PyObject *result = PyObject_CallFunction(function, "HKKKKI", delivery->type, receiver,
-                                             (unsigned long long)delivery->begin_ns, (unsigned long long)end_ns,
-                                             (unsigned long long)delivery->stamp, delivery->painted);
+    PyObject *result = PyObject_CallFunction(
+        function, "Hs#KKKKK", what->type, class_begin, (Py_ssize_t)class_bytes, (unsigned long long)what->receiver,
+        (unsigned long long)what->begin_ns, (unsigned long long)what->end_ns, (unsigned long long)what->number,
+        (unsigned long long)what->asked_ns);
     Py_DECREF(function);
-    if (result == NULL) {
+    if (result == NULL && PyErr_ExceptionMatches(PyExc_Exception)) {
+        PyErr_Clear(); /* ours: the listener reports its own failures */
+    } else if (result == NULL) {
         lc_qt_pass_on_exception();
     }
     Py_XDECREF(result);
 }
 
-void lc_qt_delivery_end(const lc_qt_delivery *delivery)
+static void tell(const told *what)
 {
-    if (__builtin_expect(delivery->begin_ns == 0, 1) || !lc_qt_may_call_python()) {
+    if (!lc_qt_may_call_python()) {
         return;
     }
-    const uint64_t end_ns = lc_now_ns();
     const PyGILState_STATE state = PyGILState_Ensure();
     if (listener != NULL) {
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);
-        tell(delivery, end_ns);
+        call(what);
         PyErr_Restore(type, value, traceback);
     }
     PyGILState_Release(state);
+}
+
+#define SPIN_BROKEN_NS UINT64_C(20000000)
+#define SPIN_GAP_NS UINT64_C(500000) /* on average: what the loop does between two runs is no wait */
+#define SPIN_TOLD_NS UINT64_C(1000000000)
+#define LONG_RUN_NS UINT64_C(20000000)
+
+/* A timer has run. */
+static void note_timer(const lc_qt_delivery *delivery, lc_qt_spin *spin, uint64_t end_ns)
+{
+    const uint64_t gap_ns = delivery->begin_ns - spin->end_ns;
+    if (spin->work != delivery->work || gap_ns >= SPIN_BROKEN_NS) {
+        *spin = (lc_qt_spin){delivery->work, delivery->begin_ns, end_ns, 1, 0};
+        return;
+    }
+    spin->end_ns = end_ns;
+    spin->runs++;
+    spin->gaps_ns += gap_ns;
+    const bool took_long = end_ns - delivery->begin_ns >= LONG_RUN_NS;
+    if (!took_long && end_ns - spin->begin_ns <= SPIN_TOLD_NS) {
+        return;
+    }
+    told what = {delivery->receiver, spin->begin_ns, end_ns, spin->runs, 0, delivery->class_name, TIMER};
+    if (took_long) { /* what ran before it is not told: it is less than a second */
+        what.begin_ns = delivery->begin_ns;
+        what.number = 1;
+    }
+    const bool spins = spin->gaps_ns < spin->runs * SPIN_GAP_NS;
+    *spin = (lc_qt_spin){delivery->work, end_ns, end_ns, 0, 0};
+    if (spins) {
+        tell(&what);
+    }
+}
+
+bool lc_qt_delivery_draws(const lc_qt_delivery *delivery)
+{
+    return delivery->begin_ns != 0 && is_drawing(delivery->type);
+}
+
+void lc_qt_delivery_end(const lc_qt_delivery *delivery, lc_qt_spin *spin)
+{
+    if (__builtin_expect(delivery->begin_ns == 0, 1)) {
+        return;
+    }
+    const uint64_t end_ns = lc_now_ns();
+    if (delivery->type == TIMER) {
+        note_timer(delivery, spin, end_ns);
+        return;
+    }
+    const told what = {delivery->receiver, delivery->begin_ns, end_ns,
+                       is_drawing(delivery->type) ? delivery->painted : delivery->stamp, delivery->asked_ns,
+                       delivery->class_name, delivery->type};
+    tell(&what);
 }
 
 PyObject *lc_qt_listen(PyObject *module, PyObject *function)

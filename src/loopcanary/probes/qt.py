@@ -1,7 +1,7 @@
 """The Qt probe: PySide and PyQt, windows and services, on any of their event loops.
 
-The work is done in C (native/module/qt_loop.c): Qt delivers many thousands of events a second. Here is only found
-which Qt the program uses, and where its loops wait. What is drawn and put in is told by `qt_traces`.
+The work is done in C (native/module/qt_loop.c): Qt delivers many thousands of events a second. Here is only
+found which Qt the program uses, and where its loops wait. What is drawn and put in is told by `qt_traces`.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class QtProbe:
 def _qt_core_path() -> str | None:
     """The library itself, as it is loaded."""
     try:
-        with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
+        with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:  # noqa: PTH123
             paths = {line.split(maxsplit=5)[-1].rstrip("\n") for line in maps if "Core.so" in line}
     except OSError:
         return None

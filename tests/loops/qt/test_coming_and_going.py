@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from .needing import BINDINGS, needs
@@ -110,7 +112,8 @@ counts = []
 delete = getattr(sys.modules.get("shiboken6"), "delete", None)
 if delete is None:
     from PyQt6.sip import delete
-for kind in (QtCore.QCoreApplication, QtCore.QCoreApplication, QtWidgets.QApplication, QtWidgets.QApplication):
+core, widgets = QtCore.QCoreApplication, QtWidgets.QApplication
+for kind in (core, core, widgets, widgets):
     application = kind([])
     runs_of(application)
     delete(application)
@@ -119,7 +122,7 @@ print(json.dumps(counts))
 """,
     )
     counts = [0, *told]
-    assert all(later - earlier >= 20 for earlier, later in zip(counts, counts[1:], strict=False)), told
+    assert all(later - earlier >= 20 for earlier, later in itertools.pairwise(counts)), told
 
 
 def test_a_derived_application_keeps_its_own_notify(run_window, binding):
