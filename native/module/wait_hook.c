@@ -198,14 +198,25 @@ static void hook_function(hooked_object *object, lc_got_object where, uint8_t fu
     object->count += added;
 }
 
+/* Rows of objects that have been unloaded are free again. */
+static bool is_free(hooked_object *object)
+{
+    if (object->uses != 0) {
+        forget_what_is_gone(object);
+        object->uses = object->count == 0 ? 0 : object->uses;
+    }
+    return object->uses == 0;
+}
+
 static hooked_object *row_of(const void *base, const char *path)
 {
     hooked_object *fresh = NULL;
     for (size_t i = 0; i < OBJECTS_MAX; i++) {
-        if (objects[i].uses == 0) {
-            fresh = fresh ? fresh : &objects[i];
-        } else if (objects[i].base == base) {
+        if (objects[i].uses != 0 && objects[i].base == base) {
             return &objects[i];
+        }
+        if (fresh == NULL && is_free(&objects[i])) {
+            fresh = &objects[i];
         }
     }
     if (fresh != NULL) {

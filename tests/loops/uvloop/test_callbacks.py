@@ -8,6 +8,7 @@ import functools
 import os
 import signal
 import socket
+import threading
 import time
 
 import pytest
@@ -25,10 +26,10 @@ class SlowProtocol(asyncio.Protocol):
     def __init__(self, done):
         self._done = done
 
-    def data_received(self, data):
+    def data_received(self, data):  # noqa: ARG002 - asyncio's signature
         slow()
 
-    def connection_lost(self, error):
+    def connection_lost(self, error):  # noqa: ARG002 - asyncio's signature
         self._done.set_result(None)
 
 
@@ -36,7 +37,7 @@ class SlowDatagrams(asyncio.DatagramProtocol):
     def __init__(self, done):
         self._done = done
 
-    def datagram_received(self, data, address):
+    def datagram_received(self, data, address):  # noqa: ARG002 - asyncio's signature
         slow()
         self._done.set_result(None)
 
@@ -273,7 +274,7 @@ def test_a_callback_runs_in_the_context_it_was_given(watch):
 
 def test_a_pause_that_a_write_brings_about_is_no_callback_of_its_own(watch):
     """Inside a callback that writes, the transport tells its protocol to pause: in a context of its own."""
-    paused = []
+    paused = threading.Event()
 
     class Writer(asyncio.Protocol):
         def connection_made(self, transport):
@@ -281,11 +282,11 @@ def test_a_pause_that_a_write_brings_about_is_no_callback_of_its_own(watch):
             transport.set_write_buffer_limits(high=1024)
 
         def pause_writing(self):
-            paused.append(True)
+            paused.set()
 
-        def data_received(self, data):
+        def data_received(self, data):  # noqa: ARG002 - asyncio's signature
             slow()
-            while not paused:
+            while not paused.is_set():
                 self._transport.write(b"x" * 1_000_000)
 
     async def program():
@@ -293,8 +294,7 @@ def test_a_pause_that_a_write_brings_about_is_no_callback_of_its_own(watch):
         server = await loop.create_server(Writer, "127.0.0.1", 0)
         _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
         writer.write(b"x")
-        while not paused:
-            await asyncio.sleep(0.01)
+        await asyncio.to_thread(paused.wait)
         writer.close()
         server.close()
         await asyncio.sleep(0.01)

@@ -31,6 +31,11 @@ def run(coroutine):
         return runner.run(coroutine)
 
 
+def block():
+    """For LONG_S, whether anybody watches or not."""
+    time.sleep(LONG_S)
+
+
 def hooked_uvloop():
     return [symbol for path, symbol in _native.hooked_waits() if "uvloop" in path]
 
@@ -122,10 +127,10 @@ def test_uninstalled_and_installed_again_inside_callbacks(watch):
     async def comes_and_goes():
         for _ in range(3):
             loopcanary.uninstall()
-            time.sleep(LONG_S)
+            block()
             await asyncio.sleep(0)
             watch.install()
-            time.sleep(LONG_S)
+            block()
             await asyncio.sleep(0)
             await asyncio.create_task(blocks())
 
