@@ -10,12 +10,16 @@ enum { KEY_PRESS = 2, MOTION = 6, MOUSE_WHEEL = 38 };
 
 #define PRISTINE 1L
 
+typedef struct {
+    int lasti;
+    int line;
+} call_site;
+
 /* Of tkinter; one in one interpreter. */
 static struct {
     PyObject *func, *subst, *widget, *path, *report; /* names */
     PyCodeObject *code;                              /* of the pristine original, for tracebacks; NULL: never seen */
-    int lasti;
-    int line;
+    call_site of_func, of_subst;
     PyObject *globals;
     PyObject *after_code; /* NULL: cannot be told apart */
     Py_ssize_t after_cell;
@@ -24,14 +28,15 @@ static struct {
 
 /* ---- what the original does -------------------------------------------------------------- */
 
-/* self.func(*self.subst(*args)), or without subst. */
-static PyObject *call_function(PyObject *func, PyObject *subst, PyObject *const *args, size_t count)
+/* self.func(*self.subst(*args)), or without subst. `site`: where it was when it failed. */
+static PyObject *call_function(PyObject *func, PyObject *subst, PyObject *const *args, size_t count, const call_site **site)
 {
     const int substitutes = PyObject_IsTrue(subst);
     if (substitutes <= 0) {
         return substitutes < 0 ? NULL : PyObject_Vectorcall(func, args, count, NULL);
     }
     PyObject *given = PyObject_Vectorcall(subst, args, count, NULL);
+    *site = given == NULL ? &tk.of_subst : &tk.of_func;
     PyObject *tuple = given ? PySequence_Tuple(given) : NULL;
     PyObject *result = tuple ? PyObject_Vectorcall(func, &PyTuple_GET_ITEM(tuple, 0), (size_t)PyTuple_GET_SIZE(tuple), NULL)
                              : NULL;
@@ -41,9 +46,9 @@ static PyObject *call_function(PyObject *func, PyObject *subst, PyObject *const 
 }
 
 /* except SystemExit: raise; except: self.widget._report_exception(). Meanwhile the exception is what sys.exc_info() gives. */
-static PyObject *report_exception(PyObject *wrapper)
+static PyObject *report_exception(PyObject *wrapper, const call_site *site)
 {
-    lc_traceback_add(tk.code, tk.globals, tk.lasti, tk.line);
+    lc_traceback_add(tk.code, tk.globals, site->lasti, site->line);
     if (PyErr_ExceptionMatches(PyExc_SystemExit)) {
         return NULL;
     }
@@ -185,8 +190,9 @@ static PyObject *run(const command *c)
     if (c->patch->role != PRISTINE) {
         return lc_patched_call_original(c->patch, c->args - 1, (size_t)c->count + 1, NULL);
     }
-    PyObject *result = c->subst != NULL ? call_function(c->func, c->subst, c->args, (size_t)c->count) : NULL;
-    return result != NULL ? result : report_exception(c->wrapper);
+    const call_site *site = &tk.of_func;
+    PyObject *result = c->subst != NULL ? call_function(c->func, c->subst, c->args, (size_t)c->count, &site) : NULL;
+    return result != NULL ? result : report_exception(c->wrapper, site);
 }
 
 static PyObject *run_bracketed(const command *c, lc_lane *lane)
@@ -281,19 +287,20 @@ static PyObject *or_null(PyObject *object) { return object == Py_None ? NULL : P
 PyObject *lc_tk_callback(PyObject *module, PyObject *args)
 {
     PyObject *original, *site, *globals, *after, *seen, *input, *partial, *code = NULL, *after_code = NULL;
-    int lasti = 0, line = 0;
+    call_site of_func = {0, 0}, of_subst = {0, 0};
     Py_ssize_t cell = 0;
     (void)module;
     if (!PyArg_ParseTuple(args, "OOO!OOOO!", &original, &site, &PyDict_Type, &globals, &after, &seen, &input,
                           &PyType_Type, &partial) ||
-        (site != Py_None && !PyArg_ParseTuple(site, "O!ii", &PyCode_Type, &code, &lasti, &line)) ||
+        (site != Py_None && !PyArg_ParseTuple(site, "O!(ii)(ii)", &PyCode_Type, &code, &of_func.lasti,
+                                                &of_func.line, &of_subst.lasti, &of_subst.line)) ||
         (after != Py_None && !PyArg_ParseTuple(after, "O!n", &PyCode_Type, &after_code, &cell)) || !make_names()) {
         return NULL;
     }
     if (code != NULL) {
         Py_XSETREF(tk.code, (PyCodeObject *)Py_NewRef(code));
-        tk.lasti = lasti;
-        tk.line = line;
+        tk.of_func = of_func;
+        tk.of_subst = of_subst;
     }
     Py_XSETREF(tk.globals, Py_NewRef(globals));
     Py_XSETREF(tk.after_code, Py_XNewRef(after_code));

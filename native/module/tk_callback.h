@@ -6,8 +6,8 @@
 
 /* tk_callback(original, site, globals, after, seen, input, partial) -> PatchedFunction
  *
- * `site`: (code, offset of the call of the function, its line), of the pristine original, which is then not called but
- * done in C; None where somebody has replaced it: that is called. `globals`: tkinter's. `after`: (code of the function
+ * `site`: (code, (offset, line) of the call of `func`, the same of `subst`), of the pristine original, which is then not
+ * called but done in C; None where somebody has replaced it: that is called. `globals`: tkinter's. `after`: (code of the function
  * that Misc.after registers, index of the program's function in its closure) or None. `seen()`: a thread is first seen
  * under an engine. `input((path, type, button, time_ms), begin_ns, end_ns)`: a user's event was handled; or None.
  * `partial`: functools.partial. */

@@ -36,15 +36,20 @@ lc_lane *lc_tk_lane_open(PyObject *seen)
 
 /* ---- loops turned by hand ---------------------------------------------------------------- */
 
-static void end_by_hand(void)
+static void end_turn(void)
 {
     lc_lane *lane = lc_thread_lane_peek();
+    if (lane != NULL && !lc_lane_in_callback(lane)) {
+        lc_turn_end(&lc_the_agent.watchdog.lanes, lane);
+    }
+}
+
+static void end_by_hand(void)
+{
     lc_own_tk.updates = 0;
     if (lc_own_tk.by_hand) {
         lc_own_tk.by_hand = false;
-        if (lane != NULL && !lc_lane_in_callback(lane)) {
-            lc_turn_end(&lc_the_agent.watchdog.lanes, lane);
-        }
+        end_turn();
     }
 }
 
@@ -101,10 +106,13 @@ static PyObject *call_gone(lc_patched *patch, PyObject *const *args, size_t coun
     PyObject *result = lc_patched_call_original(patch, args, count, names);
     end_by_hand();
     if (lc_own_tk.adopted) {
-        lc_lane *lane = lc_thread_lane_peek();
+        const lc_lane *lane = lc_thread_lane_peek();
+        lc_running *command = lc_running_open(lane);
         give_up_adopted();
-        if (lane != NULL && !lc_lane_in_callback(lane)) {
-            lc_turn_end(&lc_the_agent.watchdog.lanes, lane);
+        if (command != NULL) {
+            command->bracket.own_turn = true; /* nothing else will end the turn */
+        } else {
+            end_turn();
         }
     }
     return result;

@@ -111,8 +111,9 @@ class GLibProbe:
                 continue
             for name in names:
                 ours = vars(overrides).get(name)
-                if ours is not None and vars(shown).get(name) is ours and hasattr(ours, "__wrapped__"):
-                    setattr(shown, name, ours.__wrapped__)
+                original = getattr(ours, "__wrapped__", None)
+                if original is not None and vars(shown).get(name) is ours:
+                    setattr(shown, name, original)
 
     def _run(self, original: object, *, boxed: object = None) -> object:
         return self._native.glib_run(original, self._seen, boxed)

@@ -92,7 +92,7 @@ class TkProbe:
 
     def _patch_commands(self, tkinter: ModuleType, patches: Patches) -> None:
         original = tkinter.CallWrapper.__dict__["__call__"]
-        site = _call_site(original.__code__) if _is_from(original, tkinter) else None
+        site = _call_sites(original.__code__) if _is_from(original, tkinter) else None
         after = _registered_by_after(tkinter.Misc.after)
         patches.put(
             tkinter.CallWrapper,
@@ -140,20 +140,21 @@ def _is_from(function: object, module: ModuleType) -> bool:
     return hasattr(function, "__code__") and getattr(function, "__globals__", None) is vars(module)
 
 
-def _call_site(code: CodeType) -> tuple[CodeType, int, int]:
-    """Where the original calls the function: (code, offset of the instruction, line).
+def _call_sites(code: CodeType) -> tuple[CodeType, tuple[int, int], tuple[int, int]]:
+    """Where the original calls `func` and `subst`: (offset of the instruction, line) each."""
+    return code, _call_site(code, "func"), _call_site(code, "subst")
 
-    The last line of the body that its `try:` guards is `return self.func(*args)`: the widest position of the
-    line that loads `func` is the call.
-    """
+
+def _call_site(code: CodeType, name: str) -> tuple[int, int]:
+    """In `return self.func(*args)`, the last line that loads the name, the call has the widest position."""
     rows: list[tuple[int, int, int]] = []  # offset, line, width
     for index, (line, end_line, column, end_column) in enumerate(code.co_positions()):
         if line is not None and line == end_line and column is not None and end_column is not None:
             rows.append((2 * index, line, end_column - column))
-    line = _line_of_name(code, "func")
+    line = _line_of_name(code, name)
     of_line = [(width, -offset) for offset, at, width in rows if at == line]
     offset = -max(of_line)[1] if of_line else 0
-    return code, offset, line
+    return offset, line
 
 
 def _line_of_name(code: CodeType, name: str) -> int:
