@@ -123,6 +123,24 @@ def test_a_loop_that_waits_is_watched_from_its_next_turn_until_the_stop(tmp_path
     assert leftovers() == before
 
 
+def test_a_program_of_another_version_is_reached_by_its_own_interpreter(tmp_path: Path, loopcanary: Run):
+    code = "import sys; sys.exit(not hasattr(sys, 'remote_exec'))"
+    others = targets.other_pythons()
+    can = [one for one in others if subprocess.run([one, "-c", code], check=False).returncode == 0]
+    if not can:
+        pytest.skip("no other interpreter here that can be reached")
+    python = can[0]
+    with targets.running(ON_ORDER, tmp_path, python=python) as program:
+        targets.until(lambda: in_call(program.pid, "epoll_wait"))
+        attached = loopcanary("attach", "--store", str(tmp_path / "store"), str(program.pid))
+        assert attached.returncode == 0, attached.stderr
+        assert attached.stderr.startswith(f"process {program.pid} is watched now")
+        order(program, "block")
+        stopped = loopcanary("attach", "--stop", str(program.pid))
+        assert stopped.returncode == 0, stopped.stderr
+        ends_well(program)
+
+
 @needs_remote_exec
 def test_a_program_that_computes_is_watched(tmp_path: Path, loopcanary: Run):
     with targets.running(targets.MOVING, tmp_path) as program:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -439,6 +440,43 @@ def test_no_bytes_in_the_place_of_a_library_do_harm(changes: list[tuple[int, int
     if image is not None:
         found = elf.exported(memory, file, image, ["PyInit__native", "_PyRuntime"])
         assert set(found) <= {"PyInit__native", "_PyRuntime"}
+
+
+HAS_NO_EXPORTS = """
+#include <unistd.h>
+unsigned long long loopcanary_probe = 0x6c6f6f7063616e61;
+int main(void) { write(1, "ready", 5); pause(); return (int)loopcanary_probe; }
+"""
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler here")
+@pytest.mark.parametrize("flags", [(), ("-rdynamic",)], ids=["in its file only", "exported"])
+def test_a_symbol_is_found_in_memory_or_else_in_the_file(tmp_path: Path, flags: tuple[str, ...]):
+    from loopcanary import outside
+    from loopcanary.outside import elf
+    from loopcanary.outside.memory import mapped_files, mappings, openable
+
+    source, binary = tmp_path / "probe.c", tmp_path / "probe"
+    source.write_text(HAS_NO_EXPORTS, encoding="utf-8")
+    subprocess.run(["cc", *flags, "-o", str(binary), str(source)], check=True)
+    with subprocess.Popen([str(binary)], stdout=subprocess.PIPE) as program:
+        try:
+            assert program.stdout is not None
+            assert program.stdout.read(5) == b"ready"
+            process = outside.Process.of(program.pid)
+            with outside.Memory(process) as memory:
+                [file] = [one for one in mapped_files(mappings(process)) if one.path == str(binary)]
+                image = elf.read_image(memory, file)
+                assert image is not None
+                exported = elf.exported(memory, file, image, ["loopcanary_probe", "main", "nothing"])
+                path = openable(process, file)
+                assert path is not None
+                found = elf.in_file(path, image, ["loopcanary_probe", "nothing"])
+                assert memory.read(found["loopcanary_probe"], 8) == b"anacpool"
+        finally:
+            program.kill()
+    assert exported == (found if flags else {})
+    assert set(found) == {"loopcanary_probe"}
 
 
 def frame(name: str) -> Frame:
