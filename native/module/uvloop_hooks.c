@@ -120,6 +120,15 @@ static void end_callback(void)
     }
 }
 
+static lc_work_kind kind_of(lc_uvloop_work work)
+{
+    if (work.callable == NULL || !work.proven) {
+        return (lc_work_kind){0, 0};
+    }
+    return PyUnicode_CheckExact(work.callable) ? (lc_work_kind){(uint64_t)(uintptr_t)work.callable, 0}
+                                               : lc_work_kind_of(&lc_the_agent.source, work.callable);
+}
+
 static void begin_callback(lc_lane *lane, PyObject *context, const uintptr_t *words)
 {
     const lc_uvloop_work work = lc_uvloop_find_work(&lc_the_agent.source, context, words, own.handle);
@@ -140,8 +149,7 @@ static void begin_callback(lc_lane *lane, PyObject *context, const uintptr_t *wo
     own.is_known = work.role == LC_UVLOOP_CALLBACK;
     own.is_tallied = lc_bracket_is_tallied(own.bracket);
     if (__builtin_expect(own.is_tallied, 0)) {
-        own.kind = work.callable != NULL && work.proven ? lc_work_kind_of(&lc_the_agent.source, work.callable)
-                                                        : (lc_work_kind){0, 0};
+        own.kind = kind_of(work);
     }
     if (lc_the_agent.scene_variable != NULL) {
         lc_thread_lane_note_scene();

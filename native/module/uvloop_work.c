@@ -246,14 +246,28 @@ static lc_uvloop_work work_of_timer(const lc_cpython_source *source, const uint6
     };
 }
 
+/* uvloop's handles for methods of its own have their names. Two of them run other handles, or many writes. */
+static bool runs_others(PyObject *name)
+{
+    static PyObject *known; /* a constant of uvloop's: mostly the same object */
+    if (name != known && PyUnicode_CheckExact(name) &&
+        (PyUnicode_CompareWithASCIIString(name, "loop._on_idle") == 0 ||
+         PyUnicode_CompareWithASCIIString(name, "loop._exec_queued_writes") == 0)) {
+        Py_XSETREF(known, Py_NewRef(name));
+    }
+    return name == known;
+}
+
 static lc_uvloop_work work_of_plain_handle(const uint64_t *fields, bool proven)
 {
-    if ((uint32_t)fields[HANDLE_TYPE] != PLAIN_CALLBACK) {
+    PyObject *name = (PyObject *)(uintptr_t)fields[HANDLE_NAME];
+    const bool is_plain = (uint32_t)fields[HANDLE_TYPE] == PLAIN_CALLBACK;
+    if (!is_plain && (!proven || runs_others(name))) {
         return (lc_uvloop_work){.role = LC_UVLOOP_INNER};
     }
     return (lc_uvloop_work){
         .role = LC_UVLOOP_CALLBACK,
-        .callable = (PyObject *)(uintptr_t)fields[HANDLE_FIRST],
+        .callable = is_plain ? (PyObject *)(uintptr_t)fields[HANDLE_FIRST] : name,
         .proven = proven,
     };
 }

@@ -29,12 +29,12 @@ enum { LC_UVLOOP_WORDS = LC_UVLOOP_RETURN + 1 + 24 };
 typedef enum {
     LC_UVLOOP_UNKNOWN, /* something runs; what it is could not be told */
     LC_UVLOOP_CALLBACK,
-    LC_UVLOOP_INNER /* a handle of uvloop's own, such as the one that runs the queue: callbacks may be inside it */
+    LC_UVLOOP_INNER /* a handle of uvloop's own that runs others, such as the one for the queue */
 } lc_uvloop_role;
 
 typedef struct {
     lc_uvloop_role role;
-    PyObject *callable; /* borrowed, kept by the handle while it runs; NULL: no name */
+    PyObject *callable; /* or a str, its name; borrowed, kept by the handle while it runs; NULL: no name */
     PyObject *handle;   /* its address only; NULL: there is none */
     double due_s;       /* when a timer was due, by the monotonic clock; 0: no timer */
     bool proven;        /* that `callable` is alive need not be doubted */

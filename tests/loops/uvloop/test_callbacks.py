@@ -33,6 +33,14 @@ class SlowProtocol(asyncio.Protocol):
         self._done.set_result(None)
 
 
+class SlowBegin(asyncio.Protocol):
+    """Blocks when a client comes."""
+
+    def connection_made(self, transport):
+        slow()
+        transport.close()
+
+
 class SlowDatagrams(asyncio.DatagramProtocol):
     def __init__(self, done):
         self._done = done
@@ -133,6 +141,14 @@ async def by_a_protocol():
     server.close()
 
 
+async def by_a_new_connection():
+    server = await asyncio.get_running_loop().create_server(SlowBegin, "127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    assert await reader.read() == b""
+    writer.close()
+    server.close()
+
+
 async def by_datagrams():
     loop = asyncio.get_running_loop()
     done = loop.create_future()
@@ -155,6 +171,7 @@ SHAPES = {
     by_a_reader: ("by_a_reader.<locals>.readable", None),
     by_a_signal: ("by_a_signal.<locals>.handle_signal", None),
     by_a_protocol: ("SlowProtocol.data_received", None),
+    by_a_new_connection: ("UVTransport._call_connection_made", None),
     by_datagrams: ("SlowDatagrams.datagram_received", None),
 }
 
