@@ -119,6 +119,7 @@ def diagnose(
             evidence.loop_kind,
             topic=None if first is None else first.topic,
             holder=holders[0] if holders else None,
+            within=_within(case),
         ),
         culprit=culprit,
         blocker=blocker,
@@ -248,6 +249,13 @@ def _reached(suspect: Suspect | None, paths: CodePaths) -> tuple[str, ...]:
     if not suspect.in_app:
         files = {suspect.view.shown.file: None, **files}
     return tuple(module_name(file, paths) for file in files)
+
+
+def _within(case: _Case) -> frozenset[str]:
+    """The packages that the samples' stacks lead through: a framework, say."""
+    stacks = {id(seen.stack): seen.stack for seen in case.observation.seen}
+    files = {view.shown.file for stack in stacks.values() for view in stack.frames}
+    return frozenset(module_name(file, case.paths).partition(".")[0] for file in files)
 
 
 def _sentences(case: _Case, verdict: Verdict) -> tuple[str, ...]:

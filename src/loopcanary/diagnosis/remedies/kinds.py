@@ -73,6 +73,8 @@ class Remedy:
     modules: tuple[str, ...] = ()
     causes: frozenset[Cause] = frozenset()
     """Only for these causes; empty: for any."""
+    within: tuple[tuple[str, str], ...] = ()
+    """Package and better words for asyncio's loops where the stack leads through the package."""
     elsewhere: Mapping[Family, str] | None = None
     """Better words for single families than their way's."""
 
