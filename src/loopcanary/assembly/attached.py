@@ -7,20 +7,25 @@ that run there can then be covered at once.
 
 from __future__ import annotations
 
-import _thread
 import json
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _LOADED = (
+    "loopcanary.assembly.at_work",
     "loopcanary.assembly.running",
     "loopcanary.assembly.watching",
     "loopcanary.config",
     "loopcanary.engine.native",
-    "loopcanary.probes.table",
+    "loopcanary.integrations.patches",
+    "loopcanary.integrations.telling",
+    "loopcanary.probes.late",
+    "loopcanary.store.recovery",
+    "loopcanary.store.store",
 )
 
 
@@ -30,11 +35,17 @@ def begin(folder: str) -> None:
         request = json.load(file)
     step, settings = request["step"], request.get("settings", {})
     if step == "load":
-        _thread.start_new_thread(_answering, (folder, _load))
+        _aside(folder, _load)
     elif step == "stop":
-        _thread.start_new_thread(_answering, (folder, _stop))
+        _aside(folder, _stop)
     else:
         _answering(folder, lambda: _install(settings))
+
+
+def _aside(folder: str, work: Callable[[], dict[str, Any]]) -> None:
+    from loopcanary.unpatched import unpatched
+
+    unpatched("_thread", "start_new_thread")(_answering, (folder, work))
 
 
 def _answering(folder: str, work: Callable[[], dict[str, Any]]) -> None:
@@ -53,10 +64,22 @@ def _answering(folder: str, work: Callable[[], dict[str, Any]]) -> None:
 
 def _load() -> dict[str, Any]:
     """Loads what a start needs, so that it does not take long."""
+    from contextlib import suppress
     from importlib import import_module
 
     for name in _LOADED:
         import_module(name)
+
+    from loopcanary import config
+    from loopcanary.diagnosis.codepaths import captured
+    from loopcanary.probes.table import KINDS
+
+    for kind in KINDS:
+        if any(name in sys.modules for name in kind.awaits):
+            import_module(kind.module)
+    captured()  # loads what sysconfig has to tell
+    with suppress(config.ConfigError):  # told at the start
+        config.load()  # loads what reads settings
     return {"native": _native_problem()}
 
 
