@@ -8,6 +8,8 @@ import pytest
 
 import loopcanary
 from loopcanary import _startup
+from loopcanary.integrations.table import AWAITED as BRINGS_WORK
+from loopcanary.probes.table import AWAITED
 
 
 @pytest.fixture
@@ -31,7 +33,8 @@ def test_it_starts_the_engine_once_a_process(calls):
 
 
 def test_it_waits_for_a_program_that_may_have_a_loop(calls, monkeypatch):
-    monkeypatch.delitem(sys.modules, "asyncio.base_events")
+    for module in (*AWAITED, *BRINGS_WORK):
+        monkeypatch.delitem(sys.modules, module, raising=False)
     _startup.start()
     assert calls == []
     _startup.begin_now()

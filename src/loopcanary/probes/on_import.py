@@ -73,54 +73,45 @@ class _AfterExec:
             _run_to_its_end.discard(module.__name__)
 
 
-class ImportWatch:
-    """Calls `after` once, when the first of the modules `names` has been imported; at once if one is there.
+class LoopcanaryFinder:
+    """Stands first on sys.meta_path while any ImportWatch waits, and delegates to the finders behind it."""
 
-    Runs on the importing thread. While it waits it stands first on sys.meta_path and delegates to the
-    finders behind it; it leaves the path when it has fired or is cancelled.
-    """
+    def __init__(self) -> None:
+        self._waiting: dict[str, list[ImportWatch]] = {}
+        self._searching: set[str] = set()
 
-    def __init__(self, names: str | Sequence[str], after: Callable[[], object]) -> None:
-        self._names = frozenset((names,) if isinstance(names, str) else names)
-        self._after = after
-        self._searching = False
-        self._half: set[str] = set()
-
-    def start(self) -> None:
-        """Waits for a module, or calls back now."""
-        there = self._names.intersection(sys.modules)
-        self._half = {name for name in there if is_half_imported(name)}
-        if there - self._half:
-            self._after()
-        else:
+    def add(self, watch: ImportWatch) -> None:
+        for name in watch.names:
+            self._waiting.setdefault(name, []).append(watch)
+        if self not in sys.meta_path:
             sys.meta_path.insert(0, self)
-            for name in self._half:
-                tell_when_whole(sys.modules[name], self._is_whole)
 
-    def cancel(self) -> None:
-        """Stops waiting. Idempotent."""
-        if self in sys.meta_path:
+    def remove(self, watch: ImportWatch) -> None:
+        """Idempotent."""
+        for name in watch.names:
+            left = [other for other in self._waiting.pop(name, ()) if other is not watch]
+            if left:
+                self._waiting[name] = left
+        if not self._waiting and self in sys.meta_path:
             sys.meta_path.remove(self)
+
+    def has(self, watch: ImportWatch) -> bool:
+        return any(watch in waiting for waiting in self._waiting.values())
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The spec that the finders behind this one give, with the call back added to its loader."""
-        if fullname not in self._names or self._searching:
+        if fullname not in self._waiting or fullname in self._searching:
             return None
-        self._searching = True
+        self._searching.add(fullname)
         try:
             spec = self._behind(fullname, path, target)
         finally:
-            self._searching = False
+            self._searching.discard(fullname)
         if spec is not None and spec.loader is not None:
-            spec.loader = _AfterExec(spec.loader, self._fire)  # type: ignore[assignment]
+            spec.loader = _AfterExec(spec.loader, lambda: self._fire(fullname))  # type: ignore[assignment]
         return spec
-
-    def _is_whole(self) -> None:
-        """One that was half imported is whole by now; or its import has failed, and left nothing."""
-        if self in sys.meta_path and not self._half.isdisjoint(sys.modules):
-            self._fire()
 
     def _behind(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None
@@ -134,6 +125,51 @@ class ImportWatch:
                 return spec
         return None
 
-    def _fire(self) -> None:
+    def _fire(self, fullname: str) -> None:
+        for watch in list(self._waiting.get(fullname, ())):
+            watch.fire()
+
+
+_FINDER = LoopcanaryFinder()
+
+
+class ImportWatch:
+    """Calls `after` once, when the first of the modules `names` has been imported; at once if one is there.
+
+    Runs on the importing thread. `after` must not raise.
+    """
+
+    def __init__(self, names: str | Sequence[str], after: Callable[[], object]) -> None:
+        self.names = frozenset((names,) if isinstance(names, str) else names)
+        self._after = after
+        self._half: set[str] = set()
+
+    def start(self) -> None:
+        """Waits for a module, or calls back now."""
+        there = self.names.intersection(sys.modules)
+        self._half = {name for name in there if is_half_imported(name)}
+        if there - self._half:
+            self._after()
+        else:
+            _FINDER.add(self)
+            for name in self._half:
+                tell_when_whole(sys.modules[name], self._is_whole)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it has been started, and has neither fired nor been cancelled."""
+        return _FINDER.has(self)
+
+    def cancel(self) -> None:
+        """Stops waiting. Idempotent."""
+        _FINDER.remove(self)
+
+    def fire(self) -> None:
+        """Stops waiting and calls back."""
         self.cancel()
         self._after()
+
+    def _is_whole(self) -> None:
+        """One that was half imported is whole by now; or its import has failed, and left nothing."""
+        if self.is_waiting and not self._half.isdisjoint(sys.modules):
+            self.fire()
