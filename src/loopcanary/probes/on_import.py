@@ -81,6 +81,7 @@ class LoopcanaryFinder:
         self._searching: set[str] = set()
 
     def add(self, watch: ImportWatch) -> None:
+        """Waits for the modules of the watch."""
         for name in watch.names:
             self._waiting.setdefault(name, []).append(watch)
         if self not in sys.meta_path:
@@ -96,6 +97,7 @@ class LoopcanaryFinder:
             sys.meta_path.remove(self)
 
     def has(self, watch: ImportWatch) -> bool:
+        """Whether it waits for the modules of the watch."""
         return any(watch in waiting for waiting in self._waiting.values())
 
     def find_spec(
