@@ -1,4 +1,4 @@
-"""Requests a second of an asyncio TCP echo server with loopcanary and without.
+"""Requests a second of a TCP echo server on asyncio's loop and on uvloop, with loopcanary and without.
 
 Both servers live at the same time on one core, and the client, on another core, loads them in turns of a
 fifth of a second. The client keeps 20 connections with one request each under way, so that the server always
@@ -13,6 +13,8 @@ import os
 import select
 import socket
 import time
+from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 from harness import table
@@ -47,13 +49,24 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 def child(role: str) -> None:
     """Serves until it is killed; greets with its port."""
+    shape, loop = role.split()
     start_watching()
-    asyncio.run(serve(role))
+    with asyncio.Runner(loop_factory=loop_factory(loop)) as runner:
+        runner.run(serve(shape))
 
 
-async def serve(role: str) -> None:
+def loop_factory(loop: str) -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Makes loops of this kind; None for asyncio's own."""
+    if loop == "asyncio":
+        return None
+    import uvloop
+
+    return uvloop.new_event_loop
+
+
+async def serve(shape: str) -> None:
     """One server on a free port."""
-    if role == "streams":
+    if shape == "streams":
         server = await asyncio.start_server(echo, "127.0.0.1", 0)
     else:
         server = await asyncio.get_running_loop().create_server(Echo, "127.0.0.1", 0)
@@ -118,7 +131,8 @@ class Client:
 def measure() -> None:
     """Prints requests a second, and CPU time per request, for streams and protocols."""
     os.sched_setaffinity(0, {DRIVER_CPU})
-    for role in ("protocol", "streams"):
+    loops = ["asyncio", "uvloop"] if find_spec("uvloop") else ["asyncio"]
+    for role in [f"{shape} {loop}" for loop in loops for shape in ("protocol", "streams")]:
         rates: list[tuple[float, float]] = []
         costs: list[tuple[float, float]] = []
         for _ in range(PROCESSES):
@@ -132,9 +146,10 @@ def measure() -> None:
                 for client in clients:
                     client.close()
         note = f"{max(plain for _, plain in rates):,.0f} requests/s without"
-        table.ratio_at_least(f"TCP echo, {role}, requests/s", table.Ratio.of(rates), 0.99, note=note)
+        name = "TCP echo, {}, {}".format(*role.split())
+        table.ratio_at_least(f"{name}, requests/s", table.Ratio.of(rates), 0.99, note=note)
         note = f"{min(plain for plain, _ in costs) / 1000:.1f} us of CPU each without"
-        table.told(f"TCP echo, {role}, requests per CPU second", table.Ratio.of(costs), note=note)
+        table.told(f"{name}, requests per CPU second", table.Ratio.of(costs), note=note)
 
 
 if __name__ == "__main__":

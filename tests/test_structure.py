@@ -16,13 +16,15 @@ TREE = Path(__file__).resolve().parents[1]
 PACKAGE = TREE / "src" / "loopcanary"
 
 # What every part may import.
-CENTRE = frozenset({"model", "protocols"})
+CENTRE = frozenset({"model", "protocols", "unpatched"})
 # How a watched program comes in, and what holds the parts together; no part imports these.
 WIRING = frozenset({"__init__", "__main__", "_bootstrap", "_startup", "assembly"})
 # Beyond the centre and itself, and why.
 MORE = {
     # A command is wiring too, of one run of a tool: it finds the store, opens it and has a report written.
     "cli": frozenset({"", "assembly", "config", "report", "store"}),
+    # The middlewares stand in programs: they use what programs use.
+    "integrations": frozenset({""}),
 }
 # What runs inside the watched program needs nothing installed. The tools around it may use these.
 LIBRARIES = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import os
 import sys
 import tempfile
@@ -26,6 +27,9 @@ SKIPPED = 77
 """The exit status of a program that this machine does not let do what it is about."""
 
 TRUTH, LOOP = "ZOO_TRUTH", "ZOO_LOOP"
+
+_ELSEWHERE = {"trio": "zoo.on_trio", "gevent": "zoo.on_gevent"}
+"""Loops of another kind than asyncio's, and what plays a program on them."""
 
 around: Callable[[], contextlib.AbstractAsyncContextManager[Any]] = contextlib.nullcontext
 """What a watcher wants to stand around the program inside the loop; set by zoo.launch."""
@@ -86,8 +90,17 @@ def sized(work: Callable[[int], Any], seconds: float, start: int = 1000) -> int:
 
 def run(program: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Runs the program on the loop that is asked for, in a quiet loop."""
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(_quietly(program))
+    elsewhere = _ELSEWHERE.get(os.environ.get(LOOP, ""))
+    if elsewhere is not None:
+        importlib.import_module(elsewhere).play(
+            program,
+            QUIET_S,
+            lambda: _truth.write(plays_ns=time.monotonic_ns()),
+            lambda: _truth.write(played_ns=time.monotonic_ns()),
+        )
+    else:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            runner.run(_quietly(program))
     if TRUTH not in os.environ:
         print(f"stalled for {truth.read(_path).duration_ms} ms")
         _path.unlink()
@@ -112,9 +125,11 @@ async def _quietly(program: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 
 @contextlib.asynccontextmanager
-async def child(*words: str) -> AsyncIterator[asyncio.subprocess.Process]:
+async def child(
+    *words: str, stdin: int = asyncio.subprocess.PIPE
+) -> AsyncIterator[asyncio.subprocess.Process]:
     """A process beside the program, started without blocking, killed at the end."""
-    process = await asyncio.create_subprocess_exec(*words, stdin=asyncio.subprocess.PIPE)
+    process = await asyncio.create_subprocess_exec(*words, stdin=stdin)
     try:
         yield process
     finally:

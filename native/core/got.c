@@ -1,9 +1,11 @@
 #include "got.h"
 
 #include <elf.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <link.h>
-#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,13 +16,7 @@ enum { JUMP_SLOT = R_X86_64_JUMP_SLOT, GLOB_DAT = R_X86_64_GLOB_DAT };
 enum { JUMP_SLOT = R_AARCH64_JUMP_SLOT, GLOB_DAT = R_AARCH64_GLOB_DAT };
 #endif
 
-typedef struct {
-    uintptr_t address; /* asked for */
-    const char *symbol;
-    void **entry; /* found */
-    bool read_only;
-    bool bound;
-} search;
+typedef struct dl_phdr_info loaded;
 
 /* What the dynamic section says; addresses as they are in memory. */
 typedef struct {
@@ -31,7 +27,7 @@ typedef struct {
     size_t relocation_bytes[2];
 } dynamic_facts;
 
-static bool contains(const struct dl_phdr_info *object, uintptr_t address, uint32_t type)
+static bool contains(const loaded *object, uintptr_t address, uint32_t type)
 {
     for (size_t i = 0; i < object->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &object->dlpi_phdr[i];
@@ -43,13 +39,30 @@ static bool contains(const struct dl_phdr_info *object, uintptr_t address, uint3
     return false;
 }
 
+/* The whole path, or its end after a slash. */
+static bool is_named(const loaded *object, const char *path)
+{
+    const char *name = object->dlpi_name ? object->dlpi_name : "";
+    const size_t length = strlen(name), asked = strlen(path);
+    return asked > 0 && length >= asked && strcmp(name + length - asked, path) == 0 &&
+           (length == asked || name[length - asked - 1u] == '/');
+}
+
+static bool is_meant(const loaded *object, lc_got_object asked)
+{
+    if (asked.address != NULL) {
+        return contains(object, (uintptr_t)asked.address, PT_LOAD);
+    }
+    return asked.path != NULL && is_named(object, asked.path);
+}
+
 /* glibc adds the load address to these entries in place, other C libraries leave them as in the file. */
-static uintptr_t in_memory(const struct dl_phdr_info *object, ElfW(Addr) value)
+static uintptr_t in_memory(const loaded *object, ElfW(Addr) value)
 {
     return value < object->dlpi_addr ? object->dlpi_addr + value : value;
 }
 
-static bool read_dynamic(const struct dl_phdr_info *object, dynamic_facts *out)
+static bool read_dynamic(const loaded *object, dynamic_facts *out)
 {
     const ElfW(Dyn) *entry = NULL;
     for (size_t i = 0; i < object->dlpi_phnum; i++) {
@@ -74,73 +87,201 @@ static bool read_dynamic(const struct dl_phdr_info *object, dynamic_facts *out)
     return out->symbols != NULL && out->strings != NULL;
 }
 
-static bool is_call_of(const dynamic_facts *facts, const ElfW(Rela) *relocation, const char *symbol)
+/* The symbol that the entry of this relocation calls, if it is the one asked for. */
+static const ElfW(Sym) *called_symbol(const dynamic_facts *facts, const ElfW(Rela) *relocation, const char *name)
 {
     const uint64_t type = ELF64_R_TYPE(relocation->r_info);
     if (type != (uint64_t)JUMP_SLOT && type != (uint64_t)GLOB_DAT) {
-        return false;
+        return NULL;
     }
-    const uint32_t name = facts->symbols[ELF64_R_SYM(relocation->r_info)].st_name;
-    return name < facts->strings_bytes && strcmp(facts->strings + name, symbol) == 0;
+    const ElfW(Sym) *symbol = &facts->symbols[ELF64_R_SYM(relocation->r_info)];
+    return symbol->st_name < facts->strings_bytes && strcmp(facts->strings + symbol->st_name, name) == 0 ? symbol
+                                                                                                         : NULL;
 }
 
-static int look_at_object(struct dl_phdr_info *object, size_t size, void *asked)
+/* The protection of the page as the kernel knows it; -1 where that cannot be learned. RELRO's borders do not tell: what of
+ * its last page is sealed depends on the linker. */
+static int protection_of(uintptr_t address)
 {
-    search *s = asked;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[512];
+    bool whole = true; /* the line before was read to its end */
+    int protection = -1;
+    while (maps != NULL && protection < 0 && fgets(line, sizeof line, maps) != NULL) {
+        uintptr_t begin, end;
+        char may[5];
+        const bool begins = whole;
+        whole = strchr(line, '\n') != NULL;
+        if (begins && sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &begin, &end, may) == 3 && address >= begin &&
+            address < end) {
+            protection = (may[0] == 'r' ? PROT_READ : 0) | (may[1] == 'w' ? PROT_WRITE : 0) |
+                         (may[2] == 'x' ? PROT_EXEC : 0);
+        }
+    }
+    if (maps != NULL) {
+        fclose(maps);
+    }
+    return protection;
+}
+
+static bool store(void **entry, void *value)
+{
+    const uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+    void *page = (void *)((uintptr_t)entry & ~(page_bytes - 1u));
+    const int protection = protection_of((uintptr_t)entry);
+    if (protection < 0) {
+        return false;
+    }
+    const bool sealed = (protection & PROT_WRITE) == 0;
+    if (sealed && mprotect(page, page_bytes, protection | PROT_WRITE) != 0) {
+        return false;
+    }
+    __atomic_store_n(entry, value, __ATOMIC_RELEASE);
+    if (sealed) {
+        (void)mprotect(page, page_bytes, protection); /* what was writable once can be sealed again */
+    }
+    return true;
+}
+
+/* ---- replacing --------------------------------------------------------------------------- */
+
+typedef struct {
+    lc_got_object object;
+    lc_got_call call;
+    lc_got_choose choose;
+    void *context;
+    lc_got_patch *patches;
+    size_t room;
+    size_t count;
+} replacing;
+
+/* What a call by this entry comes to; NULL where that is not known, or is not to be replaced. */
+static void *callee_of(const loaded *object, const ElfW(Sym) *symbol, void *held, const lc_got_call *call)
+{
+    const bool own = symbol->st_shndx != SHN_UNDEF;
+    if (own && (!call->own_too || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC)) {
+        return NULL;
+    }
+    if (!contains(object, (uintptr_t)held, PT_LOAD)) {
+        return held;
+    }
+    /* It leads back into the object: to the object's own function, or, while it is not bound, to the linker's help. */
+    return own ? (void *)(object->dlpi_addr + symbol->st_value) : call->fallback;
+}
+
+static void replace_entry(const loaded *object, const ElfW(Rela) *relocation, const ElfW(Sym) *symbol, replacing *r)
+{
+    void **entry = (void **)(object->dlpi_addr + relocation->r_offset);
+    if (!contains(object, (uintptr_t)entry, PT_LOAD)) {
+        return;
+    }
+    void *held = __atomic_load_n(entry, __ATOMIC_ACQUIRE);
+    void *original = callee_of(object, symbol, held, &r->call);
+    void *replacement = original != NULL ? r->choose(r->context, original) : NULL;
+    if (replacement == NULL || replacement == held || !store(entry, replacement)) {
+        return;
+    }
+    r->patches[r->count++] =
+        (lc_got_patch){entry, original, replacement, (const void *)(uintptr_t)object->dlpi_addr};
+}
+
+static int replace_in(loaded *object, size_t size, void *asked)
+{
+    replacing *r = asked;
     dynamic_facts facts;
     (void)size;
-    if (!contains(object, s->address, PT_LOAD)) {
+    if (!is_meant(object, r->object)) {
         return 0;
     }
-    for (int table = 0; table < 2 && read_dynamic(object, &facts) && s->entry == NULL; table++) {
+    for (int table = 0; table < 2 && read_dynamic(object, &facts); table++) {
         const ElfW(Rela) *relocation = facts.relocations[table];
         const size_t count = relocation ? facts.relocation_bytes[table] / sizeof *relocation : 0;
-        for (size_t i = 0; i < count && s->entry == NULL; i++) {
-            if (is_call_of(&facts, &relocation[i], s->symbol)) {
-                s->entry = (void **)(object->dlpi_addr + relocation[i].r_offset);
-                s->read_only = contains(object, (uintptr_t)s->entry, PT_GNU_RELRO);
-                /* An entry that is not bound leads back into the object, to the linker's help. */
-                s->bound = !contains(object, (uintptr_t)*s->entry, PT_LOAD);
+        for (size_t i = 0; i < count && r->count < r->room; i++) {
+            const ElfW(Sym) *symbol = called_symbol(&facts, &relocation[i], r->call.symbol);
+            if (symbol != NULL) {
+                replace_entry(object, &relocation[i], symbol, r);
             }
         }
     }
     return 1;
 }
 
-static bool store(void **entry, void *value, bool read_only)
+size_t lc_got_replace(lc_got_object object, lc_got_call call, lc_got_choose choose, void *context,
+                      lc_got_patch *patches, size_t room)
 {
-    const uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
-    void *page = (void *)((uintptr_t)entry & ~(page_bytes - 1u));
-    if (read_only && mprotect(page, page_bytes, PROT_READ | PROT_WRITE) != 0) {
-        return false;
-    }
-    __atomic_store_n(entry, value, __ATOMIC_RELEASE);
-    if (read_only) {
-        mprotect(page, page_bytes, PROT_READ);
-    }
-    return true;
+    replacing r = {object, call, choose, context, patches, room, 0};
+    dl_iterate_phdr(replace_in, &r);
+    return r.count;
 }
 
-bool lc_got_replace(lc_got_patch *patch, const void *address, const char *symbol, void *replacement,
-                    void *fallback)
+/* ---- afterwards -------------------------------------------------------------------------- */
+
+typedef struct {
+    const lc_got_patch *patch;
+    bool in_place;
+    bool restore;
+    bool failed;
+} revisit;
+
+static int revisit_in(loaded *object, size_t size, void *asked)
 {
-    search s = {.address = (uintptr_t)address, .symbol = symbol};
-    dl_iterate_phdr(look_at_object, &s);
-    if (s.entry == NULL) {
-        return false;
+    revisit *r = asked;
+    const lc_got_patch *patch = r->patch;
+    (void)size;
+    if ((const void *)(uintptr_t)object->dlpi_addr != patch->base ||
+        !contains(object, (uintptr_t)patch->entry, PT_LOAD)) {
+        return 0;
     }
-    *patch = (lc_got_patch){s.entry, s.bound ? *s.entry : fallback, replacement, s.read_only};
-    if (!store(s.entry, replacement, s.read_only)) {
+    /* Another object may have been loaded in the place of ours: it does not hold our replacement. */
+    r->in_place = __atomic_load_n(patch->entry, __ATOMIC_ACQUIRE) == patch->replacement;
+    if (r->in_place && r->restore) {
+        r->failed = !store(patch->entry, patch->original);
+    }
+    return 1;
+}
+
+bool lc_got_restore(lc_got_patch *patch)
+{
+    revisit r = {.patch = patch, .restore = true};
+    if (patch->entry != NULL) {
+        dl_iterate_phdr(revisit_in, &r);
+    }
+    if (!r.failed) {
         patch->entry = NULL;
-        return false;
     }
-    return true;
+    return !r.failed;
 }
 
-void lc_got_restore(lc_got_patch *patch)
+bool lc_got_is_in_place(const lc_got_patch *patch)
 {
-    if (patch->entry != NULL && __atomic_load_n(patch->entry, __ATOMIC_ACQUIRE) == patch->replacement) {
-        store(patch->entry, patch->original, patch->read_only);
+    revisit r = {.patch = patch};
+    if (patch->entry != NULL) {
+        dl_iterate_phdr(revisit_in, &r);
     }
-    patch->entry = NULL;
+    return r.in_place;
+}
+
+typedef struct {
+    lc_got_object object;
+    const void **base;
+    char *path;
+    size_t room;
+} finding;
+
+static int find_in(loaded *object, size_t size, void *asked)
+{
+    finding *f = asked;
+    (void)size;
+    if (!is_meant(object, f->object)) {
+        return 0;
+    }
+    *f->base = (const void *)(uintptr_t)object->dlpi_addr;
+    snprintf(f->path, f->room, "%s", object->dlpi_name ? object->dlpi_name : "");
+    return 1;
+}
+
+bool lc_got_find(lc_got_object object, const void **base, char *path, size_t room)
+{
+    finding f = {object, base, path, room};
+    return dl_iterate_phdr(find_in, &f) != 0;
 }

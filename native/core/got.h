@@ -1,28 +1,58 @@
 /* The table through which an object of this process (the program, a library, an extension) calls functions of
- * other objects: ELF's global offset table. One entry of it can be replaced, and put back. Linux, 64 bits.
+ * other objects: ELF's global offset table. Entries of it can be replaced, and put back. Linux, 64 bits.
  *
- * Not thread-safe among itself; the program's threads may call through the entry at any moment.
+ * Only entries that the linker fills for calls are touched (JUMP_SLOT, GLOB_DAT); pointers in data are not. An entry
+ * is stored to while the linker's lock is held, so that its object cannot be unloaded meanwhile. Not thread-safe
+ * among itself; the program's threads may call through the entries at any moment.
  */
 #ifndef LOOPCANARY_GOT_H
 #define LOOPCANARY_GOT_H
 
 #include <stdbool.h>
+#include <stddef.h>
+
+/* An object is meant by an address in it, or, where that is NULL, by its path: whole, or the end after a slash
+ * (a soname). The first object that is so named counts. */
+typedef struct {
+    const void *address;
+    const char *path;
+} lc_got_object;
 
 typedef struct {
     void **entry;   /* NULL: nothing is replaced */
-    void *original; /* what the entry held */
+    void *original; /* what the entry led to */
     void *replacement;
-    bool read_only; /* the linker has sealed its page (RELRO) */
+    const void *base; /* where its object is loaded */
 } lc_got_patch;
 
-/* In the object that the code at `address` belongs to, lets calls of `symbol` go to `replacement`. False, and
- * nothing is changed: it calls no such function, or its table cannot be written. `fallback` is what
- * `original` becomes where the entry is not bound yet: the linker would overwrite it at the first call, which
- * therefore must not go through it. */
-bool lc_got_replace(lc_got_patch *patch, const void *address, const char *symbol, void *replacement,
-                    void *fallback);
+/* A function of `symbol` in the object, found by lc_got_replace: what shall be called in place of `original`; NULL
+ * leaves the entry alone. Called under the linker's lock: may not load, unload or look up anything. */
+typedef void *(*lc_got_choose)(void *context, void *original);
 
-/* Puts the original back, unless somebody else has replaced the entry since. */
-void lc_got_restore(lc_got_patch *patch);
+typedef struct {
+    const char *symbol;
+    /* `original` of an entry that the linker has not bound yet: a call by it would have the linker overwrite the
+     * entry. NULL: such entries are left alone. */
+    void *fallback;
+    /* Also where the object calls a function of its own by this name. */
+    bool own_too;
+} lc_got_call;
+
+/* Replaces all entries by which the object calls the function; answers how many, `room` at most. Those that are
+ * replaced already (`choose` answers what they hold) do not count. 0: it makes no such call, is not there, or its table
+ * cannot be written; nothing is changed then. */
+size_t lc_got_replace(lc_got_object object, lc_got_call call, lc_got_choose choose, void *context,
+                      lc_got_patch *patches, size_t room);
+
+/* Puts the original back. Not where somebody else has replaced the entry since, nor where its object is gone.
+ * False: it is ours, and its page refuses to be written. */
+bool lc_got_restore(lc_got_patch *patch);
+
+/* Whether calls still go to the replacement. */
+bool lc_got_is_in_place(const lc_got_patch *patch);
+
+/* Where the object is loaded, and its path as the linker knows it, cut to `room`; empty for the program itself. False:
+ * there is none. */
+bool lc_got_find(lc_got_object object, const void **base, char *path, size_t room);
 
 #endif

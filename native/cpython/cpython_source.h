@@ -45,6 +45,14 @@ typedef struct {
     uint32_t partial_function;
 } lc_asyncio_facts;
 
+/* What lc_cpython_source_learn_trio found out; read only after `learned` (acquire). */
+typedef struct {
+    _Atomic bool learned;
+    uint64_t task_type; /* trio.lowlevel.Task */
+    uint32_t task_coroutine;
+    uint32_t task_name;
+} lc_trio_facts;
+
 /* What lc_locks_learn found out. */
 enum { LC_TYPE_LOCK, LC_TYPE_RLOCK, LC_TYPE_HANDLE, LC_TYPE_REFERENCE, LC_LOCK_TYPES };
 
@@ -75,6 +83,7 @@ typedef struct lc_cpython_source {
     lc_layout layout;
     lc_interpreter_addresses at;
     lc_asyncio_facts asyncio;
+    lc_trio_facts trio;
     lc_lock_facts locks;
     lc_walk_counts counts;
     lc_walker *walker;

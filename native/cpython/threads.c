@@ -41,17 +41,14 @@ lc_thread_words lc_thread_words_in(const lc_layout *layout, const uint8_t *heade
     };
 }
 
-uint32_t lc_threads(lc_cpython_source *source, uint64_t thread_state, lc_thread_ref *out,
-                    uint32_t room)
+uint32_t lc_threads_of(const lc_cpython_source *source, uint64_t interp, lc_thread_ref *out, uint32_t room)
 {
     lc_thread_words words;
     uint64_t each = 0;
-    if (!lc_thread_words_read(source, thread_state, &words) ||
-        !lc_read(source->reader, words.interp + source->layout.interp_threads, &each, 8)) {
+    uint32_t count = 0;
+    if (!lc_read(source->reader, interp + source->layout.interp_threads, &each, 8)) {
         return 0;
     }
-    const uint64_t interp = words.interp;
-    uint32_t count = 0;
     /* Threads come and go while the list is followed: a freed one ends the walk if it no longer
      * looks like a thread of this interpreter, and the bound ends it in any case. */
     for (uint32_t i = 0; i < LC_THREADS_MAX && each != 0 && count < room; i++) {
@@ -67,4 +64,10 @@ uint32_t lc_threads(lc_cpython_source *source, uint64_t thread_state, lc_thread_
         each = words.next;
     }
     return count;
+}
+
+uint32_t lc_threads(lc_cpython_source *source, uint64_t thread_state, lc_thread_ref *out, uint32_t room)
+{
+    lc_thread_words words;
+    return lc_thread_words_read(source, thread_state, &words) ? lc_threads_of(source, words.interp, out, room) : 0;
 }

@@ -23,6 +23,9 @@ bool lc_thread_words_read(const lc_cpython_source *source, uint64_t thread_state
 /* The same, of a copy of a thread state's beginning. */
 lc_thread_words lc_thread_words_in(const lc_layout *layout, const uint8_t *header);
 
+/* The threads of this interpreter. Working memory: none. */
+uint32_t lc_threads_of(const lc_cpython_source *source, uint64_t interp, lc_thread_ref *out, uint32_t room);
+
 /* lc_frame_source.threads and .gil. Watchdog's thread; no GIL, lock, allocation. */
 uint32_t lc_threads(lc_cpython_source *source, uint64_t thread_state, lc_thread_ref *out,
                     uint32_t room);

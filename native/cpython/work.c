@@ -5,7 +5,7 @@
  *                    = a task's step (TaskStepMethWrapper) or wake-up (builtin bound to the task):
  *                      the task's coroutine is what runs, and the task has a name
  *
- * A str in a Handle's place is the name itself.
+ * A str in a Handle's place is the name itself. A task of trio's is named like one of asyncio's.
  */
 #include "work.h"
 
@@ -13,6 +13,9 @@
 
 #include "objects.h"
 #include "walker.h"
+#include "work_note.h"
+#include "work_qt.h"
+#include "work_trio.h"
 
 #define CALLABLE_DEPTH_MAX 8u /* partial of partial of method of ... */
 #define BASES_MAX 8u
@@ -113,6 +116,9 @@ static lc_text builtin_name(lc_cpython_source *source, uint64_t builtin, uint64_
 
 lc_text lc_kind_name(lc_cpython_source *source, lc_work_kind kind)
 {
+    if (kind.key & LC_KIND_QT) {
+        return lc_qt_kind_name(source, kind, source->walker->text[TEXT_ANY]);
+    }
     if (kind.key & LC_KIND_C_STRING) {
         return joined_name(source, kind.owner, kind.key & ~LC_KIND_C_STRING, TEXT_ANY);
     }
@@ -130,19 +136,23 @@ static lc_text task_name(lc_cpython_source *source, uint64_t name)
     return (lc_text){out, (uint32_t)bytes};
 }
 
-static void name_task(lc_cpython_source *source, uint64_t task, lc_work_names *out)
+/* A coroutine's run, of a task of this name. */
+static void name_run(lc_cpython_source *source, uint64_t coroutine, uint64_t name, lc_work_names *out)
 {
-    const lc_asyncio_facts *asyncio = &source->asyncio;
-    if (!is_instance(source, task, asyncio->task_type)) {
-        return;
-    }
-    const uint64_t coroutine = word(source, task + asyncio->task_coroutine);
     const uint64_t type = type_of(source, coroutine);
     if (type != 0 && (type == source->at.coroutine_type || type == source->at.generator_type)) {
         out->callback = read_text(
             source, word(source, coroutine + source->layout.generator_qualname), TEXT_CALLBACK);
     }
-    out->task = task_name(source, word(source, task + asyncio->task_name));
+    out->task = task_name(source, name);
+}
+
+static void name_task(lc_cpython_source *source, uint64_t task, lc_work_names *out)
+{
+    const lc_asyncio_facts *asyncio = &source->asyncio;
+    if (is_instance(source, task, asyncio->task_type)) {
+        name_run(source, word(source, task + asyncio->task_coroutine), word(source, task + asyncio->task_name), out);
+    }
 }
 
 static void name_callable(lc_cpython_source *source, uint64_t callable, lc_work_names *out)
@@ -178,22 +188,52 @@ static void name_callable(lc_cpython_source *source, uint64_t callable, lc_work_
         } else if (type == asyncio->partial_type) {
             callable = word(source, callable + asyncio->partial_function);
         } else {
+            name_task(source, callable, out); /* if it is one */
             return;
         }
     }
+}
+
+/* The function's name, and what ran it. */
+static void name_noted_work(lc_cpython_source *source, uint64_t work, lc_work_names *out)
+{
+    lc_work_note note;
+    char text[LC_STRING_MAX];
+    if (!lc_note_read(source, work, &note)) {
+        return;
+    }
+    name_callable(source, note.callable, out);
+    const lc_text widget = note.widget == 0 ? (lc_text){0} : read_text(source, note.widget, TEXT_ANY);
+    const lc_text whole = lc_note_text(&note, out->callback, widget, text);
+    memcpy(source->walker->text[TEXT_CALLBACK], text, whole.length);
+    out->callback = (lc_text){source->walker->text[TEXT_CALLBACK], whole.length};
 }
 
 void lc_work(lc_cpython_source *source, uint64_t work, lc_work_names *out)
 {
     *out = (lc_work_names){0};
     const lc_asyncio_facts *asyncio = &source->asyncio;
+    if (lc_is_qt_work(work)) {
+        out->callback = lc_qt_work_name(source, work, source->walker->text[TEXT_CALLBACK]);
+        return;
+    }
+    if (lc_is_noted_work(work)) {
+        name_noted_work(source, work, out);
+        return;
+    }
     if (type_of(source, work) == source->at.str_type) { /* work that the program has named itself */
         out->callback = read_text(source, work, TEXT_CALLBACK);
         return;
     }
-    if (!atomic_load_explicit(&asyncio->learned, memory_order_acquire) ||
-        !is_instance(source, work, asyncio->handle_type)) {
+    if (lc_is_trio_task(source, type_of(source, work))) {
+        name_run(source, word(source, work + source->trio.task_coroutine), word(source, work + source->trio.task_name),
+                 out);
         return;
     }
-    name_callable(source, word(source, work + asyncio->handle_callback), out);
+    if (atomic_load_explicit(&asyncio->learned, memory_order_acquire) &&
+        is_instance(source, work, asyncio->handle_type)) {
+        name_callable(source, word(source, work + asyncio->handle_callback), out);
+        return;
+    }
+    name_callable(source, work, out);
 }

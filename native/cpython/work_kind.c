@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "work.h"
+#include "work_trio.h"
 
 #define CALLABLE_DEPTH_MAX 8u /* partial of partial of method of ... */
 #define BASES_MAX 8u
@@ -39,9 +40,9 @@ static lc_work_kind of_type(const lc_cpython_source *source, uint64_t type)
     return name == 0 ? (lc_work_kind){0} : (lc_work_kind){name | LC_KIND_C_STRING, 0};
 }
 
-static lc_work_kind of_task(const lc_cpython_source *source, uint64_t task)
+/* By the coroutine's name. */
+static lc_work_kind of_run(const lc_cpython_source *source, uint64_t coroutine)
 {
-    const uint64_t coroutine = load(task + source->asyncio.task_coroutine);
     if (coroutine == 0) {
         return (lc_work_kind){0};
     }
@@ -50,6 +51,11 @@ static lc_work_kind of_task(const lc_cpython_source *source, uint64_t task)
         return (lc_work_kind){load(coroutine + source->layout.generator_qualname), 0};
     }
     return of_type(source, type);
+}
+
+static lc_work_kind of_task(const lc_cpython_source *source, uint64_t task)
+{
+    return of_run(source, load(task + source->asyncio.task_coroutine));
 }
 
 static lc_work_kind of_builtin(const lc_cpython_source *source, uint64_t builtin)
@@ -86,6 +92,8 @@ lc_work_kind lc_work_kind_of(const lc_cpython_source *source, const void *callab
             return is_instance(source, task, asyncio->task_type) ? of_task(source, task) : of_type(source, type);
         } else if (learned && type == asyncio->partial_type) {
             object = load(object + asyncio->partial_function);
+        } else if (lc_is_trio_task(source, type)) {
+            return of_run(source, load(object + source->trio.task_coroutine));
         } else {
             return of_type(source, type);
         }

@@ -73,7 +73,9 @@ static void give_back(lc_agent *agent, bool process_ends)
     lc_watchdog_close(&agent->watchdog);
     lc_cpython_source_close(&agent->source);
     lc_memory_reader_close(&agent->reader);
-    agent->flight.is_stored_to = agent->threads_waiting != 0;
+    /* The generation has changed by now: whoever begins to store from here on sees that (wait_hook.c). */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    agent->flight.is_stored_to = __atomic_load_n(&agent->threads_storing, __ATOMIC_SEQ_CST) != 0;
     lc_flight_close(&agent->flight, process_ends);
 }
 

@@ -23,7 +23,7 @@ typedef struct {
     lc_memory_reader reader;
     lc_cpython_source source;
     lc_watchdog watchdog;
-    uint64_t threads_waiting; /* in wait_hook.h's brackets: they may store to their lanes at any moment */
+    uint64_t threads_storing; /* to their lanes, without the GIL (wait_hook.c); atomic */
     PyObject *scene_variable; /* ContextVar of the scene, once one was used; else NULL */
     PyObject *on_first_lane;  /* called once, when a thread wants a lane and nothing runs; else NULL */
 } lc_agent;

@@ -1,11 +1,11 @@
 #include "asyncio_handle.h"
 
-#include <frameobject.h>
 #include <structmember.h>
 
 #include "asyncio_site.h"
 #include "bracket.h"
 #include "patch_chain.h"
+#include "traceback_entry.h"
 #include "work.h"
 
 /* Handle and TimerHandle keep their fields in __slots__; the members' descriptors say where. */
@@ -75,24 +75,10 @@ static PyObject *run_in_context(PyObject *context, PyObject *callback, PyObject 
 /* The traceback gets the entry that the original would have put there: its code, at its call of the callback. */
 static void add_original_to_traceback(void)
 {
-    PyObject *type, *value, *traceback;
-    if (asyncio.traceback_code == NULL) {
-        return;
+    if (asyncio.traceback_code != NULL) {
+        lc_traceback_add((PyCodeObject *)asyncio.traceback_code, asyncio.traceback_globals, asyncio.traceback_lasti,
+                         asyncio.traceback_line);
     }
-    PyErr_Fetch(&type, &value, &traceback);
-    PyFrameObject *frame = PyFrame_New(PyThreadState_Get(), (PyCodeObject *)asyncio.traceback_code,
-                                       asyncio.traceback_globals, NULL);
-    PyObject *entry = frame == NULL ? NULL
-                                    : PyObject_CallFunction((PyObject *)&PyTraceBack_Type, "OOii",
-                                                            traceback ? traceback : Py_None, frame,
-                                                            asyncio.traceback_lasti, asyncio.traceback_line);
-    Py_XDECREF(frame);
-    if (entry == NULL) {
-        PyErr_Clear();
-    } else {
-        Py_XSETREF(traceback, entry);
-    }
-    PyErr_Restore(type, value, traceback);
 }
 
 /* except BaseException as exc: self._loop.call_exception_handler(...). While the handler runs, exc is

@@ -6,11 +6,25 @@
 #include "asyncio_handle.h"
 #include "asyncio_loop.h"
 #include "bracket.h"
+#include "c_code.h"
 #include "exit_status.h"
 #include "gc_stamp.h"
+#include "glib_context.h"
+#include "glib_loop.h"
+#include "gevent_tracer.h"
+#include "loop_hooks.h"
+#include "other_process.h"
+#include "patched_function.h"
+#include "qt_loop.h"
+#include "qt_trace.h"
 #include "quiet_thread.h"
 #include "thread_lane.h"
+#include "tk_callback.h"
+#include "tk_loop.h"
+#include "tk_source.h"
+#include "trio_run.h"
 #include "turn_select.h"
+#include "uvloop_hooks.h"
 #include "wait_hook.h"
 
 static PyObject *start(PyObject *module, PyObject *args, PyObject *names)
@@ -304,8 +318,28 @@ static PyMethodDef methods[] = {
     {"asyncio_loop_forget", lc_asyncio_loop_forget, METH_O, "See asyncio_loop.h."},
     {"start_thread", lc_start_thread, METH_O, "See quiet_thread.h."},
     {"join_thread", lc_join_thread, METH_VARARGS, "See quiet_thread.h."},
+    {"learn_trio", lc_learn_trio, METH_O, "See trio_run.h."},
+    {"c_code", lc_c_code, METH_O, "See c_code.h."},
+    {"hook_waits", lc_hook_waits, METH_O, "See wait_hook.h."},
+    {"unhook_waits", lc_unhook_waits, METH_O, "See wait_hook.h."},
+    {"hooked_waits", lc_hooked_waits, METH_NOARGS, "See wait_hook.h."},
+    {"hook_uvloop", lc_hook_uvloop, METH_VARARGS, "See uvloop_hooks.h."},
+    {"unhook_uvloop", lc_unhook_uvloop, METH_NOARGS, "See uvloop_hooks.h."},
     {"hook_epoll_wait", lc_hook_epoll_wait, METH_O, "See wait_hook.h."},
     {"unhook_epoll_wait", lc_unhook_epoll_wait, METH_NOARGS, "See wait_hook.h."},
+    {"qt_install", lc_qt_install, METH_VARARGS, "See qt_loop.h."},
+    {"qt_uninstall", lc_qt_uninstall, METH_NOARGS, "See qt_loop.h."},
+    {"qt_listen", lc_qt_listen, METH_O, "See qt_trace.h."},
+    {"glib_hook", lc_glib_hook, METH_NOARGS, "See glib_context.h."},
+    {"glib_unhook", lc_glib_unhook, METH_NOARGS, "See glib_context.h."},
+    {"glib_run", lc_glib_run, METH_VARARGS, "See glib_loop.h."},
+    {"glib_source", lc_glib_source, METH_VARARGS, "See glib_loop.h."},
+    {"tk_learn", lc_tk_learn, METH_O, "See tk_source.h."},
+    {"tk_callback", lc_tk_callback, METH_VARARGS, "See tk_callback.h."},
+    {"tk_idle", lc_tk_idle, METH_VARARGS, "See tk_callback.h."},
+    {"tk_loop", lc_tk_loop, METH_VARARGS, "See tk_loop.h."},
+    {"tk_adopt", lc_tk_adopt, METH_NOARGS, "See tk_loop.h."},
+    {"tk_release", lc_tk_release, METH_NOARGS, "See tk_loop.h."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -316,7 +350,14 @@ static int fill(PyObject *module)
         PyErr_SetString(PyExc_ImportError, "loopcanary._native watches the main interpreter only");
         return -1;
     }
-    return lc_turn_select_add(module);
+    int (*const add[])(PyObject *) = {lc_turn_select_add,   lc_loop_hooks_add,    lc_trio_run_add,
+                                      lc_gevent_tracer_add, lc_other_process_add, lc_patched_function_add};
+    for (size_t i = 0; i < sizeof add / sizeof *add; i++) {
+        if (add[i](module) != 0) {
+            return -1;
+        }
+    }
+    return 0;
 }
 
 static PyModuleDef_Slot module_slots[] = {

@@ -8,6 +8,7 @@
 
 #include "clock.h"
 #include "futex.h"
+#include "thread_lane.h"
 
 static const char capsule_name[] = "loopcanary.thread";
 
@@ -28,6 +29,7 @@ static void *run(void *argument)
 {
     quiet_thread *thread = argument;
     prctl(PR_SET_NAME, "loopcanary", 0, 0, 0);
+    lc_thread_is_ours = true;
     const PyGILState_STATE state = PyGILState_Ensure();
     PyObject *result = PyObject_CallNoArgs(thread->function);
     if (result == NULL) {

@@ -7,6 +7,7 @@
 #include "lane_reading.h"
 
 _Thread_local lc_thread_lane lc_own_lane __attribute__((tls_model("initial-exec")));
+_Thread_local bool lc_thread_is_ours __attribute__((tls_model("initial-exec")));
 
 static const char capsule_name[] = "loopcanary.lane";
 
@@ -89,7 +90,8 @@ static void set_name(char *field, size_t room, const char *text)
 }
 
 /* threading.current_thread().name would make a dummy thread object, which the program could see; the
- * table of living threads is only looked at. */
+ * table of living threads is only looked at. Where gevent has patched threading, the table goes by greenlets: the main
+ * thread is then known by its number. */
 static void copy_thread_name(lc_lane *lane)
 {
     PyObject *modules = PyImport_GetModuleDict(); /* borrowed */
@@ -99,7 +101,8 @@ static void copy_thread_name(lc_lane *lane)
     PyObject *thread = active && ident && PyDict_Check(active) ? PyDict_GetItemWithError(active, ident) : NULL;
     PyObject *name = thread ? PyObject_GetAttrString(thread, "_name") : NULL;
     const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
-    set_name(lane->thread_name, sizeof lane->thread_name, text ? text : "");
+    const char *otherwise = (pid_t)LC_LOAD(lane->tid) == getpid() ? "MainThread" : "";
+    set_name(lane->thread_name, sizeof lane->thread_name, text ? text : otherwise);
     PyErr_Clear();
     Py_XDECREF(name);
     Py_XDECREF(ident);
@@ -178,6 +181,10 @@ static bool start_engine(lc_agent *agent)
 lc_lane *lc_thread_lane_open(const char *loop_kind)
 {
     lc_agent *agent = &lc_the_agent;
+    if (lc_thread_is_ours) {
+        lc_own_lane = (lc_thread_lane){NULL, agent->generation};
+        return NULL;
+    }
     if (!agent->running && agent->on_first_lane != NULL && !start_engine(agent)) {
         return NULL;
     }

@@ -6,12 +6,46 @@
 #include "bracket.h"
 #include "wait_hook.h"
 
-/* TurnSelect(select): calls `select`; the call's begin ends the thread's turn, its end begins the next. */
+/* TurnSelect(select, spins=None): calls `select`; the call's begin ends the thread's turn, its end begins the next.
+ *
+ * A loop that has work that is ready asks with a timeout of 0. `spins(turns)` hears of each SPINS_LOOK such turns
+ * in a row, and, after that, once with 0 when the loop means to wait again. Nothing that it raises gets out. */
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *select;
+    PyObject *spins; /* or NULL */
+    uint32_t in_a_row;
 } turn_select;
+
+#define SPINS_LOOK 256u
+
+static bool is_zero(PyObject *timeout) { return PyLong_CheckExact(timeout) && !PyObject_IsTrue(timeout); }
+
+/* False with an exception set: the program's own came up meanwhile. */
+static bool count_spins(turn_select *self, bool spins)
+{
+    uint32_t told = self->in_a_row;
+    if (spins) {
+        if (++self->in_a_row % SPINS_LOOK != 0) {
+            return true;
+        }
+        told = SPINS_LOOK;
+    } else {
+        self->in_a_row = 0;
+        if (told < SPINS_LOOK) {
+            return true;
+        }
+        told = 0;
+    }
+    PyObject *turns = PyLong_FromUnsignedLong(told);
+    const bool passed = turns == NULL || lc_call_ours(self->spins, turns);
+    Py_XDECREF(turns);
+    if (turns == NULL) {
+        PyErr_Clear();
+    }
+    return passed;
+}
 
 static PyObject *call_select(PyObject *callable, PyObject *const *args, size_t count, PyObject *names)
 {
@@ -19,6 +53,10 @@ static PyObject *call_select(PyObject *callable, PyObject *const *args, size_t c
     lc_lane *lane = lc_thread_lane_get("asyncio");
     if (lane == NULL) {
         return PyErr_Occurred() ? NULL : PyObject_Vectorcall(select, args, count, names);
+    }
+    turn_select *self = (turn_select *)callable;
+    if (self->spins != NULL && count > 0 && !count_spins(self, is_zero(args[0]))) {
+        return NULL;
     }
     const uint64_t generation = lc_the_agent.generation;
     /* Only a loop calls its own selector: inside a callback, that is a loop inside the callback. */
@@ -34,18 +72,19 @@ static PyObject *call_select(PyObject *callable, PyObject *const *args, size_t c
 
 static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *names)
 {
-    PyObject *select;
+    PyObject *select, *spins = NULL;
     if (names != NULL && PyDict_GET_SIZE(names) != 0) {
         PyErr_SetString(PyExc_TypeError, "TurnSelect() takes no keyword arguments");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "O", &select)) {
+    if (!PyArg_ParseTuple(args, "O|O", &select, &spins)) {
         return NULL;
     }
     turn_select *self = (turn_select *)type->tp_alloc(type, 0);
     if (self != NULL) {
         self->vectorcall = call_select;
         self->select = Py_NewRef(select);
+        self->spins = spins == Py_None ? NULL : Py_XNewRef(spins);
     }
     return (PyObject *)self;
 }
@@ -54,12 +93,14 @@ static int traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(((turn_select *)self)->select);
+    Py_VISIT(((turn_select *)self)->spins);
     return 0;
 }
 
 static int clear(PyObject *self)
 {
     Py_CLEAR(((turn_select *)self)->select);
+    Py_CLEAR(((turn_select *)self)->spins);
     return 0;
 }
 
@@ -79,7 +120,7 @@ static PyMemberDef members[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "TurnSelect(select)\n--\n\nCalls select between the end of a turn and the begin of the next."},
+    {Py_tp_doc, "TurnSelect(select, spins=None)\n--\n\nCalls select between the end of a turn and the begin of the next."},
     {Py_tp_new, make},
     {Py_tp_call, PyVectorcall_Call},
     {Py_tp_traverse, traverse},

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from loopcanary.engine.canary import Canary
     from loopcanary.engine.scopes import expect, scene, watch
-    from loopcanary.model import Issue
+    from loopcanary.model import Issue, ShownFrame
 
-__all__ = ["expect", "install", "on_issue", "scene", "statistics", "uninstall", "watch"]
+__all__ = ["expect", "install", "on_frame", "on_issue", "scene", "statistics", "uninstall", "watch"]
 
 _lock = _thread.RLock()
 _fork_is_hooked = False
@@ -128,9 +128,22 @@ def on_issue(interceptor: Callable[[Issue], Issue | None]) -> Callable[[Issue], 
     return interceptor
 
 
+def on_frame(
+    listener: Callable[[ShownFrame], object], *, on_thread: bool = False
+) -> Callable[[ShownFrame], object]:
+    """Decorator: `listener(frame)` hears of each frame that a window, screen or game shows, with its scene,
+    time and dropped frames (model.ShownFrame, docs/frames.md). Called on the thread that draws, or,
+    `on_thread`, a little later on one of ours; one that raises is switched off."""
+    from loopcanary.registry import REGISTRY, FrameListener
+
+    REGISTRY.add_frame_listener(FrameListener(listener, on_thread))
+    return listener
+
+
 def statistics() -> dict[str, Any]:
     """Own counters: samples, drops with reasons, overhead; under `loops` the figures of each watched thread,
-    as the `loops` of `loopcanary report --format json`. Empty where nothing is watched."""
+    as the `loops` of `loopcanary report --format json`, and `frames`, `input`, `idle` as there. Empty
+    where nothing is watched."""
     return {} if _canary is None else _canary.statistics()
 
 

@@ -12,7 +12,7 @@ is watched: it runs the program's code. So is whatever `loopcanary run` was give
 its process id in LOOPCANARY_RUN_PID.
 
 Every interpreter that inherits the environment pays for what is here. So nothing is made before the program
-imports asyncio, but for what `loopcanary run` was given.
+imports a library of loops, but for what `loopcanary run` was given.
 """
 
 from __future__ import annotations
@@ -31,9 +31,6 @@ _TOOL_SCRIPTS = frozenset({"__pip-runner__", "_in_process", "loopcanary", "uv", 
 _RESOURCE_TRACKER = "from multiprocessing.resource_tracker import main"
 # Interpreter options whose value is the next argument.
 _OPTIONS_WITH_VALUE = frozenset({"-W", "-X", "--check-hash-based-pycs"})
-
-LOOPS_BEGIN = "asyncio.base_events"
-"""The module without which no loop that we know of is made."""
 
 _called = False
 _waiting: ImportWatch | None = None
@@ -55,12 +52,14 @@ def start() -> None:
     if _called or (is_tool(sys.orig_argv) and not asked_for):
         return
     _called = True
-    if asked_for or LOOPS_BEGIN in sys.modules:
+    if asked_for:
         _begin()
         return
+    from loopcanary.integrations.table import AWAITED as BRINGS_WORK
     from loopcanary.probes.on_import import ImportWatch
+    from loopcanary.probes.table import AWAITED
 
-    _waiting = ImportWatch(LOOPS_BEGIN, begin_now)
+    _waiting = ImportWatch((*AWAITED, *BRINGS_WORK), begin_now)
     _waiting.start()
 
 

@@ -16,10 +16,23 @@ from typing import Any
 
 from loopcanary.protocols import Interceptor, Reporter
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from loopcanary.model import ShownFrame
+
 GROUPS = ("loopcanary.reporters", "loopcanary.interceptors")
 _METADATA = "-info"
 """What the names of the folders end with that packages leave beside them: PyPA's entry points specification,
 and the older `.egg-info` and `EGG-INFO`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameListener:
+    """Somebody who wants to hear of each frame (model.ShownFrame)."""
+
+    hear: Callable[[ShownFrame], object]
+    on_thread: bool = False
+    """Called on a thread of ours, a little later, not on the one that draws."""
 
 
 @dataclass(slots=True)
@@ -28,11 +41,21 @@ class Registry:
 
     interceptors: list[Interceptor] = field(default_factory=list)
     reporters: dict[str, Callable[[], Reporter]] = field(default_factory=dict)
+    frame_listeners: list[FrameListener] = field(default_factory=list)
 
     def add_interceptor(self, interceptor: Interceptor) -> None:
         """Registers once; the same object again is no error."""
         if interceptor not in self.interceptors:
             self.interceptors.append(interceptor)
+
+    def add_frame_listener(self, listener: FrameListener) -> None:
+        """Registers once; the same function again is no error."""
+        if listener not in self.frame_listeners:
+            self.frame_listeners.append(listener)
+
+    def remove_frame_listener(self, hear: Callable[[ShownFrame], object]) -> None:
+        """It hears of no more frames. In place: the list is live."""
+        self.frame_listeners[:] = [one for one in self.frame_listeners if one.hear != hear]
 
     def add_reporter(self, name: str, make: Callable[[], Reporter]) -> None:
         """Registers a reporter by name; a later one of the same name replaces it."""

@@ -146,6 +146,34 @@ def test_work_within_work_is_timed_once_as_the_outer_one(watch):
     assert [stall.callback for stall in watch.stalls()] == ["outer"]
 
 
+def test_work_may_have_a_threshold_of_its_own(watch):
+    with watch.installed() as canary:
+        with loopcanary.watch("may take long", threshold="1h"):
+            slow()
+        assert canary.statistics()["stalls_suppressed_expected"] == 1
+        with loopcanary.watch("took too long", threshold=timedelta(milliseconds=120)):
+            slow()
+        with loopcanary.watch("is no grant to what follows"):
+            slow()
+    assert [stall.callback for stall in watch.stalls()] == ["took too long", "is no grant to what follows"]
+
+
+def test_the_threshold_of_work_inside_a_callback_is_none_of_the_callback(watch):
+    def callback():
+        with loopcanary.watch("part", threshold="1h"):
+            slow()
+
+    with watch.installed():
+        in_a_loop(callback)
+    (stall,) = watch.stalls()
+    assert stall.callback.endswith("callback")
+
+
+def test_a_threshold_that_is_no_duration_is_refused_where_it_stands():
+    with pytest.raises(ValueError, match="soon"):
+        loopcanary.watch("job", threshold="soon")
+
+
 def test_work_inside_a_callback_is_a_part_of_the_callback(watch):
     def callback():
         with loopcanary.watch("part"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.diagnosis.cases import APP, PATHS, evidence, frame, judged, samples, stack
+from tests.diagnosis.cases import APP, PATHS, SITE, at, evidence, frame, judged, samples, stack
 
 from loopcanary.diagnosis import drop_reason
 from loopcanary.diagnosis.advice import advise
@@ -94,3 +94,21 @@ def test_only_stalls_with_own_code_where_asked_for():
     assert drop_reason(FOREIGN, config, PATHS) == "only_concern"
     assert drop_reason(judged(evidence()), config, PATHS) == "only_concern"
     assert drop_reason(FOREIGN, Config(ignore=("kafka",)), PATHS) == "ignore: kafka"
+
+
+def test_an_aiohttp_application_is_told_of_the_client_that_it_has():
+    call = Blocker(call="requests.get(url)", function=None)
+    assert "httpx" in advise(Cause.NETWORK_IO, call, (), "asyncio")
+    assert "aiohttp.ClientSession" in advise(
+        Cause.NETWORK_IO, call, (), "asyncio", within=frozenset({"aiohttp"})
+    )
+
+
+def test_that_it_is_one_is_read_off_the_stacks():
+    text = "def handler():\n    requests.get(url)\n"
+    handler = at("requests.get(url)", text)
+    serving = frame("Application._handle", f"{SITE}/aiohttp/web_app.py", 563)
+    for outer, says in (((serving,), "aiohttp.ClientSession"), ((), "httpx")):
+        taken = samples(*[stack(handler, *outer)] * 12, syscall="recvfrom")
+        stall = judged(evidence(taken), text)
+        assert says in (stall.advice or ""), stall

@@ -849,6 +849,21 @@ def test_the_module_whose_lock_it_is_is_named_with_who_imports_it():
     assert any(sentence.startswith("It was held by thread 71 in load") for sentence in stall.evidence)
 
 
+def test_a_forked_worker_waits_for_no_child_though_its_stack_begins_where_it_was_forked():
+    forked = [
+        frame("BaseProcess.run", f"{STDLIB}/multiprocessing/process.py", 108),
+        frame("BaseProcess._bootstrap", f"{STDLIB}/multiprocessing/process.py", 314),
+        frame("Popen._launch", f"{STDLIB}/multiprocessing/popen_fork.py", 71),
+        frame("main", APP, 90),
+    ]
+    asleep = stack(at("time.sleep(1)", "    time.sleep(1)"), *forked, loop=False)
+    stall = judged(evidence(samples(*[asleep] * 12, syscall="clock_nanosleep"), loop_kind="uvloop"))
+    assert stall.cause is Cause.SLEEP, stall.evidence
+    waits = frame("Popen.wait", f"{STDLIB}/multiprocessing/popen_fork.py", 43)
+    stall = judged(evidence(samples(*[stack(waits, frame("main", APP, 90))] * 12, syscall="poll")))
+    assert stall.cause is Cause.SUBPROCESS
+
+
 # ---- bursts, and late starts --------------------------------------------------------------------------
 
 
@@ -928,7 +943,7 @@ def test_a_stall_before_the_loop_first_waited_is_a_start():
 
 
 def test_time_that_was_granted_is_told():
-    assert "`expect` had granted it 200 ms, which it exceeded." in burst(allowance_ns=200 * MS).evidence
+    assert "It had been granted 200 ms, which it exceeded." in burst(allowance_ns=200 * MS).evidence
 
 
 # ---- the host -----------------------------------------------------------------------------------------

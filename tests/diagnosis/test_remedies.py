@@ -319,7 +319,8 @@ def test_every_way_is_told_in_the_words_of_every_family():
         ("GLib", Family.GLIB, "GLib.idle_add"),
         ("gevent", Family.GEVENT, "threadpool"),
         ("pygame", Family.PLAIN, "hand the result back"),
-        ("thread", Family.PLAIN, "hand the result back"),
+        ("twisted", Family.TWISTED, "deferToThread"),
+        ("thread", Family.THREAD, "queue of jobs"),
     ],
 )
 def test_loops_are_told_in_their_own_words(loop, family, says):

@@ -8,6 +8,8 @@ import pytest
 
 import loopcanary
 from loopcanary import _startup
+from loopcanary.integrations.table import AWAITED as BRINGS_WORK
+from loopcanary.probes.table import AWAITED
 
 
 @pytest.fixture
@@ -17,7 +19,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
     monkeypatch.setattr(loopcanary, "install", lambda **options: made.append(options), raising=False)
     monkeypatch.setattr(_startup, "_called", False)
     monkeypatch.setattr(_startup, "_waiting", None)
-    monkeypatch.setitem(sys.modules, _startup.LOOPS_BEGIN, ModuleType(_startup.LOOPS_BEGIN))
+    monkeypatch.setitem(sys.modules, "asyncio.base_events", ModuleType("asyncio.base_events"))
     monkeypatch.setattr(sys, "orig_argv", ["python", "app.py"])
     monkeypatch.delenv("LOOPCANARY_DEBUG", raising=False)
     monkeypatch.delenv("LOOPCANARY_RUN_PID", raising=False)
@@ -31,7 +33,8 @@ def test_it_starts_the_engine_once_a_process(calls):
 
 
 def test_it_waits_for_a_program_that_may_have_a_loop(calls, monkeypatch):
-    monkeypatch.delitem(sys.modules, _startup.LOOPS_BEGIN)
+    for module in (*AWAITED, *BRINGS_WORK):
+        monkeypatch.delitem(sys.modules, module, raising=False)
     _startup.start()
     assert calls == []
     _startup.begin_now()

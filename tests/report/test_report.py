@@ -14,11 +14,16 @@ from rich.console import Console
 from tests.report.schema_check import Place, problems
 from tests.store.samples import (
     BEGAN,
+    FIGURES,
     FRAMES,
     HOSTILE,
+    ISSUES,
+    JANK,
     KILLED,
+    SCENE,
     SESSION,
     STALL,
+    TRACES,
     S,
     any_of,
     frame,
@@ -31,6 +36,7 @@ from loopcanary.model import Cause, Session, Stall
 from loopcanary.model.search import StallQuery
 from loopcanary.report import as_json, as_markdown, as_text
 from loopcanary.report.folding import Fold, folded, package_of
+from loopcanary.report.frame_words import fps_chart
 from loopcanary.report.model import Report, build, of_group, of_stall
 from loopcanary.store import Store, Totals
 
@@ -110,6 +116,36 @@ def test_a_report_that_is_cut_says_what_it_leaves_out(full: Store) -> None:
     assert "4 stalls in 3 places" in text
     assert "and 2 more places (--limit 0 shows all)" in text
     assert "and 3 before" in text
+
+
+def test_frames_input_and_idle_work(store: Store) -> None:
+    store.put([replace(SESSION, traces=TRACES)], [STALL])
+    for issue in ISSUES:
+        store.put_issue(issue)
+    report = report_of(store)
+    golden("frames.txt", as_shown(as_text.show_report, report))
+    golden("frames.md", as_markdown.render(report))
+    document = as_json.report_to_dict(report)
+    assert list(problems(document, SCHEMA, Place(SCHEMA))) == []
+    assert [issue["kind"] for issue in document["issues"]] == ["idle", "input", "jank"]
+    assert document["sessions"][0]["frames"][0]["drop_level"]["middle"] == 1
+
+
+def test_jank_without_a_stall_is_told_of_too(store: Store) -> None:
+    store.put([SESSION], [])
+    store.put_issue(JANK)
+    text = as_shown(as_text.show_report, report_of(store))
+    assert "No stall was recorded." in text
+    assert JANK.title in text
+
+
+def test_the_course_of_a_scene_is_a_bar_a_slice() -> None:
+    slices = [
+        replace(SCENE.slices[0], figures=replace(FIGURES, frames=frames)) for frames in (0, 90, 180, 270, 360)
+    ]
+    assert fps_chart(slices, unicode=True) == "▁▃▅▆█"
+    assert fps_chart(slices, unicode=False) == ""
+    assert fps_chart(slices[:3], unicode=True) == ""
 
 
 def test_only_paths_make_lines_longer_than_the_screen(full: Store) -> None:

@@ -12,12 +12,22 @@ from loopcanary.model import (
     Cause,
     Contributor,
     Culprit,
+    FrameFigures,
+    FrameSlice,
     Grade,
+    Handled,
     Holder,
+    IdleFigures,
+    IdleLag,
+    InputFigures,
+    InputLag,
+    Jank,
+    LateFrame,
     Ledger,
     LockProof,
     LoopHealth,
     Portion,
+    SceneFrames,
     Scheduler,
     Session,
     SessionEnd,
@@ -30,6 +40,7 @@ from loopcanary.model import (
     Target,
     TargetKind,
     ThreadView,
+    TraceFigures,
     WeightedStack,
 )
 
@@ -217,6 +228,88 @@ def hostile_stall(text: str, number: int = 0) -> Stall:
     )
 
 
+FIGURES = FrameFigures(
+    refresh_mhz=60_000,
+    frames=281,
+    frame_ns=6 * S,
+    drop_level=(280, 0, 1, 0, 0),
+    drop_sum=(0, 0, 23, 0, 0),
+    late_ns=383_333_333,
+    janky_ns=383_333_333,
+    worst_ns=400_000_000,
+)
+SCENE = SceneFrames(
+    thread="MainThread",
+    loop="pygame",
+    scene="boss",
+    figures=FIGURES,
+    slices=(FrameSlice(began_wall_ns=BEGAN, ended_wall_ns=BEGAN + 6 * S, figures=FIGURES),),
+)
+TRACES = TraceFigures(
+    frames=(SCENE,),
+    input=(
+        InputFigures(
+            thread="MainThread",
+            loop="pygame",
+            events=12,
+            p50_ns=16_000_000,
+            p98_ns=240_000_000,
+            worst_ns=266_000_000,
+            worst="KeyDown",
+            queued_ns=40_000_000,
+            lag_ns=640_000_000,
+        ),
+    ),
+    idle=(
+        IdleFigures(
+            thread="MainThread", loop="tk", name="thumbs", runs=3, total_ns=9 * S, longest_ns=4 * S, spun_ns=0
+        ),
+    ),
+)
+_COMMON: dict[str, Any] = {
+    "session": SESSION.id,
+    "pid": SESSION.pid,
+    "thread": "MainThread",
+    "loop": "pygame",
+    "scene": "boss",
+    "began_wall_ns": BEGAN,
+    "cause": Cause.SLEEP,
+    "culprit": STALL.culprit,
+    "advice": "sleep less",
+    "stalls": (STALL.id,),
+    "stacks": STALL.stacks,
+}
+JANK = Jank(
+    id="s1-jank-1",
+    fingerprint="jank:0123456789ab",
+    title="47 of 60 fps in boss, worst frame 400 ms",
+    duration_ns=6 * S,
+    figures=FIGURES,
+    worst=(LateFrame(began_wall_ns=BEGAN + S, duration_ns=400_000_000, dropped=23, stalls=(STALL.id,)),),
+    **_COMMON,
+)
+INPUT_LAG = InputLag(
+    id="s1-input-2",
+    fingerprint="input:0123456789ab",
+    title="KeyDown was handled after 266 ms",
+    duration_ns=266_000_000,
+    event="KeyDown",
+    queued_ns=16_000_000,
+    before=(Handled(name="frame", duration_ns=16_000_000, culprit=None, stall=None),),
+    **{**_COMMON, "began_wall_ns": BEGAN + 10 * S},
+)
+IDLE_LAG = IdleLag(
+    id="s1-idle-3",
+    fingerprint="idle:0123456789ab",
+    title="idle work thumbs took 4.00 s",
+    duration_ns=4 * S,
+    handler="thumbs",
+    **{**_COMMON, "began_wall_ns": BEGAN + 20 * S, "culprit": None, "stalls": (), "stacks": ()},
+)
+ISSUES = (JANK, INPUT_LAG, IDLE_LAG)
+"""One of each kind, oldest first."""
+
+
 # ---- any value there can be ------------------------------------------------------------------
 
 _EXACT_NS = st.integers(0, 2**51)
@@ -234,6 +327,7 @@ _NAMED = {
     "float | None": st.none() | _RATIOS,
     "tuple[str, ...]": st.lists(_TEXTS, max_size=3).map(tuple),
     "tuple[tuple[int, int], ...]": st.lists(st.tuples(_EXACT_NS, _COUNTS), max_size=3).map(tuple),
+    "tuple[int, ...]": st.tuples(*[_COUNTS] * 5),
     "dict[str, int]": st.dictionaries(_TEXTS, _COUNTS, max_size=3),
     "StallScope": st.sampled_from(StallScope),
     "StallState": st.sampled_from(StallState),
@@ -250,6 +344,8 @@ _TYPES = {
     for kind in (
         *(Blocker, Contributor, Culprit, Holder, Ledger, LoopHealth, Portion, Scheduler),
         *(StackFrame, Surroundings, Target, ThreadView, WeightedStack),
+        *(FrameFigures, FrameSlice, SceneFrames, InputFigures, IdleFigures, TraceFigures),
+        *(Handled, LateFrame),
     )
 }
 
@@ -266,6 +362,8 @@ def _any_field(name: str, annotation: str) -> st.SearchStrategy[Any]:
     if name.endswith("_ns"):
         times = _WALL_NS if name.endswith("_wall_ns") else _EXACT_NS
         return st.none() | times if optional else times
+    if name == "refresh_mhz":
+        return st.integers(1, 10**9)
     if base in _TYPES:
         return st.none() | any_of(_TYPES[base]) if optional else any_of(_TYPES[base])
     inner = base.removeprefix("tuple[").removesuffix(", ...]")

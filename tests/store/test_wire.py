@@ -5,11 +5,13 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.store.samples import BEGAN, KILLED, SESSION, STALL, any_of
+from tests.store.samples import BEGAN, JANK, KILLED, SESSION, STALL, any_of
 
-from loopcanary.model import Session, Stall
+from loopcanary.model import IdleLag, InputLag, Jank, LagIssue, Session, Stall
 from loopcanary.model.wire import (
     WireError,
+    issue_from_dict,
+    issue_to_dict,
     session_from_dict,
     session_to_dict,
     stall_from_dict,
@@ -22,6 +24,28 @@ from loopcanary.model.wire import (
 @given(any_of(Stall))
 def test_a_stall_comes_back_from_json_as_it_was(stall: Stall) -> None:
     assert stall_from_dict(json.loads(json.dumps(stall_to_dict(stall)))) == stall
+
+
+@given(st.one_of(any_of(Jank), any_of(InputLag), any_of(IdleLag)))
+def test_an_issue_comes_back_from_json_as_it_was(issue: LagIssue) -> None:
+    assert issue_from_dict(json.loads(json.dumps(issue_to_dict(issue)))) == issue
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("kind", "stall"),
+        ("kind", "sqlite"),
+        ("duration_ms", "long"),
+        ("frames", None),
+        ("frames", {**issue_to_dict(JANK)["frames"], "refresh_hz": 0}),
+        ("worst", [1]),
+        ("stall_ids", [1]),
+    ],
+)
+def test_what_is_no_issue_is_refused(field: str, value: object) -> None:
+    with pytest.raises(WireError):
+        issue_from_dict({**issue_to_dict(JANK), field: value})
 
 
 @given(any_of(Session))

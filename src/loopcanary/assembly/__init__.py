@@ -5,6 +5,8 @@
     reading     stores, and what dead and running processes left beside them
     explaining  what reports ask the diagnosis
     checkup     what works here, for `loopcanary doctor`
+    dumping     another process, read from outside
+    attaching   another process, watched from now on; `attached` is what runs in it
 
 The functions here load what they need when they are called: a process that only might run a loop shall
 not pay for the diagnosis.
@@ -17,9 +19,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from loopcanary.engine.canary import Canary
     from loopcanary.model import Config, LoopHealth, Stall
+    from loopcanary.model.outside import Attached, Detached, ProcessSight, Unseen
     from loopcanary.store import Recovery, Store
 
 
@@ -78,3 +82,24 @@ def self_test() -> tuple[str, str, str]:
     from loopcanary.assembly import checkup
 
     return checkup.self_test()
+
+
+def look_at(pid: int) -> ProcessSight | Unseen:
+    """Another process as it is now, without stopping it; or why it cannot be seen. Linux."""
+    from loopcanary.assembly import dumping
+
+    return dumping.look_at(pid)
+
+
+def attach(pid: int, settings: dict[str, Any], timeout_s: float) -> Attached | Unseen:
+    """Has another process watched from now on; or why it cannot be. Each step may take `timeout_s`."""
+    from loopcanary.assembly import attaching
+
+    return attaching.attach(pid, settings, timeout_s)
+
+
+def detach(pid: int, timeout_s: float) -> Detached | Unseen:
+    """Ends the watching of another process; or why that cannot be done."""
+    from loopcanary.assembly import attaching
+
+    return attaching.detach(pid, timeout_s)

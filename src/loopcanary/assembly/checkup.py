@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from loopcanary import config, store
+from loopcanary.assembly.loop_checkup import loop_facts
 from loopcanary.assembly.reading import open_store
 from loopcanary.engine.facts import cgroup_limits
 from loopcanary.engine.flight_place import SHARED_MEMORY
@@ -47,6 +48,7 @@ def doctor_facts() -> list[Row]:
         ("python", "ok", f"{platform.python_implementation()} {platform.python_version()}, {sys.executable}"),
         ("settings", "problem", wrong) if wrong else ("settings", "ok", _settings(settings)),
         *_engine(settings),
+        *_loops(settings),
         *_places(settings),
         _limits(),
     ]
@@ -113,6 +115,13 @@ def _portable() -> Iterator[Row]:
 
     for sentence in BLIND_SPOTS:
         yield "cannot see", "off", sentence
+
+
+def _loops(settings: Config) -> list[Row]:
+    """Of the native engine; the portable one watches asyncio only, and says so above."""
+    if settings.engine is EngineChoice.PORTABLE or _native_obstacle() is not None:
+        return []
+    return loop_facts()
 
 
 # ---- places -----------------------------------------------------------------------------------

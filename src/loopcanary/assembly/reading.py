@@ -39,7 +39,7 @@ def recover(into: store.Store, own: Path | None = None, *, living: bool = True) 
         open=autopsy.open,
         is_dead=autopsy.is_dead,
         judge=autopsy.judge,
-        health=lambda lanes, now_ns: tuple(diagnosis.loop_health(lane, now_ns) for lane in lanes),
+        health=diagnosis.process_health,
         unreadable=(flight.FlightError, OSError),
     )
     found = store.recover(into, forensics, living=living)

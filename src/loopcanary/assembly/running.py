@@ -50,6 +50,7 @@ def make_parts(canary: Canary, native: ModuleType | None) -> Parts:
         debugger=DebuggerGuard(),
         while_debugging=config.while_debugging,
         storm=StormGuard(config.stalls_per_minute, now_ns),
+        issue_storm=StormGuard(config.stalls_per_minute, now_ns),
     )
     return Parts(
         session=session,
@@ -58,7 +59,7 @@ def make_parts(canary: Canary, native: ModuleType | None) -> Parts:
         pipeline=Pipeline(stations, canary.boundary, time.monotonic_ns),
         sink=sink,
         reporters=reporters,
-        health=diagnosis.loop_health,
+        health=diagnosis.process_health,
         facts=lambda: {
             **session_to_dict(session),
             CODE_PATHS: paths.refresh().to_json(),

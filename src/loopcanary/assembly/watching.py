@@ -14,7 +14,7 @@ from loopcanary.engine import process_hooks
 from loopcanary.engine.boundary import Boundary
 from loopcanary.engine.canary import Canary, Parts
 from loopcanary.model import Config, EngineChoice
-from loopcanary.protocols import Probe
+from loopcanary.protocols import Probe, Tracers
 from loopcanary.reporters.terminal import Terminal
 from loopcanary.reporters.whose_stderr import may_speak
 from loopcanary.store.location import locate
@@ -31,7 +31,7 @@ def make_canary(config: Config) -> Canary:
     canary = Canary(
         replace(config, store=location.folder.absolute()),
         native=native,
-        make_probes=_probes,
+        make_probes=_all_probes,
         make_parts=_parts,
         boundary=boundary,
     )
@@ -55,17 +55,35 @@ def _native_module(choice: EngineChoice) -> tuple[ModuleType | None, str]:
         return None, f"the native engine is not there: {error}"
 
 
+def _all_probes(canary: Canary, native: ModuleType | None) -> Sequence[Probe]:
+    from loopcanary.assembly.at_work import integrations
+
+    return [*_probes(canary, native), integrations(canary)]
+
+
 def _probes(canary: Canary, native: ModuleType | None) -> Sequence[Probe]:
-    def contain(patch: Callable[[], None]) -> None:
-        canary.boundary.call("probe asyncio", patch)
+    def containing(kind: str) -> Callable[[Callable[[], None]], object]:
+        return lambda patch: canary.boundary.call(f"probe {kind}", patch)
 
     if native is None:
         from loopcanary.probes.asyncio_portable import PortableAsyncioProbe
 
-        return [PortableAsyncioProbe(canary.portable_loop_runs, canary.portable_loop_stopped, contain)]
-    from loopcanary.probes.asyncio import AsyncioProbe
+        runs, stopped = canary.portable_loop_runs, canary.portable_loop_stopped
+        return [PortableAsyncioProbe(runs, stopped, containing("asyncio"))]
+    from loopcanary.probes.late import LateProbe
+    from loopcanary.probes.table import KINDS
 
-    return [AsyncioProbe(native, canary.loop_seen, contain)]
+    return [
+        LateProbe(kind, native, canary.loop_seen, containing(kind.kind), lambda: _tracers(canary))
+        for kind in KINDS
+    ]
+
+
+def _tracers(canary: Canary) -> Tracers:
+    """Made when the first probe asks for them: most programs draw nothing."""
+    from loopcanary.assembly.tracing import tracing_of
+
+    return tracing_of(canary)
 
 
 def _parts(canary: Canary, native: ModuleType | None) -> Parts:

@@ -11,17 +11,13 @@ import os
 import sys
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from loopcanary.cli import refuse
 from loopcanary.cli.program import hook_is_installed, interpreter_flags, obstacle, split, with_bootstrap
-from loopcanary.cli.words import Folder, Word
-from loopcanary.model.config import EngineChoice
-
-if TYPE_CHECKING:
-    from loopcanary.config import ConfigError
+from loopcanary.cli.settings import given, of_option, settings_options
 
 _PROGRAM = "program"
 
@@ -52,34 +48,8 @@ def _later(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -
 
 
 @click.command(cls=_Run)
-@click.option(
-    "--threshold", metavar="DURATION", type=Word(), help="Longer than this is a stall. Default: 100ms."
-)
-@click.option(
-    "--store",
-    type=Folder(),
-    metavar="DIR",
-    help="Where stalls are stored. Default: .loopcanary in the current folder.",
-)
-@click.option("--name", metavar="TEXT", type=Word(), help="Name of the program in reports.")
-@click.option(
-    "--concern", multiple=True, metavar="PACKAGE", type=Word(), help="Counts as your own code. Several times."
-)
-@click.option(
-    "--only-concern", is_flag=True, default=None, help="Report only stalls with your own code in them."
-)
-@click.option(
-    "--ignore",
-    multiple=True,
-    metavar="WHAT",
-    type=Word(),
-    help="Package, file glob or package:function not to report.",
-)
+@settings_options
 @click.option("--methods", multiple=True, metavar="PACKAGE", expose_value=False, callback=_later, hidden=True)
-@click.option("--engine", type=click.Choice([choice.value for choice in EngineChoice]), help="Default: auto.")
-@click.option("--no-children", is_flag=True, default=None, help="Do not watch child processes.")
-@click.option("--while-debugging", is_flag=True, default=None, help="Record stalls under a debugger, too.")
-@click.option("--quiet", is_flag=True, default=None, help="Say nothing while the program runs.")
 @click.option(
     "--fail-on-stall",
     is_flag=True,
@@ -87,7 +57,7 @@ def _later(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -
     help="Exit status 70 where it would be 0 and there was a stall. Stalls of children do not count.",
 )
 @click.pass_obj
-def command(program: list[str], /, no_children: bool | None, **settings: Any) -> int:
+def command(program: list[str], /, **settings: Any) -> int:
     """Run a program and watch it; nothing in it needs to change.
 
     Same process, same exit status, same signals. Stalls are told on stderr and stored for `loopcanary
@@ -104,13 +74,11 @@ def command(program: list[str], /, no_children: bool | None, **settings: Any) ->
         return start(words, dict(os.environ))
     if problem := obstacle():
         raise click.UsageError(problem)
-    if no_children:
-        settings["follow_children"] = False
     if settings["fail_on_stall"] and find_spec("loopcanary._native") is None:
         raise click.UsageError(
             "--fail-on-stall needs the native engine, which is not here: see loopcanary doctor"
         )
-    environment = _environment({key: value for key, value in settings.items() if value not in (None, ())})
+    environment = _environment(given(settings))
     return start(words, environment)
 
 
@@ -124,7 +92,7 @@ def _environment(settings: dict[str, Any]) -> dict[str, str]:
         config = load(**settings)
     except ConfigError as error:
         if error.place == f"keyword {error.key}":
-            raise _of_option(error) from None
+            raise of_option(error) from None
         raise
     location = locate(config.store)
     if location.notice:
@@ -135,17 +103,6 @@ def _environment(settings: dict[str, Any]) -> dict[str, str]:
     environment |= {"LOOPCANARY": "1", "LOOPCANARY_RUN_PID": str(os.getpid())}
     environment |= stderr_for_children()
     return environment if hook_is_installed() else with_bootstrap(environment)
-
-
-def _of_option(error: ConfigError) -> ConfigError:
-    """The error as it is told to who wrote an option, and no keyword."""
-    return type(error)(
-        key=error.key,
-        value=error.value,
-        place=f"option --{error.key.replace('_', '-')}",
-        problem=error.problem,
-        next_step=error.next_step,
-    )
 
 
 def _become(words: list[str], environment: dict[str, str]) -> NoReturn:

@@ -44,6 +44,8 @@ FIELDS = (
     Field("threshold_ns", duration(least_ns=1 * _MS)),
     Field("sample_delay_ns", duration(least_ns=100 * _US)),
     Field("sample_interval_ns", duration(least_ns=100 * _US)),
+    Field("request_threshold_ns", duration(least_ns=1 * _MS)),
+    Field("task_threshold_ns", duration(least_ns=1 * _MS)),
     Field("store", PATH),
     Field("name", LINE),
     Field("concern", NAMES),

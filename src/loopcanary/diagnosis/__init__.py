@@ -11,6 +11,7 @@ from loopcanary.diagnosis.filters import drop_reason
 from loopcanary.diagnosis.fingerprint import explain
 from loopcanary.diagnosis.health import loop_health
 from loopcanary.diagnosis.judgement import diagnose
+from loopcanary.diagnosis.pools import process_health
 from loopcanary.diagnosis.sources import FileSources, NoSources, SourceReader, SourceText
 
 __all__ = [
@@ -23,4 +24,5 @@ __all__ = [
     "drop_reason",
     "explain",
     "loop_health",
+    "process_health",
 ]

@@ -32,16 +32,17 @@ def advise(
     *,
     topic: str | None = None,
     holder: Holder | None = None,
+    within: frozenset[str] = frozenset(),
 ) -> str | None:
     """One sentence, or None where nothing useful can be said. `reached`: names of the modules below the
     culprit, outermost first; `loop`: the kind of loop; `topic`: what the finding is about, if that is more
-    than its cause."""
+    than its cause; `within`: the packages that the stacks lead through."""
     if topic is not None and (loop in _ASYNCIO_LOOPS or topic not in TOPICS_OF_ASYNCIO):
         return _fill(BY_TOPIC[topic], blocker, holder)
     if cause not in _ABOUT_NO_CALL:
         remedy = find_remedy(cause, blocker, reached)
         if remedy is not None:
-            return _fill(_word(remedy, loop), blocker, holder)
+            return _fill(_word(remedy, loop, within), blocker, holder)
     return _by_cause(cause, loop, blocker)
 
 
@@ -115,9 +116,9 @@ def _by_module() -> dict[str, list[Remedy]]:
     return table
 
 
-def _word(remedy: Remedy, loop: str) -> str:
+def _word(remedy: Remedy, loop: str, within: frozenset[str]) -> str:
     if loop in _ASYNCIO_LOOPS:
-        return remedy.asyncio
+        return next((words for package, words in remedy.within if package in within), remedy.asyncio)
     family = family_of(loop)
     special = (remedy.elsewhere or {}).get(family)
     return special or ELSEWHERE[family][remedy.way]

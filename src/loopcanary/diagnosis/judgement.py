@@ -47,6 +47,8 @@ from loopcanary.model.units import format_duration
 
 _FILE_SOURCES = FileSources()
 _THIN_COVERAGE = 0.5
+_THREAD = "thread"
+"""The kind of lanes that have no loop: their first turn is no start of one."""
 _LATE_NS = 5_000_000
 _at_ns = attrgetter("at_ns")
 
@@ -117,6 +119,7 @@ def diagnose(
             evidence.loop_kind,
             topic=None if first is None else first.topic,
             holder=holders[0] if holders else None,
+            within=_within(case),
         ),
         culprit=culprit,
         blocker=blocker,
@@ -138,7 +141,7 @@ def diagnose(
         waited_on=_waited_on(verdict),
         contributors=evidence.contributors,
         surroundings=observation.surroundings,
-        startup=evidence.first_turn,
+        startup=evidence.first_turn and evidence.loop_kind != _THREAD,
     )
     return replace(stall, fingerprint=fingerprint(stall, case.paths))
 
@@ -249,6 +252,13 @@ def _reached(suspect: Suspect | None, paths: CodePaths) -> tuple[str, ...]:
     return tuple(module_name(file, paths) for file in files)
 
 
+def _within(case: _Case) -> frozenset[str]:
+    """The packages that the samples' stacks lead through: a framework, say."""
+    stacks = {id(seen.stack): seen.stack for seen in case.observation.seen}
+    files = {view.shown.file for stack in stacks.values() for view in stack.frames}
+    return frozenset(module_name(file, case.paths).partition(".")[0] for file in files)
+
+
 def _sentences(case: _Case, verdict: Verdict) -> tuple[str, ...]:
     """The verdict's sentences, then what holds for any cause."""
     evidence, sentences = case.evidence, list(verdict.evidence)
@@ -263,8 +273,8 @@ def _sentences(case: _Case, verdict: Verdict) -> tuple[str, ...]:
         sentences.append(f"It began {late} late: the loop was busy with what ran before it.")
     if evidence.allowance_ns > evidence.threshold_ns:
         granted = format_duration(evidence.allowance_ns)
-        sentences.append(f"`expect` had granted it {granted}, which it exceeded.")
-    if evidence.first_turn:
+        sentences.append(f"It had been granted {granted}, which it exceeded.")
+    if evidence.first_turn and evidence.loop_kind != _THREAD:
         sentences.append("It was the loop's first turn: the program was still starting.")
     return tuple(sentences)
 

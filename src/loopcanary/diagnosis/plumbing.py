@@ -38,8 +38,12 @@ BOUNDARIES: Mapping[str, frozenset[str]] = {
     "gevent/hub.py": frozenset({"run"}),
     "overrides/GLib.py": frozenset({"run"}),
     "internet/base.py": frozenset({"mainLoop", "run"}),
+    # A forked worker's stack still has the frames that forked it, as if it waited for a child.
+    "multiprocessing/process.py": frozenset({"_bootstrap"}),
+    "billiard/process.py": frozenset({"_bootstrap"}),
 }
-"""Where the loop calls the work: what lies outside called the loop, and is not part of the stall."""
+"""Where the loop calls the work, or a process its worker: what lies outside called it, and is not part of the
+stall."""
 
 IMPORT_FILES: frozenset[str] = frozenset(
     {"<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>", "importlib/__init__.py"}

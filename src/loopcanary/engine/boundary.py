@@ -6,9 +6,10 @@ A part that fails is switched off, told of once and counted; the program never s
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable
 from typing import Any
+
+from loopcanary.unpatched import unpatched
 
 
 class Boundary:
@@ -20,7 +21,7 @@ class Boundary:
 
     def __init__(self, say: Callable[[str], object]) -> None:
         self._say = say
-        self._lock = threading.Lock()
+        self._lock = unpatched("_thread", "allocate_lock")()
         self._failures: dict[str, int] = {}
         self._reasons: dict[str, str] = {}
         self._off: set[str] = set()
@@ -65,7 +66,7 @@ class Boundary:
 
     def renew_after_fork(self) -> None:
         """In a forked child: a thread that is not there may have held the lock."""
-        self._lock = threading.Lock()
+        self._lock = unpatched("_thread", "allocate_lock")()
 
     def counts(self) -> dict[str, int]:
         """Failures by part."""

@@ -9,6 +9,7 @@ All methods are called under the GIL, on any thread; `arm`, `start` and `stop` e
 
 from __future__ import annotations
 
+import _thread
 import gc
 import os
 import sys
@@ -24,11 +25,11 @@ from loopcanary.engine import scopes
 from loopcanary.engine.boundary import Boundary
 from loopcanary.engine.drain import Drain
 from loopcanary.engine.fork_pause import FORK_PATIENCE_S, ForkPause
-from loopcanary.protocols import Backend, Probe, Reporter, Sink
+from loopcanary.protocols import Backend, Probe, Reporter, Sink, Traces
 
 if TYPE_CHECKING:  # not loaded before a loop runs
     from loopcanary.engine.pipeline import Pipeline
-    from loopcanary.model import Clock, Config, LaneTotals, LoopHealth, Session, Stall
+    from loopcanary.model import Clock, Config, LaneTotals, LoopHealth, Session, Stall, TraceFigures
 
 
 _START_PATIENCE_S = 5.0
@@ -73,7 +74,7 @@ class Parts:
     pipeline: Pipeline
     sink: Sink
     reporters: Sequence[Reporter]
-    health: Callable[[LaneTotals, int], LoopHealth]
+    health: Callable[[Sequence[LaneTotals], int], tuple[LoopHealth, ...]]
     facts: Callable[[], dict[str, Any]]
     recover: Callable[[], object]
     """Takes in what earlier processes left with this store; called once, on the drain thread."""
@@ -94,13 +95,15 @@ class Canary:
         """`native`: the extension, None for the portable engine; the callables are told which one it is."""
         self.config = config
         self.boundary = boundary
+        self.traces: Traces | None = None
+        """Of frames, input and idle work, where a probe tells of them."""
         self._native = native
         self._make_probes = make_probes
         self._make_parts = make_parts
         self._probes: Sequence[Probe] = ()
         self._parts: Parts | None = None
         self._drain: Drain | None = None
-        self._lock = threading.RLock()
+        self._lock = _thread.RLock()
         self._inherited: list[Parts | None] = []
         self._facts_stored = False
         self._has_failed = False
@@ -141,7 +144,14 @@ class Canary:
         if parts is None:
             return {}
         counts = self.boundary.call("statistics", self._statistics, parts, keep=True) or {}
-        return {**counts, "loops": self.boundary.call("totals", self._loops_as_told, parts, keep=True) or []}
+        traced = self.boundary.call("tracers", self._traces_as_told, keep=True) or {}
+        loops = self.boundary.call("totals", self._loops_as_told, parts, keep=True) or []
+        return {**counts, "loops": loops, **traced}
+
+    def _traces_as_told(self) -> dict[str, Any]:
+        from loopcanary.model.wire_traces import traces_to_dict
+
+        return {} if self.traces is None else traces_to_dict(self.traces.figures())
 
     def _loops_as_told(self, parts: Parts) -> list[dict[str, Any]]:
         from loopcanary.model.wire_session import loop_to_dict
@@ -158,9 +168,31 @@ class Canary:
 
     def _loops(self, parts: Parts) -> tuple[LoopHealth, ...]:
         now_ns = time.monotonic_ns()
-        return tuple(parts.health(totals, now_ns) for totals in parts.backend.totals())
+        return parts.health(parts.backend.totals(), now_ns)
+
+    def probe_notes(self) -> dict[str, list[str]]:
+        """What the probes say of themselves, by kind: what they have patched, what they cannot see here."""
+        told = {}
+        for probe in self._probes:
+            notes = getattr(probe, "notes", None)
+            said = None if notes is None else self.boundary.call(f"notes of {probe.kind}", notes, keep=True)
+            if said:
+                told[probe.kind] = list(said)
+        return told
 
     # ---- life -------------------------------------------------------------------------------
+
+    def trace_with(self, traces: Traces) -> None:
+        """A probe is there that tells of frames, input or idle work. Any thread."""
+        self.traces = traces
+        parts = self._parts
+        if parts is not None:
+            self._begin_traces(parts)
+
+    def _begin_traces(self, parts: Parts) -> None:
+        if self.traces is not None:
+            begin = self.traces.begin
+            self.boundary.call("tracers", begin, parts.session, parts.clock, parts.backend.wake, keep=True)
 
     def arm(self) -> None:
         """Patches the loop kinds; the engine starts when the first loop runs."""
@@ -178,6 +210,7 @@ class Canary:
             self._probes = self._make_probes(self, self._native)
         for probe in self._probes:
             self.boundary.call(f"probe {probe.kind}", probe.install)
+        scopes.connect_at_work(self.start)
 
     def start(self) -> None:
         """Starts the engine, if it does not run. Raises nothing: a failure is told of once and counted."""
@@ -203,7 +236,14 @@ class Canary:
             parts = self._make_parts(self, self._native)
             parts.backend.start()
         take = partial(self._take, parts)
-        drain = Drain(parts.backend, take, self.boundary, first=parts.recover, native=self._native)
+        drain = Drain(
+            parts.backend,
+            take,
+            self.boundary,
+            first=parts.recover,
+            native=self._native,
+            patience_s=self._patience_s,
+        )
         self._parts = parts
         try:
             drain.start()
@@ -220,6 +260,7 @@ class Canary:
             self._native.learn_asyncio()
         scopes.connect(parts.backend.listener)
         parts.backend.set_facts(parts.facts())
+        self._begin_traces(parts)
         self._before_workers_exit = _before_multiprocessing_exits(self.stop)
 
     def _fall_back(self, reason: str) -> None:
@@ -260,9 +301,26 @@ class Canary:
                 parts.backend.release(evidence)
             else:
                 self._leaves_evidence = True
-        if taken:
+        told = self._take_traces(parts, is_last=False)
+        if taken or told:
             # What is open can be closed behind our back (a daemon closes all descriptors), or inherited.
             self.boundary.call("store", parts.sink.close, keep=True)
+
+    def _patience_s(self) -> float | None:
+        return None if self.traces is None else self.traces.patience_s(time.monotonic_ns())
+
+    def _take_traces(self, parts: Parts, *, is_last: bool) -> bool:
+        """Issues of the traces, and their figures; whether there was anything. Drain thread."""
+        traces = self.traces
+        if traces is None:
+            return False
+        issues = traces.take(time.monotonic_ns(), parts.pipeline.recent, is_last=is_last)
+        for issue in issues:
+            parts.pipeline.take_issue(issue)
+        news = traces.news()
+        if news is not None:
+            self.boundary.call("store", parts.sink.put_traces, parts.session.id, news, keep=True)
+        return bool(issues) or news is not None
 
     def stop(self) -> None:
         """Takes back every patch, ends the threads, stores what is left, removes the flight file. Raises
@@ -273,6 +331,7 @@ class Canary:
             if self._native is not None:
                 self._native.on_first_lane(None)
             self._unpatch_loops()
+            scopes.connect(None)
             if self._parts is not None and self._drain is not None:
                 self._finish(self._parts, self._drain)
             self._parts = self._drain = None
@@ -283,7 +342,6 @@ class Canary:
         self._probes = ()
 
     def _finish(self, parts: Parts, drain: Drain) -> None:
-        scopes.connect(None)
         if self._native is not None and self._native.gc_stamp in gc.callbacks:
             gc.callbacks.remove(self._native.gc_stamp)
         if self._before_workers_exit is not None:
@@ -301,11 +359,12 @@ class Canary:
 
     def _close(self, parts: Parts) -> None:
         """The last thing that the drain does."""
-        from loopcanary.model import SessionEnd
+        from loopcanary.model import SessionEnd, TraceFigures
 
         call = self.boundary.call
         call("engine", parts.backend.stop, keep=True)
         call("drain", self._take, parts, keep=True)
+        traced = call("tracers", self._last_traces, parts, keep=True)
         now_ns = time.monotonic_ns()
         session = replace(
             parts.session,
@@ -313,6 +372,7 @@ class Canary:
             end=SessionEnd.EXIT,
             loops=call("totals", self._loops, parts, keep=True) or (),
             statistics=call("statistics", self._statistics, parts, keep=True) or {},
+            traces=traced or TraceFigures(),
         )
         if session.loops or parts.pipeline.counts or self._is_the_program(session):
             call("store", parts.sink.put_session, session, keep=True)
@@ -322,6 +382,13 @@ class Canary:
         call("store", parts.sink.close, keep=True)
         # What could not be stored may be taken in by the next start or command.
         call("engine", parts.backend.let_go if self._leaves_evidence else parts.backend.discard, keep=True)
+
+    def _last_traces(self, parts: Parts) -> TraceFigures | None:
+        if self.traces is None:
+            return None
+        self.traces.end()
+        self._take_traces(parts, is_last=True)
+        return self.traces.figures()
 
     def _is_the_program(self, session: Session) -> bool:
         """Whether this process is what a person started with `loopcanary run`."""
@@ -360,7 +427,7 @@ class Canary:
         # Not closed: SQLite forbids a child to use, or close, what its parent has opened.
         self._inherited.append(parts)
         # The parent's other threads are gone, and with them whoever held a lock.
-        self._lock = threading.RLock()
+        self._lock = _thread.RLock()
         self._before_workers_exit = None
         self._has_failed = self._is_starting = self._leaves_evidence = False
         self.boundary.renew_after_fork()
@@ -382,6 +449,8 @@ class Canary:
 
     def _let_go(self, parts: Parts | None) -> None:
         scopes.connect(None)
+        if self.traces is not None:
+            self.traces.forget()
         if self._native is not None:
             self._native.forget_after_fork()
             while self._native.gc_stamp in gc.callbacks:

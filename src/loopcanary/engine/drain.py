@@ -80,14 +80,16 @@ class Drain:
         *,
         first: Callable[[], object] = lambda: None,
         native: ModuleType | None = None,
+        patience_s: Callable[[], float | None] = lambda: None,
     ) -> None:
-        """`first` is called once, before anything else."""
+        """`first` is called once, before anything else; `patience_s`: how long to wait for news at most."""
         self._backend = backend
         self._take = take
         self._boundary = boundary
         self._first: Callable[[], object] | None = first
         self._last: Callable[[], None] | None = None
         self._native = native
+        self._patience_s = patience_s
         self._turn: _Turn | None = None
 
     def start(self) -> None:
@@ -132,7 +134,8 @@ class Drain:
             first, self._first = self._first, None
             self._boundary.call("recovery", first)
         while not turn.is_over:
-            self._boundary.call("drain", self._backend.wait, None, keep=True)
+            patience_s = self._boundary.call("drain", self._patience_s, keep=True)
+            self._boundary.call("drain", self._backend.wait, patience_s, keep=True)
             if not turn.is_over:
                 self._boundary.call("drain", self._take, keep=True)
         if self._last is not None:

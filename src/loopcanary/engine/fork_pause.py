@@ -11,6 +11,7 @@ import time
 from typing import Protocol
 
 from loopcanary.protocols import Sink
+from loopcanary.unpatched import unpatched
 
 FORK_PATIENCE_S = 0.1
 """How long a fork waits for each of our threads. One that does not end in time goes on beside the fork."""
@@ -72,4 +73,4 @@ def _threads() -> frozenset[str]:
 def _wait_for_end(before: frozenset[str], count: int) -> None:
     deadline_s = time.monotonic() + _GONE_S
     while len(before & _threads()) > len(before) - count and time.monotonic() < deadline_s:
-        time.sleep(0)  # lets go of the GIL, which a thread of Python's needs to end
+        unpatched("time", "sleep")(0)  # lets go of the GIL, which a thread of Python's needs to end

@@ -10,7 +10,7 @@ from typing import Protocol
 from loopcanary.engine.boundary import Boundary
 from loopcanary.engine.guards import DebuggerGuard, StormGuard
 from loopcanary.engine.recent import Recent
-from loopcanary.model import Stall, StallEvidence, StallState
+from loopcanary.model import Issue, LagIssue, Stall, StallEvidence, StallState
 from loopcanary.protocols import Interceptor, Reporter, Sink
 
 _REMEMBERED_GROUPS = 10_000
@@ -36,6 +36,8 @@ class Stations:
     debugger: DebuggerGuard
     while_debugging: bool
     storm: StormGuard
+    issue_storm: StormGuard
+    """Of issues that are no stalls: they shall not use up what the stalls they rest on need."""
 
 
 class Pipeline:
@@ -70,6 +72,19 @@ class Pipeline:
             return not self._stations.keep_ignored or self._store(stall)
         return self._publish(stall)
 
+    def take_issue(self, issue: LagIssue) -> None:
+        """Stores and reports an issue that is made of more than one callback. Raises nothing."""
+        self._boundary.call("pipeline", self._take_issue, issue, keep=True)
+
+    def _take_issue(self, issue: LagIssue) -> None:
+        now_ns = self._monotonic_ns()
+        if not self._stations.while_debugging and self._stations.debugger.reason(now_ns):
+            self.counts["issues_suppressed_debugger"] += 1
+        elif not self._stations.issue_storm.admits(now_ns):
+            self.counts["issues_suppressed_storm"] += 1
+        else:
+            self._publish(issue)
+
     def _suppressed(self, evidence: StallEvidence) -> str | None:
         now_ns = self._monotonic_ns()
         if not self._stations.while_debugging and self._stations.debugger.reason(now_ns, evidence):
@@ -78,7 +93,7 @@ class Pipeline:
             return "stalls_suppressed_storm"
         return None
 
-    def _publish(self, stall: Stall) -> bool:
+    def _publish(self, stall: Issue) -> bool:
         for interceptor in self._stations.interceptors:
             name = f"interceptor {getattr(interceptor, '__qualname__', type(interceptor).__qualname__)}"
             failed_before = name in self._boundary.reasons()
@@ -88,27 +103,34 @@ class Pipeline:
                     # One that fails is switched off; the issue goes on without it.
                     self.counts["interceptors_skipped" if failed_before else "interceptors_failed"] += 1
                     continue
-                self.counts["stalls_dropped_interceptor"] += 1
+                what = "stalls" if isinstance(stall, Stall) else "issues"
+                self.counts[f"{what}_dropped_interceptor"] += 1
                 return True
             stall = changed
         is_stored = self._store(stall)
         repeated = self._seen[stall.fingerprint]
         for reporter in self._stations.reporters:
             self._boundary.call(f"reporter {reporter.name}", reporter.report, stall, repeated)
-        if stall.state is not StallState.ONGOING:
-            self.counts["stalls_at_startup"] += stall.startup
+        if not isinstance(stall, Stall) or stall.state is not StallState.ONGOING:
+            self.counts["stalls_at_startup"] += isinstance(stall, Stall) and stall.startup
             self._remember(stall)
         return is_stored
 
-    def _store(self, stall: Stall) -> bool:
+    def _store(self, stall: Issue) -> bool:
         return self._boundary.call("store", self._put, stall, keep=True) is not None
 
-    def _put(self, stall: Stall) -> bool:
-        self._stations.sink.put_stall(stall)
+    def _put(self, issue: Issue) -> bool:
+        if isinstance(issue, Stall):
+            self._stations.sink.put_stall(issue)
+        else:
+            self._stations.sink.put_issue(issue)
         return True
 
-    def _remember(self, stall: Stall) -> None:
-        self.counts["stalls_reported"] += 1
-        self.recent.add(stall)
+    def _remember(self, stall: Issue) -> None:
+        if isinstance(stall, Stall):
+            self.counts["stalls_reported"] += 1
+            self.recent.add(stall)
+        else:
+            self.counts[f"{stall.kind.value}_reported"] += 1
         if len(self._seen) < _REMEMBERED_GROUPS or stall.fingerprint in self._seen:
             self._seen[stall.fingerprint] += 1

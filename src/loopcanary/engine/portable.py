@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections import deque
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.engine.portable_blind_spots import BLIND_SPOTS, BLIND_WITHOUT_CLOCKS
@@ -158,11 +159,11 @@ class PortableBackend:
     def work_begin(self, name: str) -> bool:
         """A named piece of work begins on this thread: a part of what the thread is in, or timed alone.
 
-        Gives a token for `work_end`.
+        Gives a token for `work_end`, true where it is timed alone.
         """
-        self._work.begin(name)
+        is_alone = self._work.begin(name)
         self._watchdog.wake_if_parked()
-        return True
+        return is_alone
 
     def work_end(self, _token: object = None) -> None:
         """The work ends that began last on this thread."""
@@ -178,8 +179,9 @@ class PortableBackend:
         for lane in self._lanes.here():
             lane.allow(allowance_ns)
 
-    def use_scenes(self, _variable: object) -> None:
-        """The scene is that of the thread's last `set_scene`; callbacks' contexts are not seen."""
+    def use_scenes(self, variable: ContextVar[str | None]) -> None:
+        """Samples read the scene of the callback's context."""
+        self._observer.scenes = variable
 
     @property
     def listener(self) -> Listener:

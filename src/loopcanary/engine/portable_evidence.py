@@ -20,6 +20,13 @@ _FIRST_TURN = 1
 """A lane counts its turns by their begins and ends, from 0."""
 
 
+def _scene(lane: Lane, case: Case | None, ended: Ended | None) -> str | None:
+    """A scene may be over before its turn is: what was seen counts more than what there was in the end."""
+    if case is not None and case.samples:
+        return case.scene
+    return ended.scene if ended is not None else lane.scene
+
+
 def make_evidence(
     *,
     serial: int,
@@ -53,7 +60,7 @@ def make_evidence(
         last_look_ns=last_look_ns,
         threshold_ns=lane.threshold_ns,
         names=CallbackNames(name=work) if work is not None else dominant,
-        scene=ended.scene if ended is not None else lane.scene,
+        scene=_scene(lane, case, ended),
         samples=tuple(case.samples) if case is not None else (),
         sample_interval_ns=case.interval_ns if case is not None else 0,
         samples_dropped=tuple(sorted(case.dropped.items())) if case is not None else (),

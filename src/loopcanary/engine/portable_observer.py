@@ -10,6 +10,7 @@ import sys
 import threading
 import weakref
 from collections import Counter
+from contextvars import Context, ContextVar
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -133,6 +134,8 @@ class Observer:
         self._serials = count(1)
         self._free_since_ns = 0
         self._own_tid = 0
+        self.scenes: ContextVar[str | None] | None = None
+        """Holds the scene of each context, where scenes are used."""
         self.counters: Counter[str] = Counter()
 
     def acquaint(self, one: Watched) -> None:
@@ -211,8 +214,16 @@ class Observer:
         mark = mark_of(taken.reading.handle, one.loop)
         one.watch.add(wish, samples, mark, self._threads(taken))
         one.watch.note_before(wish, earlier)
+        one.watch.note_scene(wish, self._scene(taken))
         one.watch.note_ready(wish, ready_callbacks(one.loop))
         self.counters["samples"] += 1
+
+    def _scene(self, taken: _Taken) -> str | None:
+        """Of the context that the callback runs in; outside callbacks, the thread's last one."""
+        context = getattr(taken.reading.handle, "_context", None)
+        if self.scenes is None or not isinstance(context, Context):
+            return taken.watched.lane.scene
+        return context.get(self.scenes)
 
     def _threads(self, taken: _Taken) -> tuple[ThreadStack, ...]:
         if not taken.others:

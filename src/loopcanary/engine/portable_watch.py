@@ -63,6 +63,8 @@ class Case:
     serial: int | None = None
     last_look_ns: int = 0
     before: ThreadReading | None = None
+    scene: str | None = None
+    """Where the work was at its first sample that told."""
     ready: int = 0
     """Callbacks of the turn that were not done when it was first sampled; 0 unknown."""
 
@@ -112,6 +114,12 @@ class StallWatch:
         if case is None or case.epoch != wish.epoch or before is None or before.at_ns > case.begin_ns:
             return
         case.before = case.before or before
+
+    def note_scene(self, wish: Wish, scene: str | None) -> None:
+        """Where the work is; what is told first holds."""
+        case = self._case
+        if case is not None and case.epoch == wish.epoch:
+            case.scene = case.scene or scene
 
     def note_ready(self, wish: Wish, ready: int) -> None:
         """How many callbacks were ready behind the one that was seen."""

@@ -41,12 +41,12 @@ class WorkBrackets:
         self._open_lane = open_lane
         self._here = _Here()
 
-    def begin(self, name: str) -> None:
-        """Work begins."""
+    def begin(self, name: str) -> bool:
+        """Work begins. Whether it is timed by itself."""
         here = self._here
         here.depth += 1
         if here.depth > 1:
-            return
+            return False
         here.name = name
         here.begin_ns = self._clock()
         here.lane = self._busy_lane()
@@ -58,6 +58,7 @@ class WorkBrackets:
                 here.lane.begin(here.begin_ns)
         if here.lane is not None:
             here.lane.name_work(name)
+        return here.lane is not None and here.lane is here.own
 
     def end(self) -> None:
         """The work ends that began last."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from loopcanary.model.units import parse_duration_ns
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import timedelta
 
 _LONGEST_NS = (1 << 63) - 1
@@ -24,7 +25,8 @@ class Listener(Protocol):
     """Whom the scopes tell: the native module, or the portable engine. Called on the thread that works."""
 
     def work_begin(self, name: str, /) -> Any:
-        """A piece of work begins; the token goes to work_end, None where there is nothing to end."""
+        """A piece of work begins; the token goes to work_end, None where there is nothing to end. A token
+        that is false: the work is a part of other work, and not timed by itself."""
 
     def work_end(self, token: Any, /) -> None:
         """The piece of work ends."""
@@ -43,11 +45,63 @@ class _Ear:
     """Who listens now; None while no engine runs."""
 
     listener: Listener | None = None
+    knows_scenes = False
+    """Whether the listener has been told that scenes are used."""
+
+
+def _duration_ns(duration: str | timedelta) -> int:
+    if isinstance(duration, str):
+        ns = parse_duration_ns(duration)
+    else:
+        microseconds = duration.microseconds + 1_000_000 * (duration.seconds + 86_400 * duration.days)
+        ns = microseconds * 1_000
+    return min(max(0, ns), _LONGEST_NS)
 
 
 def connect(listener: Listener | None) -> None:
     """The engine starts, or stops (None)."""
+    _Ear.knows_scenes = False
     _Ear.listener = listener
+
+
+def connect_at_work(start: Callable[[], object]) -> None:
+    """The engine is armed: the first piece of work starts it, as the first loop does. `start` connects, and
+    raises nothing. No effect where the engine runs."""
+    if _Ear.listener is None:
+        _Ear.listener = _Starter(start)
+
+
+class _Starter:
+    """Listens until there is an engine."""
+
+    def __init__(self, start: Callable[[], object]) -> None:
+        self._start = start
+
+    def work_begin(self, name: str, /) -> Any:
+        """Starts the engine, which has no lane for work that could not be begun."""
+        self._start()
+        listener = _Ear.listener
+        if listener is self:  # it could not be started; nor could it be the next time
+            _Ear.listener = None
+        return None if listener is self or listener is None else listener.work_begin(name)
+
+    def work_end(self, token: Any, /) -> None:
+        """Nothing was begun here, or by the engine that is there by now."""
+        listener = _Ear.listener
+        if listener is not None and listener is not self:
+            listener.work_end(token)
+
+    def set_scene(self, scene: str | None, /) -> None:
+        """No work, no scene."""
+
+    def use_scenes(self, variable: ContextVar[str | None], /) -> None:
+        """As set_scene."""
+
+    def allow(self, nanoseconds: int, /) -> None:
+        """The work that has just begun is the engine's by now."""
+        listener = _Ear.listener
+        if listener is not None and listener is not self:
+            listener.allow(nanoseconds)
 
 
 class scene:  # noqa: N801 - reads as a statement: with loopcanary.scene("checkout")
@@ -77,14 +131,62 @@ class scene:  # noqa: N801 - reads as a statement: with loopcanary.scene("checko
             _Ear.listener.set_scene(SCENE.get())
 
 
+current_scene = SCENE.get
+"""The scene of the calling context."""
+
+
+def enter_scene(name: str) -> None:
+    """The scene from here on, until a `keep_scene` around it ends: for whoever learns late where the work is,
+    as a router that has found the route. The context keeps the name. The working thread."""
+    SCENE.set(name)
+    listener = _Ear.listener
+    if listener is not None:
+        if not _Ear.knows_scenes:
+            listener.use_scenes(SCENE)
+            _Ear.knows_scenes = True
+        listener.set_scene(name)
+
+
+def back_to_scene(before: str | None) -> None:
+    """The scene is again what `current_scene` was."""
+    if SCENE.get() is not before:
+        SCENE.set(before)
+        listener = _Ear.listener
+        if listener is not None:
+            listener.set_scene(before)
+
+
+class keep_scene:  # noqa: N801 - as scene
+    """Whatever scene is entered in the block ends with it."""
+
+    __slots__ = ("_before",)
+
+    def __init__(self) -> None:
+        self._before: str | None = None
+
+    def __enter__(self) -> Self:
+        self._before = SCENE.get()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        back_to_scene(self._before)
+
+
 class watch:  # noqa: N801 - as scene
-    """A piece of work on any thread, timed as a callback: a stall where it takes longer than the threshold.
-    Inside a callback of a loop it is a part of that one and not timed by itself."""
+    """A piece of work on any thread, timed as a callback: a stall where it takes longer than the threshold,
+    or longer than `threshold` ("2s", or a timedelta) where that is more. Inside a callback of a loop, or
+    inside other watched work, it is a part of that one and not timed by itself.
 
-    __slots__ = ("_listener", "_name", "_token")
+    Raises ValueError for text that is no duration.
+    """
 
-    def __init__(self, name: str) -> None:
+    __slots__ = ("_listener", "_name", "_ns", "_token")
+
+    def __init__(self, name: str, threshold: str | timedelta | None = None) -> None:
         self._name = str(name)
+        self._ns = 0 if threshold is None else _duration_ns(threshold)
         self._token: Any = None
         self._listener: Listener | None = None
 
@@ -92,6 +194,8 @@ class watch:  # noqa: N801 - as scene
         self._listener = _Ear.listener
         if self._listener is not None:
             self._token = self._listener.work_begin(self._name)
+            if self._ns and self._token:
+                self._listener.allow(self._ns)
         return self
 
     def __exit__(
@@ -99,6 +203,27 @@ class watch:  # noqa: N801 - as scene
     ) -> None:
         if self._token is not None and self._listener is not None:
             self._listener.work_end(self._token)
+
+
+class watch_for(watch):  # noqa: N801 - as scene
+    """`watch` with a threshold in nanoseconds; scenes entered in the block end with it."""
+
+    __slots__ = ("_before",)
+
+    def __init__(self, name: str, threshold_ns: int) -> None:
+        super().__init__(name)
+        self._ns = threshold_ns
+        self._before = keep_scene()
+
+    def __enter__(self) -> Self:
+        self._before.__enter__()
+        return super().__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, error, traceback)
+        self._before.__exit__(kind, error, traceback)
 
 
 class expect:  # noqa: N801 - as scene
@@ -111,15 +236,11 @@ class expect:  # noqa: N801 - as scene
     __slots__ = ("_ns",)
 
     def __init__(self, duration: str | timedelta) -> None:
-        if isinstance(duration, str):
-            self._ns = parse_duration_ns(duration)
-        else:
-            microseconds = duration.microseconds + 1_000_000 * (duration.seconds + 86_400 * duration.days)
-            self._ns = microseconds * 1_000
+        self._ns = _duration_ns(duration)
 
     def __enter__(self) -> Self:
         if _Ear.listener is not None:
-            _Ear.listener.allow(min(max(0, self._ns), _LONGEST_NS))
+            _Ear.listener.allow(self._ns)
         return self
 
     def __exit__(

@@ -10,11 +10,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import threading
 from pathlib import Path
 from typing import Final, Protocol
 
 from loopcanary.flight.errors import FlightError
+from loopcanary.unpatched import unpatched
 
 MAX_FILE_BYTES: Final = 64 << 20
 """Files beyond this are refused. A writer of this version makes 4 MiB."""
@@ -76,7 +76,7 @@ class FileSource:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.name = os.fspath(path)
-        self._lock = threading.Lock()
+        self._lock = unpatched("_thread", "allocate_lock")()
         self._pid = os.getpid()
         self._fd = _open_checked(self.name)
         facts = os.fstat(self._fd)
@@ -109,7 +109,7 @@ class FileSource:
         """Closes the descriptor; idempotent."""
         if os.getpid() != self._pid:
             # Forked in the middle of a read: the thread that held the lock is not here to give it back.
-            self._pid, self._lock = os.getpid(), threading.Lock()
+            self._pid, self._lock = os.getpid(), unpatched("_thread", "allocate_lock")()
         with self._lock:
             if self._fd >= 0 and self._is_ours():
                 os.close(self._fd)

@@ -25,7 +25,11 @@ if TYPE_CHECKING:
         ThreadReading,
         ThreadStack,
     )
-    from loopcanary.model.issue import Issue, IssueKind
+    from loopcanary.model.frames import DropLevel, FrameFigures, FrameSlice, SceneFrames, ShownFrame
+    from loopcanary.model.issue import Issue, LagIssue
+    from loopcanary.model.issue_kind import IssueKind
+    from loopcanary.model.lag_issues import Handled, IdleLag, InputLag, Jank, LateFrame
+    from loopcanary.model.lags import IdleFigures, InputFigures
     from loopcanary.model.session import Clock, LoopHealth, Session, SessionEnd
     from loopcanary.model.stack import Frame, Stack
     from loopcanary.model.stall import (
@@ -45,6 +49,7 @@ if TYPE_CHECKING:
         ThreadView,
         WeightedStack,
     )
+    from loopcanary.model.traces import TraceFigures
     from loopcanary.model.waiting import Contributor, LockProof, LockView, Scheduler, Target, TargetKind
 
 __all__ = [
@@ -56,26 +61,39 @@ __all__ = [
     "Config",
     "Contributor",
     "Culprit",
+    "DropLevel",
     "EngineChoice",
     "Frame",
+    "FrameFigures",
+    "FrameSlice",
     "GilState",
     "Grade",
+    "Handled",
     "Holder",
     "HostReading",
+    "IdleFigures",
+    "IdleLag",
+    "InputFigures",
+    "InputLag",
     "Issue",
     "IssueKind",
+    "Jank",
     "KernelView",
+    "LagIssue",
     "LaneTotals",
+    "LateFrame",
     "Ledger",
     "LockProof",
     "LockView",
     "LoopHealth",
     "Portion",
     "Sample",
+    "SceneFrames",
     "Scheduler",
     "Session",
     "SessionEnd",
     "Severity",
+    "ShownFrame",
     "Stack",
     "StackFrame",
     "Stall",
@@ -88,6 +106,7 @@ __all__ = [
     "ThreadReading",
     "ThreadStack",
     "ThreadView",
+    "TraceFigures",
     "WeightedStack",
 ]
 
@@ -97,13 +116,18 @@ _HOMES = {
         "CallbackNames Collection GilState HostReading KernelView LaneTotals Sample StallEvidence "
         "ThreadReading ThreadStack"
     ),
-    "issue": "Issue IssueKind",
+    "frames": "DropLevel FrameFigures FrameSlice SceneFrames ShownFrame",
+    "issue": "Issue LagIssue",
+    "issue_kind": "IssueKind",
+    "lag_issues": "Handled IdleLag InputLag Jank LateFrame",
+    "lags": "IdleFigures InputFigures",
     "session": "Clock LoopHealth Session SessionEnd",
     "stack": "Frame Stack",
     "stall": (
         "Blocker Cause Culprit Grade Holder Ledger Portion Severity StackFrame Stall StallScope "
         "StallState Surroundings ThreadView WeightedStack"
     ),
+    "traces": "TraceFigures",
     "waiting": "Contributor LockProof LockView Scheduler Target TargetKind",
 }
 

@@ -30,6 +30,10 @@ class Config:
     more of a stall is covered, and more callbacks that end in time are sampled for nothing."""
     sample_interval_ns: int = 10 * _MS
     """Between samples of one stall; doubled as a stall grows long, so that memory is bounded."""
+    request_threshold_ns: int = 1 * _S
+    """A request that a WSGI server handles on a thread is a stall when it takes longer than this."""
+    task_threshold_ns: int = 10 * _S
+    """A job of a task queue is a stall when it takes longer than this."""
     store: Path | None = None
     """Folder of the store; None: `.loopcanary` in the current folder, or the user's state folder where
     that cannot be written."""

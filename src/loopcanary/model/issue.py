@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
+from loopcanary.model.issue_kind import IssueKind
+from loopcanary.model.lag_issues import IdleLag, InputLag, Jank
 from loopcanary.model.stall import Stall
 
+__all__ = ["Issue", "IssueKind", "LagIssue"]
 
-class IssueKind(Enum):
-    """Names on the wire. Kinds of later tracers join here, each with its own frozen type."""
+LagIssue = Jank | InputLag | IdleLag
+"""What is told of more than one callback."""
 
-    STALL = "stall"
-
-
-Issue = Stall
-"""The union of all issue types."""
+Issue = Stall | Jank | InputLag | IdleLag
+"""The union of all issue types. `issue.kind` tells which one it is; all have id, session, pid, fingerprint,
+title, thread, loop, scene, cause, culprit, advice, stacks, began_wall_ns, duration_ns."""

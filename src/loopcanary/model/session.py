@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from loopcanary.model.traces import TraceFigures
+
 
 class SessionEnd(Enum):
     """How the process ended, as far as is known."""
@@ -96,3 +98,5 @@ class Session:
     """Cores granted by the cgroup's quota, None without one."""
     loops: tuple[LoopHealth, ...] = ()
     statistics: dict[str, int] = field(default_factory=dict)
+    traces: TraceFigures = field(default_factory=TraceFigures)
+    """Frames, input and idle work."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from loopcanary.model.issue_kind import IssueKind
 from loopcanary.model.waiting import Contributor, LockProof, Target
 
 
@@ -238,6 +239,11 @@ class Stall:
     surroundings: Surroundings | None = None
     startup: bool = False
     """Before the loop first waited."""
+
+    @property
+    def kind(self) -> IssueKind:
+        """What it is among the issues."""
+        return IssueKind.STALL
 
 
 __all__ = [

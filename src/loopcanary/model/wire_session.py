@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from loopcanary.model.session import LoopHealth, Session, SessionEnd
 from loopcanary.model.wire_fields import Fields, Json, ms, optional_ms, time_to_text
+from loopcanary.model.wire_traces import traces_of, traces_to_dict
 
 
 def _optional_time(wall_ns: int | None) -> str | None:
@@ -110,6 +111,7 @@ def session_to_dict(session: Session) -> Json:
         "cpu_limit": session.cpu_limit,
         "loops": [loop_to_dict(loop) for loop in session.loops],
         "statistics": dict(session.statistics),
+        **traces_to_dict(session.traces),
     }
 
 
@@ -141,4 +143,5 @@ def session_from_dict(value: object) -> Session:
         cpu_limit=fields.optional_number("cpu_limit"),
         loops=fields.many("loops", _loop),
         statistics=fields.counts("statistics"),
+        traces=traces_of(fields),
     )

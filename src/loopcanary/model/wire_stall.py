@@ -2,93 +2,31 @@
 
 from __future__ import annotations
 
-from loopcanary.model.issue import IssueKind
+from loopcanary.model.issue_kind import IssueKind
 from loopcanary.model.stall import (
     Blocker,
     Cause,
-    Culprit,
     Grade,
     Holder,
     Ledger,
     Portion,
     Severity,
-    StackFrame,
     Stall,
     StallScope,
     StallState,
     Surroundings,
     ThreadView,
-    WeightedStack,
 )
 from loopcanary.model.waiting import Contributor, LockProof, Scheduler, Target, TargetKind
 from loopcanary.model.wire_fields import Fields, Json, ms, optional_ms, time_to_text
-
-
-def culprit_to_dict(culprit: Culprit) -> Json:
-    """The culprit with the place of its call in the source line."""
-    return {
-        "function": culprit.function,
-        "qualname": culprit.qualname,
-        "file": culprit.file,
-        "line": culprit.line,
-        "source": culprit.source,
-        "in_app": culprit.in_app,
-        "column": culprit.column,
-        "end_column": culprit.end_column,
-    }
-
-
-def _culprit(fields: Fields) -> Culprit:
-    return Culprit(
-        function=fields.text("function"),
-        qualname=fields.text("qualname", fields.text("function")),
-        file=fields.text("file"),
-        line=fields.integer("line"),
-        source=fields.optional_text("source"),
-        in_app=fields.flag("in_app"),
-        column=fields.integer("column", 0),
-        end_column=fields.integer("end_column", 0),
-    )
-
-
-def _optional_culprit(culprit: Culprit | None) -> Json | None:
-    return None if culprit is None else culprit_to_dict(culprit)
-
-
-def _frame_to_dict(frame: StackFrame) -> Json:
-    return {
-        "function": frame.function,
-        "qualname": frame.qualname,
-        "file": frame.file,
-        "line": frame.line,
-        "in_app": frame.in_app,
-    }
-
-
-def _frame(fields: Fields) -> StackFrame:
-    return StackFrame(
-        function=fields.text("function"),
-        qualname=fields.text("qualname", fields.text("function")),
-        file=fields.text("file"),
-        line=fields.integer("line"),
-        in_app=fields.flag("in_app"),
-    )
-
-
-def _stack_to_dict(stack: WeightedStack) -> Json:
-    return {
-        "weight_ms": ms(stack.weight_ns),
-        "truncated": stack.truncated,
-        "frames": [_frame_to_dict(frame) for frame in stack.frames],
-    }
-
-
-def _stack(fields: Fields) -> WeightedStack:
-    return WeightedStack(
-        weight_ns=fields.ns("weight_ms"),
-        frames=fields.many("frames", _frame),
-        truncated=fields.flag("truncated", False),
-    )
+from loopcanary.model.wire_pieces import (
+    culprit_of,
+    frame_of,
+    frame_to_dict,
+    optional_culprit,
+    stack_of,
+    stack_to_dict,
+)
 
 
 def _thread_to_dict(thread: ThreadView) -> Json:
@@ -98,7 +36,7 @@ def _thread_to_dict(thread: ThreadView) -> Json:
         "state": thread.state,
         "holds_gil": thread.holds_gil,
         "waits_for_gil": thread.waits_for_gil,
-        "frames": [_frame_to_dict(frame) for frame in thread.frames],
+        "frames": [frame_to_dict(frame) for frame in thread.frames],
     }
 
 
@@ -109,7 +47,7 @@ def _thread(fields: Fields) -> ThreadView:
         state=fields.text("state"),
         holds_gil=fields.flag("holds_gil"),
         waits_for_gil=fields.flag("waits_for_gil"),
-        frames=fields.many("frames", _frame),
+        frames=fields.many("frames", frame_of),
     )
 
 
@@ -124,7 +62,7 @@ def _blocker(fields: Fields) -> Blocker:
 def _holder_to_dict(holder: Holder) -> Json:
     return {
         "thread": holder.thread,
-        "culprit": _optional_culprit(holder.culprit),
+        "culprit": optional_culprit(holder.culprit),
         "share": holder.share,
         "lock": holder.lock,
         "proof": None if holder.proof is None else holder.proof.value,
@@ -134,7 +72,7 @@ def _holder_to_dict(holder: Holder) -> Json:
 def _holder(fields: Fields) -> Holder:
     return Holder(
         thread=fields.text("thread"),
-        culprit=fields.optional("culprit", _culprit),
+        culprit=fields.optional("culprit", culprit_of),
         share=fields.number("share", 1.0),
         lock=fields.optional_text("lock"),
         proof=fields.optional_choice("proof", LockProof),
@@ -167,7 +105,7 @@ def _portion_to_dict(portion: Portion) -> Json:
     return {
         "share": portion.share,
         "cause": portion.cause.value,
-        "culprit": _optional_culprit(portion.culprit),
+        "culprit": optional_culprit(portion.culprit),
         "blocker": None if portion.blocker is None else _blocker_to_dict(portion.blocker),
     }
 
@@ -176,7 +114,7 @@ def _portion(fields: Fields) -> Portion:
     return Portion(
         share=fields.number("share"),
         cause=fields.choice("cause", Cause),
-        culprit=fields.optional("culprit", _culprit),
+        culprit=fields.optional("culprit", culprit_of),
         blocker=fields.optional("blocker", _blocker),
     )
 
@@ -281,14 +219,14 @@ def stall_to_dict(stall: Stall) -> Json:
         "confidence": stall.confidence,
         "evidence": list(stall.evidence),
         "advice": stall.advice,
-        "culprit": _optional_culprit(stall.culprit),
+        "culprit": optional_culprit(stall.culprit),
         "blocker": None if stall.blocker is None else _blocker_to_dict(stall.blocker),
         "holder": None if stall.holder is None else _holder_to_dict(stall.holder),
         "ledger": _ledger_to_dict(stall.ledger),
         "samples": stall.samples,
         "coverage": stall.coverage,
         "dropped_samples": stall.dropped_samples,
-        "stacks": [_stack_to_dict(stack) for stack in stall.stacks],
+        "stacks": [stack_to_dict(stack) for stack in stall.stacks],
         "threads": [_thread_to_dict(thread) for thread in stall.threads],
         "engine": stall.engine,
         "cause_share": stall.cause_share,
@@ -329,14 +267,14 @@ def stall_from_dict(value: object) -> Stall:
         confidence=fields.number("confidence"),
         evidence=fields.texts("evidence"),
         advice=fields.optional_text("advice"),
-        culprit=fields.optional("culprit", _culprit),
+        culprit=fields.optional("culprit", culprit_of),
         blocker=fields.optional("blocker", _blocker),
         holder=fields.optional("holder", _holder),
         ledger=fields.one("ledger", _ledger),
         samples=fields.integer("samples"),
         coverage=fields.number("coverage"),
         dropped_samples=fields.integer("dropped_samples"),
-        stacks=fields.many("stacks", _stack),
+        stacks=fields.many("stacks", stack_of),
         threads=fields.many("threads", _thread),
         queue_ns=fields.ns("queue_ms", 0.0),
         engine=fields.text("engine", "native"),

@@ -12,11 +12,14 @@ import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from loopcanary.probes.asyncio_spin import SpinWatch
 from loopcanary.probes.on_import import ImportWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import CodeType, ModuleType
+
+    from loopcanary.protocols import Tracers
 
 KIND = "asyncio"
 
@@ -37,9 +40,14 @@ class AsyncioProbe:
         self._native = native
         self._loop_seen = loop_seen
         self._watch = ImportWatch("asyncio.base_events", lambda: contain(self._patch))
+        self._tracers: Callable[[], Tracers] | None = None
         self._handle_patch: _Patch | None = None
         self._loop_patch: _Patch | None = None
         self._selectors: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def use_tracers_when_needed(self, tracers: Callable[[], Tracers]) -> None:
+        """Whom to ask for a trace when a loop never waits; most programs need none."""
+        self._tracers = tracers
 
     def install(self) -> None:
         """Patches asyncio, now or when it is imported. Idempotent."""
@@ -101,10 +109,15 @@ class AsyncioProbe:
                 return
             select = selector.select
             if type(select) is not self._native.TurnSelect:
-                selector.select = self._native.TurnSelect(select)
+                spins = SpinWatch(getattr(loop, "_ready", None), self._tell_spin)
+                selector.select = self._native.TurnSelect(select, spins.look)
                 self._selectors.add(selector)
         except Exception:  # noqa: BLE001 - a loop that cannot be bracketed is still watched by its callbacks
             return
+
+    def _tell_spin(self, name: str, begin_ns: int, end_ns: int, turns: int) -> None:
+        if self._tracers is not None:
+            self._tracers().idle(KIND).spun(name, begin_ns, end_ns, turns)
 
     def _unbracket(self, selector: Any) -> None:
         bracket = selector.__dict__.get("select")

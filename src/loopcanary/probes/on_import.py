@@ -12,6 +12,41 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
+_run_to_its_end: set[str] = set()
+"""Modules that are whole at this moment, though their spec does not say so yet."""
+
+
+def is_half_imported(name: str) -> bool:
+    """Whether the module's code still runs: it may, deep inside, have imported what was awaited."""
+    spec = getattr(sys.modules.get(name), "__spec__", None)
+    return name not in _run_to_its_end and bool(getattr(spec, "_initializing", False))
+
+
+_Spec = type(sys.__spec__)
+"""importlib.machinery.ModuleSpec, which is not imported for it."""
+
+
+class _TellingSpec(_Spec):  # type: ignore[misc, valid-type]
+    """Tells when the import machinery calls the module's import over. The machinery has no hook for that: it
+    sets this attribute, whether the module's code came to its end or failed."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        if name == "_initializing" and not value:
+            self.__class__ = _Spec  # type: ignore[assignment]
+            for tell in self.__dict__.pop("_loopcanary_tells", ()):
+                tell()
+
+
+def tell_when_whole(module: ModuleType, tell: Callable[[], object]) -> None:
+    """Calls when the import of the module, which is under way, is over; never where that cannot be learnt."""
+    spec = module.__spec__
+    if type(spec) is _Spec:
+        spec.__class__ = _TellingSpec
+    if isinstance(spec, _TellingSpec):
+        spec.__dict__.setdefault("_loopcanary_tells", []).append(tell)
+
+
 class _AfterExec:
     """The module's own loader, and a call after it has run the module."""
 
@@ -31,46 +66,53 @@ class _AfterExec:
             spec.loader = self._loader
         module.__loader__ = self._loader
         self._loader.exec_module(module)
-        self._after()
-
-
-class ImportWatch:
-    """Calls `after` once, when the module `name` has been imported; at once if it is there already.
-
-    Runs on the importing thread. While it waits it stands first on sys.meta_path and delegates to the
-    finders behind it; it leaves the path when it has fired or is cancelled.
-    """
-
-    def __init__(self, name: str, after: Callable[[], object]) -> None:
-        self._name = name
-        self._after = after
-        self._searching = False
-
-    def start(self) -> None:
-        """Waits for the module, or calls back now."""
-        if self._name in sys.modules:
+        _run_to_its_end.add(module.__name__)
+        try:
             self._after()
-        else:
+        finally:
+            _run_to_its_end.discard(module.__name__)
+
+
+class LoopcanaryFinder:
+    """Stands first on sys.meta_path while any ImportWatch waits, and delegates to the finders behind it."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, list[ImportWatch]] = {}
+        self._searching: set[str] = set()
+
+    def add(self, watch: ImportWatch) -> None:
+        """Waits for the modules of the watch."""
+        for name in watch.names:
+            self._waiting.setdefault(name, []).append(watch)
+        if self not in sys.meta_path:
             sys.meta_path.insert(0, self)
 
-    def cancel(self) -> None:
-        """Stops waiting. Idempotent."""
-        if self in sys.meta_path:
+    def remove(self, watch: ImportWatch) -> None:
+        """Idempotent."""
+        for name in watch.names:
+            left = [other for other in self._waiting.pop(name, ()) if other is not watch]
+            if left:
+                self._waiting[name] = left
+        if not self._waiting and self in sys.meta_path:
             sys.meta_path.remove(self)
+
+    def has(self, watch: ImportWatch) -> bool:
+        """Whether it waits for the modules of the watch."""
+        return any(watch in waiting for waiting in self._waiting.values())
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The spec that the finders behind this one give, with the call back added to its loader."""
-        if fullname != self._name or self._searching:
+        if fullname not in self._waiting or fullname in self._searching:
             return None
-        self._searching = True
+        self._searching.add(fullname)
         try:
             spec = self._behind(fullname, path, target)
         finally:
-            self._searching = False
+            self._searching.discard(fullname)
         if spec is not None and spec.loader is not None:
-            spec.loader = _AfterExec(spec.loader, self._fire)  # type: ignore[assignment]
+            spec.loader = _AfterExec(spec.loader, lambda: self._fire(fullname))  # type: ignore[assignment]
         return spec
 
     def _behind(
@@ -85,6 +127,51 @@ class ImportWatch:
                 return spec
         return None
 
-    def _fire(self) -> None:
+    def _fire(self, fullname: str) -> None:
+        for watch in list(self._waiting.get(fullname, ())):
+            watch.fire()
+
+
+_FINDER = LoopcanaryFinder()
+
+
+class ImportWatch:
+    """Calls `after` once, when the first of the modules `names` has been imported; at once if one is there.
+
+    Runs on the importing thread. `after` must not raise.
+    """
+
+    def __init__(self, names: str | Sequence[str], after: Callable[[], object]) -> None:
+        self.names = frozenset((names,) if isinstance(names, str) else names)
+        self._after = after
+        self._half: set[str] = set()
+
+    def start(self) -> None:
+        """Waits for a module, or calls back now."""
+        there = self.names.intersection(sys.modules)
+        self._half = {name for name in there if is_half_imported(name)}
+        if there - self._half:
+            self._after()
+        else:
+            _FINDER.add(self)
+            for name in self._half:
+                tell_when_whole(sys.modules[name], self._is_whole)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it has been started, and has neither fired nor been cancelled."""
+        return _FINDER.has(self)
+
+    def cancel(self) -> None:
+        """Stops waiting. Idempotent."""
+        _FINDER.remove(self)
+
+    def fire(self) -> None:
+        """Stops waiting and calls back."""
         self.cancel()
         self._after()
+
+    def _is_whole(self) -> None:
+        """One that was half imported is whole by now; or its import has failed, and left nothing."""
+        if self.is_waiting and not self._half.isdisjoint(sys.modules):
+            self.fire()

@@ -10,6 +10,7 @@ from loopcanary.model.wire import (
     SCHEMA_VERSION,
     Json,
     culprit_to_dict,
+    issue_to_dict,
     session_to_dict,
     stall_to_dict,
     time_to_text,
@@ -48,7 +49,7 @@ def report_to_dict(report: Report) -> Json:
             for group in report.groups
         ],
         "stalls": [stall_to_dict(stall) for stall in report.stalls],
-        "issues": [],
+        "issues": [issue_to_dict(issue) for issue in report.issues],
     }
 
 

@@ -28,7 +28,7 @@ from loopcanary.model.wording import (
     struck_words,
     underlined,
 )
-from loopcanary.report import markdown_loops
+from loopcanary.report import markdown_frames, markdown_loops
 from loopcanary.report.anywhere import ANYWHERE, NO_LINE, is_anywhere, is_blameless
 from loopcanary.report.folding import Fold, folded
 from loopcanary.report.gain_words import gain_words
@@ -75,7 +75,9 @@ class _Markdown:
         if left_out > 0:
             yield f"And {count_of(left_out, 'more place')}."
             yield ""
+        yield from markdown_frames.issue_section(report.issues)
         yield from markdown_loops.section(report.sessions)
+        yield from markdown_frames.trace_section(report.sessions)
 
     def _table(self, report: Report) -> Iterator[str]:
         yield "| | total | count | median | max | trend | last seen | cause | where |"

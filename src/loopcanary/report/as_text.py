@@ -10,6 +10,7 @@ from rich.text import Text
 from loopcanary.model import StallState
 from loopcanary.model.units import format_duration
 from loopcanary.model.wording import count_of, printable, severity_word
+from loopcanary.report import text_frames
 from loopcanary.report.text_group import group_lines
 from loopcanary.report.text_groups import table
 from loopcanary.report.text_loops import sessions
@@ -76,7 +77,9 @@ def _overview(report: Report, page: Page) -> Iterator[Text]:
     if report.is_empty:
         yield Text("No stall was recorded.", "bold")
         yield Text()
+        yield from text_frames.issues(report, page)
         yield from sessions(report.sessions, page)
+        yield from text_frames.traces(report.sessions, page)
         return
     watched = f"; watched for {format_duration(report.watched.total_ns)}" if report.watched.total_ns else ""
     yield Text.assemble(
@@ -92,7 +95,9 @@ def _overview(report: Report, page: Page) -> Iterator[Text]:
     yield Text()
     yield from _latest(report)
     yield Text()
+    yield from text_frames.issues(report, page)
     yield from sessions(report.sessions, page)
+    yield from text_frames.traces(report.sessions, page)
 
 
 def _latest(report: Report) -> Iterator[Text]:

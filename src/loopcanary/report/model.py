@@ -16,7 +16,7 @@ from loopcanary.report.watched import NEVER, Watched
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from loopcanary.model import Session, Stall
+    from loopcanary.model import LagIssue, Session, Stall
     from loopcanary.report.affected import Affected
     from loopcanary.report.loops import Delays
 
@@ -48,6 +48,9 @@ class StallSource(Protocol):
 
     def stalls(self, query: StallQuery, limit: int = 0) -> Sequence[Stall]:
         """Stalls, newest first; limit 0: all."""
+
+    def issues(self, query: StallQuery, limit: int = 0) -> Sequence[LagIssue]:
+        """Issues that are no stalls, newest first; limit 0: all."""
 
     def stall(self, stall_id: str) -> Stall | None:
         """The stall with this id."""
@@ -92,6 +95,8 @@ class Report:
     worst: Mapping[str, Stall]
     """The longest stall of each group shown, by fingerprint."""
     stalls: Sequence[Stall]
+    issues: Sequence[LagIssue] = ()
+    """Issues that are no stalls."""
     watched: Watched = NEVER
     """The time of all sessions that the query finds."""
     figures: Mapping[str, Figures] = field(default_factory=dict)
@@ -100,7 +105,7 @@ class Report:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing was found."""
+        """No stall was found."""
         return self.sums.stalls == 0
 
 
@@ -129,6 +134,7 @@ def build(
         groups=groups,
         worst={stall.fingerprint: stall for stall in worst if stall is not None},
         stalls=source.stalls(query, limit),
+        issues=source.issues(query, limit),
         watched=_watched(marks, query, now_wall_ns),
         figures=_figures(
             source.marks(query, [group.fingerprint for group in groups]),

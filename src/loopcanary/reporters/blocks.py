@@ -28,7 +28,7 @@ from loopcanary.model.wording import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loopcanary.model import Culprit, LoopHealth, Session, Stall
+    from loopcanary.model import Culprit, LagIssue, LoopHealth, Session, Stall
     from loopcanary.reporters.terminal import Look
 
 _TAG = "[loopcanary]"
@@ -81,6 +81,14 @@ def repeat_line(stall: Stall, tally: Tally, look: Look, process: str = "") -> st
     now = f"now {format_duration(stall.duration_ns)}"
     where = ", ".join([_spot(stall.culprit, stall.title, look), *_in(process)])
     return f"{_tag(look)} {_paint(sums, _BOLD, look)}, {now}: {where}\n"
+
+
+def issue_line(issue: LagIssue, repeated: int, look: Look, process: str = "") -> str:
+    """Jank, late input, long idle work: one line."""
+    times = f" (x{repeated + 1})" if repeated else ""
+    what = _paint(f"{issue.kind.value}{times}", _YELLOW, look)
+    words = ", ".join([printable(issue.title, _ADVICE_MAX), *_in(process)])
+    return f"{_tag(look)} {what}: {words}\n"
 
 
 def over_line(stall: Stall, look: Look, process: str = "") -> str:

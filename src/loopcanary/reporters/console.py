@@ -6,15 +6,15 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from loopcanary.model import Cause, StallState
-from loopcanary.reporters.blocks import Tally, over_line, repeat_line, stall_block, summary_block
+from loopcanary.model import Cause, Stall, StallState
+from loopcanary.reporters.blocks import Tally, issue_line, over_line, repeat_line, stall_block, summary_block
 from loopcanary.reporters.terminal import Terminal
 from loopcanary.reporters.whose_stderr import is_a_child
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from loopcanary.model import Issue, Session, Stall
+    from loopcanary.model import Issue, Session
 
 _QUIET_NS = 5_000_000_000
 """The same bug is told again after this long at the earliest."""
@@ -60,7 +60,12 @@ class ConsoleReporter:
         return self._terminal.dropped
 
     def report(self, issue: Issue, repeated: int) -> None:
-        """Tells of one stall; of one seen before only in short."""
+        """Tells of one stall, of one seen before only in short; of other issues in a line."""
+        if not isinstance(issue, Stall):
+            if self._may_speak(issue.fingerprint):
+                self._terminal.write(issue_line(issue, repeated, self._terminal.look(), self._process))
+                self._quiet(issue.fingerprint)
+            return
         shown_before = issue.id in self._ongoing
         tally, is_new = self._count(issue)
         look = self._terminal.look()

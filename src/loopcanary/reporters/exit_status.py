@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from loopcanary.model import Issue, Session, Stall
+from loopcanary.model import Issue, IssueKind, Session, Stall
 
 FAILED_ON_STALL = 70
 """EX_SOFTWARE of sysexits.h."""
@@ -21,7 +21,7 @@ class ExitStatusReporter:
 
     def report(self, issue: Issue, repeated: int) -> None:  # noqa: ARG002 - one stall is enough
         """Asks once."""
-        if not self._asked:
+        if not self._asked and issue.kind is IssueKind.STALL:
             self._asked = True
             self._fail_exit(FAILED_ON_STALL)
 

@@ -10,6 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from loopcanary.unpatched import unpatched
+
 _PIPE_BUF = 4096
 """A pipe or socket that polls as writable takes this much without blocking (pipe(7), POSIX)."""
 _TERMINAL_SURE = 1
@@ -135,7 +137,7 @@ def _is_writable(descriptor: int, patience_ms: int) -> bool:
     try:
         import select
 
-        poll = select.poll()
+        poll = unpatched("select", "poll")()
     except (ImportError, AttributeError):  # Windows polls sockets only
         return True
     poll.register(descriptor, select.POLLOUT)

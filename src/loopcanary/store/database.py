@@ -7,7 +7,6 @@ every wait is bounded. Everything that goes wrong leaves as StoreError.
 from __future__ import annotations
 
 import os
-import threading
 import time
 from typing import TYPE_CHECKING, TypeVar
 
@@ -22,6 +21,7 @@ from loopcanary.store.files import (
     make_private_folder,
     set_aside,
 )
+from loopcanary.unpatched import unpatched
 
 if TYPE_CHECKING:
     import sqlite3
@@ -52,7 +52,7 @@ class Database:
         self.path = folder / FILE_NAME
         self._read_only = False
         self._notify = notify
-        self._lock = threading.Lock()
+        self._lock = unpatched("_thread", "allocate_lock")()
         self._pid = os.getpid()
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
@@ -119,7 +119,7 @@ class Database:
                     return self._transact(self._connected(), work, begin)
                 except sqlite3.Error as error:
                     if _is_busy(error) and time.monotonic() < deadline_s:
-                        time.sleep(_PAUSE_LEAST_S + _PAUSE_SPREAD_S * os.urandom(1)[0] / 255)
+                        unpatched("time", "sleep")(_PAUSE_LEAST_S + _PAUSE_SPREAD_S * os.urandom(1)[0] / 255)
                         continue
                     repairs += 1
                     if repairs > _REPAIRS_MAX or not self._repair(error):
@@ -187,7 +187,7 @@ class Database:
             return False
         _make_immortal(self._connection)
         self._connection = None
-        self._lock = threading.Lock()
+        self._lock = unpatched("_thread", "allocate_lock")()
         self._pid = os.getpid()
         return True
 

@@ -39,6 +39,7 @@ def sweep(database: Database, retention: Retention, now_wall_ns: int) -> int:
         if batch == 0:
             break
     database.write(lambda connection: _delete_sessions(connection, retention.stalls, oldest_kept))
+    database.write(lambda connection: _delete_others(connection, retention.stalls, oldest_kept))
     if removed:
         database.outside_transaction(give_back_space)
     return removed
@@ -78,6 +79,20 @@ def used_bytes(connection: sqlite3.Connection) -> int:
         for name in ("page_count", "freelist_count", "page_size")
     )
     return (pages - free) * page_bytes
+
+
+def _delete_others(connection: sqlite3.Connection, most: int, oldest_kept: int) -> None:
+    """Issues that are no stalls, by age and number; traces of sessions that never came to be stored."""
+    connection.execute("DELETE FROM main.issues WHERE began_wall_ns < ?", [oldest_kept])
+    connection.execute(
+        """DELETE FROM main.issues WHERE row IN
+           (SELECT row FROM main.issues ORDER BY began_wall_ns DESC LIMIT -1 OFFSET ?)""",
+        [most],
+    )
+    connection.execute(
+        "DELETE FROM main.traces WHERE stored_wall_ns < ? AND session NOT IN (SELECT id FROM main.sessions)",
+        [oldest_kept],
+    )
 
 
 def _delete_sessions(connection: sqlite3.Connection, most: int, oldest_kept: int) -> None:

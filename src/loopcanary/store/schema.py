@@ -50,7 +50,33 @@ _VERSION_2 = (
     "ALTER TABLE sessions ADD COLUMN version TEXT NOT NULL DEFAULT ''",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2)
+# Issues of other kinds, and what a session's frames, input and idle work tell while it runs; at its end they
+# are in its payload as well.
+_VERSION_3 = (
+    """CREATE TABLE issues (
+        row INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        session TEXT NOT NULL,
+        fingerprint TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        cause TEXT NOT NULL,
+        began_wall_ns INTEGER NOT NULL,
+        duration_ns INTEGER NOT NULL,
+        search TEXT NOT NULL,
+        payload TEXT NOT NULL
+    )""",
+    "CREATE INDEX issues_by_time ON issues (began_wall_ns)",
+    "CREATE INDEX issues_by_session ON issues (session)",
+    """CREATE TABLE traces (
+        session TEXT PRIMARY KEY,
+        stored_wall_ns INTEGER NOT NULL,
+        payload TEXT NOT NULL
+    ) WITHOUT ROWID""",
+    """CREATE TRIGGER traces_go_with_session AFTER DELETE ON sessions
+       BEGIN DELETE FROM traces WHERE session = old.id; END""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2, _VERSION_3)
 """MIGRATIONS[i] brings a database of version i to i + 1; version 0 is an empty file. Never edit one that
 was released: append."""
 

@@ -5,16 +5,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.model import Cause, IssueKind, Session, Stall
+from loopcanary.model import Cause, IssueKind, LagIssue, Session, Stall, TraceFigures
 from loopcanary.model.search import StallGroup, StallMark, StallQuery
 from loopcanary.model.wire import (
     WireError,
+    issue_from_dict,
+    issue_to_dict,
     session_from_dict,
     session_to_dict,
     stall_from_dict,
     stall_to_dict,
+    traces_from_dict,
+    traces_to_dict,
 )
 from loopcanary.store.errors import StoreError
 
@@ -109,6 +114,41 @@ def _searched(stall: Stall) -> str:
     return "\n".join(part for part in parts if part).casefold()
 
 
+def issue_columns(issue: LagIssue) -> dict[str, Any]:
+    """A row of `issues`."""
+    return {
+        "id": storable(issue.id),
+        "session": storable(issue.session),
+        "fingerprint": storable(issue.fingerprint),
+        "kind": issue.kind.value,
+        "cause": issue.cause.value,
+        "began_wall_ns": bounded(issue.began_wall_ns),
+        "duration_ns": bounded(issue.duration_ns),
+        "search": storable(_searched_issue(issue)),
+        "payload": _to_json(issue_to_dict(issue)),
+    }
+
+
+def _searched_issue(issue: LagIssue) -> str:
+    parts = [issue.kind.value, issue.title, issue.scene, issue.thread, issue.loop, issue.cause.value]
+    if issue.culprit is not None:
+        parts += [issue.culprit.file, issue.culprit.qualname, issue.culprit.source]
+    return "\n".join(part for part in parts if part).casefold()
+
+
+def issue_of(payload: str) -> LagIssue:
+    """The issue of a payload. StoreError where it is not one."""
+    try:
+        return issue_from_dict(json.loads(payload))
+    except (WireError, ValueError, RecursionError) as error:
+        raise StoreError(f"a stored issue cannot be read: {error}") from error
+
+
+def traces_payload(figures: TraceFigures) -> str:
+    """Figures of traces as JSON text."""
+    return _to_json(traces_to_dict(figures))
+
+
 def stall_payload(stall: Stall) -> str:
     """The stall as JSON text. ASCII, so that nothing in a name can trouble a reader."""
     return _to_json(stall_to_dict(stall))
@@ -145,12 +185,16 @@ def stall_of(payload: str) -> Stall:
         raise StoreError(f"a stored stall cannot be read: {error}") from error
 
 
-def session_of(payload: str) -> Session:
-    """The session of a payload. StoreError where it is not one."""
+def session_of(payload: str, traces: str | None = None) -> Session:
+    """The session of a payload; `traces`: what it told while it ran, for one that did not come to its end.
+    StoreError where it is not one."""
     try:
-        return session_from_dict(json.loads(payload))
+        session = session_from_dict(json.loads(payload))
+        if traces is not None and session.traces.is_empty:
+            session = replace(session, traces=traces_from_dict(json.loads(traces)))
     except (WireError, ValueError, RecursionError) as error:
         raise StoreError(f"a stored session cannot be read: {error}") from error
+    return session
 
 
 def marks(

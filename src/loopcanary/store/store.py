@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.model import Session, SessionEnd, Stall, StallState
+from loopcanary.model import LagIssue, Session, SessionEnd, Stall, StallState, TraceFigures
 from loopcanary.model.search import SessionMark, StallGroup, StallMark, StallQuery
 from loopcanary.store import schema, search
 from loopcanary.store.database import Database
@@ -38,6 +38,12 @@ ON CONFLICT (id) DO UPDATE SET
     loop = excluded.loop
 WHERE instr('ongoing killed ended', excluded.state) >= instr('ongoing killed ended', stalls.state)
 RETURNING row
+"""
+_PUT_ISSUE = """
+INSERT OR REPLACE INTO main.issues
+    (id, session, fingerprint, kind, cause, began_wall_ns, duration_ns, search, payload)
+VALUES
+    (:id, :session, :fingerprint, :kind, :cause, :began_wall_ns, :duration_ns, :search, :payload)
 """
 _PAYLOAD = "SELECT payload FROM payloads WHERE row = ?"
 _PUT_SESSION = """
@@ -118,6 +124,18 @@ class Store:
         if stall_rows and (before == 0 or before // _SWEEP_EVERY != self._puts // _SWEEP_EVERY):
             self.sweep()
 
+    def put_issue(self, issue: LagIssue) -> None:
+        """Adds an issue that is no stall, or replaces it (same id)."""
+        row = search.issue_columns(issue)
+        self._database.write(lambda connection: connection.execute(_PUT_ISSUE, row))
+
+    def put_traces(self, session: str, figures: TraceFigures) -> None:
+        """What a session's frames, input and idle work tell so far; replaces what they told before."""
+        row = [search.storable(session), time.time_ns(), search.traces_payload(figures)]
+        self._database.write(
+            lambda connection: connection.execute("INSERT OR REPLACE INTO main.traces VALUES (?, ?, ?)", row)
+        )
+
     def sweep(self) -> int:
         """Removes what retention does not keep; the number of stalls removed."""
         return sweep(self._database, self._retention, time.time_ns())
@@ -125,11 +143,13 @@ class Store:
     # ---- deleting --------------------------------------------------------------------------
 
     def delete(self, query: StallQuery) -> int:
-        """Deletes the stalls that the query finds, and gives their number.
+        """Deletes the stalls that the query finds, and gives their number; other issues go as well.
 
         A query by time alone also deletes the ended sessions of that time that have no stalls left.
         """
-        deleted = self._delete_rows(*search.condition(query))
+        clause, values = search.condition(query)
+        deleted = self._delete_rows(clause, values)
+        self._database.write(lambda connection: connection.execute(f"DELETE FROM issues {clause}", values))
         if query == StallQuery(until_wall_ns=query.until_wall_ns):
             self._delete_sessions(query.until_wall_ns)
         return deleted
@@ -204,6 +224,14 @@ class Store:
         row = self._database.read(lambda connection: connection.execute(statement, [stall_id]).fetchone())
         return None if row is None else search.stall_of(row[0])
 
+    def issues(self, query: StallQuery, limit: int = 0) -> list[LagIssue]:
+        """Issues that are no stalls, newest first; limit 0: all."""
+        clause, values = search.condition(query)
+        statement = f"SELECT payload FROM issues {clause} ORDER BY began_wall_ns DESC, row DESC LIMIT ?"
+        values.append(limit or -1)
+        rows = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
+        return [search.issue_of(payload) for (payload,) in rows]
+
     def marks(self, query: StallQuery, fingerprints: Sequence[str] | None = None) -> list[StallMark]:
         """Stalls in short, in no order; `fingerprints`: of these groups only."""
         return self._database.read(lambda connection: search.marks(connection, query, fingerprints))
@@ -211,10 +239,11 @@ class Store:
     def sessions(self, query: StallQuery, limit: int = 0) -> list[Session]:
         """Sessions that ran in the query's time, newest first; limit 0: all."""
         clause, values = search.session_condition(query)
-        statement = f"SELECT payload FROM sessions {clause} ORDER BY started_wall_ns DESC, id LIMIT ?"
+        statement = f"""SELECT payload, (SELECT traces.payload FROM traces WHERE session = sessions.id)
+                        FROM sessions {clause} ORDER BY started_wall_ns DESC, id LIMIT ?"""
         values.append(limit or -1)
         rows = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
-        return [search.session_of(payload) for (payload,) in rows]
+        return [search.session_of(payload, traces) for payload, traces in rows]
 
     def session_marks(self, query: StallQuery) -> list[SessionMark]:
         """All sessions that ran in the query's time, in short, newest first."""

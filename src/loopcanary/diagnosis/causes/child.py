@@ -15,7 +15,10 @@ from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.diagnosis.syscalls import CHILD_CALLS, READ_CALLS, WAIT_CALLS, WRITE_CALLS
 from loopcanary.model import Cause, TargetKind
 
-WAITING_CALLS = frozenset({"waitpid", "wait3", "wait4", "waitid", "system"})
+WAITING_CALLS = frozenset(
+    {"waitpid", "wait3", "wait4", "waitid", "system", "waitForStarted", "waitForFinished"}
+)
+"""The last two are QProcess's."""
 STARTING_CALLS = frozenset({"fork", "forkpty", "posix_spawn", "posix_spawnp", "spawnv", "spawnve", "spawnl"})
 """These work rather than wait: a fork of a big process copies its page tables."""
 

@@ -75,6 +75,35 @@ ELSEWHERE: Mapping[Family, Mapping[Way, str]] = {
         Way.HANDOVER: "Use gevent's Event, Queue and AsyncResult, or patch with `gevent.monkey.patch_all()`.",
         Way.INPUT: "Read the terminal with `gevent.fileobject`, or in the hub's thread pool.",
     },
+    Family.TWISTED: {
+        Way.TIMER: "Use `reactor.callLater(...)` in place of `{call}`, or `await deferLater(reactor, ...)`.",
+        Way.THREAD: "Run `{call}` with `deferToThread(...)` of twisted.internet.threads.",
+        Way.PROCESS: "It holds the GIL, so that `deferToThread` does not help: run `{call}` in another "
+        "process.",
+        Way.PIECES: "Cut the work into pieces with `twisted.internet.task.cooperate`, or use a process.",
+        Way.CHILD: "Start the child with `reactor.spawnProcess`, or `getProcessOutput` of "
+        "twisted.internet.utils.",
+        Way.RESOLVE: "Resolve names with `reactor.resolve(...)`, which answers by a Deferred.",
+        Way.CLIENT: "Use `twisted.web.client.Agent` or treq for HTTP, an endpoint for sockets, or "
+        "`deferToThread(...)`.",
+        Way.HANDOVER: "Do not wait for threads: let them call `reactor.callFromThread(...)`, or use a "
+        "DeferredLock or DeferredQueue.",
+        Way.INPUT: "Read the terminal with `twisted.internet.stdio.StandardIO`.",
+    },
+    Family.THREAD: {
+        Way.TIMER: "`{call}` keeps the thread: wait for what it waits for, or put the rest of the work into "
+        "a queue for later.",
+        Way.THREAD: "Run `{call}` beside the work, on an executor's thread, or put it into a queue of jobs.",
+        Way.PROCESS: "Put `{call}` into a queue of jobs that another process works off: it holds the GIL, "
+        "and other threads wait too.",
+        Way.PIECES: "Do less of it here, keep the result, or put it into a queue of jobs that another "
+        "process works off.",
+        Way.CHILD: "Give the child a timeout, or let a job of a queue wait for it.",
+        Way.RESOLVE: "Resolve the name once and keep the address, or give the lookup a timeout.",
+        Way.CLIENT: "Give the call a timeout, keep connections open in a pool, or make it a job of a queue.",
+        Way.HANDOVER: "Hold the lock for less, or wait with a timeout.",
+        Way.INPUT: "Read the terminal on another thread.",
+    },
     Family.PLAIN: {
         Way.TIMER: "Replace `{call}` with a timer of the loop: it lets the loop run meanwhile.",
         Way.THREAD: "Run `{call}` on another thread and hand the result back to the loop.",

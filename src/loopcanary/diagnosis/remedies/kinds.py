@@ -31,6 +31,8 @@ class Family(Enum):
     TK = "tk"
     GLIB = "glib"
     GEVENT = "gevent"
+    TWISTED = "twisted"
+    THREAD = "thread"
     PLAIN = "plain"
 
 
@@ -44,6 +46,8 @@ _PREFIXES = {
     "glib": Family.GLIB,
     "gtk": Family.GLIB,
     "gevent": Family.GEVENT,
+    "twisted": Family.TWISTED,
+    "thread": Family.THREAD,
 }
 
 
@@ -69,6 +73,8 @@ class Remedy:
     modules: tuple[str, ...] = ()
     causes: frozenset[Cause] = frozenset()
     """Only for these causes; empty: for any."""
+    within: tuple[tuple[str, str], ...] = ()
+    """Package and better words for asyncio's loops where the stack leads through the package."""
     elsewhere: Mapping[Family, str] | None = None
     """Better words for single families than their way's."""
 

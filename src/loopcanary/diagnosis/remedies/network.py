@@ -7,18 +7,24 @@ from loopcanary.model import Cause
 
 _NAMES = frozenset({Cause.DNS, Cause.UNKNOWN})
 
+_IN_AIOHTTP = (
+    ("aiohttp", "Use the application's `aiohttp.ClientSession`, or `await asyncio.to_thread(...)`."),
+)
+
 REMEDIES: tuple[Remedy, ...] = (
     Remedy(
         modules=("requests", "requests_toolbelt", "requests_cache"),
         names=("requests.get", "requests.post", "requests.put", "requests.delete", "requests.request"),
         way=Way.CLIENT,
         asyncio="Use `httpx.AsyncClient` (its API is that of requests), or `await asyncio.to_thread(...)`.",
+        within=_IN_AIOHTTP,
     ),
     Remedy(
         modules=("urllib.request",),
         names=("urllib.request.urlopen", "request.urlopen", "urlopen", "urlretrieve"),
         way=Way.CLIENT,
         asyncio="Use `httpx.AsyncClient` or aiohttp, or `await asyncio.to_thread(urlopen, ...)`.",
+        within=_IN_AIOHTTP,
     ),
     Remedy(
         modules=("openai", "anthropic", "mistralai", "cohere"),
@@ -192,6 +198,7 @@ REMEDIES: tuple[Remedy, ...] = (
         causes=WAITING,
         way=Way.CLIENT,
         asyncio="Use an async client such as `httpx.AsyncClient`, or `await asyncio.to_thread(...)`.",
+        within=_IN_AIOHTTP,
     ),
     Remedy(
         names=("ssl.wrap_socket", "*.do_handshake", "*.wrap_socket", "ssl.get_server_certificate"),

@@ -126,6 +126,12 @@ REMEDIES: tuple[Remedy, ...] = (
         asyncio="Start the child with `asyncio.create_subprocess_exec` and await `process.wait()`.",
     ),
     Remedy(
+        names=("*.waitForStarted", "*.waitForFinished"),
+        causes=frozenset({Cause.SUBPROCESS, Cause.UNKNOWN}),
+        way=Way.CHILD,
+        asyncio="Use `await asyncio.create_subprocess_exec(...)` and `await process.wait()`.",
+    ),
+    Remedy(
         modules=("sh", "plumbum", "invoke", "fabric", "pexpect", "git"),
         causes=frozenset({Cause.SUBPROCESS, Cause.NETWORK_IO, Cause.LOCK, Cause.UNKNOWN}),
         way=Way.CHILD,

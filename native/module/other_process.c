@@ -1,0 +1,246 @@
+#define PY_SSIZE_T_CLEAN
+#include "other_process.h"
+
+#include <stddef.h>
+
+#include "outside.h"
+#include "threads.h"
+
+enum { INTERPRETERS_MAX = 64, THREADS_MAX = 4096 };
+
+static const char capsule_name[] = "loopcanary.other_process";
+
+typedef struct {
+    lc_memory_reader reader;
+    lc_cpython_source source;
+    lc_outside_addresses addresses;
+    uint32_t thread_count;
+    lc_thread_ref threads[THREADS_MAX];
+    lc_stack stack;
+} other_process;
+
+typedef struct {
+    const char *symbol;
+    size_t field; /* in lc_outside_addresses */
+} wanted_symbol;
+
+static const wanted_symbol wanted[] = {
+    {"_PyRuntime", offsetof(lc_outside_addresses, at.runtime)},
+    {"PyCode_Type", offsetof(lc_outside_addresses, at.code_type)},
+    {"PyUnicode_Type", offsetof(lc_outside_addresses, at.str_type)},
+    {"PyBytes_Type", offsetof(lc_outside_addresses, at.bytes_type)},
+    {"PyLong_Type", offsetof(lc_outside_addresses, at.int_type)},
+    {"PyFunction_Type", offsetof(lc_outside_addresses, at.function_type)},
+    {"PyMethod_Type", offsetof(lc_outside_addresses, at.method_type)},
+    {"PyCFunction_Type", offsetof(lc_outside_addresses, at.cfunction_type)},
+    {"PyCoro_Type", offsetof(lc_outside_addresses, at.coroutine_type)},
+    {"PyGen_Type", offsetof(lc_outside_addresses, at.generator_type)},
+    {"PyType_Type", offsetof(lc_outside_addresses, type_type)},
+    {"PyMethodDescr_Type", offsetof(lc_outside_addresses, descriptor_type)},
+    {"_PyWeakref_RefType", offsetof(lc_outside_addresses, reference_type)},
+    {"PyTuple_Type", offsetof(lc_outside_addresses, tuple_type)},
+    {"PyDict_Type", offsetof(lc_outside_addresses, dict_type)},
+};
+enum { WANTED = sizeof wanted / sizeof wanted[0] };
+
+static bool take_addresses(PyObject *dict, lc_outside_addresses *out)
+{
+    for (size_t i = 0; i < WANTED; i++) {
+        PyObject *number = PyDict_GetItemString(dict, wanted[i].symbol);
+        if (number == NULL) {
+            PyErr_SetString(PyExc_KeyError, wanted[i].symbol);
+            return false;
+        }
+        const unsigned long long address = PyLong_AsUnsignedLongLong(number);
+        if (address == (unsigned long long)-1 && PyErr_Occurred()) {
+            return false;
+        }
+        *(uint64_t *)(void *)((char *)out + wanted[i].field) = address;
+    }
+    return true;
+}
+
+static void close_other(PyObject *capsule)
+{
+    other_process *other = PyCapsule_GetPointer(capsule, capsule_name);
+    if (other != NULL) {
+        lc_cpython_source_close(&other->source);
+        lc_memory_reader_close(&other->reader);
+        PyMem_Free(other);
+    }
+}
+
+static PyObject *open_other(PyObject *module, PyObject *args)
+{
+    int pid;
+    unsigned long long version;
+    PyObject *dict;
+    const char *why_not = NULL;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "iKO!", &pid, &version, &PyDict_Type, &dict)) {
+        return NULL;
+    }
+    other_process *other = PyMem_Calloc(1, sizeof *other);
+    if (other == NULL) {
+        return PyErr_NoMemory();
+    }
+    if (!take_addresses(dict, &other->addresses)) {
+        PyMem_Free(other);
+        return NULL;
+    }
+    lc_memory_reader_open(&other->reader, pid);
+    if (!lc_outside_open(&other->source, &other->reader, version, &other->addresses, &why_not)) {
+        PyErr_SetString(PyExc_RuntimeError, why_not);
+        lc_memory_reader_close(&other->reader);
+        PyMem_Free(other);
+        return NULL;
+    }
+    PyObject *capsule = PyCapsule_New(other, capsule_name, close_other);
+    if (capsule == NULL) {
+        lc_cpython_source_close(&other->source);
+        lc_memory_reader_close(&other->reader);
+        PyMem_Free(other);
+    }
+    return capsule;
+}
+
+static PyObject *list_threads(PyObject *module, PyObject *handle)
+{
+    uint64_t interpreters[INTERPRETERS_MAX];
+    other_process *other = PyCapsule_GetPointer(handle, capsule_name);
+    (void)module;
+    if (other == NULL) {
+        return NULL;
+    }
+    PyObject *list = PyList_New(0);
+    const uint32_t count = lc_outside_interpreters(&other->source, interpreters, INTERPRETERS_MAX);
+    other->thread_count = 0;
+    for (uint32_t i = 0; i < count && list != NULL; i++) {
+        lc_thread_ref *threads = other->threads + other->thread_count;
+        const uint32_t found =
+            lc_threads_of(&other->source, interpreters[i], threads, THREADS_MAX - other->thread_count);
+        other->thread_count += found;
+        for (uint32_t j = 0; j < found && list != NULL; j++) {
+            PyObject *each = Py_BuildValue("KKK", (unsigned long long)interpreters[i],
+                                           (unsigned long long)threads[j].thread_state,
+                                           (unsigned long long)threads[j].tid);
+            if (each == NULL || PyList_Append(list, each) != 0) {
+                Py_CLEAR(list);
+            }
+            Py_XDECREF(each);
+        }
+    }
+    lc_outside_learn_locks(&other->source, &other->addresses, other->threads, other->thread_count);
+    return list;
+}
+
+/* A handle and numbers. */
+static other_process *parse(PyObject *args, unsigned long long *thread, unsigned long long *number)
+{
+    PyObject *handle;
+    if (number == NULL ? !PyArg_ParseTuple(args, "OK", &handle, thread)
+                       : !PyArg_ParseTuple(args, "OKK", &handle, thread, number)) {
+        return NULL;
+    }
+    return PyCapsule_GetPointer(handle, capsule_name);
+}
+
+static PyObject *text_object(lc_text text)
+{
+    return PyUnicode_DecodeUTF8(text.bytes == NULL ? "" : text.bytes, (Py_ssize_t)text.length, "replace");
+}
+
+static PyObject *frame_object(const lc_frame *frame)
+{
+    return Py_BuildValue("NNIIIIII", text_object(frame->code->qualname), text_object(frame->code->filename),
+                         (unsigned)frame->line, (unsigned)frame->end_line, (unsigned)frame->column,
+                         (unsigned)frame->end_column, (unsigned)frame->code->first_line,
+                         (unsigned)frame->code->code_flags);
+}
+
+static PyObject *read_stack(PyObject *module, PyObject *args)
+{
+    unsigned long long thread;
+    other_process *other = parse(args, &thread, NULL);
+    (void)module;
+    if (other == NULL) {
+        return NULL;
+    }
+    lc_frame_source *source = &other->source.source;
+    const lc_walk_result result = source->walk(source, thread, &other->stack);
+    const uint32_t count = result == LC_WALK_OK ? other->stack.count : 0;
+    PyObject *frames = PyTuple_New((Py_ssize_t)count);
+    for (uint32_t i = 0; i < count && frames != NULL; i++) {
+        PyObject *frame = frame_object(&other->stack.frames[i]);
+        if (frame == NULL) {
+            Py_CLEAR(frames);
+        } else {
+            PyTuple_SET_ITEM(frames, (Py_ssize_t)i, frame);
+        }
+    }
+    return Py_BuildValue("iNNN", (int)result, PyBool_FromLong(other->stack.truncated),
+                         PyBool_FromLong(other->stack.inner_cut), frames);
+}
+
+static PyObject *read_gil(PyObject *module, PyObject *args)
+{
+    unsigned long long thread;
+    other_process *other = parse(args, &thread, NULL);
+    lc_gil_view view;
+    (void)module;
+    if (other == NULL) {
+        return NULL;
+    }
+    other->source.source.gil(&other->source.source, thread, &view);
+    return Py_BuildValue("iIKK", (int)view.state, (unsigned)view.holder_tid,
+                         (unsigned long long)view.wait_address_low, (unsigned long long)view.wait_address_high);
+}
+
+static PyObject *read_lock(PyObject *module, PyObject *args)
+{
+    unsigned long long thread, futex;
+    other_process *other = parse(args, &thread, &futex);
+    lc_lock_view view;
+    (void)module;
+    if (other == NULL) {
+        return NULL;
+    }
+    const lc_lock_question question = {.thread_state = thread, .futex = futex, .search = true};
+    other->source.source.lock(&other->source.source, &question, &view);
+    return Py_BuildValue("iiIN", (int)view.kind, (int)view.proof, (unsigned)view.holder_tid, text_object(view.module));
+}
+
+static PyObject *read_name(PyObject *module, PyObject *args)
+{
+    unsigned long long thread;
+    other_process *other = parse(args, &thread, NULL);
+    (void)module;
+    return other == NULL ? NULL
+                         : text_object(lc_outside_thread_name(&other->source, &other->addresses, thread));
+}
+
+static PyMethodDef methods[] = {
+    {"outside_open", open_other, METH_VARARGS, "See other_process.h."},
+    {"outside_threads", list_threads, METH_O, "See other_process.h."},
+    {"outside_stack", read_stack, METH_VARARGS, "See other_process.h."},
+    {"outside_name", read_name, METH_VARARGS, "See other_process.h."},
+    {"outside_gil", read_gil, METH_VARARGS, "See other_process.h."},
+    {"outside_lock", read_lock, METH_VARARGS, "See other_process.h."},
+    {NULL, NULL, 0, NULL},
+};
+
+int lc_other_process_add(PyObject *module)
+{
+    PyObject *symbols = PyTuple_New(WANTED);
+    for (Py_ssize_t i = 0; i < WANTED && symbols != NULL; i++) {
+        PyObject *symbol = PyUnicode_FromString(wanted[i].symbol);
+        if (symbol == NULL) {
+            Py_CLEAR(symbols);
+        } else {
+            PyTuple_SET_ITEM(symbols, i, symbol);
+        }
+    }
+    const int added = symbols == NULL ? -1 : PyModule_AddObjectRef(module, "OUTSIDE_SYMBOLS", symbols);
+    Py_XDECREF(symbols);
+    return added != 0 ? -1 : PyModule_AddFunctions(module, methods);
+}

@@ -1,0 +1,41 @@
+/* A callable that stands in the place of another one and calls it: what probes put where a library's function was.
+ *
+ * It binds as functions do, and all that is asked of it (name, documentation, code, signature) is the original's. What
+ * it does beyond calling the original is a C function's; each patch has its own state, so that several installs, one
+ * over the other, work.
+ */
+#ifndef LOOPCANARY_PATCHED_FUNCTION_H
+#define LOOPCANARY_PATCHED_FUNCTION_H
+
+#include <Python.h>
+
+typedef struct lc_patched lc_patched;
+
+/* As a vectorcall function. */
+typedef PyObject *(*lc_patched_call)(lc_patched *patch, PyObject *const *args, size_t count, PyObject *names);
+
+struct lc_patched {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    lc_patched_call call;
+    PyObject *original;
+    PyObject *extra; /* of whoever made it; may be NULL */
+    long role;       /* the same */
+};
+
+/* Adds the type PatchedFunction to the module; negative with an exception set where that fails. */
+int lc_patched_function_add(PyObject *module);
+
+/* A new patch, NULL with an exception. `extra` may be NULL. GIL held. */
+PyObject *lc_patched_function_new(lc_patched_call call, PyObject *original, PyObject *extra, long role);
+
+/* Borrowed. */
+PyTypeObject *lc_patched_function_type(void);
+
+static inline PyObject *lc_patched_call_original(lc_patched *patch, PyObject *const *args, size_t count,
+                                                 PyObject *names)
+{
+    return PyObject_Vectorcall(patch->original, args, count, names);
+}
+
+#endif

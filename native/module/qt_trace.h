@@ -1,0 +1,55 @@
+/* What is told to Python of single events that Qt delivers: drawing and input. One call each, after the event; all other events
+ * cost nothing here. */
+#ifndef LOOPCANARY_QT_TRACE_H
+#define LOOPCANARY_QT_TRACE_H
+
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* An event that the application delivers. */
+typedef struct {
+    uint64_t work;          /* what a lane keeps of it (work_qt.h) */
+    uint64_t receiver;      /* of the event itself, whatever it is passed on to */
+    uint64_t begin_ns;      /* 0: nobody wants to hear of it */
+    uint64_t asked_ns;      /* of a drawing: since when the loop had no time for it; 0: nobody knows */
+    uint64_t stamp;         /* of an input event, in milliseconds of its platform's clock */
+    const char *class_name; /* the receiver's, mangled, where somebody wants to hear of it; else NULL */
+    uint32_t painted;       /* widgets, while it was handled */
+    uint16_t type;
+} lc_qt_delivery;
+
+/* A timer that is due again whenever it has run, so that the loop never waits: a zero timer. */
+typedef struct {
+    uint64_t work; /* 0: none */
+    uint64_t begin_ns;
+    uint64_t end_ns; /* of its last run */
+    uint64_t runs;
+    uint64_t gaps_ns; /* between runs */
+} lc_qt_spin;
+
+/* The calling thread; without the GIL. */
+lc_qt_delivery lc_qt_delivery_begin(const void *receiver, const void *event, uint16_t type);
+/* Another event is delivered while this one is handled. Whether it says better what is done, as an input event's real receiver
+ * does; `work` is then of this. */
+bool lc_qt_delivery_passes_on(lc_qt_delivery *delivery, const void *receiver, uint16_t type);
+/* Whether somebody wants to know of it since when a window waits to be drawn. */
+bool lc_qt_delivery_draws(const lc_qt_delivery *delivery);
+/* Calls Python, with the GIL, if somebody wants to hear of it. */
+void lc_qt_delivery_end(const lc_qt_delivery *delivery, lc_qt_spin *spin);
+
+/* The mangled name of the object's C++ class; NULL: it was compiled without. It outlives the object. */
+const char *lc_qt_class_of(const void *object);
+
+/* Whether Python may be called on this thread: it has a thread state, and the interpreter is not about to end. */
+bool lc_qt_may_call_python(void);
+/* An exception of the program's own came up where nobody can take it: an interrupt is asked for anew, others are reported as
+ * Python reports what nobody takes. GIL held, exception set. */
+void lc_qt_pass_on_exception(void);
+
+/* qt_listen(function | None): function(type, class, receiver, begin_ns, end_ns, number, asked_ns) hears of each input
+ * event (`number`: its time stamp, milliseconds), of each event in which a window may be drawn (widgets painted), and
+ * of a timer that spins, once a second of it or where a run took long (its runs). It raises nothing. */
+PyObject *lc_qt_listen(PyObject *module, PyObject *function);
+
+#endif

@@ -1,0 +1,59 @@
+/* The work that a thread runs, for loops that may be run again inside it: a dialog's, update(). Such a loop ends the work's
+ * bracket (bracket.h); when it is over, the rest of the work is judged anew, under the same name.
+ *
+ * GIL held, the thread's own.
+ */
+#ifndef LOOPCANARY_RUNNING_WORK_H
+#define LOOPCANARY_RUNNING_WORK_H
+
+#include "bracket.h"
+#include "work.h"
+#include "work_note.h"
+
+/* On the C stack of whoever runs the work. */
+typedef struct lc_running {
+    lc_bracket bracket;
+    lc_work_note note;
+    lc_work_kind kind; /* where the turn is tallied */
+    bool tallied;
+    struct lc_running *outer;
+} lc_running;
+
+extern _Thread_local lc_running *lc_innermost_running __attribute__((tls_model("initial-exec")));
+
+/* `running->note` is filled in. */
+static inline void lc_running_begin(lc_running *running, lc_lane *lane)
+{
+    running->bracket = lc_bracket_begin(lane, lc_note_word(&running->note), 0);
+    if (lc_the_agent.scene_variable != NULL) {
+        lc_thread_lane_note_scene();
+    }
+    running->tallied = lc_bracket_is_tallied(running->bracket);
+    if (__builtin_expect(running->tallied, 0)) { /* before it runs: it may let go of its function */
+        running->kind = lc_work_kind_of(&lc_the_agent.source, (const void *)(uintptr_t)running->note.callable);
+    }
+    running->outer = lc_innermost_running;
+    lc_innermost_running = running;
+}
+
+static inline void lc_running_end(lc_running *running)
+{
+    lc_innermost_running = running->outer;
+    if (__builtin_expect(running->tallied, 0)) {
+        lc_bracket_end_tallied(running->bracket, running->kind);
+    } else {
+        lc_bracket_end(running->bracket);
+    }
+}
+
+/* The work that runs and is judged as a callback; NULL: none. */
+lc_running *lc_running_open(const lc_lane *lane);
+/* A loop inside it is over. */
+void lc_running_go_on(lc_running *running);
+
+/* What a partial of a partial ... calls, or the function itself. Borrowed. */
+PyObject *lc_inside_partials(PyObject *function);
+/* From here on partials are known: functools.partial. */
+void lc_learn_partial(PyTypeObject *type);
+
+#endif

@@ -1,0 +1,50 @@
+/* What uvloop is about to run, found where uvloop enters a callback's context.
+ *
+ * uvloop's handles are C objects without hooks. What can be seen from outside is the call of PyContext_Enter(context)
+ * before each callback: by Handle._run and TimerHandle._run, and for a protocol's methods. The caller still needs the
+ * handle (or the method) after that call, so it holds it in a register that calls preserve or in a place of its
+ * stack frame: the same at each call from the same place of the code. Which one, is learned from the first calls
+ * from there: each of these words is read as an object, as carefully as the watchdog reads (memory_reader.h), until
+ * only one is left that has been the right kind of object every time. From then on it is loaded plainly.
+ *
+ * GIL held in all functions.
+ */
+#ifndef LOOPCANARY_UVLOOP_WORK_H
+#define LOOPCANARY_UVLOOP_WORK_H
+
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cpython_source.h"
+
+/* Words of the caller at its call: registers that calls preserve, the address it is returned to, its stack. */
+#if defined(__x86_64__)
+enum { LC_UVLOOP_RETURN = 6 };
+#elif defined(__aarch64__)
+enum { LC_UVLOOP_RETURN = 11 };
+#endif
+enum { LC_UVLOOP_WORDS = LC_UVLOOP_RETURN + 1 + 24 };
+
+typedef enum {
+    LC_UVLOOP_UNKNOWN, /* something runs; what it is could not be told */
+    LC_UVLOOP_CALLBACK,
+    LC_UVLOOP_INNER /* a handle of uvloop's own that runs others, such as the one for the queue */
+} lc_uvloop_role;
+
+typedef struct {
+    lc_uvloop_role role;
+    PyObject *callable; /* or a str, its name; borrowed, kept by the handle while it runs; NULL: no name */
+    PyObject *handle;   /* its address only; NULL: there is none */
+    double due_s;       /* when a timer was due, by the monotonic clock; 0: no timer */
+    bool proven;        /* that `callable` is alive need not be doubted */
+} lc_uvloop_work;
+
+/* The types by which handles are recognised; forgets what was learned of another uvloop. Keeps references. */
+void lc_uvloop_work_of_types(PyTypeObject *handle, PyTypeObject *timer);
+
+/* `outer`: the handle that runs on this thread already, NULL for none. `source`: of the running agent. */
+lc_uvloop_work lc_uvloop_find_work(const lc_cpython_source *source, PyObject *context, const uintptr_t *words,
+                                   const PyObject *outer);
+
+#endif

@@ -1,0 +1,150 @@
+"""Another process, read from outside, with what loopcanary's flight file says of it where there is one."""
+
+from __future__ import annotations
+
+import importlib
+import platform
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from loopcanary import flight, outside
+from loopcanary.diagnosis.sources import FileSources
+from loopcanary.diagnosis.syscalls import syscall_name
+from loopcanary.engine.facts import program_of_command_line
+from loopcanary.engine.flight_place import SUFFIX
+from loopcanary.model.outside import LaneSight, ProcessSight, ThreadSight, Unseen
+from loopcanary.outside.memory import mapped_files, mappings, openable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from loopcanary.flight import FlightFile, LaneNow
+    from loopcanary.model import StallEvidence
+
+_SOURCE_FRAMES = 16
+_CLOCK_SLACK_NS = 1_000_000_000
+"""The kernel tells starts of processes in hundredths of seconds, and nobody edits a program so fast."""
+
+
+def look_at(pid: int) -> ProcessSight | Unseen:
+    """The process with this number as it is now, or why it cannot be seen."""
+    try:
+        return _look_at(pid)
+    except outside.OutsideError as error:
+        return Unseen(why=str(error), is_refused=isinstance(error, outside.NotReadableError))
+
+
+def _look_at(pid: int) -> ProcessSight:
+    process = outside.Process.of(pid)
+    with outside.Memory(process) as memory:
+        reader = native()
+        interpreter = outside.locate(process, memory, reader.OUTSIDE_SYMBOLS)
+        found = outside.look(process, interpreter, reader, name_of_syscall())
+    session, lanes, notes = _lanes(process)
+    threads = tuple(_with_lane(thread, lanes) for thread in found.threads)
+    words = process.words()
+    age_ns, now_wall_ns = process.age_ns(), time.time_ns()
+    return ProcessSight(
+        pid=pid,
+        command=program_of_command_line(words) if words else "",
+        executable=process.executable(),
+        python=interpreter.version,
+        age_ns=age_ns,
+        taken_wall_ns=now_wall_ns,
+        threads=threads,
+        session=session,
+        notes=(*found.notes, *notes),
+        sources={} if age_ns is None else _sources(threads, now_wall_ns - age_ns),
+    )
+
+
+def _sources(threads: tuple[ThreadSight, ...], began_wall_ns: int) -> dict[tuple[str, int], str]:
+    """Lines of inner frames. A file that was written since the process began may not be what it runs."""
+    reader = FileSources()
+    places = {
+        (frame.file, frame.line)
+        for thread in threads
+        if thread.stack is not None
+        for frame in thread.stack.frames[:_SOURCE_FRAMES]
+        if frame.file.startswith("/")
+    }
+    lines = {}
+    for file, line in places:
+        text = reader.read(file)
+        if text is None or not 0 < line <= len(text.lines):
+            continue
+        if text.modified_wall_ns is None or text.modified_wall_ns < began_wall_ns + _CLOCK_SLACK_NS:
+            lines[file, line] = text.lines[line - 1]
+    return lines
+
+
+def native() -> Any:
+    """The extension of the interpreter that runs this command; it knows the layouts of all versions."""
+    try:
+        return importlib.import_module("loopcanary._native")
+    except ImportError as error:
+        raise outside.OutsideError(
+            f"processes are read by loopcanary's native part, which is not here: {error}"
+        ) from None
+
+
+def name_of_syscall() -> Callable[[int], str | None]:
+    """Names of this machine's system calls."""
+    machine = platform.machine()
+    return lambda number: syscall_name(number, machine)
+
+
+# ---- lanes --------------------------------------------------------------------------------------------
+
+
+def _with_lane(thread: ThreadSight, lanes: dict[int, tuple[str, LaneSight]]) -> ThreadSight:
+    if thread.tid not in lanes:
+        return thread
+    name, lane = lanes[thread.tid]
+    return replace(thread, name=name or thread.name, lane=lane)
+
+
+def _lanes(
+    process: outside.Process,
+) -> tuple[str | None, dict[int, tuple[str, LaneSight]], tuple[str, ...]]:
+    """Session of the engine in the process, and lanes by thread; the file is the one that it has mapped."""
+    for file in mapped_files(mappings(process)):
+        if not file.name.endswith(SUFFIX):
+            continue
+        path = openable(process, file)
+        if path is None:
+            return None, {}, ("it is watched by loopcanary, but its flight file has no name any more",)
+        try:
+            with flight.FlightFile.open(path) as opened:
+                if opened.header.pid != process.inner_pid():
+                    continue  # a parent's, seen through a fork
+                session = file.name.removesuffix(SUFFIX).split("-", 2)[-1]
+                return session, _lanes_of(process, opened), ()
+        except (flight.FlightError, OSError) as error:
+            return None, {}, (f"it is watched by loopcanary, but its flight file cannot be read: {error}",)
+    return None, {}, ()
+
+
+def _lanes_of(process: outside.Process, file: FlightFile) -> dict[int, tuple[str, LaneSight]]:
+    now_ns = time.monotonic_ns()
+    tids = process.inner_tids()
+    ongoing = {stall.tid: stall for _, stall in file.stalls() if stall.end_ns is None}
+    found = {}
+    for totals in file.lanes():
+        lane = file.lane_now(totals.lane)
+        if lane is not None and lane.tid in tids:
+            found[tids[lane.tid]] = (lane.thread_name, _lane(lane, ongoing.get(lane.tid), now_ns))
+    return found
+
+
+def _lane(lane: LaneNow, stall: StallEvidence | None, now_ns: int) -> LaneSight:
+    since_ns = lane.callback_since_ns if lane.callback_since_ns is not None else lane.turn_since_ns
+    return LaneSight(
+        loop_kind=lane.loop_kind,
+        threshold_ns=lane.threshold_ns,
+        busy_ns=None if since_ns is None else max(now_ns - since_ns, 0),
+        callback=stall.names.name if stall is not None and stall.names is not None else None,
+        task=stall.names.task if stall is not None and stall.names is not None else None,
+        scene=stall.scene if stall is not None else None,
+    )

@@ -1,0 +1,103 @@
+"""Which kinds of loops are watched here: for `loopcanary doctor`.
+
+Each library that is installed is imported by a child process under our engine: what its probe then says of
+itself is what a program would get.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.machinery import PathFinder
+from importlib.metadata import packages_distributions, version
+from pathlib import Path
+
+from loopcanary.probes.table import KINDS, LoopKind
+
+Row = tuple[str, str, str]
+
+_CHILD = """
+import importlib, json, sys
+import loopcanary
+canary = loopcanary.install(store=sys.argv[1], console=False, quiet=True)
+failed = {}
+for kind, modules in json.loads(sys.argv[2]).items():
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except Exception as error:
+            failed[kind] = f"{module} cannot be imported: {type(error).__name__}: {error}"
+print(json.dumps({"failed": failed, "refused": canary.boundary.reasons(), "notes": canary.probe_notes()}))
+loopcanary.uninstall()
+"""
+_CHILD_S = 60
+
+
+def loop_facts() -> list[Row]:
+    """(name, `ok` | `off` | `problem`, detail) for each kind of loop whose library is here, and one row for
+    the others."""
+    installed = {kind: modules for kind in KINDS if (modules := _installed(kind))}
+    if not installed:
+        return []
+    with tempfile.TemporaryDirectory(prefix="loopcanary-") as folder:
+        told = _tried(installed, Path(folder))
+    rows = [_row(kind, modules, told) for kind, modules in installed.items()]
+    absent = [kind.kind for kind in KINDS if kind not in installed]
+    if absent:
+        rows.append(("other loops", "off", f"not installed here: {', '.join(absent)}"))
+    return rows
+
+
+def _installed(kind: LoopKind) -> list[str]:
+    """The awaited modules whose top-level package can be found; nothing is imported."""
+    return [
+        module for module in kind.awaits if PathFinder.find_spec(module.partition(".")[0], None) is not None
+    ]
+
+
+def _tried(installed: Mapping[LoopKind, Sequence[str]], folder: Path) -> Mapping[str, Mapping[str, object]]:
+    """What a child says of all of them; where it dies, of each one by itself."""
+    told = _child(installed, folder)
+    if told is not None or len(installed) == 1:
+        return told or {"failed": {kind.kind: "the child that tried it died" for kind in installed}}
+    each = [_tried({kind: modules}, folder) for kind, modules in installed.items()]
+    return {
+        part: {kind: said for one in each for kind, said in one.get(part, {}).items()}
+        for part in ("failed", "refused", "notes")
+    }
+
+
+def _child(installed: Mapping[LoopKind, Sequence[str]], folder: Path) -> dict[str, dict[str, object]] | None:
+    modules = json.dumps({kind.kind: list(modules) for kind, modules in installed.items()})
+    command = [sys.executable, "-c", _CHILD, str(folder / "store"), modules]
+    try:
+        ran = subprocess.run(command, check=True, capture_output=True, timeout=_CHILD_S, cwd=folder)  # noqa: S603 - ourselves
+        told: dict[str, dict[str, object]] = json.loads(ran.stdout.splitlines()[-1])
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return None
+    return told
+
+
+def _row(kind: LoopKind, modules: Sequence[str], told: Mapping[str, Mapping[str, object]]) -> Row:
+    name = f"loop {kind.kind}"
+    refused = told.get("refused", {}).get(f"probe {kind.kind}")
+    if refused is not None:
+        return name, "problem", f"not watched: {refused}"
+    failed = told.get("failed", {}).get(kind.kind)
+    notes = told.get("notes", {}).get(kind.kind, [])
+    said = [", ".join(_versions(modules)) or "comes with Python", *(notes if isinstance(notes, list) else [])]
+    if failed is not None and not notes:
+        return name, "off", str(failed)
+    return name, "ok", "; ".join(map(str, said))
+
+
+def _versions(modules: Sequence[str]) -> Iterator[str]:
+    """Of the packages that the modules are of; none of what comes with Python."""
+    known = packages_distributions()
+    for distribution in sorted(
+        {name for module in modules for name in known.get(module.partition(".")[0], [])[:1]}
+    ):
+        yield f"{distribution} {version(distribution)}"

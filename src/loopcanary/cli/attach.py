@@ -1,0 +1,121 @@
+"""`loopcanary attach`: a program that runs already, watched from now on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from loopcanary.cli import BAD_USE, refuse
+from loopcanary.cli.opening import NOTHING_FOUND
+from loopcanary.cli.settings import given, of_option, settings_options
+from loopcanary.cli.words import Word
+from loopcanary.model.outside import Unseen
+from loopcanary.model.wording import printable
+
+if TYPE_CHECKING:
+    from loopcanary.model.outside import Attached, Detached
+
+_NS = 1_000_000_000
+
+
+@click.command(short_help="Watch a program that runs already.")
+@click.argument("pid", type=click.IntRange(min=1), metavar="PID")
+@settings_options
+@click.option("--stop", is_flag=True, help="Watch it no longer: takes everything back.")
+@click.option(
+    "--timeout",
+    metavar="DURATION",
+    type=Word(),
+    default="10s",
+    help="How long the program may take to get to it. Default: 10s.",
+)
+def command(pid: int, stop: bool, timeout: str, **settings: Any) -> int:
+    """Watch a program that runs already, from now on; with --stop, no longer.
+
+    Needs CPython 3.14 or later in the program. Loops that run are watched from their next turn on. The
+    program's main thread must get to run some Python code: of one that hangs, `loopcanary dump PID` shows
+    where.
+    """
+    from loopcanary import assembly
+
+    timeout_s = _timeout_s(timeout)
+    if stop:
+        if given(settings):
+            raise click.UsageError("--stop takes no settings")
+        detached = assembly.detach(pid, timeout_s)
+        return _refuse(pid, detached) if isinstance(detached, Unseen) else _tell_detached(detached)
+    attached = assembly.attach(pid, _checked(given(settings)), timeout_s)
+    return _refuse(pid, attached) if isinstance(attached, Unseen) else _tell_attached(attached)
+
+
+def _timeout_s(text: str) -> float:
+    from loopcanary.model.units import parse_duration_ns
+
+    try:
+        return parse_duration_ns(text) / _NS
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--timeout") from error
+
+
+def _checked(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings as they are sent, known to be good. Raises ConfigError."""
+    from loopcanary.config import ConfigError, load
+
+    try:
+        load(**settings)
+    except ConfigError as error:
+        if error.place == f"keyword {error.key}":
+            raise of_option(error) from None
+        raise
+    if "store" in settings:
+        settings["store"] = str(Path(settings["store"]).absolute())
+    return json.loads(json.dumps(settings))  # type: ignore[no-any-return]
+
+
+def _refuse(pid: int, unseen: Unseen) -> int:
+    refuse(f"{unseen.why}. {_where_it_is(pid)}" if unseen.hangs else unseen.why)
+    return BAD_USE if unseen.is_refused else NOTHING_FOUND
+
+
+def _where_it_is(pid: int) -> str:
+    """What the main thread does instead, and the way to see more."""
+    from loopcanary import assembly
+    from loopcanary.report.dump_words import doing_words, thread_words
+
+    more = f"`loopcanary dump {pid}` shows where"
+    sight = assembly.look_at(pid)
+    if isinstance(sight, Unseen):
+        return more
+    threads = {thread.tid: thread for thread in sight.threads}
+    main = threads.get(pid)
+    return more if main is None else f"Its {thread_words(main)} {doing_words(main, threads)}: {more}"
+
+
+def _tell_attached(attached: Attached) -> int:
+    if attached.was_watched:
+        click.echo(f"process {attached.pid} is watched already, with its own settings", err=True)
+    elif attached.is_running:
+        engine = printable(attached.engine, 60)
+        click.echo(f"process {attached.pid} is watched now ({engine} engine)", err=True)
+    else:
+        click.echo(f"process {attached.pid} is watched as soon as it runs a loop", err=True)
+    if attached.native_problem is not None:
+        click.echo(
+            "its Python cannot load the native engine, so the portable one watches, which sees less: "
+            + printable(attached.native_problem, 300),
+            err=True,
+        )
+    if attached.store:
+        click.echo(f"loopcanary report --store {printable(attached.store, 300)}", err=True)
+    return 0
+
+
+def _tell_detached(detached: Detached) -> int:
+    if not detached.was_watched:
+        refuse(f"process {detached.pid} was not watched")
+        return NOTHING_FOUND
+    click.echo(f"process {detached.pid} is not watched any longer", err=True)
+    return 0

@@ -1,0 +1,37 @@
+"""`loopcanary dump`: what the threads of a process do now, seen from outside."""
+
+from __future__ import annotations
+
+import click
+
+from loopcanary.cli import BAD_USE, refuse
+from loopcanary.cli.opening import NOTHING_FOUND
+
+
+@click.command(short_help="Show what the threads of a running process do now.")
+@click.argument("pid", type=click.IntRange(min=1), metavar="PID")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Default: text.")
+@click.option("--all", "everything", is_flag=True, help="All frames, and threads that run no Python, too.")
+def command(pid: int, form: str, everything: bool) -> int:
+    """Show what the threads of a process do now: stacks, locks, GIL.
+
+    Any process of yours that runs CPython 3.11 to 3.15, whether loopcanary watches it or not, also one that
+    hangs. It is read from outside: it is not stopped, and nothing runs in it.
+    """
+    from loopcanary import assembly
+    from loopcanary.model.outside import Unseen
+
+    sight = assembly.look_at(pid)
+    if isinstance(sight, Unseen):
+        refuse(sight.why)
+        return BAD_USE if sight.is_refused else NOTHING_FOUND
+    if form == "json":
+        from loopcanary.report import dump_json
+
+        click.echo(dump_json.render(sight), nl=False)
+    else:
+        from loopcanary.cli.screen import Screen
+        from loopcanary.report import dump_text
+
+        dump_text.show_dump(sight, Screen(), everything=everything)
+    return 0

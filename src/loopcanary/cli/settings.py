@@ -1,0 +1,79 @@
+"""The settings that commands which watch a program take as options."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from loopcanary.cli.words import Folder, Word
+from loopcanary.model.config import EngineChoice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from loopcanary.config import ConfigError
+
+_OPTIONS = (
+    click.option(
+        "--threshold", metavar="DURATION", type=Word(), help="Longer than this is a stall. Default: 100ms."
+    ),
+    click.option(
+        "--store",
+        type=Folder(),
+        metavar="DIR",
+        help="Where stalls are stored. Default: .loopcanary in the program's current folder.",
+    ),
+    click.option("--name", metavar="TEXT", type=Word(), help="Name of the program in reports."),
+    click.option(
+        "--concern",
+        multiple=True,
+        metavar="PACKAGE",
+        type=Word(),
+        help="Counts as your own code. Several times.",
+    ),
+    click.option(
+        "--only-concern", is_flag=True, default=None, help="Report only stalls with your own code in them."
+    ),
+    click.option(
+        "--ignore",
+        multiple=True,
+        metavar="WHAT",
+        type=Word(),
+        help="Package, file glob or package:function not to report.",
+    ),
+    click.option(
+        "--engine", type=click.Choice([choice.value for choice in EngineChoice]), help="Default: auto."
+    ),
+    click.option("--no-children", is_flag=True, default=None, help="Do not watch child processes."),
+    click.option(
+        "--while-debugging", is_flag=True, default=None, help="Record stalls under a debugger, too."
+    ),
+    click.option("--quiet", is_flag=True, default=None, help="Say nothing while the program runs."),
+)
+
+
+def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: adds the options, in the order of the help."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def given(settings: dict[str, Any]) -> dict[str, Any]:
+    """Those that were given, by the names that `load` knows them by."""
+    found = {key: value for key, value in settings.items() if value not in (None, ())}
+    if found.pop("no_children", False):
+        found["follow_children"] = False
+    return found
+
+
+def of_option(error: ConfigError) -> ConfigError:
+    """The error as it is told to who wrote an option, and no keyword."""
+    return type(error)(
+        key=error.key,
+        value=error.value,
+        place=f"option --{error.key.replace('_', '-')}",
+        problem=error.problem,
+        next_step=error.next_step,
+    )

@@ -1,0 +1,14 @@
+"""cheroot, which is CherryPy's server."""
+
+from __future__ import annotations
+
+import sys
+
+from loopcanary.integrations.patches import Patches
+from loopcanary.integrations.telling import Telling
+from loopcanary.integrations.wsgi_work import time_servers
+
+
+def patch(patches: Patches, tell: Telling) -> None:
+    """The module is imported."""
+    time_servers(patches, sys.modules["cheroot.wsgi"].Server, "wsgi_app", tell)

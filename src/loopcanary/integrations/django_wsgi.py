@@ -1,0 +1,15 @@
+"""Django on a WSGI server: a request is a piece of work on its thread."""
+
+from __future__ import annotations
+
+import sys
+
+from loopcanary.integrations.patches import Patches
+from loopcanary.integrations.telling import Telling
+from loopcanary.integrations.wsgi_work import around_application
+
+
+def patch(patches: Patches, tell: Telling) -> None:
+    """The module is imported."""
+    handler = sys.modules["django.core.handlers.wsgi"].WSGIHandler
+    patches.wrap(handler, "__call__", lambda original: around_application(original, "Django request", tell))

@@ -1,0 +1,45 @@
+"""Functions of other people's classes, replaced and put back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from types import FunctionType
+from typing import Any
+
+
+class Patches:
+    """What one process has replaced. Under the GIL; whoever patches and takes back excludes itself."""
+
+    def __init__(self) -> None:
+        self._laid: list[tuple[type, str, FunctionType, FunctionType]] = []
+        self._undo: list[Callable[[], object]] = []
+
+    def wrap(self, owner: type, name: str, make: Callable[[FunctionType], Any]) -> bool:
+        """Replaces the method by what `make` makes of it, which calls it. Whether it was there: a method that
+        the class does not define itself, that is no plain function any more, or that is ours already, is left
+        alone."""
+        original = owner.__dict__.get(name)
+        is_ours = any(original is replacement for _, _, _, replacement in self._laid)
+        if is_ours or not isinstance(original, FunctionType):
+            return False
+        replacement = make(original)
+        update_wrapper(replacement, original)
+        setattr(owner, name, replacement)
+        self._laid.append((owner, name, original, replacement))
+        return True
+
+    def when_taken_back(self, undo: Callable[[], object]) -> None:
+        """Something else to undo."""
+        self._undo.append(undo)
+
+    def take_back(self) -> None:
+        """Puts back what is still ours. What others have put over ours goes on to call it: it then tells an
+        engine that is not there."""
+        laid, self._laid = self._laid, []
+        for owner, name, original, replacement in reversed(laid):
+            if owner.__dict__.get(name) is replacement:
+                setattr(owner, name, original)
+        undo, self._undo = self._undo, []
+        for each in undo:
+            each()

@@ -1,0 +1,49 @@
+"""The middleware for WSGI applications and servers that loopcanary does not find by itself.
+
+app = RequestMiddleware(app)
+app = RequestMiddleware(app, threshold="2s", name=lambda environ: environ.get("my.route"))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from typing import Any
+
+import loopcanary
+from loopcanary.integrations.paths import Paths
+
+_Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+_NAME = "WSGI request"
+
+
+class RequestMiddleware:
+    """Each call of the application is a piece of work on its thread, with a scene. The call only: not what an
+    iterator of the answer computes, nor what a slow client takes."""
+
+    def __init__(
+        self,
+        app: _Application,
+        *,
+        threshold: str | timedelta = "1s",
+        name: Callable[[dict[str, Any]], str | None] | None = None,
+    ) -> None:
+        """`threshold`: longer is a stall; `name(environ)`: as in `asgi.SceneMiddleware`. ValueError where the
+        threshold is no duration."""
+        loopcanary.watch(_NAME, threshold)
+        self.app = app
+        self._threshold = threshold
+        self._name = name or self._by_path
+        self._paths = Paths()
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """A request."""
+        name = self._name(environ)
+        with loopcanary.watch(_NAME, self._threshold):
+            if name is None:
+                return self.app(environ, start_response)
+            with loopcanary.scene(name):
+                return self.app(environ, start_response)
+
+    def _by_path(self, environ: dict[str, Any]) -> str:
+        return self._paths.name(environ.get("REQUEST_METHOD"), environ.get("PATH_INFO") or "/")

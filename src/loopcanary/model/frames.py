@@ -1,0 +1,204 @@
+"""Frames: what was drawn, how late it came, and the figures of many. Pure; docs/frames.md has the formulas.
+
+A frame's time is what passed since the frame before it, or since the drawing went on after a pause. The
+expected time is one interval of the screen's refresh rate. All durations are nanoseconds, rates millihertz,
+so that every count is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+MHZ = 1_000
+"""Millihertz in a hertz."""
+_NS_MHZ = 1_000_000_000_000
+_S_NS = 1_000_000_000
+FROZEN_NS = 700_000_000
+"""A frame of more is frozen: Android vitals, "Slow rendering"."""
+SLICE_NS = 6_000_000_000
+"""Frame time of one slice: Matrix's `timeSliceMs`."""
+HITCH_RATIO_MAX = 10.0
+"""Milliseconds of lateness per second of frames from which scrolling is in need of attention: Apple, "Explore
+UI animation hitches and the render loop"."""
+
+
+class DropLevel(Enum):
+    """How bad a frame is: Matrix's FPSTracer.DropStatus. `least`: dropped frames from which it is so."""
+
+    BEST = "best"
+    NORMAL = "normal"
+    MIDDLE = "middle"
+    HIGH = "high"
+    FROZEN = "frozen"
+
+    @property
+    def least(self) -> int:
+        """Lower bound, in dropped frames."""
+        return LEVEL_BOUNDS[LEVELS.index(self)]
+
+
+LEVELS = tuple(DropLevel)
+LEVEL_BOUNDS = (0, 3, 9, 24, 42)
+
+
+def interval_ns(refresh_mhz: int) -> int:
+    """The expected time of a frame, rounded."""
+    return (_NS_MHZ + refresh_mhz // 2) // refresh_mhz
+
+
+def intervals(duration_ns: int, refresh_mhz: int) -> int:
+    """Whole refresh intervals in a frame's time: Matrix's FrameTracer, (frame - last) / interval."""
+    return duration_ns * refresh_mhz // _NS_MHZ
+
+
+def dropped_frames(duration_ns: int, refresh_mhz: int) -> int:
+    """Refreshes of the screen that passed without a new frame: Matrix's FPSTracer, period / interval - 1.
+
+    One interval is the frame's own; a frame in time has dropped none.
+    """
+    return max(0, duration_ns * refresh_mhz // _NS_MHZ - 1)
+
+
+def level_index(dropped: int) -> int:
+    """The level of a frame, as an index of LEVELS."""
+    if dropped < 3:
+        return 0
+    return 1 if dropped < 9 else 2 if dropped < 24 else 3 if dropped < 42 else 4
+
+
+def level_of(dropped: int) -> DropLevel:
+    """The level of a frame that dropped so many."""
+    return LEVELS[level_index(dropped)]
+
+
+def frames_per_second(count: int, sum_ns: int, refresh_mhz: int) -> float:
+    """min(refresh, 1000 x count / sum), as Matrix's FPSTracer has it; of no frames, the refresh rate."""
+    refresh_hz = refresh_mhz / MHZ
+    return min(refresh_hz, _S_NS * count / sum_ns) if sum_ns > 0 else refresh_hz
+
+
+def lateness_ns(duration_ns: int, refresh_mhz: int) -> int:
+    """How much later than expected a frame came; 0 where no refresh passed without one.
+
+    A frame of 17 ms at 60 Hz is shown at the same refresh as one of 16: it is not late.
+    """
+    if duration_ns * refresh_mhz // _NS_MHZ < 2:
+        return 0
+    return duration_ns - interval_ns(refresh_mhz)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownFrame:
+    """One frame that was shown, as frame listeners get it. Times of the monotonic clock."""
+
+    scene: str | None
+    thread: int
+    """The thread's ident."""
+    loop: str
+    start_ns: int
+    """When its time began: the frame before it was shown, or the drawing went on after a pause."""
+    shown_ns: int
+    refresh_hz: float
+    intervals: int
+    """Whole refresh intervals that it took."""
+    dropped: int
+    level: DropLevel
+
+    @property
+    def duration_ns(self) -> int:
+        """What it took."""
+        return self.shown_ns - self.start_ns
+
+    @property
+    def expected_ns(self) -> int:
+        """When it should have been shown."""
+        return self.start_ns + interval_ns(round(self.refresh_hz * MHZ))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameFigures:
+    """Figures of some frames of one refresh rate; two of the same rate add up with `+`."""
+
+    refresh_mhz: int
+    frames: int = 0
+    frame_ns: int = 0
+    """Their time; pauses are not in it."""
+    drop_level: tuple[int, ...] = (0, 0, 0, 0, 0)
+    """Frames at each level, best first."""
+    drop_sum: tuple[int, ...] = (0, 0, 0, 0, 0)
+    """Dropped frames at each level."""
+    late_ns: int = 0
+    """Lateness of all late frames."""
+    janky_ns: int = 0
+    """Lateness of those at level normal and worse."""
+    frozen: int = 0
+    """Frames over FROZEN_NS."""
+    worst_ns: int = 0
+
+    def __add__(self, other: FrameFigures) -> FrameFigures:
+        """Both together."""
+        return FrameFigures(
+            refresh_mhz=self.refresh_mhz,
+            frames=self.frames + other.frames,
+            frame_ns=self.frame_ns + other.frame_ns,
+            drop_level=tuple(a + b for a, b in zip(self.drop_level, other.drop_level, strict=True)),
+            drop_sum=tuple(a + b for a, b in zip(self.drop_sum, other.drop_sum, strict=True)),
+            late_ns=self.late_ns + other.late_ns,
+            janky_ns=self.janky_ns + other.janky_ns,
+            frozen=self.frozen + other.frozen,
+            worst_ns=max(self.worst_ns, other.worst_ns),
+        )
+
+    @property
+    def refresh_hz(self) -> float:
+        """The rate that was expected."""
+        return self.refresh_mhz / MHZ
+
+    @property
+    def fps(self) -> float:
+        """min(refresh, 1000 x count / sum)."""
+        return frames_per_second(self.frames, self.frame_ns, self.refresh_mhz)
+
+    @property
+    def hitch_ms_per_s(self) -> float:
+        """Milliseconds of lateness in a second of frame time."""
+        return 1_000 * self.late_ns / self.frame_ns if self.frame_ns else 0.0
+
+    @property
+    def frozen_share(self) -> float:
+        """Frames of more than 700 ms, as a share of all."""
+        return self.frozen / self.frames if self.frames else 0.0
+
+    @property
+    def dropped(self) -> int:
+        """Dropped frames in all."""
+        return sum(self.drop_sum)
+
+    @property
+    def is_janky(self) -> bool:
+        """Whether people see it: a frozen frame, or frames that dropped three and more came late by more than
+        10 ms in each second. Steady 30 fps on a screen of 60 Hz are slow, but no jank."""
+        return self.frozen > 0 or 1_000 * self.janky_ns > HITCH_RATIO_MAX * self.frame_ns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameSlice:
+    """The frames of one stretch of a scene."""
+
+    began_wall_ns: int
+    ended_wall_ns: int
+    figures: FrameFigures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SceneFrames:
+    """All frames of one scene in a session."""
+
+    thread: str
+    loop: str
+    scene: str | None
+    figures: FrameFigures
+    slices: tuple[FrameSlice, ...] = ()
+    """Oldest first, each of 6 s of frame time or, in a long session, of a multiple; the last may be
+    shorter."""

@@ -1,0 +1,130 @@
+"""Issues that are made of more than one callback: jank, late input, long idle work.
+
+Their stacks, culprit and cause are those of the stalls that the engine saw on the same thread in the same
+time; `stalls` has the ids. Where there was none, nothing single was long enough to be seen: the cause is
+unknown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loopcanary.model.frames import FrameFigures
+from loopcanary.model.issue_kind import IssueKind
+from loopcanary.model.stall import Cause, Culprit, WeightedStack
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LateFrame:
+    """One of the worst frames of a slice."""
+
+    began_wall_ns: int
+    duration_ns: int
+    dropped: int
+    stalls: tuple[str, ...] = ()
+    """Ids of the stalls in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handled:
+    """A piece of work that was done while an event waited."""
+
+    name: str
+    duration_ns: int
+    """As far as it made the event wait."""
+    culprit: Culprit | None = None
+    stall: str | None = None
+    """Id of the stall that it was, if it was one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jank:
+    """A stretch of frames in which people saw jank: see FrameFigures.is_janky."""
+
+    id: str
+    session: str
+    pid: int
+    fingerprint: str
+    title: str
+    thread: str
+    loop: str
+    scene: str | None
+    began_wall_ns: int
+    duration_ns: int
+    """From the first frame's begin to the last one's, pauses included."""
+    figures: FrameFigures
+    worst: tuple[LateFrame, ...]
+    """The worst frames, worst first."""
+    cause: Cause = Cause.UNKNOWN
+    culprit: Culprit | None = None
+    advice: str | None = None
+    stalls: tuple[str, ...] = ()
+    stacks: tuple[WeightedStack, ...] = ()
+
+    @property
+    def kind(self) -> IssueKind:
+        """What it is."""
+        return IssueKind.JANK
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputLag:
+    """An input event whose handling ended long after it had arrived."""
+
+    id: str
+    session: str
+    pid: int
+    fingerprint: str
+    title: str
+    thread: str
+    loop: str
+    scene: str | None
+    began_wall_ns: int
+    """When the event arrived."""
+    duration_ns: int
+    """To the end of its handling."""
+    event: str
+    """Class and receiver."""
+    queued_ns: int
+    """How long it waited for the loop."""
+    before: tuple[Handled, ...] = ()
+    """What the thread did meanwhile, as far as it is known, oldest first."""
+    cause: Cause = Cause.UNKNOWN
+    culprit: Culprit | None = None
+    advice: str | None = None
+    stalls: tuple[str, ...] = ()
+    stacks: tuple[WeightedStack, ...] = ()
+
+    @property
+    def kind(self) -> IssueKind:
+        """What it is."""
+        return IssueKind.INPUT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleLag:
+    """Idle work that kept the thread for long, or asked for itself anew without end."""
+
+    id: str
+    session: str
+    pid: int
+    fingerprint: str
+    title: str
+    thread: str
+    loop: str
+    scene: str | None
+    began_wall_ns: int
+    duration_ns: int
+    handler: str
+    runs: int = 1
+    """More than one: the loop never waited between so many runs."""
+    cause: Cause = Cause.UNKNOWN
+    culprit: Culprit | None = None
+    advice: str | None = None
+    stalls: tuple[str, ...] = ()
+    stacks: tuple[WeightedStack, ...] = ()
+
+    @property
+    def kind(self) -> IssueKind:
+        """What it is."""
+        return IssueKind.IDLE

@@ -1,0 +1,47 @@
+"""Figures of input events and of idle work, and what is too long for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+INPUT_LAG_NS = 200_000_000
+"""An input that is handled later is an issue: the limit of "good" of web.dev's Interaction to Next Paint."""
+IDLE_LAG_NS = 2_000_000_000
+"""An idle handler that takes longer is an issue: Matrix's IdleHandlerLagTracer."""
+SPIN_NS = 1_000_000_000
+"""A loop that never waits for so long, as one kind of work asks for itself anew each time, spins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputFigures:
+    """How long input events took on one thread, from their time stamp to the end of their handling.
+
+    Quantiles are upper bounds of buckets 1/16 of an octave wide: at most 6.25 % too long.
+    """
+
+    thread: str
+    loop: str
+    events: int
+    p50_ns: int
+    p98_ns: int
+    """As Interaction to Next Paint: of 50 events, one may be worse."""
+    worst_ns: int
+    worst: str | None
+    """The event that took longest, by class and receiver."""
+    queued_ns: int
+    """Time that events waited for the loop, added up; the rest of `lag_ns` was handling."""
+    lag_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleFigures:
+    """One kind of idle work on one thread."""
+
+    thread: str
+    loop: str
+    name: str
+    runs: int
+    total_ns: int
+    longest_ns: int
+    spun_ns: int = 0
+    """Time in which it kept the loop from waiting, by asking for itself anew each time."""

@@ -1,0 +1,22 @@
+"""What traces tell of a session: frames, input, idle work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loopcanary.model.frames import SceneFrames
+from loopcanary.model.lags import IdleFigures, InputFigures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceFigures:
+    """Each entry by thread and kind of loop; empty where nothing was traced."""
+
+    frames: tuple[SceneFrames, ...] = ()
+    input: tuple[InputFigures, ...] = ()
+    idle: tuple[IdleFigures, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing was traced."""
+        return not (self.frames or self.input or self.idle)

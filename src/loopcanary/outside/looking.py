@@ -1,0 +1,205 @@
+"""One look at another process: its threads with their frames, what each waits for, who holds the GIL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from loopcanary.model.outside import StackReading, ThreadSight, WaitedLock
+from loopcanary.model.stack import Frame, Stack
+from loopcanary.model.waiting import LockProof, LockView
+from loopcanary.outside.descriptors import target_of
+from loopcanary.outside.errors import OutsideError
+from loopcanary.outside.interpreter import Interpreter
+from loopcanary.outside.processes import Process
+from loopcanary.outside.tasks import Task, read_task
+
+# As native/core/frame_source.h and flight_format.h have them.
+_READINGS: Final = {0: StackReading.READ, 1: StackReading.NO_FRAMES, 2: StackReading.MOVING}
+_GIL_HELD_BY_SELF: Final = 2
+_LOCK_KINDS: Final = {1: "lock", 2: "RLock", 3: "import lock", 4: "end of a thread"}
+_PROOFS: Final = {1: LockProof.OWNER, 2: LockProof.WITH}
+_FUTEX_CALLS: Final = frozenset({"futex", "futex_wait", "futex_waitv"})
+
+SyscallName = Callable[[int], str | None]
+
+
+class Walker(Protocol):
+    """The part of the extension that reads another process: see native/module/other_process.h."""
+
+    OUTSIDE_SYMBOLS: Sequence[str]
+
+    def outside_open(self, pid: int, version_hex: int, addresses: dict[str, int], /) -> Any:
+        """A handle for the others. RuntimeError: why that CPython cannot be read."""
+
+    def outside_threads(self, handle: Any, /) -> list[tuple[int, int, int]]:
+        """(interpreter, thread state, thread number) of all."""
+
+    def outside_stack(self, handle: Any, thread: int, /) -> tuple[int, bool, bool, tuple[Any, ...]]:
+        """(result, whether outer frames, whether inner ones were left out, frames)."""
+
+    def outside_name(self, handle: Any, thread: int, /) -> str:
+        """What `threading` calls the thread; empty unknown."""
+
+    def outside_gil(self, handle: Any, thread: int, /) -> tuple[int, int, int, int]:
+        """(state, holder's thread number, range of the addresses that who waits for it sleeps on)."""
+
+    def outside_lock(self, handle: Any, thread: int, futex: int, /) -> tuple[int, int, int, str]:
+        """(kind, proof, holder's thread number, module)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What was seen. Threads: the main one first, then by number, those without Python last."""
+
+    threads: tuple[ThreadSight, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PythonThread:
+    """A thread state, by its address, and the thread it belongs to."""
+
+    state: int
+    interpreter: int
+    """Counted from the main one, 0."""
+
+
+def look(process: Process, interpreter: Interpreter, walker: Walker, syscall_name: SyscallName) -> Found:
+    """Reads all threads, once. Nothing of the process is stopped: each thread is seen at a moment of its own.
+
+    Raises OutsideError where the process ends meanwhile, or its CPython is not one that can be read.
+    """
+    try:
+        handle = walker.outside_open(process.pid, interpreter.version_hex, interpreter.addresses)
+    except RuntimeError as error:
+        process.check()
+        raise OutsideError(f"process {process.pid} (CPython {interpreter.version}): {error}") from None
+    states = _states(walker.outside_threads(handle))
+    tids = process.inner_tids()
+    process.check()
+    if states and not any(tid in tids for tid in states):
+        raise OutsideError(
+            f"the CPython {interpreter.version} of process {process.pid} is built otherwise than the releases"
+            " of its version are, and cannot be read"
+        )
+    eyes = _Eyes(process, walker, handle, syscall_name, tids)
+    sights = [eyes.see(tid, inner, states.get(inner)) for inner, tid in sorted(tids.items())]
+    process.check()
+    seen = [sight for sight in sights if sight is not None]
+    seen.sort(key=lambda sight: (sight.interpreter is None, not sight.is_main, sight.tid))
+    notes = [] if states else ["no interpreter runs in it now: it starts or ends"]
+    return Found(threads=tuple(seen), notes=tuple(notes))
+
+
+def _states(found: list[tuple[int, int, int]]) -> dict[int, _PythonThread]:
+    """By inner thread number.
+
+    A thread may have states in several interpreters. The latest one comes first, the main one last.
+    """
+    interpreters = list(dict.fromkeys(interpreter for interpreter, _, _ in found))[::-1]
+    numbers = {interpreter: number for number, interpreter in enumerate(interpreters)}
+    return {
+        tid: _PythonThread(state=state, interpreter=numbers[interpreter]) for interpreter, state, tid in found
+    }
+
+
+class _Eyes:
+    """What is the same for all threads of one look."""
+
+    def __init__(
+        self,
+        process: Process,
+        walker: Walker,
+        handle: Any,
+        syscall_name: SyscallName,
+        tids: Mapping[int, int],
+    ) -> None:
+        self._process = process
+        self._walker = walker
+        self._handle = handle
+        self._syscall_name = syscall_name
+        self._tids = tids
+        self._program = process.text("comm").removesuffix("\n")
+
+    def see(self, tid: int, inner: int, python: _PythonThread | None) -> ThreadSight | None:
+        """The thread; None where it has ended."""
+        # The frames first, and the call that it is in right behind: they change fastest.
+        result, truncated, inner_cut, frames = (
+            (1, False, False, ())
+            if python is None
+            else self._walker.outside_stack(self._handle, python.state)
+        )
+        task = read_task(self._process, tid, inner)
+        if task is None:
+            return None
+        name = self._call_name(task)
+        holds, waits, lock = (False, False, None) if python is None else self._held(python, task, name)
+        return ThreadSight(
+            tid=tid,
+            name=self._thread_name(task, python),
+            is_main=tid == self._process.pid,
+            state="R" if task.is_running else task.state,
+            syscall=name,
+            target=target_of(self._process, name, task.call[1]) if name and task.call else None,
+            interpreter=None if python is None else python.interpreter,
+            reading=_READINGS.get(result, StackReading.UNREADABLE),
+            stack=_stack(frames, truncated, inner_cut) if frames else None,
+            holds_gil=holds,
+            waits_for_gil=waits,
+            lock=lock,
+        )
+
+    def _thread_name(self, task: Task, python: _PythonThread | None) -> str:
+        known = self._walker.outside_name(self._handle, python.state) if python is not None else ""
+        return known or (task.name if task.name != self._program else "")
+
+    def _call_name(self, task: Task) -> str | None:
+        if task.call is None:
+            return None
+        return self._syscall_name(task.call[0]) or f"system call {task.call[0]}"
+
+    def _held(
+        self, python: _PythonThread, task: Task, call: str | None
+    ) -> tuple[bool, bool, WaitedLock | None]:
+        """Whether it holds the GIL, whether it waits for it, and the lock that it waits for."""
+        state, _, low, high = self._walker.outside_gil(self._handle, python.state)
+        if state == _GIL_HELD_BY_SELF:
+            return True, False, None
+        if call not in _FUTEX_CALLS or task.call is None:
+            return False, False, None
+        futex = task.call[1][0]
+        if low <= futex < high:
+            return False, True, None
+        return False, False, self._lock(python, futex)
+
+    def _lock(self, python: _PythonThread, futex: int) -> WaitedLock | None:
+        kind, proof, holder, module = self._walker.outside_lock(self._handle, python.state, futex)
+        if kind not in _LOCK_KINDS:
+            return None
+        return WaitedLock(
+            view=LockView(kind=_LOCK_KINDS[kind], proof=_PROOFS.get(proof, LockProof.NONE)),
+            holder_tid=self._tids.get(holder) if proof in _PROOFS else None,
+            module=module or None,
+        )
+
+
+def _stack(frames: Sequence[tuple[Any, ...]], truncated: bool, inner_cut: bool) -> Stack:
+    return Stack(
+        frames=tuple(
+            Frame(
+                qualname=qualname,
+                file=file,
+                line=line,
+                end_line=end_line,
+                column=column,
+                end_column=end_column,
+                first_line=first_line,
+                code_flags=flags,
+            )
+            for qualname, file, line, end_line, column, end_column, first_line, flags in frames
+        ),
+        truncated=truncated,
+        inner_cut=inner_cut,
+    )

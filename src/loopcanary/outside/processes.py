@@ -1,0 +1,167 @@
+"""What /proc says of a process."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from dataclasses import dataclass
+from pathlib import Path
+
+from loopcanary.outside.errors import NotReadableError, OutsideError
+
+_PROC = Path("/proc")
+_TICKS_S = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+_COMMAND_BYTES = 4096
+_GONE = (FileNotFoundError, ProcessLookupError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """A process by its number and the moment of its start, which together name it for ever."""
+
+    pid: int
+    start_ticks: int
+    proc: Path = _PROC
+
+    @classmethod
+    def of(cls, pid: int, proc: Path = _PROC) -> Process:
+        """The process that has this number now. Raises OutsideError where there is none that runs."""
+        state, start = _state_and_start(proc, pid)
+        if state in "ZXx":
+            raise OutsideError(f"process {pid} has ended; its parent has not yet asked for its exit status")
+        found = cls(pid=pid, start_ticks=start, proc=proc)
+        if found.is_kernels:
+            raise OutsideError(f"process {pid} is a thread of the kernel")
+        return found
+
+    @property
+    def folder(self) -> Path:
+        """Its folder in /proc."""
+        return self.proc / str(self.pid)
+
+    @property
+    def is_kernels(self) -> bool:
+        """Whether it has no memory of its own."""
+        try:
+            return not str((self.folder / "exe").readlink())
+        except FileNotFoundError:  # also where it ends at this moment: then everything else says so
+            return (self.folder / "status").exists()
+        except OSError:
+            return False
+
+    def check(self) -> None:
+        """Raises OutsideError where the process has ended, whoever has its number now."""
+        state, start = _state_and_start(self.proc, self.pid)
+        if start != self.start_ticks or state in "ZXx":
+            raise OutsideError(f"process {self.pid} ended while it was being read")
+
+    def text(self, name: str) -> str:
+        """A file of its folder; empty where it cannot be read."""
+        try:
+            return (self.folder / name).read_text(encoding="utf-8", errors="replace")
+        except (OSError, ValueError):
+            return ""
+
+    def words(self) -> list[str]:
+        """Its command line, cut at some length."""
+        try:
+            with (self.folder / "cmdline").open("rb") as file:
+                raw = file.read(_COMMAND_BYTES)
+        except OSError:
+            return []
+        return [os.fsdecode(word) for word in raw.removesuffix(b"\0").split(b"\0")]
+
+    def executable(self) -> str:
+        """Path of its program as the process has it; empty unknown."""
+        try:
+            return str((self.folder / "exe").readlink())
+        except OSError:
+            return ""
+
+    def age_ns(self) -> int | None:
+        """For how long it has been running."""
+        try:
+            up_s = float((self.proc / "uptime").read_text(encoding="ascii").split()[0])
+        except (OSError, ValueError, IndexError):
+            return None
+        return max(int(up_s * 1e9) - self.start_ticks * 1_000_000_000 // _TICKS_S, 0)
+
+    def inner_pid(self) -> int:
+        """Its number in its own pid namespace: what it takes for its number itself."""
+        return _inner_number(self.text("status"), self.pid)
+
+    def inner_tids(self) -> dict[int, int]:
+        """Its threads: number as the process has it, and as it is here."""
+        tids = [int(name) for name in _listed(self.folder / "task") if name.isdigit()]
+        return {_inner_number(self.text(f"task/{tid}/status"), tid): tid for tid in tids}
+
+    def refuse(self) -> NotReadableError:
+        """Why the kernel may have refused to let it be read, and what would help."""
+        try:
+            owner = self.folder.stat().st_uid
+        except OSError:
+            return NotReadableError(f"process {self.pid} may not be read")
+        if owner != os.geteuid():
+            return NotReadableError(
+                f"process {self.pid} belongs to {_user(owner)}: run the command as that user or with sudo"
+            )
+        scope = _number(self.proc / "sys/kernel/yama/ptrace_scope")
+        if scope in (1, 2):
+            return NotReadableError(
+                f"the kernel does not let you read process {self.pid}: kernel.yama.ptrace_scope is {scope}."
+                " Run the command with sudo, or allow it for all with `sysctl kernel.yama.ptrace_scope=0`"
+            )
+        if scope == 3:
+            return NotReadableError(
+                f"the kernel lets nobody read process {self.pid}: kernel.yama.ptrace_scope is 3"
+            )
+        return NotReadableError(
+            f"the kernel does not let you read process {self.pid}: run the command with sudo;"
+            " in a container it needs the capability SYS_PTRACE"
+        )
+
+
+def _state_and_start(proc: Path, pid: int) -> tuple[str, int]:
+    try:
+        raw = (proc / str(pid) / "stat").read_bytes()
+    except _GONE:
+        raise OutsideError(f"there is no process {pid}") from None
+    except OSError as error:
+        raise OutsideError(f"process {pid} cannot be looked at: {error.strerror}") from error
+    # The name in parentheses may hold anything (proc(5)): cut at the last one.
+    fields = raw.rpartition(b")")[2].split()
+    try:
+        return fields[0].decode("ascii", "replace"), int(fields[19])
+    except (IndexError, ValueError):
+        raise OutsideError(
+            f"process {pid} cannot be looked at: /proc/{pid}/stat is not as expected"
+        ) from None
+
+
+def _inner_number(status: str, otherwise: int) -> int:
+    for line in status.splitlines():
+        if line.startswith("NSpid:"):
+            numbers = line.split()[1:]
+            return int(numbers[-1]) if numbers and numbers[-1].isdigit() else otherwise
+    return otherwise
+
+
+def _listed(folder: Path) -> list[str]:
+    try:
+        return [path.name for path in folder.iterdir()]
+    except OSError:
+        return []
+
+
+def _user(uid: int) -> str:
+    try:
+        return f"user {pwd.getpwuid(uid).pw_name}"
+    except KeyError:
+        return f"user {uid}"
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None

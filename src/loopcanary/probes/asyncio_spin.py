@@ -1,0 +1,85 @@
+"""asyncio loops that never wait, since the same work asks for itself anew each time.
+
+`while not done: await asyncio.sleep(0)`, or a callback that calls `call_soon` with itself: a core is lost,
+and everything else on the loop takes turns with it. Many short turns are no stall. So, while turn after turn
+begins with work that is ready, the loop's queue is looked at now and then.
+"""
+
+from __future__ import annotations
+
+import time
+
+TYPE_CHECKING = False  # typing is not loaded for it: most watched interpreters load this
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+SPIN_NS = 1_000_000_000
+"""A loop that has not waited for so long spins, where the same work was ready whenever it was looked at."""
+_LOOKS_LEAST = 4
+_AGAIN = 10
+"""It is told anew when it has gone on for ten times as long."""
+_EXAMINED_MAX = 32
+
+
+class SpinWatch:
+    """Of one loop. Its thread; the caller contains what is raised."""
+
+    def __init__(
+        self,
+        ready: Iterable[Any] | None,
+        tell: Callable[[str, int, int, int], None],
+        clock: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        """`ready`: the loop's queue of handles; `tell` hears of a name, begin, end and number of turns."""
+        self._ready = ready
+        self._tell = tell
+        self._clock = clock
+        self._limit_ns = SPIN_NS
+        self._begin()
+
+    def _begin(self) -> None:
+        self._begin_ns: int | None = None
+        self._turns = self._looks = 0
+        self._always: set[tuple[int, str]] = set()
+
+    def look(self, turns: int) -> None:
+        """So many turns more that began with work that was ready; 0: the loop means to wait."""
+        if turns == 0 or self._ready is None:
+            self._begin()
+            self._limit_ns = SPIN_NS
+            return
+        now_ns = self._clock()
+        there = set(_identities(self._ready))
+        if self._begin_ns is None or not self._always & there:
+            self._begin()
+            self._begin_ns, self._always = now_ns, there
+            return
+        self._always &= there
+        self._turns += turns
+        self._looks += 1
+        if now_ns - self._begin_ns > self._limit_ns and self._looks >= _LOOKS_LEAST:
+            begin_ns, all_turns = self._begin_ns, self._turns
+            name = min(name for _, name in self._always)
+            self._begin()
+            self._limit_ns *= _AGAIN
+            self._tell(name, begin_ns, now_ns, all_turns)
+
+
+def _identities(ready: Iterable[Any]) -> Iterable[tuple[int, str]]:
+    """What is ready: each task, or plain callback, by its number and its name."""
+    for number, handle in enumerate(ready):
+        if number == _EXAMINED_MAX:
+            return
+        callback = getattr(handle, "_callback", None)
+        if callback is None:
+            continue
+        task = getattr(callback, "__self__", None)
+        get_coro = getattr(task, "get_coro", None)
+        coroutine = get_coro() if get_coro is not None else None
+        if coroutine is not None:
+            name = getattr(coroutine, "__qualname__", None) or type(coroutine).__qualname__
+            yield id(task), f"{name} (task)"
+        else:
+            function = getattr(callback, "func", callback)
+            yield id(function), getattr(function, "__qualname__", None) or type(function).__qualname__

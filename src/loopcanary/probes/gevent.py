@@ -1,0 +1,200 @@
+"""The gevent probe: turns around the hub's wait, callbacks for what a greenlet does between two switches.
+
+The wait is hooked in the object that holds libev or libuv; where that cannot be done, prepare and check
+watchers of the loop tell of it. Switches are told by greenlet's own trace function, in C
+(native/module/gevent_tracer.c). Both are laid on a thread when its hub begins to run, or now, if it runs
+already.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from types import FrameType, ModuleType
+
+KIND = "gevent"
+_LOOPS = {
+    # The extension that holds the loop, and where the loop is if the extension is linked to the system's.
+    "gevent.libev.corecext": "libev.so.4",
+    "gevent.libev._corecffi": "libev.so.4",
+    "gevent.libuv._corecffi": "libuv.so.1",
+}
+_WAITS = frozenset({"epoll_wait", "epoll_pwait"})
+_BEGIN, _DESTROY = "start_periodic_monitoring_thread", "destroy"
+_FIRST, _LAST = 2, -2  # libev's highest and lowest priority
+
+
+class GeventProbe:
+    """Watches the hubs of all threads."""
+
+    kind = KIND
+
+    def __init__(
+        self,
+        native: ModuleType,
+        loop_seen: Callable[[], None],
+        contain: Callable[[Callable[[], None]], object],
+    ) -> None:
+        """As probes.table says."""
+        self._native = native
+        self._loop_seen = loop_seen
+        self._contain = contain
+        self._patches: list[tuple[Any, str, Any, Any]] = []
+        self._hooked: dict[str, bool] = {}
+        """Of each object that holds a loop: whether its waits are hooked."""
+        self._tracers: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self._watchers: list[Any] = []
+        self._note: str | None = None
+
+    def install(self) -> None:
+        """Watches hubs that begin to run, and those that run. Idempotent. `gevent.hub` is imported."""
+        if self._patches:
+            return
+        hub_type = sys.modules["gevent.hub"].Hub
+        if not (hasattr(hub_type, _BEGIN) and hasattr(hub_type, _DESTROY)):
+            self._note = "this gevent cannot be watched: it is older than 1.3, or made in another way"
+            return
+        self._patch(hub_type, _BEGIN, self._beginning)
+        self._patch(hub_type, _DESTROY, self._destroying)
+        self._adopt_running(hub_type)
+        self._end_before_the_interpreter()
+
+    def uninstall(self) -> None:
+        """Takes back what is still ours and within reach: tracers of other threads stay, and tell nothing."""
+        patches, self._patches = self._patches, []
+        for owner, name, original, ours in patches:
+            if owner.__dict__.get(name) is ours:
+                setattr(owner, name, original)
+        for path, hooked in self._hooked.items():
+            if hooked:
+                self._native.unhook_waits(path)
+        self._hooked.clear()
+        if patches:
+            own = sys.modules["gevent._hub_local"].get_hub_if_exists()
+            tracer = self._tracers.pop(own, None) if own is not None else None
+            if tracer is not None:
+                self._stop(tracer)
+        self._tracers.clear()
+
+    def notes(self) -> Sequence[str]:
+        """Why gevent cannot be watched, where it cannot."""
+        return () if self._note is None else (self._note,)
+
+    # ---- patches
+
+    def _patch(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        original = owner.__dict__[name]
+        ours = make(original)
+        self._patches.append((owner, name, original, ours))
+        setattr(owner, name, ours)
+
+    def _beginning(self, original: Any) -> Any:
+        """The first thing that a hub does when it begins to run, in its greenlet."""
+
+        def start_periodic_monitoring_thread(hub: Any) -> Any:
+            if self._patches:
+                self._adopt(hub)
+            return original(hub)
+
+        return start_periodic_monitoring_thread
+
+    def _destroying(self, original: Any) -> Any:
+        def destroy(hub: Any, destroy_loop: bool | None = None) -> None:
+            own = sys.modules["gevent._hub_local"].get_hub_if_exists()
+            original(hub, destroy_loop)
+            tracer = self._tracers.pop(hub, None)
+            if tracer is not None and own is hub:
+                self._contain(lambda: self._stop(tracer))
+
+        return destroy
+
+    # ---- hubs
+
+    def _adopt(self, hub: Any) -> None:
+        """On the hub's thread. What it raises is the program's own, such as SystemExit from a signal's
+        handler."""
+        try:
+            greenlet = sys.modules["greenlet"]
+            self._loop_seen()
+            tracer: Any = greenlet.gettrace()
+            if type(tracer) is not self._native.GreenletTracer:
+                types = sys.modules["gevent.hub"].Hub, sys.modules["gevent.greenlet"].Greenlet
+                tracer = self._native.GreenletTracer(*types, tracer)
+                greenlet.settrace(tracer)
+            self._tracers[hub] = tracer
+            tracer.begin()
+            if not self._hook_waits(hub.loop):
+                self._watch_waits(hub.loop)
+        except Exception:  # noqa: BLE001 - a hub that cannot be watched runs
+            return
+
+    def _adopt_running(self, hub_type: Any) -> None:
+        own = sys.modules["gevent._hub_local"].get_hub_if_exists()
+        if own:  # a hub that has not begun, or is dead, is false
+            self._adopt(own)
+        for hub in _waiting_hubs(hub_type):
+            if hub is not own:
+                hub.loop.run_callback_threadsafe(self._adopt, hub)
+
+    def _stop(self, tracer: Any) -> None:
+        greenlet = sys.modules["greenlet"]
+        tracer.end()
+        if greenlet.gettrace() is tracer:
+            greenlet.settrace(tracer.previous)
+
+    def _end_before_the_interpreter(self) -> None:
+        """When the main thread's program is over, the interpreter waits for other threads."""
+        register = getattr(sys.modules.get("threading"), "_register_atexit", None)
+        if register is None:
+            return
+        itself = weakref.ref(self)
+
+        def end() -> None:
+            probe = itself()
+            own = sys.modules["gevent._hub_local"].get_hub_if_exists()
+            tracer = None if probe is None or own is None else probe._tracers.get(own)
+            if tracer is not None:
+                tracer.end()
+
+        register(end)
+
+    # ---- waits
+
+    def _hook_waits(self, loop: Any) -> bool:
+        for name, system in _LOOPS.items():
+            module = sys.modules.get(name)
+            path = getattr(module, "__file__", None)
+            is_its = type(loop).__module__.rpartition(".")[0] == name.rpartition(".")[0]
+            if path is not None and is_its and (self._is_hooked(path) or self._is_hooked(system)):
+                return True
+        return False
+
+    def _is_hooked(self, where: str) -> bool:
+        if where not in self._hooked:
+            self._hooked[where] = not _WAITS.isdisjoint(self._native.hook_waits(where))
+        return self._hooked[where]
+
+    def _watch_waits(self, loop: Any) -> None:
+        """Last before the wait, and first after it, with gevent's own watchers in between."""
+        hooks = self._native.LoopHooks(KIND)
+        for watcher, told in (
+            (loop.prepare(ref=False, priority=_LAST), hooks.wait_begin),
+            (loop.check(ref=False, priority=_FIRST), hooks.wait_end),
+        ):
+            watcher.start(told)
+            self._watchers.append(watcher)
+
+
+def _waiting_hubs(hub_type: Any) -> Iterator[Any]:
+    """Hubs of other threads that run or wait at this moment. A greenlet's frames say nothing of its hub."""
+    code = hub_type.run.__code__
+    for innermost in list(sys._current_frames().values()):
+        frame: FrameType | None = innermost
+        while frame is not None:
+            if frame.f_code is code:
+                yield frame.f_locals["self"]
+            frame = frame.f_back

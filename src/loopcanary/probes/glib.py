@@ -1,0 +1,144 @@
+"""The GLib probe, for programs on PyGObject: turns seen by the poll function of main contexts, callbacks of
+timeout and idle sources by their functions (native/module/glib_*.c).
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any
+
+from loopcanary.probes.on_import import ImportWatch
+from loopcanary.probes.tk_patches import Patches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import ModuleType
+
+    from loopcanary.protocols import IdleTrace, Tracers
+
+_SOURCES = (
+    # Function of GLib, kind of source, at which place its function is.
+    ("idle_add", "idle", 0),
+    ("timeout_add", "timeout", 1),
+    ("timeout_add_seconds", "timeout", 1),
+)
+
+
+class GLibProbe:
+    """Watches the loops that run on any thread from their next run on."""
+
+    kind = "glib"
+
+    def __init__(
+        self,
+        native: ModuleType,
+        loop_seen: Callable[[], None],
+        contain: Callable[[Callable[[], None]], object],
+    ) -> None:
+        """`loop_seen` hears of every run of a loop. `contain` calls a function, and nothing that it raises
+        gets out."""
+        self._native = native
+        self._loop_seen = loop_seen
+        self._contain = contain
+        self._patches: Patches | None = None
+        self._tracers: Tracers | None = None
+        self._idle: IdleTrace | None = None
+        self._notes: tuple[str, ...] = ()
+        self._watches = (
+            ImportWatch("gi.overrides.Gio", lambda: contain(self._patch_gio)),
+            ImportWatch("gi.overrides.Gtk", lambda: contain(self._patch_gtk)),
+        )
+
+    def use_tracers(self, tracers: Tracers) -> None:
+        """Idle work is told to `tracers`. Before `install`."""
+        self._tracers = tracers
+
+    def install(self) -> None:
+        """Patches PyGObject's GLib, which is imported. Idempotent."""
+        if self._patches is None:
+            self._patches = Patches()
+            self._contain(self._patch)
+
+    def uninstall(self) -> None:
+        """Takes back every patch that is still ours; what others have put over it stays."""
+        patches, self._patches = self._patches, None
+        if patches is not None:
+            for watch in self._watches:
+                watch.cancel()
+            self._take_back_copies()
+            patches.take_back()
+            self._native.glib_unhook()
+
+    def notes(self) -> Sequence[str]:
+        """What of this GLib cannot be seen."""
+        return self._notes
+
+    def _patch(self) -> None:
+        if not self._native.glib_hook():
+            self._notes = ("glib: no libglib-2.0.so.0 is loaded; each callback counts as a turn",)
+        overrides = sys.modules["gi.overrides.GLib"]
+        boxed = getattr(sys.modules.get("gi._gi"), "Boxed", None)
+        self._put(overrides.MainLoop, "run", partial(self._run, boxed=boxed))
+        for name, way, place in _SOURCES:
+            # Before its overrides are copied into gi.repository.GLib there is nothing else to patch.
+            for module in (overrides, sys.modules.get("gi.repository.GLib")):
+                if module is not None:
+                    self._put(module, name, partial(self._adding, way=way, place=place))
+        for watch in self._watches:
+            watch.start()
+
+    def _patch_gio(self) -> None:
+        self._put(sys.modules["gi.overrides.Gio"].Application, "run", self._run)
+
+    def _patch_gtk(self) -> None:
+        """GTK 3's own loop and its modal dialogs; GTK 4 has neither."""
+        overrides = sys.modules["gi.overrides.Gtk"]
+        self._put(getattr(overrides, "Dialog", None), "run", self._run)
+        for module in (overrides, sys.modules.get("gi.repository.Gtk")):
+            self._put(module, "main", self._run)
+
+    def _put(self, owner: Any, name: str, make: Callable[[Any], object]) -> None:
+        if self._patches is not None and owner is not None and name in vars(owner):
+            self._patches.put(owner, name, make)
+
+    def _take_back_copies(self) -> None:
+        """PyGObject copies its overrides into the module that programs see, ours among them."""
+        for namespace, names in (("GLib", [name for name, _, _ in _SOURCES]), ("Gtk", ["main"])):
+            overrides = sys.modules.get(f"gi.overrides.{namespace}")
+            shown = sys.modules.get(f"gi.repository.{namespace}")
+            if overrides is None or shown is None:
+                continue
+            for name in names:
+                ours = vars(overrides).get(name)
+                original = getattr(ours, "__wrapped__", None)
+                if original is not None and vars(shown).get(name) is ours:
+                    setattr(shown, name, original)
+
+    def _run(self, original: object, *, boxed: object = None) -> object:
+        return self._native.glib_run(original, self._seen, boxed)
+
+    def _seen(self) -> None:
+        self._contain(self._loop_seen)
+
+    def _adding(self, original: Callable[..., Any], *, way: str, place: int) -> object:
+        """A function that adds sources, which hands on the program's function in a bracket."""
+        ran = self._ran if way == "idle" else None
+        native = self._native
+
+        @wraps(original)
+        def add(*args: Any, **options: Any) -> Any:
+            if len(args) > place and callable(args[place]):
+                bracketed = native.glib_source(args[place], way, ran, partial)
+                args = (*args[:place], bracketed, *args[place + 1 :])
+            return original(*args, **options)
+
+        return add
+
+    def _ran(self, function: object, begin_ns: int, end_ns: int) -> None:
+        if self._tracers is None:
+            return
+        if self._idle is None:
+            self._idle = self._tracers.idle("glib")
+        name = getattr(function, "__qualname__", None) or type(function).__qualname__
+        self._idle.ran(f"idle: {name}", begin_ns, end_ns)

@@ -1,0 +1,197 @@
+"""The pygame probe: a game's frames from flip to flip, of pygame and pygame-ce.
+
+The functions of pygame that show a frame, look for events or wait get stand-ins, in their modules and
+wherever a module of the program has taken them by name. What they tell goes to `pygame_beat`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from loopcanary.probes.on_import import ImportWatch
+from loopcanary.probes.pygame_beat import KIND, Beat
+from loopcanary.probes.pygame_clock import clock_type
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+
+    from loopcanary.protocols import Tracers
+
+# Module, function, and the Beat's method that calls it.
+_CALLS = (
+    ("pygame.display", "flip", Beat.flip),
+    ("pygame.display", "update", Beat.flip),
+    ("pygame.display", "message_box", Beat.modal),
+    ("pygame.event", "get", Beat.look),
+    ("pygame.event", "poll", Beat.look),
+    ("pygame.event", "pump", Beat.look),
+    ("pygame.event", "wait", Beat.await_event),
+    ("pygame.fastevent", "get", Beat.look),
+    ("pygame.fastevent", "poll", Beat.look),
+    ("pygame.fastevent", "pump", Beat.look),
+    ("pygame.fastevent", "wait", Beat.await_event),
+    ("pygame.time", "wait", Beat.wait),
+    ("pygame.time", "delay", Beat.wait),
+)
+_POSTS = (("pygame.event", "post"), ("pygame.fastevent", "post"))
+_CLEARS = (("pygame.event", "clear"),)
+_ENDS = (("pygame", "quit"), ("pygame.base", "quit"), ("pygame.display", "quit"))
+_INPUT = (
+    "KEYDOWN KEYUP TEXTINPUT MOUSEBUTTONDOWN MOUSEBUTTONUP MOUSEWHEEL FINGERDOWN FINGERUP "
+    "JOYBUTTONDOWN JOYBUTTONUP JOYHATMOTION CONTROLLERBUTTONDOWN CONTROLLERBUTTONUP DROPFILE"
+)
+"""Input that a person waits for an answer to. Motion is not in it: there is always more of it."""
+
+
+class PygameProbe:
+    """Watches the thread that flips."""
+
+    kind = KIND
+
+    def __init__(
+        self,
+        native: ModuleType,
+        loop_seen: Callable[[], None],
+        contain: Callable[[Callable[[], None]], object],
+    ) -> None:
+        """`loop_seen` hears of the first flip. `contain` calls a function, and nothing it raises gets out."""
+        self._watch = ImportWatch("pygame", lambda: contain(self._patch))
+        self._beat = Beat(
+            native.LoopHooks(KIND, loop_seen),
+            refresh_hz=_screen_refresh_hz,
+            is_input=lambda kind: kind in self._input_types,
+            event_name=self._event_name,
+            contain=contain,
+        )
+        self._input_types: frozenset[int] = frozenset()
+        self._names: dict[int, str] = {}
+        self._patches: list[tuple[dict[str, Any], str, Any, Any]] = []
+        """Namespace, name, what stood there, what stands there now."""
+
+    def use_tracers(self, tracers: Tracers) -> None:
+        """Frames and input are told to these."""
+        self._beat.tracers = tracers
+
+    def install(self) -> None:
+        """Patches pygame, now or when it is imported. Idempotent."""
+        if not self._patches:
+            self._watch.cancel()
+            self._watch.start()
+
+    def uninstall(self) -> None:
+        """Takes back every stand-in that is still in its place."""
+        self._watch.cancel()
+        patches, self._patches = self._patches, []
+        for namespace, name, original, standing in patches:
+            if namespace.get(name) is standing:
+                namespace[name] = original
+        self._beat.over()
+
+    def notes(self) -> Sequence[str]:
+        """What it cannot see."""
+        if "pygame" not in sys.modules:
+            return ()
+        version = getattr(sys.modules.get("pygame.version"), "ver", "?")
+        return (f"pygame {version}: frames of pygame.display; not those of Window.flip and Renderer.present",)
+
+    # ---- patching -------------------------------------------------------------------------------
+
+    def _patch(self) -> None:
+        pygame = sys.modules["pygame"]
+        self._input_types = frozenset(
+            kind for kind in (getattr(pygame, name, None) for name in _INPUT.split()) if isinstance(kind, int)
+        )
+        stands: dict[int, tuple[Any, Any]] = {}
+
+        def replace(module: str, name: str, make: Callable[[Any], Any]) -> None:
+            original = getattr(sys.modules.get(module), name, None)
+            if callable(original) and id(original) not in stands:
+                stands[id(original)] = original, make(original)
+
+        for module, name, method in _CALLS:
+            replace(module, name, partial(self._calling, method))
+        for module, name in _POSTS:
+            replace(module, name, self._posting)
+        for module, name in _CLEARS:
+            replace(module, name, partial(self._before, self._beat.cleared))
+        for module, name in _ENDS:
+            replace(module, name, partial(self._before, self._beat.over))
+        replace("pygame.time", "Clock", lambda original: clock_type(original, self._beat))
+        self._put(stands)
+
+    def _put(self, stands: dict[int, tuple[Any, Any]]) -> None:
+        """Into every module that has one of the originals: `from pygame.display import flip` may have come
+        before us."""
+        for module in list(sys.modules.values()):
+            namespace = getattr(module, "__dict__", None)
+            if type(namespace) is not dict:
+                continue
+            for name, value in list(namespace.items()):
+                found = stands.get(id(value))
+                if found is not None and found[0] is value:
+                    namespace[name] = found[1]
+                    self._patches.append((namespace, name, value, found[1]))
+
+    def _calling(self, method: Callable[..., Any], original: Any) -> Any:
+        beat = self._beat
+
+        def stand_in(*args: Any, **names: Any) -> Any:
+            return method(beat, original, args, names)
+
+        return _alike(stand_in, original)
+
+    def _posting(self, original: Any) -> Any:
+        posted = self._beat.posted
+
+        def stand_in(*args: Any, **names: Any) -> Any:
+            result = original(*args, **names)
+            kind = getattr(args[0] if args else None, "type", None)
+            if result is not False and isinstance(kind, int):
+                posted(kind)
+            return result
+
+        return _alike(stand_in, original)
+
+    def _before(self, tell: Callable[[], None], original: Any) -> Any:
+        def stand_in(*args: Any, **names: Any) -> Any:
+            tell()
+            return original(*args, **names)
+
+        return _alike(stand_in, original)
+
+    def _event_name(self, kind: int) -> str:
+        name = self._names.get(kind)
+        if name is None:
+            try:
+                name = str(sys.modules["pygame.event"].event_name(kind))
+            except Exception:  # noqa: BLE001 - a name is not worth a game
+                name = f"event {kind}"
+            if len(self._names) < 256:
+                self._names[kind] = name
+        return name
+
+
+def _alike(stand_in: Any, original: Any) -> Any:
+    """The stand-in under the original's name. A static method: as an attribute of a class, too, it is called
+    as the C function was, without the instance."""
+    for attribute in ("__module__", "__name__", "__qualname__", "__doc__"):
+        value = getattr(original, attribute, None)
+        if value is not None:
+            setattr(stand_in, attribute, value)
+    stand_in.__wrapped__ = original
+    return staticmethod(stand_in)
+
+
+def _screen_refresh_hz() -> float | None:
+    """What pygame-ce says of the screen; None where it says nothing (pygame, or no such screen)."""
+    display = sys.modules.get("pygame.display")
+    ask = getattr(display, "get_current_refresh_rate", None)
+    try:
+        hertz = ask() if ask is not None else None
+    except Exception:  # noqa: BLE001 - no window, no screen
+        return None
+    return float(hertz) if isinstance(hertz, (int, float)) and hertz > 0 else None

@@ -1,0 +1,100 @@
+"""The Qt probe: PySide and PyQt, windows and services, on any of their event loops.
+
+The work is done in C (native/module/qt_loop.c): Qt delivers many thousands of events a second. Here is only
+found which Qt the program uses, and where its loops wait. What is drawn and put in is told by `qt_traces`.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from loopcanary.probes.on_import import ImportWatch
+from loopcanary.probes.qt_traces import QtTraces
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import ModuleType
+
+    from loopcanary.protocols import Tracers
+
+KIND = "qt"
+BINDINGS = ("PySide6", "PyQt6", "PyQt5", "PySide2")
+_GLIB = "libglib-2.0.so.0"
+
+
+class QtProbe:
+    """Watches the application's thread, and threads in which Python code runs a loop of Qt's."""
+
+    kind = KIND
+
+    def __init__(
+        self,
+        native: ModuleType,
+        loop_seen: Callable[[], None],
+        contain: Callable[[Callable[[], None]], object],
+    ) -> None:
+        """As every probe's (table.LoopKind)."""
+        self._native = native
+        self._loop_seen = loop_seen
+        self._contain = contain
+        self._watch = ImportWatch(
+            tuple(f"{binding}.QtCore" for binding in BINDINGS), lambda: contain(self._patch)
+        )
+        self._tracers: Tracers | None = None
+        self._traces: QtTraces | None = None
+        self._waits: list[str] = []
+        self._notes: list[str] = []
+
+    def use_tracers(self, tracers: Tracers) -> None:
+        """See protocols.Traced."""
+        self._tracers = tracers
+
+    def install(self) -> None:
+        """Hooks Qt, now or when a binding is imported. Idempotent."""
+        self._watch.cancel()
+        self._watch.start()
+
+    def uninstall(self) -> None:
+        """Takes back what is still ours."""
+        self._watch.cancel()
+        self._native.qt_listen(None)
+        self._native.qt_uninstall()
+        while self._waits:
+            self._native.unhook_waits(self._waits.pop())
+        traces, self._traces = self._traces, None
+        if traces is not None:
+            traces.close()
+
+    def notes(self) -> Sequence[str]:
+        """Why Qt's loops are not seen, or not all of them."""
+        return tuple(self._notes)
+
+    def _patch(self) -> None:
+        binding = next(name for name in BINDINGS if f"{name}.QtCore" in sys.modules)
+        core = sys.modules[f"{binding}.QtCore"]
+        why_not = self._native.qt_install(core.__file__, self._loop_seen)
+        self._notes.clear()
+        if why_not is not None:
+            self._notes.append(f"{binding}: events are not seen: {why_not}")
+            return
+        # Which of the two a thread's dispatcher waits in depends on the platform and on QT_NO_GLIB.
+        if not self._waits:
+            for where in (_qt_core_path(), _GLIB):
+                if where is not None and self._native.hook_waits(where):
+                    self._waits.append(where)
+        if not self._waits:
+            self._notes.append(f"{binding}: the loop's waits are not seen: turns are longer than they are")
+        if self._tracers is not None and self._traces is None:
+            self._traces = QtTraces(binding, self._tracers)
+            self._native.qt_listen(self._traces.heard)
+
+
+def _qt_core_path() -> str | None:
+    """The library itself, as it is loaded."""
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:  # noqa: PTH123
+            paths = {line.split(maxsplit=5)[-1].rstrip("\n") for line in maps if "Core.so" in line}
+    except OSError:
+        return None
+    return next((path for path in sorted(paths) if "/libQt" in path), None)

@@ -1,0 +1,176 @@
+"""What Qt's windows show, how late their input is, timers that never let the loop wait: told to the tracers.
+
+Called from C once a drawn frame, once an input event and once a second of a spinning timer, on the thread
+that handled it, when it is handled.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from loopcanary.probes.qt_stamps import Stamps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from loopcanary.protocols import FrameTrace, Tracers
+
+KIND = "qt"
+_TIMER = 1
+_DRAWING = frozenset({77, 206})  # UpdateRequest, Expose
+_NAMES = {
+    2: "MouseButtonPress",
+    3: "MouseButtonRelease",
+    4: "MouseButtonDblClick",
+    5: "MouseMove",
+    6: "KeyPress",
+    7: "KeyRelease",
+    31: "Wheel",
+    87: "TabletMove",
+    92: "TabletPress",
+    93: "TabletRelease",
+    194: "TouchBegin",
+    195: "TouchUpdate",
+    196: "TouchEnd",
+}
+_RATE_EVERY = 64
+"""Frames between two looks at the screen's rate: a window may be moved to another screen."""
+
+
+class _Surface:
+    """A window that is drawn."""
+
+    __slots__ = ("address", "alive", "draws_itself", "frames", "rate", "title", "trace")
+
+    def __init__(self, trace: FrameTrace, window: Any, address: int, alive: Callable[[Any], bool]) -> None:
+        self.trace = trace
+        self.address = address
+        self.frames = 0
+        self.draws_itself = bool(window.inherits("QQuickWindow"))
+        reference = weakref.ref(window)
+        self.alive = lambda: (now := reference()) is not None and alive(now)
+        self.title = lambda: _title(reference())
+        self.rate = lambda: _refresh_rate(reference())
+
+
+class QtTraces:
+    """Of one binding."""
+
+    def __init__(self, binding: str, tracers: Tracers) -> None:
+        self._binding = binding
+        self._tracers = tracers
+        self._stamps = Stamps(binding, self._address)
+        self._surfaces: dict[int, _Surface] = {}
+        self._not_ours: set[int] = set()
+
+    def heard(  # noqa: PLR0917 - as C calls it
+        self, kind: int, name: str, receiver: int, begin_ns: int, end_ns: int, number: int, asked_ns: int
+    ) -> None:
+        """See qt_listen in native/module/qt_trace.h. Raises nothing."""
+        try:
+            if kind in _DRAWING:
+                self._drawn(receiver, asked_ns or begin_ns, end_ns, number)
+            elif kind == _TIMER:
+                self._ran(f"{name}: Timer", begin_ns, end_ns, number)
+            else:
+                arrived_ns = self._stamps.arrival_ns(number, begin_ns)
+                said = f"{name}: {_NAMES.get(kind, kind)}"
+                self._tracers.input(KIND).handled(said, arrived_ns, begin_ns, end_ns, self._scene())
+        except Exception:  # noqa: BLE001 - the program's own handling goes on; what cannot be told is not told
+            return
+
+    def close(self) -> None:
+        """Nothing is told any more."""
+        surfaces, self._surfaces = self._surfaces, {}
+        for surface in surfaces.values():
+            surface.trace.close()
+
+    # ---- frames ---------------------------------------------------------------------------------
+
+    def _drawn(self, receiver: int, asked_ns: int, end_ns: int, painted: int) -> None:
+        if not painted and receiver in self._not_ours:
+            return
+        surface = self._surfaces.get(receiver)
+        if surface is not None and not surface.alive():
+            self._forget(surface)
+            surface = None
+        if surface is None:
+            surface = self._new_surface(receiver)
+            if surface is None:
+                return
+        if not painted and not surface.draws_itself:
+            return
+        if surface.frames % _RATE_EVERY == 0:
+            surface.trace.at_refresh_rate(surface.rate())
+        surface.frames += 1
+        surface.trace.frame(asked_ns, end_ns, surface.title())
+
+    def _forget(self, surface: _Surface) -> None:
+        surface.trace.close()
+        self._surfaces = {where: each for where, each in self._surfaces.items() if each is not surface}
+
+    def _new_surface(self, receiver: int) -> _Surface | None:
+        window = self._window_at(receiver)
+        if window is None:
+            self._not_ours.add(receiver)
+            if len(self._not_ours) > 256:
+                self._not_ours.clear()
+            return None
+        self._not_ours.discard(receiver)
+        address = self._address(window)
+        known = next((each for each in self._surfaces.values() if each.address == address), None)
+        if known is None or not known.alive():
+            known = _Surface(self._tracers.frames(KIND), window, address, self._is_alive)
+        self._surfaces[receiver] = known  # a widget is drawn by events of its own and of its window's
+        return known
+
+    def _window_at(self, address: int) -> Any:
+        """The top-level widget or window whose own address, or whose window's, this is."""
+        widgets = sys.modules.get(f"{self._binding}.QtWidgets")
+        if widgets is not None and threading.current_thread() is threading.main_thread():
+            for widget in widgets.QApplication.topLevelWidgets():
+                handle = widget.windowHandle()
+                if address in (self._address(widget), self._address(handle) if handle is not None else 0):
+                    return widget
+        gui = sys.modules.get(f"{self._binding}.QtGui")
+        windows = gui.QGuiApplication.allWindows() if gui is not None else ()
+        return next((window for window in windows if self._address(window) == address), None)
+
+    def _address(self, thing: Any) -> int:
+        if self._binding.startswith("PySide"):
+            return int(sys.modules[f"shiboken{self._binding[-1]}"].getCppPointer(thing)[0])
+        return int(sys.modules[f"{self._binding}.sip"].unwrapinstance(thing))
+
+    def _is_alive(self, thing: Any) -> bool:
+        if self._binding.startswith("PySide"):
+            return bool(sys.modules[f"shiboken{self._binding[-1]}"].isValid(thing))
+        return not sys.modules[f"{self._binding}.sip"].isdeleted(thing)
+
+    # ---- input and idle work --------------------------------------------------------------------
+
+    def _scene(self) -> str | None:
+        gui = sys.modules.get(f"{self._binding}.QtGui")
+        window = gui.QGuiApplication.focusWindow() if gui is not None else None
+        return window.title() or None if window is not None else None
+
+    def _ran(self, name: str, begin_ns: int, end_ns: int, runs: int) -> None:
+        trace = self._tracers.idle(KIND)
+        if runs == 1:
+            trace.ran(name, begin_ns, end_ns)
+        else:
+            trace.spun(name, begin_ns, end_ns, runs)
+
+
+def _title(window: Any) -> str | None:
+    if window is None:
+        return None
+    title = window.windowTitle() if hasattr(window, "windowTitle") else window.title()
+    return title or window.objectName() or type(window).__name__
+
+
+def _refresh_rate(window: Any) -> float:
+    screen = window.screen() if window is not None else None
+    return float(screen.refreshRate()) if screen is not None else 0.0

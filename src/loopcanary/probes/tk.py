@@ -1,0 +1,178 @@
+"""The Tk probe: turns seen by an event source of Tcl's, commands in `CallWrapper.__call__`, which becomes a C
+function that does what tkinter's own does (native/module/tk_callback.c).
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from loopcanary.probes.on_import import ImportWatch
+from loopcanary.probes.tk_patches import Patches
+from loopcanary.probes.tk_traces import TkTraces
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import CodeType, FrameType, ModuleType
+
+    from loopcanary.protocols import Tracers
+
+_LOOPS = (
+    # Of tkinter.Misc: what runs Tcl's loop, and as what (native/module/tk_loop.h).
+    ("mainloop", "run"),
+    ("update", "update"),
+    ("wait_window", "nested"),
+    ("wait_variable", "nested"),
+    ("waitvar", "nested"),
+    ("wait_visibility", "nested"),
+    ("quit", "gone"),
+)
+
+
+class TkProbe:
+    """Patches tkinter, which is imported; callbacks registered from then on are seen as such."""
+
+    kind = "tk"
+
+    def __init__(
+        self,
+        native: ModuleType,
+        loop_seen: Callable[[], None],
+        contain: Callable[[Callable[[], None]], object],
+    ) -> None:
+        """`loop_seen` hears of every thread that runs Tcl's loop. `contain` calls a function, and nothing
+        that it raises gets out."""
+        self._native = native
+        self._loop_seen = loop_seen
+        self._contain = contain
+        self._patches: Patches | None = None
+        self._dialogs = ImportWatch("tkinter.commondialog", lambda: contain(self._patch_dialogs))
+        self._traces = TkTraces()
+        self._notes: tuple[str, ...] = ()
+
+    def use_tracers(self, tracers: Tracers) -> None:
+        """Input and idle work are told to `tracers`. Before `install`."""
+        self._traces.use(tracers)
+
+    def install(self) -> None:
+        """Patches tkinter; also where its loop runs already. Idempotent."""
+        if self._patches is None:
+            self._patches = Patches()
+            self._contain(self._patch)
+
+    def uninstall(self) -> None:
+        """Takes back every patch that is still ours; what others have put over it stays."""
+        patches, self._patches = self._patches, None
+        if patches is not None:
+            self._dialogs.cancel()
+            patches.take_back()
+            self._native.tk_release()
+
+    def notes(self) -> Sequence[str]:
+        """What of this tkinter cannot be seen."""
+        return self._notes
+
+    def _patch(self) -> None:
+        tkinter, extension = sys.modules["tkinter"], sys.modules.get("_tkinter")
+        patches = self._patches
+        if patches is None:
+            return
+        if not self._native.tk_learn(getattr(extension, "__file__", None)):
+            self._notes = ("tk: Tcl's functions are hidden in this build; each callback counts as a turn",)
+        self._patch_commands(tkinter, patches)
+        for name, role in _LOOPS:
+            patches.put(tkinter.Misc, name, partial(self._loop, role=role))
+        patches.put(tkinter, "mainloop", partial(self._loop, role="run"))
+        patches.put(tkinter.Tk, "destroy", partial(self._loop, role="gone"))
+        patches.put(tkinter.Misc, "after_idle", self._traces.after_idle(self._native))
+        self._dialogs.start()
+        if _runs_on_this_thread(_mainloops(tkinter)):
+            self._seen()
+
+    def _patch_commands(self, tkinter: ModuleType, patches: Patches) -> None:
+        original = tkinter.CallWrapper.__dict__["__call__"]
+        site = _call_sites(original.__code__) if _is_from(original, tkinter) else None
+        after = _registered_by_after(tkinter.Misc.after)
+        patches.put(
+            tkinter.CallWrapper,
+            "__call__",
+            lambda found: self._native.tk_callback(
+                found, site, vars(tkinter), after, self._seen, self._traces.input, partial
+            ),
+        )
+
+    def _patch_dialogs(self) -> None:
+        if self._patches is not None:
+            dialog = sys.modules["tkinter.commondialog"].Dialog
+            self._patches.put(dialog, "show", partial(self._loop, role="nested"))
+
+    def _loop(self, original: object, *, role: str) -> object:
+        return self._native.tk_loop(original, role, self._seen)
+
+    def _seen(self) -> None:
+        """A thread runs Tcl's loop. Its mainloop() may have begun before it could be seen."""
+        self._contain(self._loop_seen)
+        self._contain(self._adopt)
+
+    def _adopt(self) -> None:
+        if self._patches is not None and _runs_on_this_thread(_mainloops(sys.modules["tkinter"])):
+            self._native.tk_adopt()
+
+
+def _mainloops(tkinter: ModuleType) -> frozenset[CodeType]:
+    """The code of tkinter's own functions that run the loop until the window is gone."""
+    codes = (getattr(function, "__code__", None) for function in (tkinter.mainloop, tkinter.Misc.mainloop))
+    return frozenset(code for code in codes if code is not None)
+
+
+def _runs_on_this_thread(codes: frozenset[CodeType]) -> bool:
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_code in codes:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _is_from(function: object, module: ModuleType) -> bool:
+    """Whether nobody has replaced the function: its code is of the module's own file."""
+    return hasattr(function, "__code__") and getattr(function, "__globals__", None) is vars(module)
+
+
+def _call_sites(code: CodeType) -> tuple[CodeType, tuple[int, int], tuple[int, int]]:
+    """Where the original calls `func` and `subst`: (offset of the instruction, line) each."""
+    return code, _call_site(code, "func"), _call_site(code, "subst")
+
+
+def _call_site(code: CodeType, name: str) -> tuple[int, int]:
+    """In `return self.func(*args)`, the last line that loads the name, the call has the widest position."""
+    rows: list[tuple[int, int, int]] = []  # offset, line, width
+    for index, (line, end_line, column, end_column) in enumerate(code.co_positions()):
+        if line is not None and line == end_line and column is not None and end_column is not None:
+            rows.append((2 * index, line, end_column - column))
+    line = _line_of_name(code, name)
+    of_line = [(width, -offset) for offset, at, width in rows if at == line]
+    offset = -max(of_line)[1] if of_line else 0
+    return offset, line
+
+
+def _line_of_name(code: CodeType, name: str) -> int:
+    import dis  # only where Tk is: it costs some milliseconds
+
+    line = code.co_firstlineno
+    for instruction in dis.get_instructions(code):
+        at = instruction.positions.lineno if instruction.positions is not None else None
+        if instruction.argval == name and at is not None:
+            line = at
+    return line
+
+
+def _registered_by_after(after: Any) -> tuple[CodeType, int] | None:
+    """The function inside of Misc.after that it registers, and where in its closure the program's is."""
+    code = getattr(after, "__code__", None)
+    for constant in getattr(code, "co_consts", ()):
+        free = getattr(constant, "co_freevars", ())
+        if "func" in free and "args" in free:
+            return constant, free.index("func")
+    return None

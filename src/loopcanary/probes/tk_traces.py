@@ -1,0 +1,93 @@
+"""What Tk tells of input and idle work."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+    from loopcanary.protocols import IdleTrace, InputTrace, Tracers
+
+_EVENTS = {
+    2: "<Key>",
+    3: "<KeyRelease>",
+    4: "<Button>",
+    5: "<ButtonRelease>",
+    6: "<Motion>",
+    38: "<MouseWheel>",
+}
+_BUTTONS = (4, 5)
+_WRAP_MS = 1 << 32
+_SAME_CLOCK_MS = 60_000
+
+
+class EventClock:
+    """From the time that an X server writes on an event to time.monotonic_ns().
+
+    A server on the same host counts the milliseconds of the same clock. Of another one's clock only
+    differences are known: the quickest event so far is taken to have needed no time at all.
+    """
+
+    def __init__(self) -> None:
+        self._least_ms: int | None = None
+
+    def arrived_ns(self, time_ms: int, now_ns: int) -> int:
+        """When the event arrived; never later than now."""
+        now_ms = now_ns // 1_000_000
+        behind_ms = (now_ms - time_ms + _WRAP_MS // 2) % _WRAP_MS - _WRAP_MS // 2
+        if not -1 <= behind_ms < _SAME_CLOCK_MS:
+            self._least_ms = behind_ms if self._least_ms is None else min(self._least_ms, behind_ms)
+            behind_ms -= self._least_ms
+        return now_ns - max(0, behind_ms) * 1_000_000
+
+
+class TkTraces:
+    """Hands on what the C functions tell; nothing is raised."""
+
+    def __init__(self) -> None:
+        self._tracers: Tracers | None = None
+        self._input: InputTrace | None = None
+        self._idle: IdleTrace | None = None
+        self._clock = EventClock()
+
+    def use(self, tracers: Tracers) -> None:
+        """From now on they are told."""
+        self._tracers = tracers
+
+    def input(self, event: tuple[str | None, int, int, int], begin_ns: int, end_ns: int) -> None:
+        """A user's event was handled by a command of the program. The event: path of the widget, X's type,
+        button, and the time in ms as the event has it; 0: the program made it."""
+        path, kind, button, time_ms = event
+        if self._tracers is None or time_ms == 0 or kind not in _EVENTS:
+            return
+        if self._input is None:
+            self._input = self._tracers.input("tk")
+        name = _EVENTS[kind] if not button or kind not in _BUTTONS else f"{_EVENTS[kind][:-1]}-{button}>"
+        arrived_ns = self._clock.arrived_ns(time_ms, begin_ns)
+        self._input.handled(f"{path or '.'}: {name}", arrived_ns, begin_ns, end_ns)
+
+    def ran(self, function: object, begin_ns: int, end_ns: int) -> None:
+        """An idle handler has run."""
+        if self._tracers is None:
+            return
+        if self._idle is None:
+            self._idle = self._tracers.idle("tk")
+        name = getattr(function, "__qualname__", None) or type(function).__qualname__
+        self._idle.ran(f"after_idle: {name}", begin_ns, end_ns)
+
+    def after_idle(self, native: ModuleType) -> Callable[[Any], object]:
+        """Makes of Misc.after_idle one whose functions are timed, and named as idle work."""
+
+        def make(original: Callable[..., Any]) -> object:
+            @wraps(original)
+            def after_idle(self: Any, func: Any, *args: Any) -> Any:
+                timed = native.tk_idle(func, ran) if callable(func) else func
+                return original(self, timed, *args)
+
+            return after_idle
+
+        ran = self.ran
+        return make

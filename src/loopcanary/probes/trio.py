@@ -1,0 +1,139 @@
+"""The trio probe: each run's group of instruments is one that tells us, too, in C (native/module/trio_run.c).
+
+A run makes its group by the name `Instruments` of trio._core._run, so that it matters not by which name trio
+is run: `trio.run`, `anyio.run`, pytest-trio. Instruments that the program adds are called as ever.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from types import FrameType, ModuleType
+
+KIND = "trio"
+_MODULE = "trio._core._run"
+_NEEDED = ("Instruments", "GLOBAL_RUN_CONTEXT", "Task", "run")
+
+
+class TrioProbe:
+    """Watches all runs of trio, in any thread; also guest runs, and those that run already."""
+
+    kind = KIND
+
+    def __init__(
+        self,
+        native: ModuleType,
+        loop_seen: Callable[[], None],
+        contain: Callable[[Callable[[], None]], object],
+    ) -> None:
+        """As probes.table says."""
+        self._native = native
+        self._loop_seen = loop_seen
+        self._contain = contain
+        self._original: Any = None
+        self._group: Any = None
+        self._waits = 0
+        self._waits_are_hooked = False
+        self._note: str | None = None
+
+    def install(self) -> None:
+        """Runs have our groups from now on. Idempotent. `trio._core._run` is imported."""
+        if self._group is not None:
+            return
+        run = sys.modules[_MODULE]
+        if not all(hasattr(run, name) for name in _NEEDED):
+            self._note = "this trio cannot be watched: it is older than 0.19, or made in another way"
+            return
+        self._learn()
+        self._hook_waits()
+        self._original = run.Instruments
+        self._group = run.Instruments = self._make_group(run.Instruments)  # type: ignore[attr-defined]
+        for runner in _running(run):
+            self._join(runner)
+
+    def uninstall(self) -> None:
+        """Takes the name back if it is still ours. Idempotent. Runs that have our group keep it to their end,
+        and it tells nothing: trio may be about to call it."""
+        run: Any = sys.modules.get(_MODULE)
+        if self._group is not None and getattr(run, "Instruments", None) is self._group:
+            run.Instruments = self._original
+        self._original = self._group = None
+        if self._waits_are_hooked:
+            self._native.unhook_waits(self._waits)
+            self._waits_are_hooked = False
+
+    def notes(self) -> Sequence[str]:
+        """Why trio cannot be watched, where it cannot."""
+        return () if self._note is None else (self._note,)
+
+    def _learn(self) -> None:
+        self._native.learn_trio(sys.modules[_MODULE].Task)
+
+    def _hook_waits(self) -> None:
+        epoll = getattr(sys.modules.get("select"), "epoll", None)
+        self._waits = 0 if epoll is None else self._native.c_code(epoll.poll)
+        self._waits_are_hooked = bool(self._waits) and "epoll_wait" in self._native.hook_waits(self._waits)
+
+    def _make_group(self, original: Any) -> Any:
+        """A group that goes by the original's name, and is one."""
+        probe = self
+
+        def __init__(self: Any, incoming: Sequence[Any]) -> None:  # noqa: N807 - it becomes the type's
+            original.__init__(self, incoming)
+            probe._adopt(self)
+
+        names = {
+            "__init__": __init__,
+            "__slots__": (),
+            "__module__": original.__module__,
+            "__qualname__": original.__qualname__,
+            "__doc__": original.__doc__,
+            "_call_others": original.call,
+        }
+        return type(original)(original.__name__, (self._native.TrioGroup, original), names)
+
+    def _adopt(self, group: Any) -> None:
+        """Before a run. What it raises is the program's own, such as SystemExit from a signal's handler."""
+        try:
+            self._loop_seen()
+            group.tells_waits = not self._waits_are_hooked
+            group.open_lane(lambda begun: self._contain(lambda: _note_guest(begun)))
+            self._learn()  # until now the engine may have been armed only
+        except Exception:  # noqa: BLE001 - a run that cannot be watched runs
+            return
+
+    def _join(self, runner: Any) -> None:
+        """A run that runs already gets a group in the place of its own, with the same instruments. On any
+        thread: trio looks its group up each time it asks or calls one, and either knows the instruments."""
+        if isinstance(runner.instruments, self._native.TrioGroup):
+            return
+        group = self._group.__new__(self._group)
+        group.data = runner.instruments.data
+        group.is_guest = runner.is_guest
+        group.tells_waits = not self._waits_are_hooked and not runner.is_guest
+        runner.instruments = group
+
+
+def _note_guest(group: Any) -> None:
+    """Only when the run begins is it known whether it is a guest's."""
+    runner = sys.modules[_MODULE].GLOBAL_RUN_CONTEXT.runner
+    group.is_guest = runner.is_guest
+    group.tells_waits = group.tells_waits and not runner.is_guest
+
+
+def _running(run: ModuleType) -> Iterator[Any]:
+    """The runners of this thread and of others, as far as they can be found: a guest run of another thread
+    has no frame while it waits."""
+    own = getattr(run.GLOBAL_RUN_CONTEXT, "runner", None)
+    if own is not None:
+        yield own
+    code = getattr(run.run, "__code__", None)
+    for innermost in list(sys._current_frames().values()):
+        frame: FrameType | None = innermost
+        while frame is not None:
+            if frame.f_code is code and "runner" in frame.f_locals and frame.f_locals["runner"] is not own:
+                yield frame.f_locals["runner"]
+            frame = frame.f_back

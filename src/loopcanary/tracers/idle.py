@@ -1,0 +1,150 @@
+"""The idle tracer: idle handlers of one thread, and work that asks for itself anew without end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from loopcanary.model.lags import IDLE_LAG_NS, SPIN_NS
+
+NAMES_MAX = 64
+OTHERS = "(others)"
+_NAME_MAX = 120
+
+
+class IdleSink(Protocol):
+    """Whom the tracer tells. None of it raises."""
+
+    @property
+    def scene(self) -> Callable[[], str | None]:
+        """Where the program says that it is."""
+
+    def idle_lagged(self, lag: RawIdleLag) -> None:
+        """Idle work took too long."""
+
+    def failed(self, error: Exception) -> None:
+        """Something of ours is wrong."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawIdleLag:
+    """Idle work that took too long, in the clock's own time."""
+
+    thread: str
+    loop: str
+    name: str
+    scene: str | None
+    begin_ns: int
+    end_ns: int
+    runs: int
+    """1: one run of a handler; more: the loop never waited in them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleReading:
+    """What is known of one kind of idle work."""
+
+    name: str
+    runs: int
+    total_ns: int
+    longest_ns: int
+    spun_ns: int
+
+
+class _Work:
+    """One kind of idle work."""
+
+    __slots__ = ("longest_ns", "name", "runs", "spun_ns", "total_ns")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.runs = self.total_ns = self.longest_ns = self.spun_ns = 0
+
+
+class IdleTracer:
+    """Times the idle work of one thread; see protocols.IdleTrace."""
+
+    def __init__(
+        self,
+        sink: IdleSink,
+        *,
+        thread: str,
+        loop: str,
+        limit_ns: int = IDLE_LAG_NS,
+        spin_ns: int = SPIN_NS,
+    ) -> None:
+        self.thread = thread
+        self.loop = loop
+        self._sink = sink
+        self._limit_ns = limit_ns
+        self._spin_ns = spin_ns
+        self._works: dict[str, _Work] = {}
+
+    def ran(self, name: str, begin_ns: int, end_ns: int, scene: str | None = None) -> None:
+        """An idle handler has run. That thread."""
+        took_ns = end_ns - begin_ns
+        if took_ns < 0:
+            return
+        try:
+            work = self._works.get(name) or self._new(name)
+            work.runs += 1
+            work.total_ns += took_ns
+            work.longest_ns = max(work.longest_ns, took_ns)
+            if took_ns > self._limit_ns:
+                self._tell(work.name, begin_ns, end_ns, 1, scene)
+        except Exception as error:  # noqa: BLE001 - the boundary to the program's own work
+            self._sink.failed(error)
+
+    def spun(self, name: str, begin_ns: int, end_ns: int, runs: int) -> None:
+        """The loop never waited meanwhile. That thread."""
+        try:
+            work = self._works.get(name) or self._new(name)
+            took_ns = max(0, end_ns - begin_ns)
+            work.runs += runs
+            work.spun_ns += took_ns
+            work.total_ns += took_ns
+            if took_ns > self._spin_ns:
+                self._tell(work.name, begin_ns, end_ns, runs, None)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._sink.failed(error)
+
+    def _tell(self, name: str, begin_ns: int, end_ns: int, runs: int, scene: str | None) -> None:
+        self._sink.idle_lagged(
+            RawIdleLag(
+                thread=self.thread,
+                loop=self.loop,
+                name=name,
+                scene=self._sink.scene() or scene,
+                begin_ns=begin_ns,
+                end_ns=end_ns,
+                runs=runs,
+            )
+        )
+
+    def _new(self, name: str) -> _Work:
+        short = name[:_NAME_MAX]
+        known = self._works.get(short)
+        if known is not None:
+            return known
+        if len(self._works) >= NAMES_MAX:
+            short = OTHERS
+            if short in self._works:
+                return self._works[short]
+        work = _Work(short)
+        self._works = {**self._works, short: work}  # the drain may be on its way through the table
+        return work
+
+    def read(self) -> list[IdleReading]:
+        """What has run so far, most time first. Any thread."""
+        works = sorted(self._works.values(), key=lambda work: -work.total_ns)
+        return [
+            IdleReading(
+                name=work.name,
+                runs=work.runs,
+                total_ns=work.total_ns,
+                longest_ns=work.longest_ns,
+                spun_ns=work.spun_ns,
+            )
+            for work in works
+        ]

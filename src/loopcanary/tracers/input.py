@@ -1,0 +1,135 @@
+"""The input tracer: from an event's time stamp to the end of its handling, on one thread."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from loopcanary.model.histogram import bucket_of, quantile_ns
+from loopcanary.model.lags import INPUT_LAG_NS
+
+_BEFORE_MAX = 16
+"""Events that are remembered for what comes after them in the queue."""
+_AGE_MAX_NS = 3_600_000_000_000
+"""A time stamp this old is of another clock."""
+_NAME_MAX = 120
+
+
+class LagSink(Protocol):
+    """Whom the tracer tells. None of it raises."""
+
+    @property
+    def scene(self) -> Callable[[], str | None]:
+        """Where the program says that it is."""
+
+    def input_lagged(self, lag: RawInputLag) -> None:
+        """An event was handled too late."""
+
+    def failed(self, error: Exception) -> None:
+        """Something of ours is wrong."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawHandled:
+    """An event that was handled."""
+
+    name: str
+    begin_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawInputLag:
+    """An event that was handled too late, in the clock's own time."""
+
+    thread: str
+    loop: str
+    name: str
+    scene: str | None
+    arrived_ns: int
+    begin_ns: int
+    end_ns: int
+    before: tuple[RawHandled, ...]
+    """Events that were handled while it waited, oldest first; the last sixteen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputReading:
+    """What is known of a thread's input."""
+
+    events: int
+    p50_ns: int
+    p98_ns: int
+    worst_ns: int
+    worst: str | None
+    queued_ns: int
+    lag_ns: int
+
+
+class InputTracer:
+    """Counts the lags of one thread's input; see protocols.InputTrace."""
+
+    def __init__(self, sink: LagSink, *, thread: str, loop: str, limit_ns: int = INPUT_LAG_NS) -> None:
+        self.thread = thread
+        self.loop = loop
+        self._sink = sink
+        self._limit_ns = limit_ns
+        self._counts: dict[int, int] = {}
+        self._events = self._lag_ns = self._queued_ns = self._worst_ns = 0
+        self._worst: str | None = None
+        self._before: deque[RawHandled] = deque(maxlen=_BEFORE_MAX)
+
+    def handled(
+        self, name: str, arrived_ns: int, begin_ns: int, end_ns: int, scene: str | None = None
+    ) -> None:
+        """An event was handled. That thread."""
+        try:
+            self._count(name, arrived_ns, begin_ns, end_ns, scene)
+        except Exception as error:  # noqa: BLE001 - the boundary to the program's own handling
+            self._sink.failed(error)
+
+    def _count(self, name: str, arrived_ns: int, begin_ns: int, end_ns: int, scene: str | None) -> None:
+        lag_ns = end_ns - arrived_ns
+        if not 0 <= lag_ns < _AGE_MAX_NS:
+            return  # a stamp of another clock, or of one that was set
+        bucket = bucket_of(lag_ns)
+        self._counts[bucket] = self._counts.get(bucket, 0) + 1
+        self._events += 1
+        self._lag_ns += lag_ns
+        self._queued_ns += max(0, begin_ns - arrived_ns)
+        if lag_ns > self._worst_ns:
+            self._worst_ns, self._worst = lag_ns, name[:_NAME_MAX]
+        if lag_ns > self._limit_ns:
+            self._sink.input_lagged(
+                RawInputLag(
+                    thread=self.thread,
+                    loop=self.loop,
+                    name=name[:_NAME_MAX],
+                    scene=self._sink.scene() or scene,
+                    arrived_ns=arrived_ns,
+                    begin_ns=max(begin_ns, arrived_ns),
+                    end_ns=end_ns,
+                    before=tuple(one for one in self._before if one.end_ns > arrived_ns),
+                )
+            )
+        self._before.append(RawHandled(name=name[:_NAME_MAX], begin_ns=begin_ns, end_ns=end_ns))
+
+    @property
+    def events(self) -> int:
+        """How many have been handled. Any thread."""
+        return self._events
+
+    def read(self) -> InputReading:
+        """What has been handled so far; one event more or less. Any thread."""
+        counts = dict(self._counts)
+        return InputReading(
+            events=self._events,
+            p50_ns=min(quantile_ns(counts, 0.5), self._worst_ns),
+            p98_ns=min(quantile_ns(counts, 0.98), self._worst_ns),
+            worst_ns=self._worst_ns,
+            worst=self._worst,
+            queued_ns=self._queued_ns,
+            lag_ns=self._lag_ns,
+        )

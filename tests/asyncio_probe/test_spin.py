@@ -1,0 +1,139 @@
+"""A loop that never waits, since the same work asks for itself anew each time."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tests.program.watching import Watched
+
+from loopcanary.probes.asyncio_spin import SPIN_NS, SpinWatch
+
+MS = 1_000_000
+
+
+class Loop:
+    def __init__(self) -> None:
+        self.now = 0
+        self.ready: list[Any] = []
+        self.told: list[tuple[str, int, int, int]] = []
+        self.watch = SpinWatch(self.ready, lambda *what: self.told.append(what), lambda: self.now)
+
+    def turn(self, ms: int, *callbacks: Any) -> None:
+        """As many turns as are counted before a look."""
+        self.ready[:] = [SimpleNamespace(_callback=callback) for callback in callbacks]
+        self.watch.look(256)
+        self.now += ms * MS
+
+
+def poll() -> None: ...
+
+
+def other() -> None: ...
+
+
+def test_the_same_callback_at_every_look_for_more_than_a_second_is_told_of():
+    loop = Loop()
+    for _ in range(12):
+        loop.turn(100, poll)
+    ((name, begin, end, turns),) = loop.told
+    assert (name, begin, end, turns) == ("poll", 0, SPIN_NS + 100 * MS, 11 * 256)
+
+
+def test_that_it_goes_on_is_told_of_when_it_took_ten_times_as_long():
+    loop = Loop()
+    for _ in range(12 + 100):
+        loop.turn(100, poll)
+    assert len(loop.told) == 1
+    for _ in range(10):
+        loop.turn(100, poll)
+    assert len(loop.told) == 2
+
+
+def test_a_loop_that_waits_in_between_does_not_spin():
+    loop = Loop()
+    for _ in range(10):
+        for _ in range(9):
+            loop.turn(100, poll)
+        loop.watch.look(0)
+    assert loop.told == []
+
+
+def test_a_loop_that_is_busy_with_different_work_does_not_spin():
+    loop = Loop()
+    for number in range(100):
+        loop.turn(100, poll if number % 2 else other)
+    assert loop.told == []
+
+
+def test_one_that_is_always_there_is_found_among_others_that_come_and_go():
+    loop = Loop()
+    for _ in range(12):
+        loop.turn(100, lambda: None, poll)
+    assert [name for name, *_ in loop.told] == ["poll"]
+
+
+def test_a_few_looks_far_apart_prove_nothing():
+    loop = Loop()
+    for _ in range(3):
+        loop.turn(5_000, poll)
+    assert loop.told == []
+
+
+PROGRAM = """
+import asyncio, time
+until = time.monotonic() + 1.6
+
+async def wait_impatiently():
+    while time.monotonic() < until:
+        await asyncio.sleep(0)
+
+def ask_again(loop, done):
+    if time.monotonic() < until:
+        loop.call_soon(ask_again, loop, done)
+    else:
+        done.set_result(None)
+
+async def wait_patiently():
+    while time.monotonic() < until:
+        await asyncio.sleep(0.001)
+
+async def keep_asking():
+    loop = asyncio.get_running_loop()
+    done = loop.create_future()
+    ask_again(loop, done)
+    await done
+
+async def main():
+    {body}
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.native
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        ("await wait_impatiently()", "main (task)"),
+        ("await asyncio.create_task(wait_impatiently())", "wait_impatiently (task)"),
+        ("await keep_asking()", "ask_again"),
+        ("await wait_patiently()", None),
+        ("await asyncio.gather(*[wait_patiently() for _ in range(50)])", None),
+    ],
+)
+def test_programs_that_spin_and_programs_that_wait(tmp_path, body, name):
+    watched = Watched(store=tmp_path / "store", engine="native")
+    watched.run("-c", PROGRAM.format(body=body))
+    report = watched.report()
+    (session,) = report["sessions"]
+    if name is None:
+        assert (report["issues"], session["idle"]) == ([], [])
+        return
+    (issue,) = report["issues"]
+    assert (issue["kind"], issue["handler"], issue["loop"]) == ("idle", name, "asyncio")
+    assert issue["runs"] >= 1_000
+    assert issue["duration_ms"] > 1_000
+    (figures,) = session["idle"]
+    assert figures["spun_ms"] == pytest.approx(issue["duration_ms"])

@@ -1,0 +1,22 @@
+"""A Quart application."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from quart import Quart
+
+app = Quart(__name__)
+
+
+@app.get("/orders/<int:order_id>")
+async def order(order_id: int) -> str:
+    await asyncio.sleep(0.001)
+    time.sleep(0.25)  # noqa: ASYNC251  # order
+    return str(order_id)
+
+
+@app.get("/quick")
+async def quick() -> str:
+    return "quick"

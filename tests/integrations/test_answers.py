@@ -1,0 +1,87 @@
+"""How long requests waited for the loop, from the arrival of their bytes: told by the kernel, of uvicorn."""
+
+from __future__ import annotations
+
+import http.client
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from loopcanary.integrations.uvicorn import ONE_OF
+
+from .serving import GIVES_UP_S, PROGRAMS
+
+TICK_S = 0.02
+"""The kernel's clock of arrivals ticks each 10 ms at the most."""
+BLOCKED_S = 0.25
+QUICK = 2 * ONE_OF
+
+
+def wait_for(path, child):
+    gives_up = time.monotonic() + GIVES_UP_S
+    while not path.exists():
+        assert child.poll() is None, child.communicate()[0]
+        assert time.monotonic() < gives_up
+        time.sleep(0.005)
+
+
+def connected(port, target="/"):
+    """A request is on its way."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=GIVES_UP_S)
+    connection.request("GET", target)
+    return connection
+
+
+def answer_of(connection):
+    with connection.getresponse() as answer:
+        body = answer.read()
+    connection.close()
+    return body
+
+
+def ask(port, target):
+    assert answer_of(connected(port, target)) == b"ok"
+
+
+@pytest.mark.parametrize("engine", [pytest.param("native", marks=pytest.mark.native), "portable"])
+def test_a_request_that_arrives_while_the_loop_is_blocked_waits_from_then_on(watched, tmp_path, engine):
+    pytest.importorskip("uvicorn")
+    one = watched(engine)
+    child = subprocess.Popen(
+        one.command(PROGRAMS / "web_lag.py", tmp_path),
+        env=one.environment(PYTHONWARNINGS="ignore"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        wait_for(tmp_path / "port", child)
+        port = int((tmp_path / "port").read_text())
+        for _ in range(QUICK):
+            ask(port, "/")
+        with ThreadPoolExecutor(1) as pool:
+            blocking = pool.submit(ask, port, "/blocks")
+            wait_for(tmp_path / "blocked", child)
+            waiting = [connected(port) for _ in range(ONE_OF)]
+            (tmp_path / "sent").touch()
+            for connection in waiting:
+                assert answer_of(connection) == b"ok"
+            blocking.result()
+        ask(port, "/stop")
+        said, _ = child.communicate(timeout=GIVES_UP_S)
+        assert child.returncode == 0, said
+    finally:
+        child.kill()
+        child.wait()
+    report = one.report()
+    (figures,) = [
+        each for session in report["sessions"] for each in session["input"] if each["loop"] == "requests"
+    ]
+    # Two of the quick ones, the one that blocks, and one of those that wait for it.
+    assert figures["events"] == QUICK / ONE_OF + 2
+    assert figures["worst_ms"] >= 1000 * BLOCKED_S
+    assert figures["queued_ms"] >= 1000 * (BLOCKED_S - TICK_S)
+    assert figures["lag_ms"] >= figures["queued_ms"] + 1000 * BLOCKED_S
+    assert all(group["kind"] != "input-lag" for group in report["groups"])

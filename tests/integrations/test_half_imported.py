@@ -1,0 +1,78 @@
+"""The engine may start in the middle of a library's import: what that defines is patched when it is there."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import pytest
+
+from loopcanary.probes.on_import import ImportWatch
+
+HALF = """
+import half_imported_within
+WHOLE = True
+"""
+WITHIN = """
+import test_seam
+test_seam.start()
+"""
+FAILS = """
+import half_imported_within
+raise LookupError("as it must")
+"""
+
+
+@pytest.fixture
+def modules(tmp_path, monkeypatch):
+    """Modules of this test's own; what they import calls `start` of the module test_seam."""
+    seam = type(sys)("test_seam")
+    monkeypatch.setitem(sys.modules, "test_seam", seam)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "half_imported.py").write_text(HALF)
+    (tmp_path / "half_imported_within.py").write_text(WITHIN)
+    yield seam, tmp_path
+    for name in ("half_imported", "half_imported_within"):
+        sys.modules.pop(name, None)
+
+
+def test_what_is_half_imported_is_told_of_when_it_is_whole(modules):
+    seam, _ = modules
+    seen = []
+    watch = ImportWatch("half_imported", lambda: seen.append(sys.modules["half_imported"].WHOLE))
+    seam.start = watch.start
+    module = import_module("half_imported")
+    assert seen == [True]
+    assert type(module.__spec__) is type(sys.__spec__)
+    assert vars(module.__spec__).keys() == vars(import_module("half_imported_within").__spec__).keys()
+    assert not watch.is_waiting
+
+
+def test_an_import_that_fails_half_way_is_waited_for_again(modules):
+    seam, folder = modules
+    seen = []
+    watch = ImportWatch("half_imported", lambda: seen.append("whole"))
+    seam.start = watch.start
+    (folder / "half_imported.py").write_text(FAILS)
+    with pytest.raises(LookupError):
+        import_module("half_imported")
+    assert seen == []
+    assert watch.is_waiting
+    (folder / "half_imported.py").write_text("WHOLE = 'and of another length'")
+    import_module("half_imported")
+    assert seen == ["whole"]
+    assert not watch.is_waiting
+
+
+def test_who_waits_no_more_hears_nothing(modules):
+    seam, _ = modules
+    seen = []
+    watch = ImportWatch("half_imported", lambda: seen.append("whole"))
+
+    def start():
+        watch.start()
+        watch.cancel()
+
+    seam.start = start
+    import_module("half_imported")
+    assert seen == []

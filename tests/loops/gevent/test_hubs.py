@@ -1,0 +1,308 @@
+"""Hubs of gevent: which greenlet holds them up; whenever loopcanary comes and goes. Each in a program of its
+own: a hub is its thread's for good, and gevent's patches are the process's."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+BEGIN = """
+import sys
+sys.path.insert(0, {here!r})
+import gevent, loopcanary, _thread
+from gevent import monkey
+from blocking import slow
+def install(**more):
+    return loopcanary.install(store="store", quiet=True, engine="native", **more)
+"""
+
+
+@pytest.fixture
+def play(tmp_path):
+    """play(source): the program to its end; its stalls of the program's own making, oldest first."""
+
+    def run(source, first=""):
+        own = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", first + BEGIN.format(here=str(HERE)) + source],
+            capture_output=True, text=True, timeout=280, check=False, cwd=tmp_path, env=own,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
+        report = subprocess.run(
+            [sys.executable, "-m", "loopcanary", "report", "--store", "store", "--format", "json"],
+            capture_output=True, text=True, timeout=280, check=False, cwd=tmp_path, env=own,
+        )  # fmt: skip
+        found = json.loads(report.stdout)["stalls"] if report.returncode == 0 else []
+        told = [stall for stall in found if stall["samples"] and stall["cause"] != "host"]
+        return sorted(told, key=lambda stall: stall["began_at"])
+
+    return run
+
+
+def names(stalls):
+    return [(stall["callback"]["name"], stall["thread"], stall["loop"]) for stall in stalls]
+
+
+def test_a_greenlet_is_a_callback_by_its_function(play):
+    stalls = play("""
+install()
+def hogs():
+    gevent.sleep(0.01)
+    slow()
+    gevent.sleep(0.01)
+gevent.joinall([gevent.spawn(hogs), gevent.spawn(gevent.sleep, 0.05)])
+""")
+    assert names(stalls) == [("hogs", "MainThread", "gevent")]
+    assert stalls[0]["culprit"]["function"] == "slow"
+    assert [frame["function"] for frame in stalls[0]["stacks"][0]["frames"]][:2] == ["slow", "hogs"]
+
+
+def test_methods_and_greenlets_of_other_kinds(play):
+    stalls = play("""
+import greenlet
+class Worker(gevent.Greenlet):
+    def _run(self):
+        slow()
+class Jobs:
+    def one(self):
+        slow()
+install()
+gevent.sleep(0.01)
+Worker.spawn().join()
+gevent.spawn(Jobs().one).join()
+greenlet.greenlet(slow).switch()
+slow()
+gevent.sleep(0.01)
+""")
+    assert [name for name, _, _ in names(stalls)] == ["Worker._run", "Jobs.one", "greenlet", "main greenlet"]
+
+
+def test_callbacks_of_the_hub_s_own(play):
+    stalls = play("""
+install()
+timer = gevent.get_hub().loop.timer(0.01)
+timer.start(slow)
+gevent.sleep(0.05)
+""")
+    assert [stall["culprit"]["function"] for stall in stalls] == ["slow"]
+
+
+def test_installed_and_uninstalled_while_the_hub_runs(play):
+    stalls = play("""
+import greenlet
+gevent.sleep(0.01)
+hub_type = gevent.hub.Hub
+plain = dict(vars(hub_type))
+def named(name):
+    def work():
+        slow()
+    work.__qualname__ = name
+    gevent.spawn(work).join()
+    gevent.sleep(0.001)
+for name in ("first", "second"):
+    install()
+    named(name)
+    loopcanary.uninstall()
+    assert dict(vars(hub_type)) == plain
+    assert greenlet.gettrace() is None
+    from loopcanary import _native
+    assert _native.hooked_waits() == ()
+    named("between")
+""")
+    assert [name for name, _, _ in names(stalls)] == ["first", "second"]
+
+
+def test_hubs_of_several_threads(play):
+    stalls = play("""
+import threading
+def serve(name):
+    def work():
+        slow()
+    work.__qualname__ = name
+    gevent.spawn(work).join()
+    gevent.get_hub().destroy()
+install()
+threads = [threading.Thread(target=serve, args=[f"work {i}"], name=f"thread {i}") for i in range(3)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+""")
+    assert sorted(names(stalls)) == [(f"work {i}", f"thread {i}", "gevent") for i in range(3)]
+
+
+def test_a_hub_of_another_thread_that_waits_already(play):
+    stalls = play("""
+import threading
+waits, over = threading.Event(), threading.Event()
+def work():
+    slow()
+def serve():
+    gevent.sleep(0.01)
+    hub = gevent.get_hub()
+    hub.loop.run_callback(waits.set)
+    for _ in range(100):
+        gevent.sleep(0.01)
+        if over.is_set():
+            break
+    gevent.spawn(work).join()
+    gevent.sleep(0.01)
+thread = threading.Thread(target=serve, name="server")
+thread.start()
+waits.wait()
+install()
+over.set()
+thread.join()
+""")
+    # In the middle of a greenlet's run its hub cannot be found: then it is not watched.
+    assert names(stalls) in ([("work", "server", "gevent")], [])
+
+
+@pytest.mark.parametrize("order", ["patched first", "installed first"])
+def test_patched_waits_are_no_stalls_and_ours_stay_what_they_are(play, order):
+    patch = "from gevent import monkey; monkey.patch_all()\n"
+    stalls = play(
+        ("" if order == "patched first" else f"install(threshold='80ms')\n{patch}")
+        + ("install(threshold='80ms')\n" if order == "patched first" else "")
+        + """
+import time, threading, queue, subprocess, socket
+from gevent.hub import Hub
+hubs, init = [], Hub.__init__
+def __init__(self, *args, **more):
+    hubs.append(_native_id())
+    init(self, *args, **more)
+_native_id = threading.get_native_id
+Hub.__init__ = __init__
+def waits():
+    time.sleep(0.3)
+    lock = threading.Lock()
+    lock.acquire()
+    lock.acquire(timeout=0.2)
+    subprocess.run(["sleep", "0.2"])
+def turns():
+    for _ in range(200):
+        time.sleep(0.005)
+def hogs():
+    slow_for_real()
+slow_for_real = lambda: monkey.get_original("time", "sleep")(0.3)
+workers = [threading.Thread(target=waits), threading.Thread(target=turns)]
+[worker.start() for worker in workers]
+[worker.join() for worker in workers]
+gevent.spawn(hogs).join()
+gevent.sleep(0.5)
+main = [worker for worker in hubs if worker != _native_id()]
+loopcanary.uninstall()
+assert main == [], main
+""",
+        first=patch if order == "patched first" else "",
+    )
+    assert names(stalls) == [("hogs", "MainThread", "gevent")]
+
+
+def test_a_greenlet_that_yields_is_no_stall_and_many_short_ones_are_a_burst(play):
+    stalls = play("""
+def part():
+    for _ in range(200_000):
+        pass
+def yields():
+    for _ in range(100):
+        part()
+        gevent.sleep(0.0001)
+canary = install(threshold="150ms")
+yields()
+gevent.sleep(0.01)
+# The hub looks at the time, and waits again, after fifty of them.
+gevent.joinall([gevent.spawn(part) for _ in range(100)])
+gevent.sleep(0.01)
+""")
+    bursts = [stall for stall in stalls if stall["cause"] == "burst"]
+    assert bursts
+    assert "part" in str(bursts[0]["contributors"])
+
+
+def test_what_a_greenlet_raises_and_other_tracers(play):
+    assert (
+        play("""
+import greenlet
+events = []
+def trace(event, args):
+    events.append(event)
+greenlet.settrace(trace)
+install()
+gevent.hub.Hub.NOT_ERROR += (ValueError,)  # nothing is printed of it
+def fails():
+    raise ValueError("on purpose")
+try:
+    gevent.spawn(fails).get()
+except ValueError as error:
+    assert [frame.name for frame in __import__("traceback").extract_tb(error.__traceback__)][-1] == "fails"
+else:
+    raise AssertionError
+assert "switch" in events
+seen = len(events)
+gevent.sleep(0.01)
+assert len(events) > seen
+with gevent.Timeout(0.01, False):
+    gevent.sleep(10)
+killed = gevent.spawn(gevent.sleep, 10)
+gevent.sleep(0)
+killed.kill()
+assert killed.successful()
+loopcanary.uninstall()
+assert greenlet.gettrace() is trace
+""")
+        == []
+    )
+
+
+def test_turns_are_told_where_the_wait_cannot_be_hooked(play):
+    play("""
+from loopcanary import _native
+_native.hook_waits = lambda where: ()
+canary = install()
+gevent.spawn(slow).join()
+for _ in range(10):
+    gevent.sleep(0.01)
+(loop,) = [loop for loop in canary.loops() if loop.kind == "gevent"]
+assert loop.turns >= 10, loop
+assert loop.busy_ns < 0.9 * loop.window_ns, loop
+assert loop.stalls == 1, loop
+""")
+
+
+@pytest.mark.parametrize("name", ["libev-cext", "libev-cffi", "libuv-cffi"])
+def test_every_loop_of_gevent_s(play, name, monkeypatch):
+    if name.endswith("cffi"):
+        pytest.importorskip("cffi", reason="gevent reaches this loop through cffi, which is not installed")
+    monkeypatch.setenv("GEVENT_LOOP", name)
+    stalls = play("""
+from loopcanary import _native
+canary = install()
+def hogs():
+    slow()
+gevent.spawn(hogs).join()
+for _ in range(10):
+    gevent.sleep(0.01)
+symbols = {symbol for path, symbol in _native.hooked_waits() if "gevent" in path}
+assert symbols & {"epoll_wait", "epoll_pwait"}, _native.hooked_waits()
+(loop,) = canary.loops()
+assert loop.turns >= 10, loop
+assert loop.busy_ns < 0.9 * loop.window_ns, loop
+""")
+    assert [name for name, _, _ in names(stalls)] == ["hogs"]
+
+
+def test_waiting_for_threads_at_the_end_is_no_stall(play):
+    assert (
+        play("""
+import threading, time
+install()
+gevent.sleep(0.01)
+threading.Thread(target=time.sleep, args=[0.5]).start()
+""")
+        == []
+    )

@@ -1,0 +1,30 @@
+"""Kinds of the zoo on gevent, and controls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from zoo import catalogue, page, trial
+
+KINDS = (
+    "sleep", "python_loop", "regex", "json_loads", "lock_held", "thread_join", "queue_get", "future_result",
+    "subprocess_run", "gc_explicit", "gil_hog_in_c", "import_in_handler", "socket_recv",
+)  # fmt: skip
+CONTROL = Path(__file__).parent / "ok_gevent.py"
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_stall_is_told_as_it_is(name):
+    judged(catalogue.KINDS / f"{name}.py")
+
+
+def test_nothing_is_told_of_a_program_that_does_not_stall():
+    judged(CONTROL)
+
+
+def judged(path):
+    kind = catalogue.read(path)
+    played = trial.play(kind, "loopcanary", "gevent")
+    assert played.outcome == "played", played.note
+    assert page.misses([played], [kind]) == []

@@ -1,0 +1,345 @@
+"""A game's frames: every block is seen once, at its line, with its cause and length; nothing else is."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.program.test_detection import MARKS, STORIES, Run
+from tests.program.watching import PROGRAMS, Marks, Watched, admitted, wall_ns
+
+pytest.importorskip("pygame", exc_type=ImportError)
+pytestmark = pytest.mark.native
+
+PROGRAM = Path(__file__).parent / "game_blocks.py"
+OWN_MARKS = Marks(PROGRAM.read_text())
+SHARED = {
+    *("regex", "json_body", "c_call_with_the_gil", "c_call_without_the_gil", "password_hash", "compress"),
+    *("collection", "python_loop", "slow_import", "sleep", "held_lock", "empty_queue", "thread_join"),
+    *("child_process", "synced_file", "python_signal_handler", "gil_hog"),
+}
+CAUSES = {story.kind: story.causes for story in STORIES if story.kind in SHARED}
+OWN = {"key_handler": "key_handler", "scaling": "scale", "scene_of_a_frame": "scene_of_a_frame"}
+OWN_CAUSES = {"scaling": ("native-cpu", "cpu")}
+LOOPS_OF_TWO_LINES = {"gil_hog", "scaling"}
+TOLERANCE_MS = 2.0
+HEADLESS = {"SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy", "PYGAME_HIDE_SUPPORT_PROMPT": "1"}
+PRELUDE = f"""
+import os, sys, threading, time
+os.environ.update({HEADLESS!r})
+import pygame
+pygame.display.init()
+screen = pygame.display.set_mode((160, 120))
+clock = pygame.time.Clock()
+"""
+
+
+class GameRun(Run):
+    """One run of the program."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tolerance_ms = TOLERANCE_MS
+        watched = Watched(store=folder / "store", engine="native")
+        truth_file = folder / "truth.json"
+        watched.run(PROGRAM, PROGRAMS, truth_file, folder, cwd=folder)
+        self.truth = {facts["name"]: facts for facts in json.loads(truth_file.read_text())}
+        self.report = watched.report()
+        self.stalls = self.report["stalls"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> GameRun:
+    return GameRun(tmp_path_factory.mktemp("game"))
+
+
+def assert_length(run: GameRun, kind: str) -> dict[str, Any]:
+    stall, facts = run.stall_of(kind), run.truth[kind]
+    assert stall["duration_ms"] < (facts["after_ns"] - facts["before_ns"]) / 1e6 + TOLERANCE_MS
+    assert stall["duration_ms"] > (facts["end_ns"] - facts["begin_ns"]) / 1e6 - TOLERANCE_MS
+    return stall
+
+
+def test_all_kinds_are_there(run):
+    assert {*SHARED, *OWN} == set(run.truth)
+
+
+@pytest.mark.parametrize("kind", sorted(SHARED))
+def test_a_frame_that_blocks(run, kind):
+    stall = assert_length(run, kind)
+    assert (stall["loop"], stall["callback"]["name"]) == ("pygame", "frame")
+    assert stall["cause"] in admitted(stall, CAUSES[kind]), stall["evidence"]
+    function, line = MARKS.find(f"culprit of {kind}") if kind != "python_signal_handler" else ("handle", None)
+    assert stall["culprit"]["function"] == function
+    if line is not None:
+        assert stall["culprit"]["line"] in ((line, line + 1) if kind in LOOPS_OF_TWO_LINES else (line,))
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_a_games_own_ways_to_block(run, kind):
+    stall = assert_length(run, kind)
+    function, line = OWN_MARKS.find(f"culprit of {OWN[kind]}")
+    assert stall["culprit"]["function"] == function
+    assert stall["culprit"]["line"] in ((line, line - 1) if kind in LOOPS_OF_TWO_LINES else (line,))
+    assert stall["cause"] in admitted(stall, OWN_CAUSES.get(kind, ("sleep",)))
+    assert stall["scene"] == ("dungeon" if kind == "scene_of_a_frame" else None)
+
+
+def test_nothing_else_is_reported_but_what_the_host_did(run):
+    known = {stall["id"] for kind in run.truth for stall in run.stalls_of(kind)}
+    assert {stall["cause"] for stall in run.stalls if stall["id"] not in known} <= {"host"}
+
+
+def test_each_blocked_frame_dropped_as_many_as_its_time_says(run):
+    (session,) = run.report["sessions"]
+    frames = session["frames"]
+    assert {"dungeon", None} <= {scene["scene"] for scene in frames}
+    # Each of the blocks is a quarter of a second or more: at least 14 refreshes of 60 Hz without a frame.
+    worse = sum(scene["drop_level"][level] for scene in frames for level in ("middle", "high", "frozen"))
+    assert worse >= len(run.truth)
+    assert sum(sum(scene["drop_level"].values()) for scene in frames) == sum(
+        scene["frames"] for scene in frames
+    )
+
+
+def test_jank_names_the_stalls_in_its_worst_frames(run):
+    jank = [issue for issue in run.report["issues"] if issue["kind"] == "jank"]
+    assert jank
+    stalls = {stall["id"]: stall for stall in run.stalls}
+    for issue in jank:
+        worst = issue["worst"][0]
+        assert issue["culprit"] is not None
+        assert issue["stacks"]
+        for stall_id in worst["stall_ids"]:
+            stall = stalls[stall_id]
+            assert wall_ns(stall["began_at"]) < wall_ns(worst["began_at"]) + worst["duration_ms"] * 1e6
+
+
+def test_a_key_that_is_answered_late_is_an_input_issue(run):
+    facts = run.truth["key_handler"]
+    late = [
+        issue
+        for issue in run.report["issues"]
+        if issue["kind"] == "input" and facts["wall_before_ns"] - 1e9 < wall_ns(issue["began_at"])
+    ]
+    assert [issue["event"] for issue in late] == ["KeyDown"]
+    assert late[0]["duration_ms"] > (facts["end_ns"] - facts["begin_ns"]) / 1e6
+    assert late[0]["culprit"]["function"] == "key_handler"
+    (session,) = run.report["sessions"]
+    (figures,) = session["input"]
+    assert (figures["events"], figures["worst"]) == (1, "KeyDown")
+
+
+# ---- no false alarms -------------------------------------------------------------------------------
+
+QUIET = {
+    "sixty frames a second": """
+for _ in range(120):
+    pygame.event.get()
+    pygame.display.flip()
+    clock.tick(60)
+""",
+    "a paused game that waits for an event": """
+pygame.display.flip()
+threading.Timer(1.2, lambda: pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=1))).start()
+while pygame.event.wait().type != pygame.KEYDOWN:
+    pass
+for _ in range(10):
+    pygame.display.flip()
+    clock.tick(60)
+""",
+    "a paused game that looks for events now and then": """
+pygame.display.flip()
+until = time.monotonic() + 1.5
+while time.monotonic() < until:
+    pygame.event.get()
+    clock.tick(20)
+for _ in range(10):
+    pygame.display.flip()
+    clock.tick(60)
+""",
+    "five frames a second": """
+for _ in range(8):
+    pygame.event.get()
+    pygame.display.flip()
+    clock.tick(5)
+""",
+    "a loading screen": """
+loaded = []
+def load():
+    for _ in range(30):
+        time.sleep(0.04)
+    loaded.append(1)
+threading.Thread(target=load).start()
+while not loaded:
+    pygame.event.pump()
+    pygame.display.update()
+    clock.tick(60)
+""",
+    "a thread that waits by pygame's means": """
+worker = threading.Thread(target=lambda: [pygame.time.wait(300), time.sleep(0.3)])
+pygame.display.flip()
+worker.start()
+while worker.is_alive():
+    pygame.display.flip()
+    clock.tick(60)
+""",
+    "a wait of the game's own": """
+pygame.display.flip()
+pygame.time.wait(400)
+pygame.time.delay(200)
+pygame.display.flip()
+""",
+    "loading in pieces that looks for events": """
+pygame.display.flip()
+for _ in range(30):
+    time.sleep(0.04)
+    pygame.event.pump()
+""",
+}
+SMOOTH = (
+    "a paused game that waits for an event",
+    "a paused game that looks for events now and then",
+    "five frames a second",
+)
+LOADS_AT_FIRST = "time.sleep(0.4)\n"
+CLEANS_UP_AT_LAST = "pygame.quit()\ntime.sleep(0.4)\n"
+
+
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The report of a game that goes through all of these, each in a scene of its own."""
+    watched = Watched(store=tmp_path_factory.mktemp("quiet") / "store", engine="native")
+    scenes = [
+        f"with loopcanary.scene({name!r}):\n" + textwrap.indent("pygame.display.flip()" + code, "    ")
+        for name, code in QUIET.items()
+    ]
+    parts = [PRELUDE, "import loopcanary\n", LOADS_AT_FIRST, *scenes, CLEANS_UP_AT_LAST]
+    watched.run("-c", "".join(parts))
+    return watched.report()
+
+
+@pytest.mark.parametrize("story", QUIET)
+def test_is_no_stall(quiet, story):
+    assert {stall["cause"] for stall in quiet["stalls"] if stall["scene"] == story} <= {"host"}
+    (session,) = quiet["sessions"]
+    assert story in {scene["scene"] for scene in session["frames"]}
+
+
+def test_before_the_first_frame_and_after_the_end_nothing_is_watched(quiet):
+    assert {stall["cause"] for stall in quiet["stalls"]} <= {"host"}
+    (session,) = quiet["sessions"]
+    assert {loop["kind"] for loop in session["loops"]} == {"pygame"}
+
+
+@pytest.mark.parametrize("story", SMOOTH)
+def test_is_no_frozen_frame(quiet, story):
+    if quiet["stalls"]:
+        pytest.skip("the machine stopped the game")
+    (session,) = quiet["sessions"]
+    assert sum(scene["frozen"] for scene in session["frames"] if scene["scene"] == story) == 0
+
+
+# ---- coming, going, and dying ------------------------------------------------------------------------
+
+LATE = (
+    PRELUDE
+    + """
+from pygame.display import flip
+from pygame.time import Clock, wait
+before = clock
+originals = flip, wait, Clock, pygame.event.get, pygame.quit
+class Game:
+    show = flip
+flip()
+
+import loopcanary
+loopcanary.install(store=sys.argv[1], console=False)
+class Later:
+    show = pygame.display.flip
+assert flip is pygame.display.flip
+clock = Clock()
+assert isinstance(clock, pygame.time.Clock) and isinstance(before, pygame.time.Clock)
+assert pygame.display.flip.__name__ == "flip" and pygame.display.flip.__doc__ == originals[0].__doc__
+assert clock.get_time() == 0 and clock.tick(1000) >= 0 and "Clock" in repr(clock)
+def slow():
+    time.sleep(0.25)
+flip()
+slow()
+Later().show()
+heard = []
+@loopcanary.on_frame
+def hear(frame):
+    heard.append(frame)
+flip()
+assert len(heard) == 1 and heard[0].loop == "pygame" and heard[0].dropped == 0, heard
+try:
+    pygame.display.update("nonsense")
+except (TypeError, ValueError) as error:
+    assert not error.__cause__
+else:
+    raise AssertionError("an error of the program's is its own")
+told = loopcanary.statistics()
+assert sum(scene["frames"] for scene in told["frames"]) == 2, told["frames"]
+loopcanary.uninstall()
+assert (flip, wait, Clock, pygame.event.get, pygame.quit) == originals
+time.sleep(0.25)
+flip()
+"""
+)
+
+
+def test_a_game_that_runs_already_is_watched_and_left_as_it_was(tmp_path):
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
+    done = subprocess.run(
+        [sys.executable, "-c", LATE, str(tmp_path / "store")],
+        env=clean,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    report = Watched(store=tmp_path / "store", engine="native").report()
+    (stall,) = [stall for stall in report["stalls"] if stall["cause"] != "host"]
+    assert (stall["culprit"]["function"], stall["loop"]) == ("slow", "pygame")
+
+
+FOREVER = (
+    PRELUDE
+    + """
+for number in range(100_000):
+    pygame.event.get()
+    if number == 20:
+        pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=1))
+        pygame.event.get()
+        time.sleep(0.3)
+    pygame.display.flip()
+    clock.tick(60)
+"""
+)
+
+
+def test_what_is_known_of_the_frames_outlives_a_kill(tmp_path):
+    watched = Watched(store=tmp_path / "store", engine="native")
+    process = watched.start("-c", FOREVER)
+    try:
+        deadline = time.monotonic() + 250
+        while time.monotonic() < deadline:
+            if (tmp_path / "store" / "loopcanary.db").exists() and watched.report()["issues"]:
+                break
+            time.sleep(0.1)
+    finally:
+        process.kill()
+        process.communicate()
+    report = watched.report()
+    (session,) = report["sessions"]
+    assert session["end"] == "killed"
+    assert sum(scene["frames"] for scene in session["frames"]) >= 19
+    assert [issue["event"] for issue in report["issues"] if issue["kind"] == "input"] == ["KeyDown"]

@@ -1,0 +1,253 @@
+"""The hooks come and go in the middle of Qt's life, and leave nothing behind."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from .needing import BINDINGS, needs
+
+pytestmark = [pytest.mark.native, pytest.mark.parametrize("binding", BINDINGS)]
+
+HEAD = """
+import json, sys, tempfile, threading, time
+import loopcanary
+
+def install(**settings):
+    return loopcanary.install(store=tempfile.mkdtemp(), console=False, threshold="1h", **settings)
+
+def own_loop(canary):
+    loops = [loop for loop in canary.loops() if loop.kind == "qt"]
+    return loops[0] if loops else None
+
+def runs_of(application, count=20):
+    seen = []
+    timer = QtCore.QTimer()
+    timer.timeout.connect(lambda: seen.append(1) or len(seen) < count or application.quit())
+    timer.start(1)
+    application.exec()
+    return len(seen)
+"""
+
+
+def test_installed_before_the_binding_is_imported(run_window, binding):
+    needs(binding)
+    told = run_window(
+        binding,
+        HEAD
+        + f"""
+canary = install()
+from {binding} import QtCore, QtWidgets
+application = QtWidgets.QApplication([])
+runs = runs_of(application)
+loop = own_loop(canary)
+print(json.dumps([runs, loop.turns, loop.callbacks]))
+""",
+    )
+    runs, turns, callbacks = told
+    assert turns >= runs
+    assert callbacks >= runs
+
+
+@pytest.mark.parametrize("where", ["before the application is made", "before it runs", "while it runs"])
+def test_installed_later(run_window, binding, where):
+    needs(binding)
+    told = run_window(
+        binding,
+        HEAD
+        + f"""
+where = {where!r}
+if where == "before the application is made":
+    canary = install()
+application = QtCore.QCoreApplication([])
+if where == "before it runs":
+    canary = install()
+def begin():
+    global canary
+    canary = install()
+if where == "while it runs":
+    QtCore.QTimer.singleShot(0, begin)
+runs = runs_of(application)
+loop = own_loop(canary)
+print(json.dumps([runs, loop.callbacks, loop.thread]))
+""",
+    )
+    runs, callbacks, thread = told
+    assert callbacks >= runs - 1
+    assert thread == "MainThread"
+
+
+def test_uninstalled_in_a_slot_and_installed_again(run_window, binding):
+    needs(binding)
+    told = run_window(
+        binding,
+        HEAD
+        + """
+from loopcanary import _native
+canary = install()
+application = QtWidgets.QApplication([])
+QtCore.QTimer.singleShot(0, loopcanary.uninstall)
+first = runs_of(application)
+hooked = _native.hooked_waits()
+canary = install()
+second = runs_of(application)
+print(json.dumps([first, second, len(hooked), own_loop(canary).callbacks]))
+""",
+    )
+    first, second, hooked, callbacks = told
+    assert first == second == 20
+    assert hooked == 0
+    assert callbacks >= second
+
+
+def test_one_application_after_the_other(run_window, binding):
+    needs(binding)
+    told = run_window(
+        binding,
+        HEAD
+        + """
+canary = install()
+counts = []
+delete = getattr(sys.modules.get("shiboken6"), "delete", None)
+if delete is None:
+    from PyQt6.sip import delete
+core, widgets = QtCore.QCoreApplication, QtWidgets.QApplication
+for kind in (core, core, widgets, widgets):
+    application = kind([])
+    runs_of(application)
+    delete(application)
+    counts.append(own_loop(canary).callbacks)
+print(json.dumps(counts))
+""",
+    )
+    counts = [0, *told]
+    assert all(later - earlier >= 20 for earlier, later in itertools.pairwise(counts)), told
+
+
+def test_a_derived_application_keeps_its_own_notify(run_window, binding):
+    needs(binding)
+    told = run_window(
+        binding,
+        HEAD
+        + """
+class Application(QtWidgets.QApplication):
+    seen = 0
+    def notify(self, receiver, event):
+        Application.seen += 1
+        return super().notify(receiver, event)
+
+canary = install()
+application = Application([])
+runs = runs_of(application)
+print(json.dumps([runs, Application.seen, own_loop(canary).callbacks, type(application).__name__]))
+""",
+    )
+    runs, seen, callbacks, name = told
+    assert seen >= runs
+    assert callbacks >= runs
+    assert name == "Application"
+
+
+def test_a_nested_loop_is_no_part_of_the_slot_that_runs_it(run_window, binding):
+    needs(binding)
+    told = run_window(
+        binding,
+        HEAD
+        + """
+canary = install()
+application = QtWidgets.QApplication([])
+
+def opens():
+    dialog = QtWidgets.QDialog()
+    QtCore.QTimer.singleShot(600, dialog.accept)
+    dialog.exec()
+    dialog = QtCore.QEventLoop()
+    QtCore.QTimer.singleShot(600, dialog.quit)
+    dialog.exec()
+    application.quit()
+
+QtCore.QTimer.singleShot(0, opens)
+application.exec()
+print(json.dumps([own_loop(canary).busy_ns / 1e9]))
+""",
+    )
+    assert told[0] < 0.6
+
+
+def test_threads_whose_loop_python_runs_are_watched_and_others_are_not(run_window, binding):
+    needs(binding)
+    told = run_window(
+        binding,
+        HEAD
+        + """
+class Service(QtCore.QThread):
+    def run(self):
+        timer = QtCore.QTimer()
+        timer.timeout.connect(lambda: None)
+        timer.start(1)
+        QtCore.QTimer.singleShot(200, self.quit)
+        self.exec()
+
+class Worker(QtCore.QObject):
+    def work(self):
+        time.sleep(0.2)
+        thread.quit()
+
+canary = install()
+application = QtCore.QCoreApplication([])
+service = Service()
+service.finished.connect(lambda: thread.start())
+thread = QtCore.QThread()
+worker = Worker()
+worker.moveToThread(thread)
+thread.started.connect(worker.work)
+thread.finished.connect(application.quit)
+service.start()
+application.exec()
+service.wait(), thread.wait()
+loops = canary.loops()
+print(json.dumps([[loop.kind, loop.callbacks] for loop in loops]))
+""",
+    )
+    assert len(told) == 2, told
+    assert {kind for kind, _ in told} == {"qt"}
+    assert sorted(callbacks for _, callbacks in told)[1] >= 20
+
+
+def test_events_sent_where_no_loop_runs_are_nothing(run_window, binding):
+    needs(binding)
+    told = run_window(
+        binding,
+        HEAD
+        + """
+canary = install()
+application = QtWidgets.QApplication([])
+label = QtWidgets.QLabel("text")
+label.show()
+QtCore.QCoreApplication.sendEvent(label, QtCore.QEvent(QtCore.QEvent.Type.LanguageChange))
+time.sleep(0.05)
+loop = own_loop(canary)
+print(json.dumps(loop and loop.callbacks))
+""",
+    )
+    assert told is None
+
+
+def test_an_interrupt_while_the_loop_begins_is_the_programs(run_window, binding):
+    needs(binding)
+    told = run_window(
+        binding,
+        HEAD
+        + """
+import os, signal
+canary = install()
+caught = []
+signal.signal(signal.SIGINT, lambda *_: caught.append(1))
+application = QtCore.QCoreApplication([])
+os.kill(os.getpid(), signal.SIGINT)
+runs = runs_of(application)
+print(json.dumps([runs, caught]))
+""",
+    )
+    assert told == [20, [1]]

@@ -1,0 +1,174 @@
+"""What windows show, how late their input is, timers that never let the loop wait."""
+
+from __future__ import annotations
+
+import pytest
+
+from .needing import BINDINGS, needs
+
+pytestmark = [pytest.mark.native, pytest.mark.parametrize("binding", BINDINGS)]
+
+HEAD = """
+import json, tempfile, time
+import loopcanary
+canary = loopcanary.install(store=tempfile.mkdtemp(), console=False, threshold="1h")
+application = QtWidgets.QApplication([])
+
+class Canvas(QtWidgets.QWidget):
+    painted = 0
+    def paintEvent(self, event):
+        self.painted += 1
+
+canvas = Canvas()
+canvas.setWindowTitle("the canvas")
+canvas.show()
+
+def own(figures):
+    found = [one for one in loopcanary.statistics()[figures] if one["loop"] == "qt"]
+    print(json.dumps(found))
+"""
+
+
+def test_frames_that_an_animation_drops(run_window, binding):
+    needs(binding)
+    told = run_window(
+        binding,
+        HEAD
+        + """
+def tick():
+    canvas.update()
+    if canvas.painted == 20:
+        time.sleep(0.3)
+    if canvas.painted >= 60:
+        application.quit()
+
+ticking = QtCore.QTimer()
+ticking.timeout.connect(tick)
+ticking.start(16)
+application.exec()
+own("frames")
+""",
+    )
+    (scene,) = [one for one in told if one["scene"] == "the canvas"]
+    assert scene["frames"] >= 55
+    # 300 ms are 18 frames of a 60 Hz screen; a busy machine drops others.
+    assert scene["dropped"] >= 17
+    assert scene["worst_ms"] >= 300
+
+
+def test_a_window_that_is_drawn_now_and_then_drops_nothing(run_window, binding):
+    needs(binding)
+    told = run_window(
+        binding,
+        HEAD
+        + """
+def tick():
+    canvas.update()
+    if canvas.painted >= 5:
+        application.quit()
+
+ticking = QtCore.QTimer()
+ticking.timeout.connect(tick)
+ticking.start(300)
+application.exec()
+own("frames")
+""",
+    )
+    (scene,) = [one for one in told if one["scene"] == "the canvas"]
+    assert scene["frames"] >= 4
+    # Five pauses of 300 ms are no frames.
+    assert scene["frame_ms"] < 5 * 300
+
+
+def test_a_window_that_answers_late(run_window, binding):
+    """A pause, then a slot that takes long and changes what the window shows."""
+    needs(binding)
+    told = run_window(
+        binding,
+        HEAD
+        + """
+def slow():
+    time.sleep(0.8)
+    canvas.update()
+    QtCore.QTimer.singleShot(100, application.quit)
+
+QtCore.QTimer.singleShot(300, slow)
+application.exec()
+own("frames")
+""",
+    )
+    (scene,) = [one for one in told if one["scene"] == "the canvas"]
+    assert scene["worst_ms"] >= 800
+    assert scene["frozen"] == 1
+
+
+def test_input_is_as_late_as_its_handling_ends(run_window, binding):
+    needs(binding)
+    (told,) = run_window(
+        binding,
+        HEAD
+        + f"""
+from {binding} import QtCore, QtGui
+class Field(QtWidgets.QLineEdit):
+    def keyPressEvent(self, event):
+        time.sleep(0.25)
+        super().keyPressEvent(event)
+
+field = Field()
+field.show()
+none = QtCore.Qt.KeyboardModifier(0)
+events = [QtGui.QKeyEvent(QtCore.QEvent.Type.KeyPress, QtCore.Qt.Key.Key_A, none, "a") for _ in range(2)]
+def post():
+    for event in events:
+        if hasattr(event, "setTimestamp"):
+            event.setTimestamp(time.monotonic_ns() // 1_000_000)
+        QtCore.QCoreApplication.postEvent(field, event)
+    QtCore.QTimer.singleShot(100, application.quit)
+QtCore.QTimer.singleShot(50, post)
+application.exec()
+own("input")
+""".replace(f"from {binding} import QtCore, QtGui", f"import {binding}.QtGui as QtGui"),
+    )
+    assert told["worst"] == "QLineEdit: KeyPress"
+    assert told["events"] == 2
+    assert told["p50_ms"] >= 250
+    if binding == "PySide6":  # PyQt6 sets no time stamps: its events came when their handling began
+        assert told["worst_ms"] >= 490
+        assert told["queued_ms"] >= 240
+
+
+def test_a_zero_timer_spins(run_window, binding):
+    needs(binding)
+    told = run_window(
+        binding,
+        HEAD
+        + """
+spinning = QtCore.QTimer()
+spinning.timeout.connect(lambda: None)
+spinning.start(0)
+slower = QtCore.QTimer()
+QtCore.QTimer.singleShot(3_500, application.quit)
+application.exec()
+own("idle")
+""",
+    )
+    (work,) = told
+    assert work["name"] == "QTimer: Timer"
+    assert work["spun_ms"] >= 1_000
+
+
+def test_a_timer_that_waits_does_not(run_window, binding):
+    needs(binding)
+    told = run_window(
+        binding,
+        HEAD
+        + """
+ticking = QtCore.QTimer()
+ticking.timeout.connect(lambda: None)
+ticking.start(2)
+QtCore.QTimer.singleShot(1_500, application.quit)
+application.exec()
+own("idle")
+""",
+    )
+    assert told == []

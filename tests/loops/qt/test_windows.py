@@ -1,0 +1,133 @@
+"""Windows of Qt: every block is seen once, at its line, with its cause, length and event; others are quiet."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.program.test_detection import MARKS, STORIES, Run
+from tests.program.watching import PROGRAMS, Marks, Watched, admitted
+
+from .needing import BINDINGS, needs
+
+pytestmark = pytest.mark.native
+
+PROGRAM = Path(__file__).parent / "window_blocks.py"
+QUIET = Path(__file__).parent / "quiet_window.py"
+OWN_MARKS = Marks(PROGRAM.read_text())
+SHARED = (
+    *("regex", "json_body", "c_call_with_the_gil", "c_call_without_the_gil", "password_hash", "compress"),
+    *("collection", "python_loop", "slow_import", "sleep", "held_lock", "empty_queue", "thread_join"),
+    *("child_process", "synced_file", "gil_hog"),
+)
+CAUSES = {story.kind: story.causes for story in STORIES if story.kind in SHARED}
+OWN = {
+    # kind: (the culprit's mark and its function, causes, the event's end)
+    "click": ("slow_slot", "slow_slot", ("sleep",), "QPushButton: MouseButtonRelease"),
+    "key": ("keyPressEvent", "keyPressEvent", ("sleep",), "QLineEdit: KeyPress"),
+    "paint": ("paintEvent", "paintEvent", ("sleep",), "QWidget: Paint"),
+    "queued_slot": ("slow_hearer", "slow_hearer", ("sleep",), ": MetaCall"),
+    "wait_for_process": ("wait_for_process", "call", ("subprocess",), ""),
+    "lock_of_a_qthread": ("lock_of_a_qthread", "call", ("lock",), ""),
+    "query": ("query", "call", ("native-cpu",), ""),
+    "slot_in_a_dialog": ("slot_in_a_dialog", "inside", ("sleep",), ""),
+    "after_a_dialog": ("after_a_dialog", "opens", ("sleep",), ""),
+}
+LOOPS_OF_TWO_LINES = {"gil_hog"}
+TOLERANCE_MS = 2.0
+
+
+class WindowRun(Run):
+    """One run of the program with one binding."""
+
+    def __init__(self, folder: Path, binding: str, kinds: tuple[str, ...]) -> None:
+        self.tolerance_ms = TOLERANCE_MS
+        watched = Watched(store=folder / "store", engine="native")
+        truth_file = folder / "truth.json"
+        watched.run(PROGRAM, PROGRAMS, binding, truth_file, folder, *kinds, cwd=folder)
+        self.truth = {facts["name"]: facts for facts in json.loads(truth_file.read_text())}
+        self.report = watched.report()
+        self.stalls = self.report["stalls"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> WindowRun:
+    needs("PySide6")
+    return WindowRun(tmp_path_factory.mktemp("pyside"), "PySide6", (*SHARED, *OWN, "burst"))
+
+
+def assert_length(run: WindowRun, kind: str) -> dict[str, Any]:
+    stall, facts = run.stall_of(kind), run.truth[kind]
+    assert stall["duration_ms"] < (facts["after_ns"] - facts["before_ns"]) / 1e6 + TOLERANCE_MS
+    assert stall["duration_ms"] > (facts["end_ns"] - facts["begin_ns"]) / 1e6 - TOLERANCE_MS
+    return stall
+
+
+def assert_own(run: WindowRun, kind: str) -> None:
+    mark, function, causes, event = OWN[kind]
+    stall = assert_length(run, kind)
+    line = OWN_MARKS.find(f"culprit of {mark}")[1]
+    assert (stall["culprit"]["function"], stall["culprit"]["line"]) == (function, line)
+    assert stall["cause"] in admitted(stall, causes), stall["evidence"]
+    assert stall["callback"]["name"].endswith(event)
+
+
+@pytest.mark.parametrize("kind", SHARED)
+def test_a_timer_that_blocks(run, kind):
+    stall = assert_length(run, kind)
+    assert stall["loop"] == "qt"
+    assert stall["cause"] in admitted(stall, CAUSES[kind]), stall["evidence"]
+    function, line = MARKS.find(f"culprit of {kind}")
+    assert stall["culprit"]["function"] == function
+    assert stall["culprit"]["line"] in ((line, line + 1) if kind in LOOPS_OF_TWO_LINES else (line,))
+    assert ": " in stall["callback"]["name"]
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_an_event_that_blocks(run, kind):
+    assert_own(run, kind)
+
+
+def test_many_short_events_are_a_burst(run):
+    if run.truth["burst"]["longest_callback_ns"] >= 100_000_000:
+        pytest.skip("the machine stopped a callback of half a millisecond")
+    stall = run.stall_of("burst")
+    assert stall["cause"] in admitted(stall, ("burst",))
+    assert any("callbacks in one turn" in sentence for sentence in stall["evidence"]), stall["evidence"]
+    assert any(": MetaCall" in sentence or ": Timer" in sentence for sentence in stall["evidence"])
+
+
+def test_nothing_else_is_reported_but_what_the_host_did(run):
+    known = {stall["id"] for kind in run.truth for stall in run.stalls_of(kind)}
+    others = [stall for stall in run.stalls if stall["id"] not in known]
+    assert {stall["cause"] for stall in others} <= {"host"}, others
+
+
+def test_the_other_binding(tmp_path):
+    needs("PyQt6")
+    run = WindowRun(tmp_path, "PyQt6", ("sleep", "json_body", "click", "paint", "after_a_dialog"))
+    for kind in ("sleep", "json_body"):
+        stall = assert_length(run, kind)
+        assert (stall["culprit"]["function"], stall["culprit"]["line"]) == MARKS.find(f"culprit of {kind}")
+    for kind in ("click", "paint", "after_a_dialog"):
+        assert_own(run, kind)
+
+
+@pytest.mark.parametrize("glib", ["1", "0"], ids=["glib", "without-glib"])
+@pytest.mark.parametrize("binding", BINDINGS)
+def test_idle_windows_dialogs_progress_and_animations_are_no_stalls(tmp_path, monkeypatch, binding, glib):
+    needs(binding)
+    if glib == "0":
+        monkeypatch.setenv("QT_NO_GLIB", "1")
+    watched = Watched(store=tmp_path / "store", engine="native")
+    done = watched.run(QUIET, binding)
+    report = watched.report()
+    (session,) = report["sessions"]
+    (loop,) = session["loops"]
+    assert int(done.stdout) >= 60
+    assert loop["kind"] == "qt"
+    assert {stall["cause"] for stall in report["stalls"]} <= {"host"}, report["stalls"]
+    # Four waits of one and a half seconds each, and what the progress bar slept.
+    assert loop["utilization"] < 0.5

@@ -1,0 +1,186 @@
+"""Twisted's reactors: every block is seen once, at its line, with its cause, length and callback's name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.program.test_detection import MARKS, STORIES, Run
+from tests.program.watching import PROGRAMS, Marks, Watched, admitted
+
+twisted_base = pytest.importorskip("twisted.internet.base")
+pytestmark = pytest.mark.native
+
+PROGRAM = Path(__file__).parent / "reactor_blocks.py"
+OWN_MARKS = Marks(PROGRAM.read_text())
+SHARED = {
+    *("regex", "json_body", "c_call_with_the_gil", "c_call_without_the_gil", "password_hash", "compress"),
+    *("collection", "python_loop", "slow_import", "sleep", "held_lock", "empty_queue", "thread_join"),
+    *("child_process", "synced_file", "python_signal_handler", "gil_hog"),
+}
+OWN = {
+    "data_received": ("dataReceived", "data_received.<locals>.Slow.dataReceived"),
+    "call_from_thread": ("slow_call", "call_from_thread.<locals>.slow_call"),
+    "looping_call": ("slow_tick", "looping_call.<locals>.slow_tick"),
+}
+CAUSES = {story.kind: story.causes for story in STORIES if story.kind in SHARED}
+LOOPS_OF_TWO_LINES = {"gil_hog"}
+TOLERANCE_MS = 2.0
+
+
+class ReactorRun(Run):
+    """One run of the program on one reactor."""
+
+    def __init__(self, folder: Path, reactor: str, kinds: tuple[str, ...] = ()) -> None:
+        self.tolerance_ms = TOLERANCE_MS
+        watched = Watched(store=folder / "store", engine="native")
+        truth_file = folder / "truth.json"
+        watched.run(PROGRAM, PROGRAMS, reactor, truth_file, folder, *kinds, cwd=folder)
+        self.truth = {facts["name"]: facts for facts in json.loads(truth_file.read_text())}
+        self.report = watched.report()
+        self.stalls = self.report["stalls"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> ReactorRun:
+    return ReactorRun(tmp_path_factory.mktemp("epoll"), "epoll")
+
+
+def own_loop(run: ReactorRun) -> dict[str, Any]:
+    (session,) = run.report["sessions"]
+    return next(loop for loop in session["loops"] if loop["thread"] == "MainThread")
+
+
+def assert_length(run: ReactorRun, kind: str) -> dict[str, Any]:
+    stall, facts = run.stall_of(kind), run.truth[kind]
+    assert stall["duration_ms"] < (facts["after_ns"] - facts["before_ns"]) / 1e6 + TOLERANCE_MS
+    assert stall["duration_ms"] > (facts["end_ns"] - facts["begin_ns"]) / 1e6 - TOLERANCE_MS
+    return stall
+
+
+def test_all_kinds_are_there(run):
+    assert {*SHARED, *OWN, "burst"} == set(run.truth)
+
+
+@pytest.mark.parametrize("kind", sorted(SHARED))
+def test_a_delayed_call_that_blocks(run, kind):
+    stall = assert_length(run, kind)
+    assert stall["loop"] == "twisted"
+    assert stall["cause"] in admitted(stall, CAUSES[kind]), stall["evidence"]
+    function, line = MARKS.find(f"culprit of {kind}") if kind != "python_signal_handler" else ("handle", None)
+    assert stall["culprit"]["function"] == function
+    if line is not None:
+        assert stall["culprit"]["line"] in ((line, line + 1) if kind in LOOPS_OF_TWO_LINES else (line,))
+    assert stall["callback"]["name"] == "by_a_delayed_call.<locals>.call"
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_callbacks_of_other_ways_have_their_names(run, kind):
+    function, name = OWN[kind]
+    stall = assert_length(run, kind)
+    assert (stall["culprit"]["function"], stall["culprit"]["line"]) == OWN_MARKS.find(
+        f"culprit of {function}"
+    )
+    assert stall["cause"] in admitted(stall, ("sleep",))
+    if kind != "call_from_thread" or hasattr(twisted_base, "_threadCallHandler"):
+        assert stall["callback"]["name"] == name
+
+
+def test_many_short_delayed_calls_are_a_burst(run):
+    if run.truth["burst"]["longest_callback_ns"] >= 100_000_000:
+        pytest.skip("the machine stopped a callback of half a millisecond")
+    stall = run.stall_of("burst")
+    assert stall["cause"] in admitted(stall, ("burst",))
+    assert any("short" in sentence for sentence in stall["evidence"]), stall["evidence"]
+
+
+def test_nothing_else_is_reported_but_what_the_host_did(run):
+    known = {stall["id"] for kind in run.truth for stall in run.stalls_of(kind)}
+    assert {stall["cause"] for stall in run.stalls if stall["id"] not in known} <= {"host"}
+
+
+def test_the_loops_figures_are_there(run):
+    loop = own_loop(run)
+    assert loop["kind"] == "twisted"
+    assert loop["turns"] > len(run.truth)
+    assert loop["callbacks"] > 600  # the burst alone
+
+
+@pytest.mark.parametrize(
+    ("reactor", "kind"), [("poll", "twisted"), ("select", "twisted"), ("asyncio", "asyncio")]
+)
+def test_the_other_reactors(tmp_path, reactor, kind):
+    kinds = ("sleep", "json_body", "held_lock", "data_received")
+    run = ReactorRun(tmp_path, reactor, kinds)
+    for name in kinds:
+        stall = assert_length(run, name)
+        marks, role = (OWN_MARKS, "dataReceived") if name == "data_received" else (MARKS, name)
+        assert (stall["culprit"]["function"], stall["culprit"]["line"]) == marks.find(f"culprit of {role}")
+        assert stall["loop"] == kind
+        if reactor != "asyncio":
+            assert stall["callback"]["name"] is not None
+    assert own_loop(run)["kind"] == kind
+
+
+QUIET = """
+import sys
+from importlib import import_module
+import_module(f"twisted.internet.{sys.argv[1]}reactor").install()
+from twisted.internet import reactor, task
+ticks = []
+def tick():
+    ticks.append(1)
+    if len(ticks) == 300:
+        reactor.callLater(0.5, reactor.stop)
+        looping.stop()
+looping = task.LoopingCall(tick)
+looping.start(0.002)
+reactor.run()
+"""
+
+
+@pytest.mark.parametrize("reactor", ["epoll", "select"])
+def test_a_reactor_that_is_busy_and_then_idle_is_no_stall(tmp_path, reactor):
+    watched = Watched(store=tmp_path / "store", engine="native")
+    watched.run("-c", QUIET, reactor)
+    assert {stall["cause"] for stall in watched.report()["stalls"]} <= {"host"}
+
+
+LATE = """
+import time
+import loopcanary
+from twisted.internet import reactor
+
+def install():
+    loopcanary.install(store={store!r}, console=False)
+    reactor.callLater(0.05, slow)
+
+def slow():
+    time.sleep(0.25)
+    reactor.callLater(0.05, over)
+
+def over():
+    loopcanary.uninstall()
+    assert type(reactor._poller).__module__ == "select", reactor._poller
+    assert "loopcanary" not in type(reactor)._doReadOrWrite.__code__.co_filename
+    reactor.callLater(0, reactor.stop)
+
+reactor.callLater(0, install)
+reactor.run()
+"""
+
+
+def test_a_reactor_that_runs_already_is_watched_and_left_as_it_was(
+    tmp_path: Path, run_python: Callable[..., Any]
+):
+    watched = Watched(store=tmp_path / "store", engine="native")
+    run_python(LATE.format(store=str(tmp_path / "store")))
+    (stall,) = [stall for stall in watched.report()["stalls"] if stall["cause"] != "host"]
+    assert (stall["culprit"]["function"], stall["loop"], stall["callback"]["name"]) == (
+        "slow",
+        "twisted",
+        "slow",
+    )

@@ -1,0 +1,108 @@
+"""Issues that are no stalls, and what is known of frames, input and idle work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from tests.store.samples import BEGAN, IDLE_LAG, INPUT_LAG, ISSUES, JANK, SESSION, STALL, TRACES, S
+
+from loopcanary.model import Cause, TraceFigures
+from loopcanary.model.search import StallQuery
+from loopcanary.store import Retention, Store
+
+ALL = StallQuery()
+
+
+@pytest.fixture
+def full(store: Store) -> Store:
+    store.put([SESSION], [STALL])
+    for issue in ISSUES:
+        store.put_issue(issue)
+    return store
+
+
+def test_issues_come_back_as_they_were_put_newest_first(full: Store) -> None:
+    assert full.issues(ALL) == [IDLE_LAG, INPUT_LAG, JANK]
+    assert full.issues(ALL, 1) == [IDLE_LAG]
+
+
+def test_an_issue_that_is_put_again_takes_its_own_place(full: Store) -> None:
+    full.put_issue(replace(JANK, title="now in another light"))
+    assert [issue.title for issue in full.issues(ALL) if issue.id == JANK.id] == ["now in another light"]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        (StallQuery(words=("boss",)), {"jank", "input", "idle"}),
+        (StallQuery(words=("KEYDOWN",)), {"input"}),
+        (StallQuery(words=("jank", "fps")), {"jank"}),
+        (StallQuery(words=("100%",)), set()),
+        (StallQuery(since_wall_ns=BEGAN + 10 * S), {"input", "idle"}),
+        (StallQuery(until_wall_ns=BEGAN + 10 * S), {"jank"}),
+        (StallQuery(causes=frozenset({Cause.GC})), set()),
+        (StallQuery(session=SESSION.id), {"jank", "input", "idle"}),
+        (StallQuery(fingerprint=JANK.fingerprint), {"jank"}),
+    ],
+)
+def test_issues_are_searched_as_stalls_are(full: Store, query: StallQuery, found: set[str]) -> None:
+    assert {issue.kind.value for issue in full.issues(query)} == found
+
+
+def test_they_are_no_stalls(full: Store) -> None:
+    assert full.totals(ALL).stalls == 1
+    assert [group.fingerprint for group in full.groups(ALL)] == [STALL.fingerprint]
+
+
+def test_what_is_deleted_takes_its_issues_along(full: Store) -> None:
+    full.delete(StallQuery(until_wall_ns=BEGAN + 10 * S))
+    assert full.issues(ALL) == [IDLE_LAG, INPUT_LAG]
+
+
+def test_retention_counts_issues_by_age_and_number(make_store: Callable[..., Store]) -> None:
+    store = make_store(retention=Retention(age_ns=1 << 62, stalls=2))
+    for issue in ISSUES:
+        store.put_issue(issue)
+    store.sweep()
+    assert store.issues(ALL) == [IDLE_LAG, INPUT_LAG]
+    old = make_store(retention=Retention(age_ns=1))
+    old.sweep()
+    assert old.issues(ALL) == []
+
+
+def test_a_running_session_tells_what_was_stored_of_its_frames(store: Store) -> None:
+    store.put_session(SESSION)
+    store.put_traces(SESSION.id, TRACES)
+    assert [session.traces for session in store.sessions(ALL)] == [TRACES]
+
+
+def test_at_its_end_the_session_itself_tells(store: Store) -> None:
+    store.put_traces(SESSION.id, TRACES)
+    final = replace(TRACES, input=())
+    store.put_session(replace(SESSION, traces=final))
+    assert [session.traces for session in store.sessions(ALL)] == [final]
+
+
+def test_a_recovery_that_puts_the_session_anew_keeps_its_frames(store: Store) -> None:
+    store.put_traces(SESSION.id, TRACES)
+    store.put_session(SESSION)
+    store.put_session(replace(SESSION, ended_wall_ns=BEGAN))
+    assert [session.traces for session in store.sessions(ALL)] == [TRACES]
+
+
+def test_live_sessions_have_their_stored_frames_too(store: Store) -> None:
+    store.put_traces(SESSION.id, TRACES)
+    store.overlay([SESSION], [])
+    assert [session.traces for session in store.sessions(ALL)] == [TRACES]
+
+
+def test_frames_go_with_their_session(store: Store) -> None:
+    ended = replace(SESSION, started_wall_ns=BEGAN, ended_wall_ns=BEGAN + S)
+    store.put_session(ended)
+    store.put_traces(SESSION.id, TRACES)
+    store.delete(StallQuery(until_wall_ns=BEGAN + 100 * S))
+    assert store.sessions(ALL) == []
+    store.put_session(ended)
+    assert [session.traces for session in store.sessions(ALL)] == [TraceFigures()]

@@ -1,0 +1,136 @@
+"""Frames that a program shows, from the tracer through the engine to store, console and report."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.program.watching import Watched
+
+PROGRAM = """
+import asyncio, sys, time
+import loopcanary
+from loopcanary.assembly.tracing import tracing_of
+
+canary = loopcanary.install(store=sys.argv[1], engine=sys.argv[2], {settings})
+{before}
+
+def show_frames():
+    trace = tracing_of(canary).frames("drawn by hand")
+    now = time.monotonic_ns() - 8 * 10**9
+    trace.frame_drawn(now)
+    with loopcanary.scene("boss"):
+        for duration in [20] * 50 + [800] + [20] * 230:
+            now += duration * 10**6
+            trace.frame_drawn(now)
+
+async def main():
+    show_frames()
+    await asyncio.sleep(0)
+
+asyncio.run(main())
+{after}
+loopcanary.uninstall()
+"""
+ENGINES = [pytest.param("native", marks=pytest.mark.native), "portable"]
+
+
+def run(store: Path, engine: str, *, settings: str = "", before: str = "", after: str = "", status: int = 0):
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            PROGRAM.format(settings=settings, before=before, after=after),
+            str(store),
+            engine,
+        ],
+        env=clean,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def issues(report: dict[str, Any]) -> list[dict[str, Any]]:
+    return [issue for issue in report["issues"] if issue["kind"] == "jank"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_jank_is_stored_told_and_reported(tmp_path, engine):
+    after = "print(loopcanary.statistics()['frames'][0]['scene'])"
+    done = run(tmp_path / "store", engine, settings="console=True", after=after)
+    report = Watched(store=tmp_path / "store", engine=engine).report()
+    (jank,) = issues(report)
+    assert (jank["scene"], jank["loop"], jank["frames"]["frozen"]) == ("boss", "drawn by hand", 1)
+    # 1 s, a frame of 0.8 s, and as many of 20 ms as fill the slice of 6 s.
+    levels = {"best": 50 + 210, "normal": 0, "middle": 0, "high": 0, "frozen": 1}
+    assert jank["frames"]["drop_level"] == levels
+    (session,) = report["sessions"]
+    (scene,) = session["frames"]
+    assert (scene["frames"], scene["worst_ms"]) == (281, 800.0)
+    assert sum(part["frames"] for part in scene["slices"]) == 281
+    assert session["statistics"]["jank_reported"] == 1
+    assert done.stdout.strip() == "boss"
+    assert "[loopcanary] jank: " in done.stderr
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_interceptors_see_jank_and_may_change_or_drop_it(tmp_path, engine):
+    change = """
+from dataclasses import replace
+@loopcanary.on_issue
+def change(issue):
+    if issue.kind.value == "jank":
+        return replace(issue, title="seen by " + issue.scene)
+    return issue
+"""
+    run(tmp_path / "changed", engine, before=change)
+    (jank,) = issues(Watched(store=tmp_path / "changed", engine=engine).report())
+    assert jank["title"] == "seen by boss"
+    drop = """
+@loopcanary.on_issue
+def drop(issue):
+    return None if issue.kind.value == "jank" else issue
+"""
+    run(tmp_path / "dropped", engine, before=drop)
+    report = Watched(store=tmp_path / "dropped", engine=engine).report()
+    assert issues(report) == []
+    assert report["sessions"][0]["statistics"]["issues_dropped_interceptor"] == 1
+
+
+def test_listeners_hear_of_each_frame_and_may_leave(tmp_path):
+    before = """
+heard, later = [], []
+@loopcanary.on_frame
+def hear(frame):
+    heard.append(frame.dropped)
+@loopcanary.on_frame
+def bad(frame):
+    raise RuntimeError("not my day")
+loopcanary.on_frame(lambda frame: later.append(frame.dropped), on_thread=True)
+"""
+    after = """
+deadline = time.monotonic() + 60
+while len(later) < 281 and time.monotonic() < deadline:
+    time.sleep(0.01)
+print(len(heard), max(heard), later == heard)
+"""
+    done = run(tmp_path / "store", "portable", before=before, after=after)
+    assert done.stdout.split() == ["281", "47", "True"]
+    assert done.stderr.count("not my day") == 1
+
+
+@pytest.mark.native
+def test_jank_is_no_stall_that_fails_a_run(tmp_path):
+    run(tmp_path / "store", "native", settings="fail_on_stall=True, threshold='1h'", status=0)
+    report = Watched(store=tmp_path / "store", engine="native").report()
+    assert len(issues(report)) == 1
+    assert report["stalls"] == []
