@@ -1,7 +1,7 @@
 """What a window costs that runs 10,000 after callbacks a second, with loopcanary and without.
 
-The figure is CPU time of the whole process, watchdog included, in percent of a core. The callbacks come in portions
-of a hundred, so that the loop waits a hundred times a second.
+The figure is CPU time of the whole process, watchdog included, in percent of a core. The callbacks come in
+portions of a hundred, so that the loop waits a hundred times a second.
 """
 
 from __future__ import annotations

@@ -116,6 +116,20 @@ static void count_cost(lc_watchdog *w, uint64_t from_ns)
     }
 }
 
+/* Where the callback of this epoch is, if it has said so. */
+static void read_scene(lc_watchdog *w, const lc_lane *lane, lc_slot_writer *writer, uint64_t epoch)
+{
+    const uint64_t scene = LC_LOAD(lane->scene);
+    if (scene == 0) {
+        return;
+    }
+    const lc_ref text = lc_slot_put_text(writer, w->source->text(w->source, scene));
+    atomic_thread_fence(memory_order_acquire);
+    if (LC_LOAD(lane->epoch) == epoch) {
+        writer->slot->scene = text;
+    }
+}
+
 void lc_sampler_take(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch, uint64_t now_ns)
 {
     lc_slot *slot = watch->writer->slot;
@@ -163,6 +177,8 @@ void lc_sampler_take(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch, 
     }
     if (slot->work_read_ns == 0 && (epoch & 1u)) {
         lc_sampler_read_names(w, lane, watch);
+    } else if (slot->work_read_ns != 0 && slot->scene.bytes == 0) {
+        read_scene(w, lane, watch->writer, epoch); /* a route may be found long after its request has begun */
     }
     store(w, watch, &sample, walked == LC_WALK_OK, holder);
     count_cost(w, now_ns);
@@ -175,7 +191,6 @@ void lc_sampler_read_names(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *w
     lc_work_names names = {{NULL, 0}, {NULL, 0}};
     const uint64_t epoch = LC_ACQUIRE(lane->epoch);
     const uint64_t work = LC_LOAD(lane->work);
-    const uint64_t scene = LC_LOAD(lane->scene);
     if (work != 0) {
         w->source->work(w->source, work, &names);
         const lc_ref callback = lc_slot_put_text(writer, names.callback);
@@ -187,9 +202,7 @@ void lc_sampler_read_names(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *w
         slot->callback = callback;
         slot->task = task;
     }
-    if (scene != 0) {
-        slot->scene = lc_slot_put_text(writer, w->source->text(w->source, scene));
-    }
+    read_scene(w, lane, writer, epoch);
     atomic_thread_fence(memory_order_release);
     slot->work_read_ns = lc_now_ns();
 }

@@ -147,6 +147,7 @@ static void forget_names(lc_slot *slot)
     slot->work_read_ns = 0;
     slot->callback = none;
     slot->task = none;
+    slot->scene = none;
 }
 
 /* The time comes last, and is 0 meanwhile: the three belong together. */

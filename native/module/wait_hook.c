@@ -252,6 +252,20 @@ static void unhook_object(hooked_object *object)
     }
 }
 
+static void unhook(lc_got_object where)
+{
+    char path[PATH_ROOM];
+    const void *base = NULL;
+    if (!lc_got_find(where, &base, path, sizeof path)) {
+        return;
+    }
+    for (size_t i = 0; i < OBJECTS_MAX; i++) {
+        if (objects[i].base == base) {
+            unhook_object(&objects[i]);
+        }
+    }
+}
+
 /* ---- the calls of Python ----------------------------------------------------------------- */
 
 /* False with an exception set: neither an address nor a path. The path is the argument's. */
@@ -302,19 +316,11 @@ PyObject *lc_hook_waits(PyObject *module, PyObject *where)
 PyObject *lc_unhook_waits(PyObject *module, PyObject *where)
 {
     lc_got_object asked;
-    char path[PATH_ROOM];
-    const void *base = NULL;
     (void)module;
     if (!read_where(where, &asked)) {
         return NULL;
     }
-    if (lc_got_find(asked, &base, path, sizeof path)) {
-        for (size_t i = 0; i < OBJECTS_MAX; i++) {
-            if (objects[i].base == base) {
-                unhook_object(&objects[i]);
-            }
-        }
-    }
+    unhook(asked);
     Py_RETURN_NONE;
 }
 
@@ -332,7 +338,7 @@ PyObject *lc_hooked_waits(PyObject *module, PyObject *unused)
     return to_tuple(list, complete);
 }
 
-static hooked_object *select_module; /* whose epoll_wait is hooked for asyncio; NULL: none's */
+static const void *select_code; /* in the object whose epoll_wait is hooked for asyncio; NULL: none's is */
 
 PyObject *lc_hook_epoll_wait(PyObject *module, PyObject *poll_method)
 {
@@ -340,20 +346,20 @@ PyObject *lc_hook_epoll_wait(PyObject *module, PyObject *poll_method)
     if (!Py_IS_TYPE(poll_method, &PyMethodDescr_Type)) {
         Py_RETURN_FALSE;
     }
-    if (select_module == NULL) {
-        const void *code = CODE(((PyMethodDescrObject *)poll_method)->d_method->ml_meth);
-        select_module = hook_object((lc_got_object){.address = code}, EPOLL_WAIT + 1);
+    const void *code = CODE(((PyMethodDescrObject *)poll_method)->d_method->ml_meth);
+    if (select_code == NULL && hook_object((lc_got_object){.address = code}, EPOLL_WAIT + 1) != NULL) {
+        select_code = code;
     }
-    return PyBool_FromLong(select_module != NULL);
+    return PyBool_FromLong(select_code != NULL);
 }
 
 PyObject *lc_unhook_epoll_wait(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
-    if (select_module != NULL) {
-        unhook_object(select_module);
-        select_module = NULL;
+    if (select_code != NULL) {
+        unhook((lc_got_object){.address = select_code});
+        select_code = NULL;
     }
     Py_RETURN_NONE;
 }

@@ -62,6 +62,17 @@ def test_scenes_of_tasks_side_by_side_do_not_mix(watch):
     assert all(stall.scene == stall.task for stall in stalls)
 
 
+def test_a_scene_that_is_entered_late_in_a_stall_is_its_scene(watch):
+    def finds_its_route_late():
+        slow()
+        with loopcanary.scene("found late"):
+            slow()
+
+    with watch.installed():
+        in_a_loop(finds_its_route_late, slow)
+    assert [stall.scene for stall in watch.stalls()] == ["found late", None]
+
+
 def test_scenes_nest(watch):
     async def main():
         with loopcanary.scene("outer"):

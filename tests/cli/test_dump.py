@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import re
@@ -213,6 +214,24 @@ def test_versions_that_are_not_known_are_refused(version: int, problem: str | No
         return
     with pytest.raises(RuntimeError, match=problem):
         _native.outside_open(os.getpid(), version, addresses)
+
+
+@pytest.mark.parametrize(
+    ("opening", "problem"),
+    [
+        ((b"xdebugpy", 0x030D01F0, 1), "free-threaded"),
+        ((b"xdebugpy", 0x030D02F0, 0), "not those of its version"),
+        ((b"xdebugpu", 0x030D01F0, 0), "not those of its version"),
+        ((b"xdebugpy", 0x030D01F0, 0), "do not fit together"),  # and nothing but zeros
+    ],
+)
+def test_what_an_interpreter_publishes_of_itself_is_checked(opening: tuple[bytes, int, int], problem: str):
+    from loopcanary import _native
+
+    runtime = ctypes.create_string_buffer(struct.pack("<8sQQ", *opening), 4096)
+    addresses = dict.fromkeys(_native.OUTSIDE_SYMBOLS, ctypes.addressof(runtime))
+    with pytest.raises(RuntimeError, match=problem):
+        _native.outside_open(os.getpid(), 0x030D01F0, addresses)
 
 
 def test_addresses_that_are_none_are_no_trouble():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +25,8 @@ class Process:
     @classmethod
     def of(cls, pid: int, proc: Path = _PROC) -> Process:
         """The process that has this number now. Raises OutsideError where there is none that runs."""
+        if not (proc / "self").exists():
+            raise OutsideError(f"processes are read from {proc}, which this system does not have")
         state, start = _state_and_start(proc, pid)
         if state in "ZXx":
             raise OutsideError(f"process {pid} has ended; its parent has not yet asked for its exit status")
@@ -154,6 +155,8 @@ def _listed(folder: Path) -> list[str]:
 
 
 def _user(uid: int) -> str:
+    import pwd  # not on every system
+
     try:
         return f"user {pwd.getpwuid(uid).pw_name}"
     except KeyError:

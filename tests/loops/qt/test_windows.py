@@ -1,4 +1,4 @@
-"""Windows of Qt: every block is seen once, at its line, with its cause, length and event; others are quiet."""
+"""Windows of Qt: every block is seen once, at its line, with cause, length and event; others are quiet."""
 
 from __future__ import annotations
 
