@@ -39,13 +39,14 @@ sources := pyproject.toml CMakeLists.txt README.md LICENSE \
 
 tools_stamp := $(VENV)/.loopcanary-build-tools
 install_stamp := $(VENV)/.loopcanary-installed
+toolkits_stamp := $(VENV)/.loopcanary-toolkits
 lint_stamp := $(VENV)/.loopcanary-lint-tools
 
 .PHONY: test test-python test-c test-all test-asan churn churn-asan lint demo bench zoo zoo-peers dist install clean
 
 test: test-python test-c
 
-test-python: $(install_stamp)
+test-python: $(install_stamp) $(toolkits_stamp)
 	$(PYTEST_LAUNCHER) $(VENV)/bin/pytest $(PYTEST_ARGS)
 
 test-c: $(tools_stamp)
@@ -90,6 +91,11 @@ $(tools_stamp): pyproject.toml tools/system-packages tools/build-requirements.py
 	test -x $(VENV)/bin/pip || $(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python tools/build-requirements.py static | xargs -d '\n' $(VENV)/bin/pip install --quiet
 	$(VENV)/bin/python tools/build-requirements.py dynamic | xargs -r -d '\n' $(VENV)/bin/pip install --quiet
+	touch $@
+
+$(toolkits_stamp): pyproject.toml tools/install-toolkits tools/test-packages | $(install_stamp)
+	tools/test-packages $(VENV)/bin/python
+	$(VENV)/bin/python tools/install-toolkits $(VENV)/bin/python
 	touch $@
 
 $(lint_stamp): $(install_stamp)

@@ -70,7 +70,7 @@ static void end_piece(greenlet_tracer *self)
     self->piece = (lc_bracket){0};
     self->work = NULL;
     if (work != NULL && LC_AGENT_RUNS(piece.generation) && __builtin_expect(lc_bracket_is_tallied(piece), 0)) {
-        lc_bracket_end_tallied(piece, kind_of(work));
+        lc_bracket_end_tallied(piece, kind_of(work), 0);
     } else {
         lc_bracket_end(piece);
     }

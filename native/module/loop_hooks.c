@@ -135,7 +135,7 @@ static PyObject *work_end(PyObject *self, PyObject *const *unused, Py_ssize_t co
     const begun_work ended = own->works[own->work_depth];
     own->works[own->work_depth] = (begun_work){0};
     if (__builtin_expect(LC_AGENT_RUNS(ended.bracket.generation) && lc_bracket_is_tallied(ended.bracket), 0)) {
-        lc_bracket_end_tallied(ended.bracket, kind_of(ended.work));
+        lc_bracket_end_tallied(ended.bracket, kind_of(ended.work), 0);
     } else {
         lc_bracket_end(ended.bracket);
     }

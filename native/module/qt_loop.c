@@ -279,7 +279,7 @@ static void end_delivery(qt_thread *thread, lc_work_kind kind)
             const uint64_t begin = LC_LOAD(lane->begin);
             const uint64_t took = lc_callback_end(&thread->run.context, lane);
             if (__builtin_expect(kind.key != 0, 0) && lc_tally_is_on(lane)) {
-                lc_tally_add(lane, kind, begin, took);
+                lc_tally_add(lane, kind, 0, begin, took);
             }
         }
         end_storing();

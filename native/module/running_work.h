@@ -40,7 +40,7 @@ static inline void lc_running_end(lc_running *running)
 {
     lc_innermost_running = running->outer;
     if (__builtin_expect(running->tallied, 0)) {
-        lc_bracket_end_tallied(running->bracket, running->kind);
+        lc_bracket_end_tallied(running->bracket, running->kind, 0);
     } else {
         lc_bracket_end(running->bracket);
     }

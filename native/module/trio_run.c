@@ -115,7 +115,7 @@ static void step_ends(trio_group *self, PyObject *task)
     const lc_bracket step = self->step;
     self->step = (lc_bracket){0};
     if (__builtin_expect(LC_AGENT_RUNS(step.generation) && lc_bracket_is_tallied(step) && task != NULL, 0)) {
-        lc_bracket_end_tallied(step, lc_work_kind_of(&lc_the_agent.source, task));
+        lc_bracket_end_tallied(step, lc_work_kind_of(&lc_the_agent.source, task), 0);
     } else {
         lc_bracket_end(step);
     }

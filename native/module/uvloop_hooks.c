@@ -114,7 +114,7 @@ static void end_callback(void)
     own.bracket_at = 0;
     own.handle = NULL;
     if (__builtin_expect(own.is_tallied && LC_AGENT_RUNS(own.bracket.generation), 0)) {
-        lc_bracket_end_tallied(own.bracket, own.kind);
+        lc_bracket_end_tallied(own.bracket, own.kind, 0);
     } else {
         lc_bracket_end(own.bracket);
     }
