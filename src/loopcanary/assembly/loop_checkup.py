@@ -25,12 +25,19 @@ import loopcanary
 canary = loopcanary.install(store=sys.argv[1], console=False, quiet=True)
 failed = {}
 for kind, modules in json.loads(sys.argv[2]).items():
-    for module in modules:
+    for module in modules:  # several are different makes of one library, which need not go together
         try:
             importlib.import_module(module)
         except Exception as error:
-            failed[kind] = f"{module} cannot be imported: {type(error).__name__}: {error}"
-print(json.dumps({"failed": failed, "refused": canary.boundary.reasons(), "notes": canary.probe_notes()}))
+            failed.setdefault(kind, f"{module} cannot be imported: {type(error).__name__}: {error}")
+        else:
+            failed.pop(kind, None)
+            break
+hooked = {}
+for path, symbol in sys.modules["loopcanary._native"].hooked_waits():
+    hooked.setdefault(path.rpartition("/")[2], []).append(symbol)
+refused = canary.boundary.reasons()
+print(json.dumps({"failed": failed, "refused": refused, "notes": canary.probe_notes(), "hooked": hooked}))
 loopcanary.uninstall()
 """
 _CHILD_S = 60
@@ -45,6 +52,9 @@ def loop_facts() -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="loopcanary-") as folder:
         told = _tried(installed, Path(folder))
     rows = [_row(kind, modules, told) for kind, modules in installed.items()]
+    hooked = [f"{name}: {_words(symbols)}" for name, symbols in told.get("hooked", {}).items()]
+    if hooked:
+        rows.append(("hooked waits", "ok", "; ".join(hooked)))
     absent = [kind.kind for kind in KINDS if kind not in installed]
     if absent:
         rows.append(("other loops", "off", f"not installed here: {', '.join(absent)}"))
@@ -66,7 +76,7 @@ def _tried(installed: Mapping[LoopKind, Sequence[str]], folder: Path) -> Mapping
     each = [_tried({kind: modules}, folder) for kind, modules in installed.items()]
     return {
         part: {kind: said for one in each for kind, said in one.get(part, {}).items()}
-        for part in ("failed", "refused", "notes")
+        for part in ("failed", "refused", "notes", "hooked")
     }
 
 
@@ -94,10 +104,14 @@ def _row(kind: LoopKind, modules: Sequence[str], told: Mapping[str, Mapping[str,
     return name, "ok", "; ".join(map(str, said))
 
 
+def _words(symbols: object) -> str:
+    return ", ".join(map(str, symbols)) if isinstance(symbols, list) else ""
+
+
 def _versions(modules: Sequence[str]) -> Iterator[str]:
     """Of the packages that the modules are of; none of what comes with Python."""
     known = packages_distributions()
-    for distribution in sorted(
-        {name for module in modules for name in known.get(module.partition(".")[0], [])[:1]}
-    ):
+    packages = {module.partition(".")[0] for module in modules} & known.keys()
+    # Of several that bring parts of one package, the one that goes by its name.
+    for distribution in sorted(min(known[package], key=len) for package in packages):
         yield f"{distribution} {version(distribution)}"
