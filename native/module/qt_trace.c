@@ -158,7 +158,7 @@ static void tell(const told *what)
     PyGILState_Release(state);
 }
 
-#define SPIN_BROKEN_NS UINT64_C(20000000)
+#define SPIN_BROKEN_NS UINT64_C(100000000)
 #define SPIN_GAP_NS UINT64_C(500000) /* on average: what the loop does between two runs is no wait */
 #define SPIN_TOLD_NS UINT64_C(1000000000)
 #define LONG_RUN_NS UINT64_C(20000000)

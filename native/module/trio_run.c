@@ -19,6 +19,7 @@ typedef struct {
     lc_loop_run run;
     lc_wait outer; /* whose waits the thread's were before */
     lc_bracket step;
+    PyObject *task; /* of the step; trio holds it until it has asked who wants to know of the step's end */
 } trio_group;
 
 static const char kind[] = "trio";
@@ -103,16 +104,18 @@ static lc_lane *host_s_lane(void)
 static void step_begins(trio_group *self, PyObject *task)
 {
     lc_lane *lane = self->is_guest ? host_s_lane() : own_lane(self);
+    self->task = task;
     self->step = lc_bracket_begin(lane, (uint64_t)(uintptr_t)task, 0);
     if (__builtin_expect(self->step.lane != NULL && lc_the_agent.scene_variable != NULL && task != NULL, 0)) {
         note_scene_of(task);
     }
 }
 
-/* The task is alive: trio holds it until its instruments have been told. */
-static void step_ends(trio_group *self, PyObject *task)
+static void step_ends(trio_group *self)
 {
     const lc_bracket step = self->step;
+    PyObject *task = self->task;
+    self->task = NULL;
     self->step = (lc_bracket){0};
     if (__builtin_expect(LC_AGENT_RUNS(step.generation) && lc_bracket_is_tallied(step) && task != NULL, 0)) {
         lc_bracket_end_tallied(step, lc_work_kind_of(&lc_the_agent.source, task), 0);
@@ -150,9 +153,6 @@ static int is_wanted_by_others(trio_group *self, PyObject *name)
  * would be told without us. */
 static bool is_wanted_by_us(const trio_group *self, PyObject *name)
 {
-    if (name == hooks[AFTER_TASK_STEP]) {
-        return lc_the_agent.running;
-    }
     if (self->step.lane != NULL) {
         return false;
     }
@@ -168,6 +168,10 @@ static bool is_wanted_by_us(const trio_group *self, PyObject *name)
 static int contains(PyObject *object, PyObject *name)
 {
     trio_group *self = (trio_group *)object;
+    if (name == hooks[AFTER_TASK_STEP]) {
+        step_ends(self); /* trio asks when a step is over: to be called for it, too, would cost as much again */
+        return is_wanted_by_others(self, name);
+    }
     return is_wanted_by_us(self, name) ? 1 : is_wanted_by_others(self, name);
 }
 
@@ -175,8 +179,6 @@ static void tell(trio_group *self, PyObject *name, PyObject *task)
 {
     if (name == hooks[BEFORE_TASK_STEP]) {
         step_begins(self, task);
-    } else if (name == hooks[AFTER_TASK_STEP]) {
-        step_ends(self, task);
     } else if (name == hooks[BEFORE_RUN]) {
         run_begins(self);
     } else if (name == hooks[AFTER_RUN]) {
@@ -188,18 +190,13 @@ static void tell(trio_group *self, PyObject *name, PyObject *task)
     }
 }
 
-/* call(hookname, *args). Ours is the innermost bracket: what other instruments do is no part of the step. */
+/* call(hookname, *args). Ours is the innermost bracket: what other instruments do is no part of the step (contains). */
 static PyObject *call(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
     trio_group *self = (trio_group *)object;
     if (count < 1) {
         PyErr_SetString(PyExc_TypeError, "call() missing 1 required positional argument: 'hookname'");
         return NULL;
-    }
-    PyObject *task = count > 1 ? args[1] : NULL;
-    const bool is_end = args[0] == hooks[AFTER_TASK_STEP];
-    if (is_end) {
-        tell(self, args[0], task);
     }
     const int others = is_wanted_by_others(self, args[0]);
     if (__builtin_expect(others != 0, 0)) {
@@ -215,9 +212,7 @@ static PyObject *call(PyObject *object, PyObject *const *args, Py_ssize_t count)
         }
         Py_DECREF(result);
     }
-    if (!is_end) {
-        tell(self, args[0], task);
-    }
+    tell(self, args[0], count > 1 ? args[1] : NULL);
     Py_RETURN_NONE;
 }
 

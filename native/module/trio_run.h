@@ -4,6 +4,7 @@
  * trio asks its group before each step of a task, and after it, whether any instrument wants to know, in Python. An instrument
  * of ours (trio.abc.Instrument) costs a tenth of an echo server's requests, for all that trio does to call it. A
  * group that answers, and is called, in C costs about what the plain one does. Instruments of others are called as ever.
+ * A step ends when trio asks who wants to know of its end.
  *
  *     class Group(native.TrioGroup, Instruments): _call_others = Instruments.call
  *

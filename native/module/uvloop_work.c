@@ -262,7 +262,10 @@ static lc_uvloop_work work_of_plain_handle(const uint64_t *fields, bool proven)
 {
     PyObject *name = (PyObject *)(uintptr_t)fields[HANDLE_NAME];
     const bool is_plain = (uint32_t)fields[HANDLE_TYPE] == PLAIN_CALLBACK;
-    if (!is_plain && (!proven || runs_others(name))) {
+    if (!is_plain && !proven) { /* it may be what is left of an older one on the stack */
+        return (lc_uvloop_work){.role = LC_UVLOOP_UNKNOWN};
+    }
+    if (!is_plain && runs_others(name)) {
         return (lc_uvloop_work){.role = LC_UVLOOP_INNER};
     }
     return (lc_uvloop_work){

@@ -43,17 +43,20 @@ _RATE_EVERY = 64
 class _Surface:
     """A window that is drawn."""
 
-    __slots__ = ("address", "alive", "draws_itself", "frames", "rate", "title", "trace")
+    __slots__ = ("_is_valid", "_window", "address", "draws_itself", "frames", "trace")
 
-    def __init__(self, trace: FrameTrace, window: Any, address: int, alive: Callable[[Any], bool]) -> None:
+    def __init__(self, trace: FrameTrace, window: Any, address: int, is_valid: Callable[[Any], bool]) -> None:
         self.trace = trace
         self.address = address
         self.frames = 0
         self.draws_itself = bool(window.inherits("QQuickWindow"))
-        reference = weakref.ref(window)
-        self.alive = lambda: (now := reference()) is not None and alive(now)
-        self.title = lambda: _title(reference())
-        self.rate = lambda: _refresh_rate(reference())
+        self._window = weakref.ref(window)
+        self._is_valid = is_valid
+
+    def window(self) -> Any:
+        """The binding's object; None where it or Qt's is gone."""
+        window = self._window()
+        return window if window is not None and self._is_valid(window) else None
 
 
 class QtTraces:
@@ -94,7 +97,7 @@ class QtTraces:
         if not painted and receiver in self._not_ours:
             return
         surface = self._surfaces.get(receiver)
-        if surface is not None and not surface.alive():
+        if surface is not None and surface.window() is None:
             self._forget(surface)
             surface = None
         if surface is None:
@@ -104,9 +107,9 @@ class QtTraces:
         if not painted and not surface.draws_itself:
             return
         if surface.frames % _RATE_EVERY == 0:
-            surface.trace.at_refresh_rate(surface.rate())
+            surface.trace.at_refresh_rate(_refresh_rate(surface.window()))
         surface.frames += 1
-        surface.trace.frame(asked_ns, end_ns, surface.title())
+        surface.trace.frame(asked_ns, end_ns, _title(surface.window()))
 
     def _forget(self, surface: _Surface) -> None:
         surface.trace.close()
@@ -122,7 +125,7 @@ class QtTraces:
         self._not_ours.discard(receiver)
         address = self._address(window)
         known = next((each for each in self._surfaces.values() if each.address == address), None)
-        if known is None or not known.alive():
+        if known is None or known.window() is None:
             known = _Surface(self._tracers.frames(KIND), window, address, self._is_alive)
         self._surfaces[receiver] = known  # a widget is drawn by events of its own and of its window's
         return known

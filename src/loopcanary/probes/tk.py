@@ -146,26 +146,26 @@ def _call_sites(code: CodeType) -> tuple[CodeType, tuple[int, int], tuple[int, i
 
 
 def _call_site(code: CodeType, name: str) -> tuple[int, int]:
-    """In `return self.func(*args)`, the last line that loads the name, the call has the widest position."""
-    rows: list[tuple[int, int, int]] = []  # offset, line, width
-    for index, (line, end_line, column, end_column) in enumerate(code.co_positions()):
-        if line is not None and line == end_line and column is not None and end_column is not None:
-            rows.append((2 * index, line, end_column - column))
-    line = _line_of_name(code, name)
-    of_line = [(width, -offset) for offset, at, width in rows if at == line]
-    offset = -max(of_line)[1] if of_line else 0
-    return offset, line
+    """Where `self.NAME(*args)` is called for the last time: the widest of what begins where `self` does."""
+    line, column = _place_of(code, name)
+    widths = [
+        (end - start, -2 * index)
+        for index, (at, _, start, end) in enumerate(code.co_positions())
+        if at == line and start is not None and start == column and end is not None
+    ]
+    return (-max(widths)[1] if widths else 0), line
 
 
-def _line_of_name(code: CodeType, name: str) -> int:
+def _place_of(code: CodeType, name: str) -> tuple[int, int | None]:
+    """The line and column where the attribute is loaded for the last time."""
     import dis  # only where Tk is: it costs some milliseconds
 
-    line = code.co_firstlineno
+    place: tuple[int, int | None] = code.co_firstlineno, None
     for instruction in dis.get_instructions(code):
-        at = instruction.positions.lineno if instruction.positions is not None else None
-        if instruction.argval == name and at is not None:
-            line = at
-    return line
+        positions = instruction.positions
+        if instruction.argval == name and positions is not None and positions.lineno is not None:
+            place = positions.lineno, positions.col_offset
+    return place
 
 
 def _registered_by_after(after: Any) -> tuple[CodeType, int] | None:

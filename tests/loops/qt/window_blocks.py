@@ -27,6 +27,8 @@ Signal = getattr(QtCore, "Signal", None) or QtCore.pyqtSignal
 LONG_S = blocks.LONG_S
 OWN = {}
 KEPT = []
+PREPARED = {}
+"""Arguments of the shared blocks, made before any loop runs: it would wait for the GIL meanwhile."""
 
 
 def own(block):
@@ -51,20 +53,6 @@ class Driver:
         next(self._generator, None)
 
 
-def elsewhere(function, go_on, results):
-    """On another thread, while the loop runs."""
-
-    def check():
-        if thread.is_alive():
-            later(check, 5)
-        else:
-            go_on()
-
-    thread = threading.Thread(target=lambda: results.append(function()))
-    thread.start()
-    check()
-
-
 def by_a_timer(block, clock, go_on):
     def call():
         block(clock, *prepared)
@@ -74,11 +62,7 @@ def by_a_timer(block, clock, go_on):
         clock.after()
         go_on()
 
-    make = getattr(block, "prepare", None)
-    prepared = []
-    if make is not None:
-        elsewhere(make, go_on, prepared)
-        yield
+    prepared = PREPARED[block]
     go_on()
     yield
     clock.before()
@@ -339,6 +323,11 @@ if __name__ == "__main__":
     gc.disable()
     sys.path.append(sys.argv[4])
     truth_file, blocks.FOLDER = Path(sys.argv[3]), Path(sys.argv[4])
+    for name in sys.argv[5:]:
+        if name not in OWN:
+            block = blocks.KINDS[name][1]
+            make = getattr(block, "prepare", None)
+            PREPARED[block] = () if make is None else (make(),)
     truth = []
     application = QtWidgets.QApplication(sys.argv[:1])
     application.setQuitOnLastWindowClosed(False)

@@ -1,0 +1,56 @@
+"""A window of GTK 3, a modal dialog and an application: gtk_window.py STORE. One block in each."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import loopcanary
+
+loopcanary.install(store=sys.argv[1], quiet=True, engine="native")
+
+import gi  # noqa: E402 - watched from its import on
+
+gi.require_version("Gtk", "3.0")
+from gi.repository import Gio, GLib, Gtk  # noqa: E402
+
+
+def on_clicked(button):
+    time.sleep(0.25)  # culprit of on_clicked
+
+
+def press():
+    button.clicked()
+
+
+def with_dialog():
+    dialog = Gtk.MessageDialog(transient_for=window, text="Shall it stay for longer than a hang?")
+    GLib.timeout_add(1_500, dialog.response, Gtk.ResponseType.OK)
+    dialog.run()
+    dialog.destroy()
+    time.sleep(0.25)  # culprit of with_dialog
+    GLib.idle_add(Gtk.main_quit)
+
+
+class Application(Gtk.Application):
+    def do_activate(self):
+        Gtk.ApplicationWindow(application=self).show_all()
+        GLib.timeout_add(50, self.slow)
+
+    def slow(self):
+        time.sleep(0.25)  # culprit of slow
+        GLib.timeout_add(50, self.quit)
+
+
+window = Gtk.Window(title="window")
+button = Gtk.Button(label="press")
+button.connect("clicked", on_clicked)
+window.add(button)
+window.show_all()
+GLib.timeout_add(200, press)
+GLib.timeout_add(600, with_dialog)
+Gtk.main()
+Application(application_id="org.example.Window", flags=Gio.ApplicationFlags.NON_UNIQUE).run([])
+# What the program does now is no loop's.
+time.sleep(0.4)
+loopcanary.uninstall()
