@@ -298,6 +298,9 @@ static void name_anew(qt_thread *thread, void *receiver, const void *event)
         if (thread->epoch != 0 && LC_LOAD(lane->epoch) == thread->epoch) {
             LC_RELEASE(lane->work, thread->delivery.work);
         }
+        if (lc_qt_delivery_draws(&thread->delivery) && thread->delivery.asked_ns == 0) {
+            thread->delivery.asked_ns = asked_ns(thread, lane);
+        }
         end_storing();
     }
 }

@@ -85,6 +85,12 @@ lc_qt_delivery lc_qt_delivery_begin(const void *receiver, const void *event, uin
 
 bool lc_qt_delivery_passes_on(lc_qt_delivery *delivery, const void *receiver, uint16_t type)
 {
+    if (type == UPDATE_REQUEST && delivery->type == TIMER) { /* a window's own timer paces its drawing */
+        const uint64_t begin_ns = delivery->begin_ns;
+        *delivery = lc_qt_delivery_begin(receiver, NULL, type);
+        delivery->begin_ns = begin_ns;
+        return true;
+    }
     const bool paints = type == PAINT && is_drawing(delivery->type);
     delivery->painted += paints;
     if (!paints && (type != delivery->type || !is_input(type))) {

@@ -50,13 +50,14 @@ static bool count_spins(turn_select *self, bool spins)
 static PyObject *call_select(PyObject *callable, PyObject *const *args, size_t count, PyObject *names)
 {
     PyObject *select = ((turn_select *)callable)->select;
+    turn_select *self = (turn_select *)callable;
+    /* Before the lane is looked up: it runs Python, and the agent may stop meanwhile. */
+    if (self->spins != NULL && count > 0 && !count_spins(self, is_zero(args[0]))) {
+        return NULL;
+    }
     lc_lane *lane = lc_thread_lane_get("asyncio");
     if (lane == NULL) {
         return PyErr_Occurred() ? NULL : PyObject_Vectorcall(select, args, count, names);
-    }
-    turn_select *self = (turn_select *)callable;
-    if (self->spins != NULL && count > 0 && !count_spins(self, is_zero(args[0]))) {
-        return NULL;
     }
     const uint64_t generation = lc_the_agent.generation;
     /* Only a loop calls its own selector: inside a callback, that is a loop inside the callback. */

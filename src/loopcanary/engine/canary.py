@@ -159,7 +159,12 @@ class Canary:
         return [loop_to_dict(loop) for loop in self._loops(parts)]
 
     def _statistics(self, parts: Parts) -> dict[str, int]:
-        return {**parts.backend.statistics(), **parts.pipeline.counts, **self.boundary.counts()}
+        return {
+            **parts.backend.statistics(),
+            **parts.pipeline.counts,
+            **parts.pipeline.issue_counts,
+            **self.boundary.counts(),
+        }
 
     def loops(self) -> tuple[LoopHealth, ...]:
         """Figures of every watched thread up to now."""

@@ -50,6 +50,9 @@ class Pipeline:
         self._seen: Counter[str] = Counter()
         self.recent = Recent()
         self.counts: Counter[str] = Counter()
+        """What became of stalls."""
+        self.issue_counts: Counter[str] = Counter()
+        """What became of other issues."""
 
     def take(self, evidence: StallEvidence) -> bool:
         """Judges, stores and reports one stall. Raises nothing. False where it should have been stored and
@@ -79,9 +82,9 @@ class Pipeline:
     def _take_issue(self, issue: LagIssue) -> None:
         now_ns = self._monotonic_ns()
         if not self._stations.while_debugging and self._stations.debugger.reason(now_ns):
-            self.counts["issues_suppressed_debugger"] += 1
+            self.issue_counts["issues_suppressed_debugger"] += 1
         elif not self._stations.issue_storm.admits(now_ns):
-            self.counts["issues_suppressed_storm"] += 1
+            self.issue_counts["issues_suppressed_storm"] += 1
         else:
             self._publish(issue)
 
@@ -103,8 +106,10 @@ class Pipeline:
                     # One that fails is switched off; the issue goes on without it.
                     self.counts["interceptors_skipped" if failed_before else "interceptors_failed"] += 1
                     continue
-                what = "stalls" if isinstance(stall, Stall) else "issues"
-                self.counts[f"{what}_dropped_interceptor"] += 1
+                if isinstance(stall, Stall):
+                    self.counts["stalls_dropped_interceptor"] += 1
+                else:
+                    self.issue_counts["issues_dropped_interceptor"] += 1
                 return True
             stall = changed
         is_stored = self._store(stall)
@@ -131,6 +136,6 @@ class Pipeline:
             self.counts["stalls_reported"] += 1
             self.recent.add(stall)
         else:
-            self.counts[f"{stall.kind.value}_reported"] += 1
+            self.issue_counts[f"{stall.kind.value}_reported"] += 1
         if len(self._seen) < _REMEMBERED_GROUPS or stall.fingerprint in self._seen:
             self._seen[stall.fingerprint] += 1
