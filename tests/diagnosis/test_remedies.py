@@ -43,6 +43,7 @@ class Story(NamedTuple):
 
 STORIES = [
     # Waiting.
+    Story("process.waitForFinished()", "child", "`await asyncio.create_subprocess_exec(...)` and `await"),
     Story("time.sleep(0.3)", "sleep", "`time.sleep(0.3)` with `await asyncio.sleep(...)`"),
     Story(
         "fetch(url)", "sleep", "Retry an `async def`", "tenacity/nap.py:sleep tenacity/__init__.py:__call__"
