@@ -4,8 +4,6 @@
 #include "tk_thread.h"
 #include "traceback_entry.h"
 
-/* Where tkinter's _substitute has what we look at: Misc._subst_format. */
-enum { SUBST_BUTTON = 1, SUBST_TIME = 6, SUBST_TYPE = 15, SUBST_COUNT = 16 };
 enum { KEY_PRESS = 2, MOTION = 6, MOUSE_WHEEL = 38 };
 
 #define PRISTINE 1L
@@ -24,6 +22,10 @@ static struct {
     PyObject *after_code; /* NULL: cannot be told apart */
     Py_ssize_t after_cell;
     PyObject *input; /* or NULL */
+    /* Of what Tcl tells of an event: how many, and which are looked at. None: not told, or not known. */
+    struct {
+        Py_ssize_t count, button, time, type;
+    } event;
 } tk;
 
 /* ---- what the original does -------------------------------------------------------------- */
@@ -138,9 +140,9 @@ static PyObject *note_work(lc_work_note *note, PyObject *wrapper, PyObject *func
     }
     PyObject *path = widget_path(wrapper);
     *note = (lc_work_note){.callable = address_of(lc_inside_partials(func)), .widget = address_of(path), .way = LC_WAY_COMMAND};
-    if (subst != Py_None && count >= SUBST_COUNT) {
-        note->event = (uint16_t)number(args[SUBST_TYPE]);
-        note->button = (uint16_t)number(args[SUBST_BUTTON]);
+    if (subst != Py_None && tk.event.count > 0 && count == tk.event.count) {
+        note->event = (uint16_t)number(args[tk.event.type]);
+        note->button = (uint16_t)number(args[tk.event.button]);
     }
     return path;
 }
@@ -200,7 +202,7 @@ static PyObject *run_bracketed(const command *c, lc_lane *lane)
     lc_running running;
     PyObject *path = note_work(&running.note, c->wrapper, c->func, c->subst, c->args, c->count);
     const bool watches_input = is_input(&running.note);
-    const uint32_t time_ms = watches_input ? number(c->args[SUBST_TIME]) : 0;
+    const uint32_t time_ms = watches_input ? number(c->args[tk.event.time]) : 0;
     const uint64_t begin_ns = watches_input ? lc_now_ns() : 0;
     lc_running_begin(&running, lane);
     PyObject *result = run(c);
@@ -288,10 +290,10 @@ PyObject *lc_tk_callback(PyObject *module, PyObject *args)
 {
     PyObject *original, *site, *globals, *after, *seen, *input, *partial, *code = NULL, *after_code = NULL;
     call_site of_func = {0, 0}, of_subst = {0, 0};
-    Py_ssize_t cell = 0;
+    Py_ssize_t cell = 0, count, button, time, event_type;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOO!OOOO!", &original, &site, &PyDict_Type, &globals, &after, &seen, &input,
-                          &PyType_Type, &partial) ||
+    if (!PyArg_ParseTuple(args, "OOO!OOOO!(nnnn)", &original, &site, &PyDict_Type, &globals, &after, &seen, &input,
+                          &PyType_Type, &partial, &count, &button, &time, &event_type) ||
         (site != Py_None && !PyArg_ParseTuple(site, "O!(ii)(ii)", &PyCode_Type, &code, &of_func.lasti,
                                                 &of_func.line, &of_subst.lasti, &of_subst.line)) ||
         (after != Py_None && !PyArg_ParseTuple(after, "O!n", &PyCode_Type, &after_code, &cell)) || !make_names()) {
@@ -305,6 +307,12 @@ PyObject *lc_tk_callback(PyObject *module, PyObject *args)
     Py_XSETREF(tk.globals, Py_NewRef(globals));
     Py_XSETREF(tk.after_code, Py_XNewRef(after_code));
     tk.after_cell = cell;
+    const Py_ssize_t highest = button > time ? (button > event_type ? button : event_type)
+                                             : (time > event_type ? time : event_type);
+    tk.event.count = button >= 0 && time >= 0 && event_type >= 0 && highest < count ? count : 0;
+    tk.event.button = button;
+    tk.event.time = time;
+    tk.event.type = event_type;
     lc_learn_partial((PyTypeObject *)partial);
     Py_XSETREF(tk.input, or_null(input));
     return lc_patched_function_new(call_command, original, seen, code != NULL ? PRISTINE : 0);

@@ -96,9 +96,12 @@ def test_work_that_is_watched_by_name_has_that_name(probe: ModuleType, loop: Loo
     assert probe.work("nightly job") == ("nightly job", "")
 
 
-def test_anything_but_a_handle_or_a_name_has_no_name(probe: ModuleType, loop: Loop) -> None:
+def test_work_that_is_a_callable_has_its_name(probe: ModuleType) -> None:
+    assert probe.work(function) == ("function", "")
+
+
+def test_anything_else_has_no_name(probe: ModuleType, loop: Loop) -> None:
     assert probe.work(object()) == ("", "")
-    assert probe.work(function) == ("", "")
 
 
 def test_learning_leaves_no_task_behind_and_says_nothing(

@@ -35,7 +35,7 @@ for kind, modules in json.loads(sys.argv[2]).items():
             break
 hooked = {}
 for path, symbol in sys.modules["loopcanary._native"].hooked_waits():
-    hooked.setdefault(path.rpartition("/")[2], []).append(symbol)
+    hooked.setdefault(path.rpartition("/")[2] or "the interpreter", []).append(symbol)
 refused = canary.boundary.reasons()
 print(json.dumps({"failed": failed, "refused": refused, "notes": canary.probe_notes(), "hooked": hooked}))
 loopcanary.uninstall()

@@ -94,11 +94,12 @@ class TkProbe:
         original = tkinter.CallWrapper.__dict__["__call__"]
         site = _call_sites(original.__code__) if _is_from(original, tkinter) else None
         after = _registered_by_after(tkinter.Misc.after)
+        event = _event_places(tkinter.Misc._subst_format)
         patches.put(
             tkinter.CallWrapper,
             "__call__",
             lambda found: self._native.tk_callback(
-                found, site, vars(tkinter), after, self._seen, self._traces.input, partial
+                found, site, vars(tkinter), after, self._seen, self._traces.input, partial, event
             ),
         )
 
@@ -143,6 +144,14 @@ def _is_from(function: object, module: ModuleType) -> bool:
 def _call_sites(code: CodeType) -> tuple[CodeType, tuple[int, int], tuple[int, int]]:
     """Where the original calls `func` and `subst`: (offset of the instruction, line) each."""
     return code, _call_site(code, "func"), _call_site(code, "subst")
+
+
+def _event_places(told: Sequence[str]) -> tuple[int, int, int, int]:
+    """Of what Tcl tells of an event (Misc._subst_format; 3.15 tells more than 3.14): how many, and the places
+    of the button's number, the time and the type; no number where one is not told."""
+    if not {"%b", "%t", "%T"} <= set(told):
+        return 0, 0, 0, 0
+    return len(told), told.index("%b"), told.index("%t"), told.index("%T")
 
 
 def _call_site(code: CodeType, name: str) -> tuple[int, int]:

@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
+# CPython warns from 3.12 on of a fork in a process of several threads: it takes greenlets for such.
+STRICTLY = ("-W", "error", "-W", "ignore:This process:DeprecationWarning")
+
 BEGIN = """
 import sys
 sys.path.insert(0, {here!r})
@@ -30,7 +33,7 @@ def play(tmp_path):
     def run(source, first=""):
         own = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
         done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", first + BEGIN.format(here=str(HERE)) + source],
+            [sys.executable, *STRICTLY, "-c", first + BEGIN.format(here=str(HERE)) + source],
             capture_output=True, text=True, timeout=280, check=False, cwd=tmp_path, env=own,
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr

@@ -9,6 +9,7 @@ import subprocess
 import sysconfig
 import threading
 import time
+import warnings
 from _ctypes import dlclose
 
 import pytest
@@ -210,7 +211,9 @@ def test_a_forked_child_goes_on_waiting(canary, library):
     native.hook_waits(path_of(library))
     hooks = native.LoopHooks("novel")
     hooks.run_begin()
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # pytest's own thread, which dumps stacks
+        child = os.fork()
     if child == 0:
         try:
             os._exit(0 if library.by_poll(1) == 0 else 2)

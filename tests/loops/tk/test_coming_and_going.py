@@ -14,6 +14,9 @@ import pytest
 
 pytestmark = pytest.mark.native
 
+# CPython warns from 3.12 on of a fork in a process of several threads: Tcl has one of its own.
+FORKS_BESIDE_THREADS = ("-W", "ignore:This process:DeprecationWarning")
+
 HEAD = """
 import json, os, sys, time
 import loopcanary
@@ -34,7 +37,15 @@ def tell(tmp_path: Path, package_path: Path) -> Callable[[str], Any]:
     def run(source: str) -> Any:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
         done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", HEAD + source, str(tmp_path / "store")],
+            [
+                sys.executable,
+                "-W",
+                "error",
+                *FORKS_BESIDE_THREADS,
+                "-c",
+                HEAD + source,
+                str(tmp_path / "store"),
+            ],
             env=clean | {"PYTHONPATH": str(package_path)},
             capture_output=True,
             text=True,
