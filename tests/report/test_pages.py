@@ -25,7 +25,7 @@ from loopcanary.model import (
     Target,
     TargetKind,
 )
-from loopcanary.model.waiting_words import share_words
+from loopcanary.model.waiting_words import share_words, thread_by_name
 from loopcanary.report import as_json, as_markdown, as_text
 from loopcanary.report.affected import affected
 from loopcanary.report.anywhere import is_blameless
@@ -307,3 +307,16 @@ def test_a_number_stays_with_its_unit() -> None:
         lines = [line.plain for line in labelled("around   ", text, page)]
         assert " ".join(line[9:] for line in lines) == text
         assert not any(re.match(r"[ ]{9}(%|ms|GiB|m|s)( |$)", line) for line in lines[1:])
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("pool-1", "thread pool-1"),
+        ("thread 4711", "thread 4711"),
+        ("7", "thread 7"),
+        ("thread x", "thread thread x"),
+    ],
+)
+def test_a_thread_without_a_name_is_not_called_thread_twice(name, shown):
+    assert thread_by_name(name) == shown

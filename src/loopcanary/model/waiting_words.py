@@ -42,10 +42,17 @@ def share_words(share: float) -> str:
     return f"{percent:.{1 if 0 < percent < 9.95 else 0}f} %"
 
 
+def thread_by_name(name: str) -> str:
+    """`thread pool-1`; one that has no name goes by `thread 4711` as it is."""
+    shown = printable(name, _NAME_MAX)
+    is_nameless = shown.startswith("thread ") and shown.removeprefix("thread ").isdigit()
+    return shown if is_nameless else f"thread {shown}"
+
+
 def holder_words(holder: Holder) -> str:
     """Which thread, how much of the stall, what it held, how that is known: `thread pool-1`, `thread pool-1
     for 62 %, holding the RLock (the lock itself says so)`."""
-    words = f"thread {printable(holder.thread, _NAME_MAX)}"
+    words = thread_by_name(holder.thread)
     if holder.share < 0.995:
         words += f" for {share_words(holder.share)}"
     if holder.lock is not None:

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from loopcanary.model import Grade, StallScope, StallState
 from loopcanary.model.units import format_duration
+from loopcanary.model.waiting_words import thread_by_name
 from loopcanary.model.wording import count_of, printable, severity_word
 from loopcanary.report import text_pieces as pieces
 from loopcanary.report.text_pieces import INDENT, Page, name
@@ -88,7 +89,7 @@ def _circumstances(stall: Stall, session: Session | None, page: Page) -> Iterato
     )
     facts = [
         ("began", f"{moment(stall.began_wall_ns)}, threshold {format_duration(stall.threshold_ns)}"),
-        ("loop", f"{name(stall.loop)} on thread {name(stall.thread)}, {_SCOPE_WORDS[stall.scope]}"),
+        ("loop", f"{name(stall.loop)} on {thread_by_name(stall.thread)}, {_SCOPE_WORDS[stall.scope]}"),
         ("startup", "before the loop first waited" if stall.startup else None),
         ("callback", name(stall.callback) if stall.callback else None),
         ("task", name(stall.task) if stall.task else None),

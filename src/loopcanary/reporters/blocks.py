@@ -12,6 +12,7 @@ from loopcanary.model.waiting_words import (
     second_cause_words,
     share_words,
     target_words,
+    thread_by_name,
 )
 from loopcanary.model.wording import (
     cause_words,
@@ -157,7 +158,7 @@ def _waited_for(stall: Stall, look: Look) -> list[str]:
         at = "" if stall.holder.culprit is None else f" at {_spot(stall.holder.culprit, '', look)}"
         share = "" if stall.holder.share >= _WHOLE else f" for {share_words(stall.holder.share)}"
         others = f" and {len(stall.holders) - 1} more" if len(stall.holders) > 1 else ""
-        parts.append(f"held by thread {_name(stall.holder.thread)}{share}{at}{others}")
+        parts.append(f"held by {thread_by_name(stall.holder.thread)}{share}{at}{others}")
     if stall.contributors and not parts:
         found = stall.contributors[:_CONTRIBUTORS_MAX]
         parts.append("of it " + ", ".join(map(contributor_words, found)))
@@ -171,7 +172,7 @@ def _who(stall: Stall) -> list[str]:
     if stall.scene:
         parts.append(f"scene {_name(stall.scene)}")
     if stall.thread != "MainThread":
-        parts.append(f"thread {_name(stall.thread)}")
+        parts.append(thread_by_name(stall.thread))
     return parts
 
 
