@@ -96,7 +96,8 @@ def test_a_loop_without_a_histogram_has_no_gain() -> None:
     ("keys", "shown"),
     [
         ([LoopKey("shop", "MainThread", "asyncio")], [""]),
-        ([LoopKey("shop", "MainThread", "uvloop")], ["(uvloop)"]),
+        ([LoopKey("shop", "MainThread", "uvloop")], [""]),
+        ([LoopKey("a", "MainThread", "qt"), LoopKey("a", "io", "asyncio")], ["MainThread, (qt)", "io"]),
         ([LoopKey("a", "MainThread", "asyncio"), LoopKey("b", "MainThread", "asyncio")], ["a", "b"]),
         ([LoopKey("a", "MainThread", "asyncio"), LoopKey("a", "io", "asyncio")], ["MainThread", "io"]),
     ],

@@ -125,7 +125,7 @@ def names(keys: Iterable[LoopKey]) -> dict[LoopKey, str]:
             for part, is_said in (
                 (key.program, len(programs) > 1),
                 (key.thread, len(threads) > 1 or len(programs) < len(known)),
-                (f"({key.kind})", key.kind != "asyncio"),
+                (f"({key.kind})", key.kind != "asyncio" and len(known) > 1),
             )
             if is_said
         )
