@@ -101,7 +101,7 @@ def test_while_a_loop_runs_in_another_thread(place):
         asyncio.run(main())
 
     began = threading.Event()
-    thread = threading.Thread(target=elsewhere)
+    thread = threading.Thread(target=elsewhere, daemon=True)
     thread.start()
     began.wait()
     for _ in range(10):

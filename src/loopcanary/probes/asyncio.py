@@ -44,6 +44,7 @@ class AsyncioProbe:
         self._handle_patch: _Patch | None = None
         self._loop_patch: _Patch | None = None
         self._selectors: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._is_on = False
 
     def use_tracers_when_needed(self, tracers: Callable[[], Tracers]) -> None:
         """Whom to ask for a trace when a loop never waits; most programs need none."""
@@ -57,18 +58,20 @@ class AsyncioProbe:
 
     def uninstall(self) -> None:
         """Takes back every patch that is still ours; what others have put over it stays."""
+        self._is_on = False
         self._watch.cancel()
         if self._loop_patch is not None:
             self._native.asyncio_loop_forget(self._loop_patch.take_back())
         if self._handle_patch is not None:
             self._native.asyncio_handle_forget(self._handle_patch.take_back())
         self._handle_patch = self._loop_patch = None
-        for selector in list(self._selectors):
+        selectors, self._selectors = self._selectors, weakref.WeakSet()
+        for selector in selectors:
             self._unbracket(selector)
-        self._selectors.clear()
         self._native.unhook_epoll_wait()
 
     def _patch(self) -> None:
+        self._is_on = True
         base_events = sys.modules["asyncio.base_events"]
         events = sys.modules["asyncio.events"]
         loop_type = base_events.BaseEventLoop
@@ -110,8 +113,10 @@ class AsyncioProbe:
             select = selector.select
             if type(select) is not self._native.TurnSelect:
                 spins = SpinWatch(getattr(loop, "_ready", None), self._tell_spin)
-                selector.select = self._native.TurnSelect(select, spins.look)
                 self._selectors.add(selector)
+                selector.select = self._native.TurnSelect(select, spins.look)
+                if not self._is_on:  # uninstalled meanwhile, by another thread that may not have found this one
+                    self._unbracket(selector)
         except Exception:  # noqa: BLE001 - a loop that cannot be bracketed is still watched by its callbacks
             return
 
@@ -123,7 +128,7 @@ class AsyncioProbe:
         bracket = selector.__dict__.get("select")
         if type(bracket) is not self._native.TurnSelect:
             return
-        del selector.select
+        selector.__dict__.pop("select", None)
         if selector.select != bracket.__wrapped__:  # somebody had set a select of the instance's own
             selector.select = bracket.__wrapped__
 

@@ -163,13 +163,15 @@ def slow():
     reactor.callLater(0.05, over)
 
 def over():
-    loopcanary.uninstall()
-    assert type(reactor._poller).__module__ == "select", reactor._poller
-    assert "loopcanary" not in type(reactor)._doReadOrWrite.__code__.co_filename
     reactor.callLater(0, reactor.stop)
+    loopcanary.uninstall()
+    left.append(type(reactor._poller).__module__)
+    left.append(type(reactor)._doReadOrWrite.__code__.co_filename.rpartition("/")[2])
 
+left = []
 reactor.callLater(0, install)
 reactor.run()
+assert left == ["select", "epollreactor.py"] or left == ["select", "posixbase.py"], left
 """
 
 
