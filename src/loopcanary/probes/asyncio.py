@@ -115,7 +115,7 @@ class AsyncioProbe:
                 spins = SpinWatch(getattr(loop, "_ready", None), self._tell_spin)
                 self._selectors.add(selector)
                 selector.select = self._native.TurnSelect(select, spins.look)
-                if not self._is_on:  # uninstalled meanwhile, by another thread that may not have found this one
+                if not self._is_on:  # uninstalled meanwhile, by a thread that may not have found this one
                     self._unbracket(selector)
         except Exception:  # noqa: BLE001 - a loop that cannot be bracketed is still watched by its callbacks
             return
