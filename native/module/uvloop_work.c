@@ -26,7 +26,6 @@ typedef struct {
 static struct {
     PyTypeObject *handle;
     PyTypeObject *timer;
-    uint8_t places[HOLDS_CALLABLE]; /* of the context in handles and timers */
     call_site sites[SITES_MAX];
     call_site *last_site;
 } uvloop;
@@ -281,29 +280,33 @@ static lc_uvloop_work work_of(const lc_cpython_source *source, holding holds, co
     return holds == HOLDS_TIMER ? work_of_timer(source, fields, proven) : work_of_plain_handle(fields, proven);
 }
 
-/* Also learns where handles keep their context. */
-static lc_uvloop_work work_of_doubtful(const lc_cpython_source *source, holding holds, uintptr_t handle,
-                                       const PyObject *context)
+/* What a word that may be a handle says. It is read carefully, at each call: where the code holds it was learned and not
+ * told, and what lies there at another of the code's ways may be anything. A handle that is over has let go of its context,
+ * so one that has this context is alive, and so is what it holds, for as long as the GIL is held. */
+static lc_uvloop_work work_of_handle(const lc_cpython_source *source, holding holds, uintptr_t handle,
+                                     const PyObject *context, bool is_learned)
 {
     const PyTypeObject *type = holds == HOLDS_HANDLE ? uvloop.handle : uvloop.timer;
     object_words object;
-    const uint32_t place = read_object(source, handle, (size_t)type->tp_basicsize, &object)
-                               ? context_place(&object, context)
-                               : 0;
-    if (place == 0) {
+    if (handle % 8u != 0 || handle < 4096u || handle >> 47 != 0 ||
+        !read_object(source, handle, (size_t)type->tp_basicsize, &object) ||
+        object.words[1] != (uint64_t)(uintptr_t)type || (uint32_t)object.words[0] == 0) {
         return (lc_uvloop_work){.role = LC_UVLOOP_UNKNOWN};
     }
-    uvloop.places[holds] = (uint8_t)place;
-    return work_of(source, holds, &object.words[place], false);
+    const uint32_t place = context_place(&object, context);
+    if (place == 0 || (holds == HOLDS_HANDLE ? !is_handle(source, &object, place) : !is_timer(source, &object, place))) {
+        return (lc_uvloop_work){.role = LC_UVLOOP_UNKNOWN};
+    }
+    return work_of(source, holds, &object.words[place], is_learned);
 }
 
 lc_uvloop_work lc_uvloop_find_work(const lc_cpython_source *source, PyObject *context, const uintptr_t *words,
                                    const PyObject *outer)
 {
     call_site *site = site_of(words[LC_UVLOOP_RETURN]);
-    const bool proven = site != NULL && site->is_learned;
+    const bool is_learned = site != NULL && site->is_learned;
     uintptr_t found = 0;
-    if (__builtin_expect(proven, 1)) {
+    if (__builtin_expect(is_learned, 1)) {
         found = words[site->index];
     } else if (site != NULL && site->fresh_starts < FRESH_STARTS_MAX && site->calls < CALLS_TO_DOUBT) {
         found = learn(source, site, context, words, outer);
@@ -313,13 +316,11 @@ lc_uvloop_work lc_uvloop_find_work(const lc_cpython_source *source, PyObject *co
     }
     const holding holds = (holding)site->holds;
     if (holds == HOLDS_CALLABLE) {
-        return (lc_uvloop_work){.role = LC_UVLOOP_CALLBACK, .callable = (PyObject *)found, .proven = proven};
+        /* Whether it is alive is nowhere to be seen: only the watchdog looks at it, as carefully as at all. */
+        return (lc_uvloop_work){.role = LC_UVLOOP_CALLBACK, .callable = (PyObject *)found, .proven = false};
     }
-    const uint64_t *fields = (const uint64_t *)found + uvloop.places[holds];
-    lc_uvloop_work work = __builtin_expect(proven && fields[0] == (uint64_t)(uintptr_t)context, 1)
-                              ? work_of(source, holds, fields, true)
-                              : work_of_doubtful(source, holds, found, context);
-    work.handle = (PyObject *)found;
+    lc_uvloop_work work = work_of_handle(source, holds, found, context, is_learned);
+    work.handle = work.role == LC_UVLOOP_UNKNOWN ? NULL : (PyObject *)found;
     return work;
 }
 
@@ -327,7 +328,6 @@ void lc_uvloop_work_of_types(PyTypeObject *handle, PyTypeObject *timer)
 {
     if (uvloop.handle != handle || uvloop.timer != timer) {
         memset(uvloop.sites, 0, sizeof uvloop.sites);
-        memset(uvloop.places, 0, sizeof uvloop.places);
         Py_XSETREF(uvloop.handle, (PyTypeObject *)Py_NewRef(handle));
         Py_XSETREF(uvloop.timer, (PyTypeObject *)Py_NewRef(timer));
     }

@@ -5,7 +5,8 @@
  * handle (or the method) after that call, so it holds it in a register that calls preserve or in a place of its
  * stack frame: the same at each call from the same place of the code. Which one, is learned from the first calls
  * from there: each of these words is read as an object, as carefully as the watchdog reads (memory_reader.h), until
- * only one is left that has been the right kind of object every time. From then on it is loaded plainly.
+ * only one is left that has been the right kind of object every time. From then on only that word is looked at; it is
+ * still read carefully, at each call.
  *
  * GIL held in all functions.
  */
