@@ -92,9 +92,16 @@ static uint32_t callback_type(const object_words *handle, uint32_t context)
     return (uint32_t)handle->words[context + HANDLE_TYPE]; /* an int, in the word's lower half */
 }
 
+/* Whether all fields that are looked at lie inside the object, its context being there. */
+static bool has_room(holding holds, const object_words *object, uint32_t context)
+{
+    return holds == HOLDS_HANDLE ? context + HANDLE_FIRST < object->count
+                                 : context >= 2u + (uint32_t)-TIMER_CALLBACK && context + TIMER_WHEN < object->count;
+}
+
 static bool is_handle(const lc_cpython_source *source, const object_words *handle, uint32_t context)
 {
-    if (context + HANDLE_FIRST >= handle->count) {
+    if (!has_room(HOLDS_HANDLE, handle, context)) {
         return false;
     }
     const uint32_t type = callback_type(handle, context);
@@ -105,7 +112,7 @@ static bool is_handle(const lc_cpython_source *source, const object_words *handl
 
 static bool is_timer(const lc_cpython_source *source, const object_words *timer, uint32_t context)
 {
-    if (context < 2u + (uint32_t)-TIMER_CALLBACK || context + TIMER_WHEN >= timer->count) {
+    if (!has_room(HOLDS_TIMER, timer, context)) {
         return false;
     }
     const uint64_t arguments = timer->words[context + TIMER_ARGUMENTS];
@@ -294,7 +301,11 @@ static lc_uvloop_work work_of_handle(const lc_cpython_source *source, holding ho
         return (lc_uvloop_work){.role = LC_UVLOOP_UNKNOWN};
     }
     const uint32_t place = context_place(&object, context);
-    if (place == 0 || (holds == HOLDS_HANDLE ? !is_handle(source, &object, place) : !is_timer(source, &object, place))) {
+    /* What kind of words its fields are was seen while its place was learned: the type's fields do not move. */
+    const bool fits = is_learned              ? has_room(holds, &object, place)
+                      : holds == HOLDS_HANDLE ? is_handle(source, &object, place)
+                                              : is_timer(source, &object, place);
+    if (place == 0 || !fits) {
         return (lc_uvloop_work){.role = LC_UVLOOP_UNKNOWN};
     }
     return work_of(source, holds, &object.words[place], is_learned);
