@@ -37,12 +37,12 @@ def nothing():
 
 
 def called(watch):
-    """(name of the callback, function that called slow), as told and as its stack says."""
+    """(name of the callback, function that called slow), as told and as its stacks say."""
     pairs = []
     for stall in watch.stalls():
-        functions = [frame.function for frame in stall.stacks[0].frames]
-        if "slow" in functions:
-            pairs.append((stall.callback, functions[functions.index("slow") + 1]))
+        stacks = [[frame.function for frame in stack.frames] for stack in stall.stacks]
+        callers = {stack[stack.index("slow") + 1] for stack in stacks if "slow" in stack}
+        pairs += [(stall.callback, caller) for caller in callers]
     return pairs
 
 
@@ -195,7 +195,8 @@ async def main():
     print(learned, careful_reads() - learned)
 
 
-loopcanary.install(store="store", quiet=True, engine="native")
+# Nothing is long enough to be looked at: callbacks of long turns are read at once each.
+loopcanary.install(store="store", quiet=True, engine="native", threshold="100s", sample_delay="50s")
 uvloop.run(main())
 """
 
@@ -220,6 +221,5 @@ def test_what_is_learned_is_not_read_again_at_each_callback(tmp_path, package_pa
     assert done.returncode == 0, done.stderr
     learned, later = map(int, done.stdout.split())
     assert learned > 0
-    # At least two callbacks, the queue and the writes for each of 2,000 rounds; read are new connections, and
-    # callbacks of turns that a busy machine made long.
-    assert later < 800
+    # Two callbacks at least, the queue and the writes for each of 2,000 rounds; new connections are read.
+    assert later < 500
