@@ -5,7 +5,8 @@
  *                    = a task's step (TaskStepMethWrapper) or wake-up (builtin bound to the task):
  *                      the task's coroutine is what runs, and the task has a name
  *
- * A str in a Handle's place is the name itself. A task of trio's is named like one of asyncio's.
+ * A str in a Handle's place is the name itself. A task of trio's is named like one of asyncio's, and a handle of uvloop's
+ * like what it calls.
  */
 #include "work.h"
 
@@ -16,6 +17,7 @@
 #include "work_note.h"
 #include "work_qt.h"
 #include "work_trio.h"
+#include "work_uvloop.h"
 
 #define CALLABLE_DEPTH_MAX 8u /* partial of partial of method of ... */
 #define BASES_MAX 8u
@@ -220,6 +222,9 @@ void lc_work(lc_cpython_source *source, uint64_t work, lc_work_names *out)
     if (lc_is_noted_work(work)) {
         name_noted_work(source, work, out);
         return;
+    }
+    if (lc_is_uvloop_work(work)) {
+        work = lc_uvloop_work_object(source, work);
     }
     if (type_of(source, work) == source->at.str_type) { /* work that the program has named itself */
         out->callback = read_text(source, work, TEXT_CALLBACK);

@@ -25,23 +25,31 @@ static context_function next_enter = PyContext_Enter;
 static context_function next_exit = PyContext_Exit;
 static uv_run_function next_uv_run;
 
-/* What the calling thread does in uvloop. */
+enum { INNER_HANDLES = 2 }; /* of a loop: for the queue of callbacks, and for that of writes */
+
+/* What the calling thread does in uvloop. Contexts are addresses only. */
 typedef struct {
     bool runs;           /* inside uv_run */
     bool was_in_turn;    /* of a loop around it */
     bool is_known;       /* what the bracketed callback is */
     bool is_tallied;
     uint32_t depth;      /* contexts entered */
+    uint32_t inner_at;   /* the depth at which a handle was begun that runs others; 0: none is */
     uint32_t bracket_at; /* the depth at which the callback was begun; 0: none is */
+    uint32_t inner_count;
     uint64_t generation; /* of the agent that `lane` is of */
     lc_lane *lane;
+    lc_uvloop_note *note; /* the lane's */
     lc_bracket bracket;
     lc_work_kind kind;
-    PyObject *handle;  /* that runs; an address only */
-    PyObject *refused; /* a context that was not entered, though uvloop will leave it; an address only */
+    PyObject *inner[INNER_HANDLES]; /* contexts of the run's handles that run others, as far as they are known */
+    PyObject *refused; /* a context that was not entered, though uvloop will leave it */
 } uvloop_thread;
 
 #define FRESH_THREAD {.generation = UINT64_MAX}
+
+/* One for each lane. Never given back: the watchdog may look at the note of a thread that has just ended. */
+static lc_uvloop_note notes[LC_LANE_COUNT];
 
 static _Thread_local uvloop_thread own __attribute__((tls_model("initial-exec"))) = FRESH_THREAD;
 
@@ -61,6 +69,16 @@ static int hooked_uv_run(void *loop, int mode)
     return result;
 }
 
+static lc_uvloop_note *note_of(const lc_lane *lane)
+{
+    const size_t bytes = (size_t)((const char *)lane - (const char *)lc_flight_lane(&lc_the_agent.flight, 0));
+    lc_uvloop_note *note = &notes[bytes / LC_LANE_BYTES];
+    const lc_uvloop_type type = lc_uvloop_handle_type();
+    LC_RELEASE(note->type, type.address);
+    LC_RELEASE(note->bytes, type.bytes);
+    return note;
+}
+
 /* The run's first callback, or the first under this agent. NULL with an exception set: the program's own. */
 static __attribute__((noinline)) lc_lane *adopt_thread(void)
 {
@@ -76,8 +94,9 @@ static __attribute__((noinline)) lc_lane *adopt_thread(void)
     }
     own.generation = lc_the_agent.generation;
     own.lane = lane;
-    own.bracket_at = 0;
+    own.depth = own.inner_at = own.bracket_at = 0; /* what was entered under another agent leaves unseen */
     if (lane != NULL) {
+        own.note = note_of(lane);
         lc_thread_lane_set_kind(lane, "uvloop");
         if (own.runs && uvloop.turns) {
             own.was_in_turn = lc_lane_in_turn(lane);
@@ -112,7 +131,6 @@ static uint64_t due_tick(const lc_lane *lane, double due_s)
 static void end_callback(void)
 {
     own.bracket_at = 0;
-    own.handle = NULL;
     if (__builtin_expect(own.is_tallied && LC_AGENT_RUNS(own.bracket.generation), 0)) {
         lc_bracket_end_tallied(own.bracket, own.kind, 0);
     } else {
@@ -129,30 +147,83 @@ static lc_work_kind kind_of(lc_uvloop_work work)
                                                : lc_work_kind_of(&lc_the_agent.source, work.callable);
 }
 
-static void begin_callback(lc_lane *lane, PyObject *context, const uintptr_t *words)
+/* A loop keeps its handles that run others, and they their contexts, for as long as it runs: in one run these addresses
+ * mean nothing else. Where the run's end is not seen, nothing is remembered. */
+static void remember_inner(PyObject *context)
 {
-    const lc_uvloop_work work = lc_uvloop_find_work(&lc_the_agent.source, context, words, own.handle);
+    if (own.runs) {
+        own.inner[own.inner_count++ % INNER_HANDLES] = context;
+    }
+}
+
+static bool is_inner(const PyObject *context) { return context == own.inner[0] || context == own.inner[1]; }
+
+static void bracket(lc_lane *lane, uint64_t named, uint64_t due)
+{
+    own.bracket = lc_bracket_begin(lane, named, due);
+    own.bracket_at = own.depth;
+    own.is_tallied = lc_bracket_is_tallied(own.bracket);
+    if (lc_the_agent.scene_variable != NULL) {
+        lc_thread_lane_note_scene();
+    }
+}
+
+/* The word of the lane's note; 0: it is in use, by a callback that a loop inside it does not end. Each store keeps behind the
+ * end of the callback before, for those who look at its epoch. */
+static uint64_t note_handle(lc_lane *lane, uint64_t handle, const PyObject *context)
+{
+    if (__builtin_expect(lc_lane_in_callback(lane), 0)) {
+        return 0;
+    }
+    LC_RELEASE(own.note->handle, handle);
+    LC_RELEASE(own.note->context, (uint64_t)(uintptr_t)context);
+    return lc_uvloop_word(own.note);
+}
+
+/* What the queue runs is a callback, whatever it is; nobody may ever want to know which. */
+static void begin_queued(lc_lane *lane, uint64_t handle, PyObject *context, const uintptr_t *words)
+{
+    bracket(lane, note_handle(lane, handle, context), 0);
+    own.is_known = true;
+    if (__builtin_expect(own.is_tallied, 0)) {
+        own.kind = kind_of(lc_uvloop_find_work(&lc_the_agent.source, context, words));
+    }
+}
+
+/* What libuv runs may be a handle that runs others, a timer that was due at some time, and a reader that cancels its handle
+ * before anybody looks: it is read at once. */
+static void begin_direct(lc_lane *lane, PyObject *context, const uintptr_t *words)
+{
+    const lc_uvloop_work work = lc_uvloop_find_work(&lc_the_agent.source, context, words);
     if (work.role == LC_UVLOOP_INNER) {
-        own.handle = own.bracket_at == 0 ? work.handle : own.handle;
+        own.inner_at = own.depth;
+        remember_inner(context);
         return;
     }
+    bracket(lane, (uint64_t)(uintptr_t)work.callable, work.due_s > 0 ? due_tick(lane, work.due_s) : 0);
+    own.is_known = work.role == LC_UVLOOP_CALLBACK;
+    if (__builtin_expect(own.is_tallied, 0)) {
+        own.kind = kind_of(work);
+    }
+}
+
+static void begin_callback(lc_lane *lane, PyObject *context, const uintptr_t *words)
+{
     if (own.bracket_at != 0) {
         if (own.is_known) {
             return; /* such as a transport that tells its protocol to pause, while a callback writes to it */
         }
         end_callback();
     }
-    const uint64_t named = (uint64_t)(uintptr_t)work.callable;
-    own.bracket = lc_bracket_begin(lane, named, work.due_s > 0 ? due_tick(lane, work.due_s) : 0);
-    own.bracket_at = own.depth;
-    own.handle = work.handle;
-    own.is_known = work.role == LC_UVLOOP_CALLBACK;
-    own.is_tallied = lc_bracket_is_tallied(own.bracket);
-    if (__builtin_expect(own.is_tallied, 0)) {
-        own.kind = kind_of(work);
+    if (is_inner(context)) {
+        own.inner_at = own.depth;
+        return;
     }
-    if (lc_the_agent.scene_variable != NULL) {
-        lc_thread_lane_note_scene();
+    const uint64_t handle = own.inner_at != 0 ? lc_uvloop_held(words) : 0;
+    if (__builtin_expect(handle != 0, 1)) {
+        begin_queued(lane, handle, context, words);
+    } else {
+        begin_direct(lane, context, words);
     }
 }
 
@@ -200,9 +271,10 @@ static int hooked_exit(PyObject *context)
     if (result == 0 && own.depth > 0) { /* what was entered before the hooks were there leaves unseen */
         if (own.depth == own.bracket_at) {
             end_callback();
+        } else if (own.depth == own.inner_at) {
+            own.inner_at = 0;
         }
         own.depth--;
-        own.handle = own.depth == 0 ? NULL : own.handle;
     }
     return result;
 }

@@ -5,8 +5,10 @@
  * handle (or the method) after that call, so it holds it in a register that calls preserve or in a place of its
  * stack frame: the same at each call from the same place of the code. Which one, is learned from the first calls
  * from there: each of these words is read as an object, as carefully as the watchdog reads (memory_reader.h), until
- * only one is left that has been the right kind of object every time. From then on only that word is looked at; it is
- * still read carefully, at each call.
+ * only one is left that has been the right kind of object every time. From then on only that word is looked at.
+ *
+ * That it was learned proves nothing: no word is ever loaded from. lc_uvloop_held tells it as it is, for whoever reads it
+ * carefully later, and costs no system call; lc_uvloop_find_work reads it carefully at once.
  *
  * GIL held in all functions.
  */
@@ -18,6 +20,7 @@
 #include <stdint.h>
 
 #include "cpython_source.h"
+#include "work_uvloop.h"
 
 /* Words of the caller at its call: registers that calls preserve, the address it is returned to, its stack. */
 #if defined(__x86_64__)
@@ -36,7 +39,6 @@ typedef enum {
 typedef struct {
     lc_uvloop_role role;
     PyObject *callable; /* or a str, its name; borrowed, kept by the handle while it runs; NULL: no name */
-    PyObject *handle;   /* its address only; NULL: there is none */
     double due_s;       /* when a timer was due, by the monotonic clock; 0: no timer */
     bool proven;        /* that `callable` is alive need not be doubted */
 } lc_uvloop_work;
@@ -44,8 +46,13 @@ typedef struct {
 /* The types by which handles are recognised; forgets what was learned of another uvloop. Keeps references. */
 void lc_uvloop_work_of_types(PyTypeObject *handle, PyTypeObject *timer);
 
-/* `outer`: the handle that runs on this thread already, NULL for none. `source`: of the running agent. */
-lc_uvloop_work lc_uvloop_find_work(const lc_cpython_source *source, PyObject *context, const uintptr_t *words,
-                                   const PyObject *outer);
+lc_uvloop_type lc_uvloop_handle_type(void);
+
+/* The word that should be the Handle (not a TimerHandle) that this place of the code runs; 0: the place runs something else,
+ * or it is not learned yet. Reads none of the program's memory. */
+uint64_t lc_uvloop_held(const uintptr_t *words);
+
+/* `source`: of the running agent. Also learns. */
+lc_uvloop_work lc_uvloop_find_work(const lc_cpython_source *source, PyObject *context, const uintptr_t *words);
 
 #endif
