@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from zoo import truth, watchers
+from zoo import here, truth, watchers
 from zoo.catalogue import Kind
 from zoo.observation import Report
 from zoo.scoring import Score, score
-from zoo.stage import LOOP, SKIPPED, TRUTH
+from zoo.stage import SKIPPED, TRUTH
 from zoo.truth import Truth
 from zoo.waits import Waits
 from zoo.watchers import Run
@@ -100,7 +100,9 @@ def _folder(keep: Path | None) -> Iterator[Path]:
 def _environment(folder: Path, loop: str) -> dict[str, str]:
     unset = ("LOOPCANARY", "PYTHON", "ZOO_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(unset)}
-    return kept | {"PYTHONPATH": str(BENCHMARKS), TRUTH: str(folder / "truth"), LOOP: loop}
+    needed = here.environment(loop, folder)
+    path = os.pathsep.join(filter(None, [str(BENCHMARKS), needed.get("PYTHONPATH")]))
+    return kept | needed | {"PYTHONPATH": path, TRUTH: str(folder / "truth")}
 
 
 def _run_to_end(words: list[str], run: Run, *, killed: bool) -> tuple[int, Waits]:

@@ -7,7 +7,7 @@ import time
 
 from zoo.stage import measured, run
 
-EXPECT = {"cause": ["gc"]}
+EXPECT = {"cause": ["gc"], "loops": "all"}
 gc.disable()
 HEAP = []
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 
-from zoo.stage import run
+from zoo.stage import pause, run
 
-EXPECT = {"control": True}
+EXPECT = {"control": True, "loops": "all"}
 
 
 async def handler():
@@ -15,7 +14,7 @@ async def handler():
         until = time.thread_time() + 0.005
         while time.thread_time() < until:
             pass
-        await asyncio.sleep(0)
+        await pause(0)
 
 
 if __name__ == "__main__":
