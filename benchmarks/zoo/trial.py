@@ -30,8 +30,9 @@ KILLED_AFTER_S = 2.0
 """A program that never ends is killed so long after its stall began."""
 BENCHMARKS = Path(__file__).parent.parent
 DISTURBED = 0.25
-"""A run is disturbed if the thread was ready and not run for more than this part of its stall, or, where
-nothing is to stall, any thread for this part of the threshold. What caused a stall is then another matter."""
+"""A run is disturbed if the thread was ready and not run for more than this part of its stall, or where
+another thread is guilty, any thread; or, where nothing is to stall, any thread for this part of the threshold.
+What caused a stall is then another matter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +85,10 @@ def _is_disturbed(kind: Kind, known: Truth, waits: Waits) -> bool:
     if kind.control:
         return waits.longest_ms(known.plays_ns, known.played_ns) > watchers.THRESHOLD_MS * DISTURBED
     length_ms = known.duration_ms or KILLED_AFTER_S * 1e3
-    return waits.between_ms(known.thread, known.began_ns, known.ended_ns) > length_ms * DISTURBED
+    waited_ms = waits.between_ms(known.thread, known.began_ns, known.ended_ns)
+    if kind.holders:
+        waited_ms = max(waited_ms, waits.longest_ms(known.began_ns, known.ended_ns))
+    return waited_ms > length_ms * DISTURBED
 
 
 @contextlib.contextmanager

@@ -31,7 +31,9 @@ def test_a_kind_says_what_is_true_of_it(kind):
     assert set(kind.watchers) <= set(watchers.names())
     # Somebody is guilty of every stall but the machine's own.
     assert kind.control or kind.causes == ("host",) or kind.culprits or kind.holders
-    assert kind.control or re.search(r"measured\(\)|\bbegin\(\)|stage\.begin|call_soon\(begin\)", kind.path.read_text())
+    assert kind.control or re.search(
+        r"measured\(\)|\bbegin\(\)|stage\.begin|call_soon\(begin\)", kind.path.read_text()
+    )
 
 
 def test_marked_lines_are_read_with_their_functions(tmp_path):
