@@ -38,7 +38,7 @@ def look(loop: str) -> tuple[str, str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=280,
     )
     if done.returncode != 0:
         return "", (done.stderr.strip().splitlines() or [f"its import ends with {done.returncode}"])[-1]

@@ -67,7 +67,11 @@ OTHERS = {
         title="Tk", asks="import tkinter; print(tkinter.Tcl().call('info', 'patchlevel'))", screen=True
     ),
     "glib": Loop(title="GLib by PyGObject", asks="import gi.repository.GLib; print(gi.__version__)"),
-    "pygame": Loop(title="pygame", asks="import pygame; print(pygame.__version__)", environment=HEADLESS),
+    "pygame": Loop(
+        title="pygame",
+        asks="import pygame; print(pygame.__version__ + '-ce' * hasattr(pygame, 'IS_CE'))",
+        environment=HEADLESS,
+    ),
 }
 ALL = OF_ASYNCIO | OTHERS
 
