@@ -73,12 +73,15 @@ def skip(why: str) -> None:
 
 
 def sized(work: Callable[[int], Any], seconds: float, start: int = 1000) -> int:
-    """The n for which work(n) takes about so long, where it takes n times something."""
+    """The n for which work(n) computes for about so long, where it takes n times something.
+
+    By the thread's own time: what else the machine does must not make the work shorter.
+    """
     n = start
     while True:
-        before = time.perf_counter()
+        before = time.thread_time()
         work(n)
-        took = time.perf_counter() - before
+        took = time.thread_time() - before
         if took > 0.02:
             return max(1, int(n * seconds / took))
         n *= 4
