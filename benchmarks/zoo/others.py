@@ -35,12 +35,15 @@ def introduction(trials: Sequence[Trial], kinds: Sequence[Kind]) -> str:
         names = {trial.kind for trial in trials if trial.loop == loop and trial.kind in known}
         controls = sum(known[name].control for name in names)
         counts.append((len(names) - controls, controls))
+    here = [trial for trial in trials if trial.loop in OTHERS]
+    disturbed = sum(trial.disturbed for trial in here)
     least, most = ([pick(count[part] for count in counts) for part in (0, 1)] for pick in (min, max))
     return (
         f"{_from_to(least[0], most[0])} kinds and {_from_to(least[1], most[1])} controls on each: those that "
         "need nothing of asyncio's, as callbacks, tasks or frames of that loop, and some that only it can "
         "have. Peers that watch asyncio only are not played; the heartbeat that feeds faulthandler is a "
-        "timer of that loop."
+        f"timer of that loop. {len(here)} runs; in {disturbed} of them other work "
+        "kept the program from running, so only detection, function and line are judged."
     )
 
 
