@@ -42,7 +42,7 @@ install_stamp := $(VENV)/.loopcanary-installed
 toolkits_stamp := $(VENV)/.loopcanary-toolkits
 lint_stamp := $(VENV)/.loopcanary-lint-tools
 
-.PHONY: test test-python test-c test-all test-asan churn churn-asan lint demo bench zoo zoo-peers dist install clean
+.PHONY: test test-python test-c test-all test-asan churn churn-asan lint demo bench zoo zoo-toolkits zoo-peers dist install clean
 
 test: test-python test-c
 
@@ -118,11 +118,13 @@ bench: $(install_stamp)
 		echo "== $$program"; $(VENV)/bin/python "$$program"; done
 
 # In an environment of its own: the peers bring a hundred packages. One that cannot be installed is left out,
-# and the tables say so.
+# and the tables say so; so is a loop whose library is missing.
 zoo:
-	$(MAKE) install zoo-peers VENV=.venv-zoo
+	$(MAKE) install zoo-toolkits zoo-peers VENV=.venv-zoo
 	nice=$$( [ "$$(id -u)" = 0 ] && echo nice -n -10 || true ); cd benchmarks && \
 		$$nice ../.venv-zoo/bin/python -m zoo --results ../build/zoo/results.json $(ZOO_ARGS)
+
+zoo-toolkits: $(toolkits_stamp)
 
 zoo-peers:
 	grep -v '^#' benchmarks/zoo/requirements.txt | while read -r peer; do \

@@ -7,18 +7,24 @@ thread does meanwhile, where that thread is guilty. EXPECT says the rest:
     control    nothing may be reported
     about      the duration is known about, not exactly, and is not judged
     killed     it never ends, and is killed by SIGKILL
-    loops      kinds of loop on which it can play; all, if not said
+    loops      kinds of loop on which it can play: their names; "all" where it awaits nothing but pauses;
+               "others" for all but asyncio's; asyncio and uvloop, if not said
     watchers   the only watchers that can be right about it; all, if not said
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from zoo import loops
 
 KINDS = Path(__file__).parent / "kinds"
-LOOPS = ("asyncio", "uvloop")
+LOOPS = tuple(loops.OF_ASYNCIO)
+_GROUPS = {"all": tuple(loops.ALL), "others": tuple(loops.OTHERS)}
 CULPRIT, HOLDER = "# <- culprit", "# <- holder"
 _WORDS = {"cause", "about", "control", "killed", "loops", "watchers"}
 
@@ -64,7 +70,7 @@ def read(path: Path) -> Kind:
         control=expect.get("control", False),
         about=expect.get("about", False),
         killed=expect.get("killed", False),
-        loops=tuple(expect.get("loops", LOOPS)),
+        loops=_loops(expect.get("loops", LOOPS), path),
         watchers=tuple(expect.get("watchers", ())),
         culprits=_places(source, tree, CULPRIT),
         holders=_places(source, tree, HOLDER),
@@ -84,7 +90,14 @@ def read_all() -> list[Kind]:
     return sorted(kinds, key=lambda kind: (kind.control, kind.killed, kind.name))
 
 
-def _expectation(tree: ast.Module, path: Path) -> dict[str, object]:
+def _loops(said: str | Sequence[str], path: Path) -> tuple[str, ...]:
+    names = _GROUPS.get(said, (said,)) if isinstance(said, str) else tuple(said)
+    if unknown := set(names) - loops.ALL.keys():
+        raise ValueError(f"{path}: there is no such loop as {', '.join(sorted(unknown))}")
+    return names
+
+
+def _expectation(tree: ast.Module, path: Path) -> dict[str, Any]:
     for node in tree.body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "EXPECT":
             expect = ast.literal_eval(node.value)

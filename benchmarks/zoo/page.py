@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from zoo import watchers
+from zoo import others, watchers
 from zoo.catalogue import Kind
+from zoo.loops import OF_ASYNCIO
 from zoo.totals import COLUMNS, LEGEND, Figure, cell, row
 from zoo.trial import Trial
 
@@ -28,8 +29,12 @@ def show(trials: Sequence[Trial], kinds: Sequence[Kind], about: dict[str, Any], 
     """Prints both tables; what misses its target is red."""
     for loop in _loops(trials):
         console.print(_totals_table(trials, loop, about))
+    if list(others.played(trials)):
+        console.print(_others_table(trials, about))
     for loop in _loops(trials):
         console.print(_cells_table(trials, kinds, loop))
+    if list(others.played(trials)):
+        console.print(_other_cells_table(trials, kinds))
     console.print(LEGEND, style="dim")
     for line in misses(trials, kinds):
         console.print(Text(line, style="red"))
@@ -63,19 +68,45 @@ def _cells_table(trials: Sequence[Trial], kinds: Sequence[Kind], loop: str) -> T
     return table
 
 
+def _others_table(trials: Sequence[Trial], about: dict[str, Any]) -> Table:
+    table = Table(title="other loops", title_justify="left")
+    for title in ("loop", "watcher"):
+        table.add_column(title)
+    for column in COLUMNS:
+        table.add_column(column.title, justify="right")
+    for loop in others.played(trials):
+        for name, figures in _rows(trials, loop):
+            table.add_row(others.title(loop, about), _named(name, about), *[_styled(one) for one in figures])
+    return table
+
+
+def _other_cells_table(trials: Sequence[Trial], kinds: Sequence[Kind]) -> Table:
+    table = Table(title=f"{OWN} on other loops", title_justify="left")
+    table.add_column("kind")
+    for loop in others.played(trials):
+        table.add_column(loop)
+    for kind, cells in others.cells(trials, kinds, OWN):
+        table.add_row(kind.name, *cells)
+    return table
+
+
 def write(path: Path, trials: Sequence[Trial], kinds: Sequence[Kind], about: dict[str, Any]) -> None:
     """Puts the figures into the page, between its two marks; what stands around them stays."""
     _put(path, BEGIN, END, "\n".join(_markdown(trials, kinds, about)))
 
 
 def write_summary(path: Path, trials: Sequence[Trial], about: dict[str, Any]) -> None:
-    """Puts the totals on asyncio into a page, between marks of its own; no row is judged there."""
+    """Puts the totals on asyncio, and a line on the other loops, into a page, between marks of its own.
+
+    No row is judged there.
+    """
     shown = [column.title for column in COLUMNS if column.title in SUMMARY]
     rows = [
         [_named(name, about), *[figure.text for title, figure in _titled(figures) if title in SUMMARY]]
         for name, figures in _rows(trials, "asyncio")
     ]
-    _put(path, SUMMARY_BEGIN, SUMMARY_END, "\n".join(_markdown_table(["", *shown], rows)) + "\n")
+    lines = [*_markdown_table(["", *shown], rows), *others.sentence(trials, OWN)]
+    _put(path, SUMMARY_BEGIN, SUMMARY_END, "\n".join(lines) + "\n")
 
 
 def _titled(figures: Sequence[Figure]) -> Iterator[tuple[str, Figure]]:
@@ -109,6 +140,8 @@ def _markdown(trials: Sequence[Trial], kinds: Sequence[Kind], about: dict[str, A
                 [f"*target for {OWN}*", *[f"*{column.target}*" for column in COLUMNS]],
             ],
         )
+    if list(others.played(trials)):
+        yield from _other_loops(trials, kinds, about)
     names = _names(trials)
     for loop in _loops(trials):
         yield f"\n### Each kind on {loop}\n\n{LEGEND}\n"
@@ -118,6 +151,26 @@ def _markdown(trials: Sequence[Trial], kinds: Sequence[Kind], about: dict[str, A
         )
     yield "\n### Where loopcanary is wrong\n"
     yield from ([f"- {line}" for line in misses(trials, kinds)] or ["Nowhere in these runs."])
+
+
+def _other_loops(trials: Sequence[Trial], kinds: Sequence[Kind], about: dict[str, Any]) -> Iterator[str]:
+    yield f"\n### Other loops\n\n{others.introduction(trials, kinds)}\n"
+    yield from _markdown_table(
+        ["loop", "watcher", *[column.title for column in COLUMNS]],
+        [
+            *(
+                [others.title(loop, about), _named(name, about), *[_bold(figure) for figure in figures]]
+                for loop in others.played(trials)
+                for name, figures in _rows(trials, loop)
+            ),
+            [f"*target for {OWN}*", "", *[f"*{column.target}*" for column in COLUMNS]],
+        ],
+    )
+    yield f"\nEach kind on them, under {OWN}:\n"
+    yield from _markdown_table(
+        ["kind", "what it is", *others.played(trials)],
+        [[kind.name, kind.summary, *cells] for kind, cells in others.cells(trials, kinds, OWN)],
+    )
 
 
 def _markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -189,7 +242,8 @@ def _names(trials: Sequence[Trial]) -> list[str]:
 
 
 def _loops(trials: Sequence[Trial]) -> list[str]:
-    return sorted({trial.loop for trial in trials})
+    """Those of asyncio's, each of which has tables of its own."""
+    return sorted({trial.loop for trial in trials}.intersection(OF_ASYNCIO))
 
 
 def _named(name: str, about: dict[str, Any]) -> str:

@@ -29,6 +29,16 @@ def read(path: Path) -> tuple[list[Trial], dict[str, Any]]:
     return [_trial(one) for one in data["trials"]], data["about"]
 
 
+def added(
+    these: tuple[list[Trial], dict[str, Any]], others: tuple[list[Trial], dict[str, Any]]
+) -> tuple[list[Trial], dict[str, Any]]:
+    """Both together; where both played the same, the others."""
+    trials, about = others
+    kept = without(these[0], [(trial.kind, trial.watcher, trial.loop) for trial in trials])
+    loops = {"loops": these[1].get("loops", {}) | about.get("loops", {})}
+    return kept + trials, (these[1] or about) | loops
+
+
 def without(trials: Iterable[Trial], replaced: Iterable[tuple[str, str, str]]) -> list[Trial]:
     """Those that are not of these (kind, watcher, loop)."""
     gone = set(replaced)

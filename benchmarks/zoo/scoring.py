@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from zoo.catalogue import Kind, Place
 from zoo.observation import Frame, Report, same_file
 from zoo.truth import Truth
+from zoo.watchers import THRESHOLD_MS
 
 TOLD_LATE_NS = 400_000_000
 """A report of a stall is told so long after its end at most."""
@@ -41,8 +42,10 @@ def score(
     """What the watcher got right in one run.
 
     Of a disturbed run only detection, function and line are judged: the machine had a part in the rest.
+    A run whose stall was none, being shorter than the threshold, is not judged.
     """
-    if kind.control and disturbed:
+    is_none = not kind.control and truth.duration_ms is not None and truth.duration_ms < THRESHOLD_MS
+    if is_none or (kind.control and disturbed):
         return Score()
     if kind.control:
         return Score(false_alarms=sum(not report.excused for report in reports))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 import os
 import sys
 import tempfile
@@ -19,17 +18,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from zoo import truth
+from zoo import loops, truth
 
 QUIET_S = 0.25
 """Before and after: long enough for a watcher to settle, and to tell what it saw."""
 SKIPPED = 77
 """The exit status of a program that this machine does not let do what it is about."""
 
-TRUTH, LOOP = "ZOO_TRUTH", "ZOO_LOOP"
-
-_ELSEWHERE = {"trio": "zoo.on_trio", "gevent": "zoo.on_gevent"}
-"""Loops of another kind than asyncio's, and what plays a program on them."""
+TRUTH = "ZOO_TRUTH"
 
 around: Callable[[], contextlib.AbstractAsyncContextManager[Any]] = contextlib.nullcontext
 """What a watcher wants to stand around the program inside the loop; set by zoo.launch."""
@@ -77,12 +73,15 @@ def skip(why: str) -> None:
 
 
 def sized(work: Callable[[int], Any], seconds: float, start: int = 1000) -> int:
-    """The n for which work(n) takes about so long, where it takes n times something."""
+    """The n for which work(n) computes for about so long, where it takes n times something.
+
+    By the thread's own time: what else the machine does must not make the work shorter.
+    """
     n = start
     while True:
-        before = time.perf_counter()
+        before = time.thread_time()
         work(n)
-        took = time.perf_counter() - before
+        took = time.thread_time() - before
         if took > 0.02:
             return max(1, int(n * seconds / took))
         n *= 4
@@ -90,37 +89,28 @@ def sized(work: Callable[[int], Any], seconds: float, start: int = 1000) -> int:
 
 def run(program: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Runs the program on the loop that is asked for, in a quiet loop."""
-    elsewhere = _ELSEWHERE.get(os.environ.get(LOOP, ""))
-    if elsewhere is not None:
-        importlib.import_module(elsewhere).play(
-            program,
-            QUIET_S,
-            lambda: _truth.write(plays_ns=time.monotonic_ns()),
-            lambda: _truth.write(played_ns=time.monotonic_ns()),
-        )
-    else:
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            runner.run(_quietly(program))
+    loops.host().run(lambda: _quietly(program))
     if TRUTH not in os.environ:
         print(f"stalled for {truth.read(_path).duration_ms} ms")
         _path.unlink()
 
 
-def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Of the kind of loop that is asked for."""
-    if os.environ.get(LOOP) == "uvloop":
-        import uvloop
+async def pause(seconds: float) -> None:
+    """Lets the loop go on for so long, whichever it is."""
+    await loops.host().pause(seconds)
 
-        return uvloop.new_event_loop
-    return None
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Of the kind of loop that is asked for, one of asyncio's."""
+    return getattr(loops.host(), "factory", None)
 
 
 async def _quietly(program: Callable[[], Coroutine[Any, Any, None]]) -> None:
     async with around():
-        await asyncio.sleep(QUIET_S)
+        await pause(QUIET_S)
         _truth.write(plays_ns=time.monotonic_ns())
-        await asyncio.create_task(program(), name="zoo")
-        await asyncio.sleep(QUIET_S)
+        await loops.host().call(program)
+        await pause(QUIET_S)
         _truth.write(played_ns=time.monotonic_ns())
 
 

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from zoo import truth, watchers
+from zoo import here, truth, watchers
 from zoo.catalogue import Kind
 from zoo.observation import Report
 from zoo.scoring import Score, score
-from zoo.stage import LOOP, SKIPPED, TRUTH
+from zoo.stage import SKIPPED, TRUTH
 from zoo.truth import Truth
 from zoo.waits import Waits
 from zoo.watchers import Run
@@ -30,8 +30,9 @@ KILLED_AFTER_S = 2.0
 """A program that never ends is killed so long after its stall began."""
 BENCHMARKS = Path(__file__).parent.parent
 DISTURBED = 0.25
-"""A run is disturbed if the thread was ready and not run for more than this part of its stall, or, where
-nothing is to stall, any thread for this part of the threshold. What caused a stall is then another matter."""
+"""A run is disturbed if the thread was ready and not run for more than this part of its stall, or where
+another thread is guilty, any thread; where nothing is to stall, any thread for this part of the threshold.
+What caused a stall is then another matter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +85,10 @@ def _is_disturbed(kind: Kind, known: Truth, waits: Waits) -> bool:
     if kind.control:
         return waits.longest_ms(known.plays_ns, known.played_ns) > watchers.THRESHOLD_MS * DISTURBED
     length_ms = known.duration_ms or KILLED_AFTER_S * 1e3
-    return waits.between_ms(known.thread, known.began_ns, known.ended_ns) > length_ms * DISTURBED
+    waited_ms = waits.between_ms(known.thread, known.began_ns, known.ended_ns)
+    if kind.holders:
+        waited_ms = max(waited_ms, waits.longest_ms(known.began_ns, known.ended_ns))
+    return waited_ms > length_ms * DISTURBED
 
 
 @contextlib.contextmanager
@@ -100,7 +104,9 @@ def _folder(keep: Path | None) -> Iterator[Path]:
 def _environment(folder: Path, loop: str) -> dict[str, str]:
     unset = ("LOOPCANARY", "PYTHON", "ZOO_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(unset)}
-    return kept | {"PYTHONPATH": str(BENCHMARKS), TRUTH: str(folder / "truth"), LOOP: loop}
+    needed = here.environment(loop, folder)
+    path = os.pathsep.join(filter(None, [str(BENCHMARKS), needed.get("PYTHONPATH")]))
+    return kept | needed | {"PYTHONPATH": path, TRUTH: str(folder / "truth")}
 
 
 def _run_to_end(words: list[str], run: Run, *, killed: bool) -> tuple[int, Waits]:

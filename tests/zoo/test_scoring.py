@@ -105,6 +105,12 @@ def test_a_duration_that_is_known_about_is_not_judged():
     assert scored(Report(duration_ms=200), kind=replace(KIND, about=True)).duration_right is None
 
 
+def test_a_stall_below_the_threshold_is_none_and_is_not_judged():
+    short = replace(TRUTH, ended_ns=BEGAN_NS + 99 * MS)
+    assert scored(truth=short) == Score()
+    assert scored(truth=replace(TRUTH, ended_ns=BEGAN_NS + 100 * MS)).detected is False
+
+
 def test_who_tells_no_duration_is_not_judged_by_it():
     assert scored(Report(frames=(HERE,))).duration_right is None
 

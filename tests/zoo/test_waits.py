@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pytest
+from zoo import catalogue, trial
+from zoo.truth import Truth
 from zoo.waits import Waits
 
 MS = 1_000_000
@@ -33,3 +36,13 @@ def test_nothing_is_known_of_a_thread_that_was_never_seen():
 def test_the_longest_wait_is_that_of_any_thread():
     waits = read((10, {"7": 1, "8": 1}), (30, {"7": 4, "8": 41}))
     assert waits.longest_ms(10 * MS, 30 * MS) == 40
+
+
+@pytest.mark.parametrize(
+    ("kind", "disturbed"), [("sleep", False), ("lock_held", True), ("starved_of_cpu", False)]
+)
+def test_a_guilty_thread_that_could_not_run_disturbs_what_it_is_guilty_of(kind, disturbed):
+    waits = read((0, {"7": 0, "8": 0}), (110, {"7": 1, "8": 60}))
+    truth = Truth(began_ns=1 * MS, ended_ns=101 * MS, thread=7, plays_ns=0, played_ns=0)
+    known = catalogue.read(catalogue.KINDS / f"{kind}.py")
+    assert trial._is_disturbed(known, truth, waits) is disturbed

@@ -8,7 +8,7 @@ import time
 
 from zoo.stage import measured, run
 
-EXPECT = {"cause": ["disk-io"]}
+EXPECT = {"cause": ["disk-io"], "loops": "all"}
 
 
 def append_durably(journal, until):

@@ -7,7 +7,7 @@ import threading
 
 from zoo.stage import measured, run
 
-EXPECT = {"cause": ["gil"]}
+EXPECT = {"cause": ["gil"], "loops": "all"}
 computing = True
 
 

@@ -6,7 +6,7 @@ import re
 
 from zoo.stage import measured, run
 
-EXPECT = {"cause": ["native-cpu"], "killed": True}
+EXPECT = {"cause": ["native-cpu"], "killed": True, "loops": "all"}
 
 
 def validate(text):

@@ -6,7 +6,7 @@ import time
 
 from zoo.stage import measured, run
 
-EXPECT = {"cause": ["sleep"], "killed": True}
+EXPECT = {"cause": ["sleep"], "killed": True, "loops": "all"}
 
 
 def wait_for_ever():

@@ -8,7 +8,7 @@ import tempfile
 
 from zoo.stage import measured, run
 
-EXPECT = {"cause": ["import"]}
+EXPECT = {"cause": ["import"], "loops": "all"}
 PLUGINS = (
     "mailbox", "xmlrpc.client", "tarfile", "pickletools", "http.cookiejar", "ftplib", "imaplib", "optparse",
     "statistics", "xml.dom.minidom", "_pydecimal",

@@ -7,7 +7,7 @@ import time
 
 from zoo.stage import measured, run
 
-EXPECT = {"cause": ["lock"]}
+EXPECT = {"cause": ["lock"], "loops": "all"}
 prices = threading.Lock()
 taken = threading.Event()
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 
-from zoo.stage import run
+from zoo.stage import pause, run
 
-EXPECT = {"control": True}
+EXPECT = {"control": True, "loops": "all"}
 
 
 async def handler():
     for _ in range(8):
         time.sleep(0.05)
-        await asyncio.sleep(0.02)
+        await pause(0.02)
 
 
 if __name__ == "__main__":

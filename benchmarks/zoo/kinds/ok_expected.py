@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 
-from zoo.stage import run
+from zoo.stage import pause, run
 
 import loopcanary
 
 # Only loopcanary has a word for it.
-EXPECT = {"control": True, "watchers": ["loopcanary", "loopcanary-portable"]}
+EXPECT = {"control": True, "loops": "all", "watchers": ["loopcanary", "loopcanary-portable"]}
 
 
 async def handler():
     with loopcanary.expect("2s"):
         time.sleep(0.4)
-    await asyncio.sleep(0.1)
+    await pause(0.1)
 
 
 if __name__ == "__main__":

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
+from zoo.stage import pause, run
 
-from zoo.stage import run
-
-EXPECT = {"control": True}
+EXPECT = {"control": True, "loops": "all"}
 
 
 async def handler():
-    await asyncio.sleep(1)
+    await pause(1)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from zoo.stage import measured, run, sized
 
-EXPECT = {"cause": ["cpu"]}
+EXPECT = {"cause": ["cpu"], "loops": "all"}
 
 
 def count_primes(limit):

@@ -8,7 +8,7 @@ import time
 
 from zoo.stage import measured, run
 
-EXPECT = {"cause": ["lock"]}
+EXPECT = {"cause": ["lock"], "loops": "all"}
 
 
 def produce(results):

@@ -7,7 +7,7 @@ import time
 
 from zoo.stage import measured, run
 
-EXPECT = {"cause": ["native-cpu"]}
+EXPECT = {"cause": ["native-cpu"], "loops": "all"}
 WORDS = re.compile(r"(\w+)*!")
 
 
@@ -19,9 +19,9 @@ def text_for(seconds):
     text, took = "a" * 12, 0.0
     while took < 0.02:
         text += "a"
-        before = time.perf_counter()
+        before = time.thread_time()
         validate(text)
-        took = time.perf_counter() - before
+        took = time.thread_time() - before
     while took < seconds:
         text, took = text + "a", took * 2
     return text

@@ -6,7 +6,7 @@ import time
 
 from zoo.stage import measured, run
 
-EXPECT = {"cause": ["sleep"]}
+EXPECT = {"cause": ["sleep"], "loops": "all"}
 
 
 def wait_for_rate_limit():

@@ -7,7 +7,7 @@ import threading
 
 from zoo.stage import measured, run
 
-EXPECT = {"cause": ["network-io"]}
+EXPECT = {"cause": ["network-io"], "loops": "all"}
 
 
 def receive(connection):

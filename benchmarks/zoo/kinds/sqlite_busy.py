@@ -10,7 +10,7 @@ import time
 from zoo.stage import measured, run
 
 # What it waits for is a lock; how it waits is to sleep.
-EXPECT = {"cause": ["lock", "sleep"]}
+EXPECT = {"cause": ["lock", "sleep"], "loops": "all"}
 
 
 def migrate(path, taken):

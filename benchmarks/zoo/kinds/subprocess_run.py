@@ -6,7 +6,7 @@ import subprocess
 
 from zoo.stage import measured, run
 
-EXPECT = {"cause": ["subprocess"]}
+EXPECT = {"cause": ["subprocess"], "loops": "all"}
 
 
 def convert():

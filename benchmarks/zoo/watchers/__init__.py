@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from zoo import loops
 from zoo.observation import Report
 
 THRESHOLD_MS = 100
@@ -47,6 +48,8 @@ class Watcher(Protocol):
     def reports(self, run: Run) -> Sequence[Report]:
         """What it left behind, after the program's end or its kill."""
 
+    # LOOPS: tuple[str, ...] names the loops that it says it watches, where these are more than asyncio's.
+
     # In the watched process, for watchers that are started from code; see zoo.launch:
     # def around() -> AbstractAsyncContextManager: stands around the program inside its loop
 
@@ -61,6 +64,12 @@ def find(name: str) -> Watcher:
     """The watcher of that name."""
     module: Watcher = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
     return module
+
+
+def loops_of(name: str) -> tuple[str, ...]:
+    """The kinds of loop that it says it watches: asyncio's, if it says nothing."""
+    found: tuple[str, ...] = getattr(find(name), "LOOPS", tuple(loops.OF_ASYNCIO))
+    return found
 
 
 def launched(run: Run, name: str) -> list[str]:

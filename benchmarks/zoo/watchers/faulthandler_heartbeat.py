@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator, Sequence
 
+from zoo import loops
 from zoo.observation import Report, frames_in
 from zoo.watchers import THRESHOLD_MS, Run, launched
 
 PACKAGE = ""
+LOOPS = tuple(loops.ALL)  # every loop has a timer that can be its heart
 _DUMPS = "dumps.txt"
 
 
@@ -23,18 +24,18 @@ async def around() -> AsyncIterator[None]:
     """A heartbeat of a fifth of the threshold, which arms the timer anew."""
     import faulthandler
 
-    beat_s = THRESHOLD_MS / 5e3
+    host, beat_s = loops.host(), THRESHOLD_MS / 5e3
 
     async def heart(dumps: int) -> None:
         while True:
             faulthandler.dump_traceback_later(THRESHOLD_MS / 1e3, file=dumps)
-            await asyncio.sleep(beat_s)
+            await host.pause(beat_s)
 
     with open(_DUMPS, "w") as dumps:
-        beating = asyncio.create_task(heart(dumps.fileno()))
-        await asyncio.sleep(0)
+        stop = host.beside(lambda: heart(dumps.fileno()))
+        await host.pause(0)
         yield
-        beating.cancel()
+        stop()
         faulthandler.cancel_dump_traceback_later()
 
 

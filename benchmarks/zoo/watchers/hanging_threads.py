@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Iterator, Sequence
 
+from zoo import loops
 from zoo.observation import Report, frames_in
 from zoo.watchers import THRESHOLD_MS, Run, launched
 
 PACKAGE = "hanging-threads"
+LOOPS = tuple(loops.ALL)  # it looks at threads, whatever they run
 
 
 def command(run: Run) -> list[str]:

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from zoo import loops
 from zoo.observation import Frame, Report
 from zoo.watchers import THRESHOLD_MS, Run
 
 PACKAGE = "loopcanary"
+LOOPS = tuple(loops.ALL)
 ENGINE = "native"
 
 
