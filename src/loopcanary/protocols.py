@@ -143,8 +143,8 @@ class Windows(Protocol):
         """What to show in the windows themselves; None: nothing."""
 
     def scene_of(self, title: str, otherwise: str) -> str:
-        """What a window with this title is called as a scene; `otherwise`, its class, where titles are not told
-        or it has none. The answer stays alive."""
+        """What a window with this title is called as a scene; `otherwise`, its class, where titles are not
+        told or it has none. The answer stays alive."""
 
 
 class Traces(Protocol):

@@ -80,7 +80,7 @@ def _probes(canary: Canary, native: ModuleType | None) -> Sequence[Probe]:
             canary.loop_seen,
             containing(kind.kind),
             lambda: _tracers(canary),
-            lambda: _windows(canary),
+            windows=lambda: _windows(canary),
         )
         for kind in KINDS
     ]

@@ -25,6 +25,7 @@ class LateProbe:
         loop_seen: Callable[[], None],
         contain: Callable[[Callable[[], None]], object],
         tracers: Callable[[], Tracers] | None = None,
+        *,
         windows: Callable[[], Windows] | None = None,
     ) -> None:
         """`tracers`: for a probe that tells of frames, input or idle work (protocols.Traced); `windows`: for

@@ -28,7 +28,7 @@ class QtFront:
         self._windows = windows
         self._last: weakref.ref[Any] | None = None
         self.scene: str | None = None
-        """Of the window that was in front when last looked; while the program is not in use, the one that was."""
+        """Of the window that was in front when last looked."""
 
     def look(self) -> None:
         """Another window may be in front, or have another title. Any thread."""
@@ -39,8 +39,8 @@ class QtFront:
                 self._last = weakref.ref(window)
 
     def window(self) -> Any:
-        """The one in front: a widget, or a window of Quick's. While the program has no focus, the one that had
-        it, or any on the screen; None: there is none. The application's thread."""
+        """The one in front: a widget, or a window of Quick's. While the program has no focus, the one that
+        had it, or any on the screen; None: there is none. The application's thread."""
         widgets = sys.modules.get(f"{self._binding}.QtWidgets")
         if widgets is not None and widgets.QApplication.instance() is not None:
             found = widgets.QApplication.activeWindow()

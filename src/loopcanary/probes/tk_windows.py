@@ -1,7 +1,7 @@
 """What Tk's windows show, and which of them is in front: told to the tracers, and as scene of the thread.
 
-Called from C (native/module/tk_frames.h) where tkinter may be called: before a command, after update(). Nothing is
-raised.
+Called from C (native/module/tk_frames.h) where tkinter may be called: before a command, after update().
+Nothing is raised.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from loopcanary.protocols import FrameTrace, Tracers, Windows
 
 _PAUSE_INTERVALS = 3
-"""Tcl does not wait while something is to be drawn. A loop that waited for so many refreshes had nothing to draw."""
+"""Tcl does not wait while something is to be drawn: a loop that waited for so many refreshes had nothing to."""
 _UNKNOWN_HZ = 60.0
 _PARENTS_MAX = 64
 
@@ -51,7 +51,7 @@ class TkWindows:
         self._tracers = tracers or self._tracers
         self._windows = windows or self._windows
 
-    def heard(self, widget: Any, look: bool, frames: Sequence[tuple[int, int, int]]) -> None:  # noqa: FBT001 - as C calls it
+    def heard(self, widget: Any, look: bool, frames: Sequence[tuple[int, int, int]]) -> None:
         """Frames (waited, asked, drawn, in ns), and whether focus or a title may be another than it was."""
         try:
             thread = self._threads.setdefault(threading.get_ident(), _Thread())
@@ -106,7 +106,7 @@ class TkWindows:
 
 
 def _window_in_front(tk: Any, before: str) -> str | None:
-    """The one with the focus; where the program has no focus now, the one that had it, or any on the screen."""
+    """The one with the focus; where the program has none now, the one that had it, or any on the screen."""
     focus = str(tk.call("focus"))
     others = [name for name in (before, ".") if name != focus]
     for name in [focus, *others] if focus else others:
@@ -119,8 +119,8 @@ def _window_in_front(tk: Any, before: str) -> str | None:
 
 
 def _top(tk: Any, name: str) -> str | None:
-    """The window that it is in; of a menu or a box that unfolds, which the window manager knows nothing of, the
-    one that it belongs to."""
+    """The window that it is in; of a menu or a box that unfolds, which the window manager knows nothing of,
+    the one that it belongs to."""
     if not tk.getboolean(tk.call("winfo", "exists", name)):
         return None
     top = str(tk.call("winfo", "toplevel", name))

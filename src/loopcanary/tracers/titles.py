@@ -1,5 +1,5 @@
-"""Titles of windows, as scenes. A title may hold anything: a document's name, a counter, a whole message. As a
-scene it is one line, and a program has few of them, whatever its titles say.
+"""Titles of windows, as scenes. A title may hold anything: a document's name, a counter, a whole message. As
+a scene it is one line, and a program has few of them, whatever its titles say.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from loopcanary.model.wording import printable
 TITLES_MAX = 32
 """Scenes from titles, in one process."""
 VARIANTS_MAX = 4
-"""Titles that differ in their numbers alone, or in what stands before the program's name, before they are one."""
+"""Titles that differ in their numbers alone, or in what stands before the program's name; more are one."""
 LENGTH_MAX = 80
 OTHER_TITLES = "(other windows)"
 _RAW_MAX = 1_024
 _CHANGED_MARKS = "*●• "
 _NUMBERS = re.compile(r"\d+")
-_TAIL = re.compile(r"\s[-–—|·:]\s(?=\S)")
+_TAIL = re.compile("\\s[-\N{EN DASH}\N{EM DASH}|\N{MIDDLE DOT}:]\\s(?=\\S)")
 
 
 def _without_numbers(title: str) -> str:
@@ -28,10 +28,8 @@ def _without_numbers(title: str) -> str:
 
 def _without_document(title: str) -> str:
     """`letter.txt - Editor` -> `... - Editor`: what names the program stands last."""
-    last = None
-    for last in _TAIL.finditer(title):
-        pass
-    return title if last is None else f"...{title[last.start() :]}"
+    begins = [separator.start() for separator in _TAIL.finditer(title)]
+    return f"...{title[begins[-1] :]}" if begins else title
 
 
 _FORMS: tuple[Callable[[str], str], ...] = (_without_numbers, _without_document)
@@ -47,7 +45,7 @@ class Titles:
         self._variants: dict[str, set[str]] = {}
 
     def scene_of(self, title: str, otherwise: str) -> str:
-        """The scene; `otherwise`, the window's class, for one without a title. What it answers stays alive."""
+        """The scene; `otherwise`, the window's class, for one without a title. The answer stays alive."""
         clean = printable(title[:_RAW_MAX].strip(_CHANGED_MARKS), LENGTH_MAX) if self._are_told else ""
         clean = clean or printable(otherwise, LENGTH_MAX)
         known = self._told.get(clean)
