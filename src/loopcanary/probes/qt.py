@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from loopcanary.probes.on_import import ImportWatch
 from loopcanary.probes.qt_front import QtFront
+from loopcanary.probes.qt_overlay import QtOverlay
 from loopcanary.probes.qt_traces import QtTraces
 
 if TYPE_CHECKING:
@@ -92,7 +93,9 @@ class QtProbe:
         if not self._waits:
             self._notes.append(f"{binding}: the loop's waits are not seen: turns are longer than they are")
         if self._tracers is not None and self._windows is not None and self._traces is None:
-            self._traces = QtTraces(binding, self._tracers, QtFront(binding, self._native, self._windows))
+            front, board = QtFront(binding, self._native, self._windows), self._windows.board
+            overlay = QtOverlay(binding, front, board) if board is not None else None
+            self._traces = QtTraces(binding, self._tracers, front, overlay)
             self._native.qt_listen(self._traces.heard)
 
 
