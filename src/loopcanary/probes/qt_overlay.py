@@ -88,11 +88,12 @@ class QtOverlay:
                 super().__init__(window)
                 self.setObjectName("loopcanary overlay")
                 self.setAttribute(attribute.WA_TransparentForMouseEvents)
-                self.setAttribute(attribute.WA_OpaquePaintEvent)  # what it covers need not be painted
                 self._text = ""
 
             def say(self, text: str) -> None:
                 lasts = text.partition("\n")[2] == self._text.partition("\n")[2] and self.isVisible()
+                # What it covers need not be painted; a style sheet takes this back.
+                self.setAttribute(attribute.WA_OpaquePaintEvent)
                 if text != self._text:
                     self._text = text
                     self.update()
