@@ -1,4 +1,4 @@
-"""The label in Tk's windows: there where it is asked for, gone afterwards, nobody's frame and nobody's fault."""
+"""The label in windows: there where it is asked for, gone afterwards, nobody's frame and nobody's fault."""
 
 from __future__ import annotations
 
