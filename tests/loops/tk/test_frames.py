@@ -54,7 +54,8 @@ def run(source: str, threshold: str = "1h", **variables: str) -> Any:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert not done.stderr, done.stderr
+    # A busy machine may leave the store no time; what Tk or we raise is a traceback.
+    assert "Traceback" not in done.stderr, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
 
