@@ -20,6 +20,7 @@
 #include "quiet_thread.h"
 #include "thread_lane.h"
 #include "tk_callback.h"
+#include "tk_frames.h"
 #include "tk_loop.h"
 #include "tk_source.h"
 #include "trio_run.h"
@@ -217,8 +218,15 @@ static PyObject *set_scene(PyObject *module, PyObject *scene)
     (void)module;
     lc_lane *lane = lc_thread_lane_peek();
     if (lane != NULL) {
-        LC_STORE(lane->scene, PyUnicode_Check(scene) ? (uint64_t)(uintptr_t)scene : 0u);
+        LC_STORE(lane->scene, PyUnicode_Check(scene) ? (uint64_t)(uintptr_t)scene : lc_thread_lane_title());
     }
+    Py_RETURN_NONE;
+}
+
+static PyObject *set_title(PyObject *module, PyObject *title)
+{
+    (void)module;
+    lc_thread_lane_set_title(PyUnicode_Check(title) ? title : NULL);
     Py_RETURN_NONE;
 }
 
@@ -306,6 +314,7 @@ static PyMethodDef methods[] = {
     {"learn_asyncio", learn_asyncio, METH_NOARGS, "Finds where asyncio keeps names; asyncio is imported."},
     {"use_scenes", use_scenes, METH_O, "use_scenes(variable): note this ContextVar's value at each callback."},
     {"set_scene", set_scene, METH_O, "set_scene(str | None): the scene of the calling thread's work."},
+    {"set_title", set_title, METH_O, "set_title(str | None): the calling thread's scene where it has no other."},
     {"allow", allow, METH_O, "allow(ns): the running callback may take so long before it is a stall."},
     {"work_begin", work_begin, METH_O, "work_begin(name) -> token | None"},
     {"work_end", work_end, METH_O, "work_end(token)"},
@@ -334,6 +343,9 @@ static PyMethodDef methods[] = {
     {"glib_unhook", lc_glib_unhook, METH_NOARGS, "See glib_context.h."},
     {"glib_run", lc_glib_run, METH_VARARGS, "See glib_loop.h."},
     {"glib_source", lc_glib_source, METH_VARARGS, "See glib_loop.h."},
+    {"tk_listen", lc_tk_listen, METH_VARARGS, "See tk_frames.h."},
+    {"tk_own_window", lc_tk_own_window, METH_O, "See tk_frames.h."},
+    {"tk_titled", lc_tk_titled, METH_O, "See tk_frames.h."},
     {"tk_learn", lc_tk_learn, METH_O, "See tk_source.h."},
     {"tk_callback", lc_tk_callback, METH_VARARGS, "See tk_callback.h."},
     {"tk_idle", lc_tk_idle, METH_VARARGS, "See tk_callback.h."},

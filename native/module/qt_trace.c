@@ -20,8 +20,13 @@ enum {
     MOUSE_MOVE = 5,
     KEY_PRESS = 6,
     KEY_RELEASE = 7,
+    FOCUS_IN = 8,
+    FOCUS_OUT = 9,
     PAINT = 12,
+    WINDOW_ACTIVATE = 24,
+    WINDOW_DEACTIVATE = 25,
     WHEEL = 31,
+    WINDOW_TITLE_CHANGE = 33,
     UPDATE_REQUEST = 77,
     TABLET_MOVE = 87,
     TABLET_PRESS = 92,
@@ -57,6 +62,13 @@ static bool is_input(uint16_t type)
     }
 }
 
+/* A window of widgets is activated or no more, one of Quick gets the focus or loses it. */
+static bool is_titling(uint16_t type)
+{
+    return type == FOCUS_IN || type == FOCUS_OUT || type == WINDOW_ACTIVATE || type == WINDOW_DEACTIVATE ||
+           type == WINDOW_TITLE_CHANGE;
+}
+
 static bool is_drawing(uint16_t type) { return type == UPDATE_REQUEST || type == EXPOSE; }
 
 const char *lc_qt_class_of(const void *object)
@@ -79,6 +91,7 @@ lc_qt_delivery lc_qt_delivery_begin(const void *receiver, const void *event, uin
             delivery.begin_ns = lc_now_ns();
             delivery.class_name = lc_qt_class_of(receiver);
         }
+        delivery.titled = is_titling(type);
     }
     return delivery;
 }
@@ -87,10 +100,13 @@ bool lc_qt_delivery_passes_on(lc_qt_delivery *delivery, const void *receiver, ui
 {
     if (type == UPDATE_REQUEST && delivery->type == TIMER) { /* a window's own timer paces its drawing */
         const uint64_t begin_ns = delivery->begin_ns;
+        const bool titled = delivery->titled;
         *delivery = lc_qt_delivery_begin(receiver, NULL, type);
         delivery->begin_ns = begin_ns;
+        delivery->titled = titled;
         return true;
     }
+    delivery->titled |= is_titling(type);
     const bool paints = type == PAINT && is_drawing(delivery->type);
     delivery->painted += paints;
     if (!paints && (type != delivery->type || !is_input(type))) {
@@ -203,6 +219,10 @@ bool lc_qt_delivery_draws(const lc_qt_delivery *delivery)
 
 void lc_qt_delivery_end(const lc_qt_delivery *delivery, lc_qt_spin *spin)
 {
+    if (__builtin_expect(delivery->titled, 0) && __atomic_load_n(&listener, __ATOMIC_RELAXED) != NULL) {
+        const told front = {.receiver = delivery->receiver, .type = WINDOW_TITLE_CHANGE};
+        tell(&front);
+    }
     if (__builtin_expect(delivery->begin_ns == 0, 1)) {
         return;
     }

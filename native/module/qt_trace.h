@@ -17,6 +17,7 @@ typedef struct {
     const char *class_name; /* the receiver's, mangled, where somebody wants to hear of it; else NULL */
     uint32_t painted;       /* widgets, while it was handled */
     uint16_t type;
+    bool titled; /* a window came to the front or got another title, while it was handled */
 } lc_qt_delivery;
 
 /* A timer that is due again whenever it has run, so that the loop never waits: a zero timer. */
@@ -48,8 +49,9 @@ bool lc_qt_may_call_python(void);
 void lc_qt_pass_on_exception(void);
 
 /* qt_listen(function | None): function(type, class, receiver, begin_ns, end_ns, number, asked_ns) hears of each input
- * event (`number`: its time stamp, milliseconds), of each event in which a window may be drawn (widgets painted), and
- * of a timer that spins, once a second of it or where a run took long (its runs). It raises nothing. */
+ * event (`number`: its time stamp, milliseconds), of each event in which a window may be drawn (widgets painted), of
+ * a timer that spins, once a second of it or where a run took long (its runs), and, with the type 33, that another window
+ * is in front or has another title. It raises nothing. */
 PyObject *lc_qt_listen(PyObject *module, PyObject *function);
 
 #endif

@@ -125,7 +125,7 @@ static void take_over(lc_agent *agent, lc_lane *lane, const char *loop_kind)
            offsetof(lc_lane, state) - offsetof(lc_lane, turns));
     memset(lane->turn_histogram, 0, sizeof lane->turn_histogram);
     memset(lane->loop_kind, 0, sizeof lane->loop_kind);
-    LC_STORE(lane->scene, 0);
+    LC_STORE(lane->scene, lc_thread_lane_title());
     LC_STORE(lane->abandoned, 0);
     LC_STORE(lane->tid, (uint64_t)syscall(SYS_gettid));
     LC_STORE(lane->thread_state, (uint64_t)(uintptr_t)PyThreadState_Get());
@@ -164,8 +164,32 @@ void lc_thread_lane_note_scene(void)
         PyErr_Clear();
         return;
     }
-    LC_STORE(lane->scene, scene == Py_None ? 0 : (uint64_t)(uintptr_t)scene);
+    LC_STORE(lane->scene, scene == Py_None ? lc_thread_lane_title() : (uint64_t)(uintptr_t)scene);
     Py_DECREF(scene); /* the context keeps it while the work runs */
+}
+
+static _Thread_local struct {
+    PyObject *text;
+    uint64_t generation; /* of the agent under which it was told */
+} own_title __attribute__((tls_model("initial-exec")));
+
+uint64_t lc_thread_lane_title(void)
+{
+    return own_title.generation == lc_the_agent.generation ? (uint64_t)(uintptr_t)own_title.text : 0u;
+}
+
+void lc_thread_lane_set_title(PyObject *title)
+{
+    PyObject *before = own_title.text;
+    const uint64_t said = lc_thread_lane_title();
+    own_title.text = Py_XNewRef(title);
+    own_title.generation = lc_the_agent.generation;
+    lc_lane *lane = lc_thread_lane_peek();
+    const uint64_t scene = lane != NULL ? LC_LOAD(lane->scene) : 0u;
+    if (lane != NULL && (scene == 0 || scene == said)) { /* the program has said nothing */
+        LC_STORE(lane->scene, lc_thread_lane_title());
+    }
+    Py_XDECREF(before);
 }
 
 /* An armed engine starts when the first loop runs: a process without one pays for no thread and no file. */

@@ -42,6 +42,12 @@ static inline lc_lane *lc_thread_lane_peek(void)
 /* Notes the scene of the current context in the calling thread's lane. */
 void lc_thread_lane_note_scene(void);
 
+/* The scene of the calling thread where the program says none, such as a window's title: a str, NULL for none. Until the
+ * agent stops. */
+void lc_thread_lane_set_title(PyObject *title);
+/* Its address, 0: none. */
+uint64_t lc_thread_lane_title(void);
+
 /* Calls a function of ours, which reports its own failures: an Exception is dropped. False, with it set: something
  * that is not ours to stop, such as the SystemExit of a signal's handler that ran meanwhile. */
 bool lc_call_ours(PyObject *function, PyObject *argument);

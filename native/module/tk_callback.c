@@ -1,6 +1,7 @@
 #include "tk_callback.h"
 
 #include "patched_function.h"
+#include "tk_frames.h"
 #include "tk_thread.h"
 #include "traceback_entry.h"
 
@@ -214,6 +215,24 @@ static PyObject *run_bracketed(const command *c, lc_lane *lane)
     return result;
 }
 
+/* What Tk has shown since the last command. As lc_tk_tell. */
+static bool tell(PyObject *wrapper)
+{
+    lc_tk_drawing *drawing = lc_own_tk_drawing;
+    if (drawing == NULL) {
+        return true;
+    }
+    drawing->served = true;
+    if (__builtin_expect(drawing->count == 0 && !drawing->look, 1)) {
+        return true;
+    }
+    PyObject *widget = PyObject_GetAttr(wrapper, tk.widget);
+    PyErr_Clear();
+    const bool ours = lc_tk_tell_kept(drawing, widget);
+    Py_XDECREF(widget);
+    return ours;
+}
+
 static PyObject *call_command(lc_patched *patch, PyObject *const *args, size_t count, PyObject *names)
 {
     const Py_ssize_t given = PyVectorcall_NARGS(count);
@@ -226,6 +245,11 @@ static PyObject *call_command(lc_patched *patch, PyObject *const *args, size_t c
     }
     /* What after() registers ends itself when it has run: nobody else may keep the wrapper then. */
     PyObject *wrapper = Py_NewRef(args[0]);
+    if (!tell(wrapper)) {
+        Py_DECREF(wrapper);
+        return NULL;
+    }
+    lane = lane != NULL ? lc_thread_lane_peek() : NULL; /* whoever heard of it may have stopped the engine */
     command c = {patch, wrapper, PyObject_GetAttr(wrapper, tk.func), NULL, args + 1, given - 1};
     c.subst = c.func ? PyObject_GetAttr(c.wrapper, tk.subst) : NULL;
     if (c.subst == NULL && patch->role != PRISTINE) {

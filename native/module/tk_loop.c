@@ -4,12 +4,13 @@
 
 #include "loop_hooks.h"
 #include "patched_function.h"
+#include "tk_frames.h"
 #include "tk_source.h"
 #include "tk_thread.h"
 
 static const char kind[] = "tk";
 
-enum { RUN, NESTED, UPDATE, GONE };
+enum { RUN, NESTED, UPDATE, GONE, DRAW };
 
 _Thread_local lc_tk_thread lc_own_tk __attribute__((tls_model("initial-exec")));
 
@@ -28,6 +29,7 @@ lc_lane *lc_tk_lane_open(PyObject *seen)
     }
     lc_thread_lane_set_kind(lane, kind);
     lc_tk_source_open();
+    (void)lc_tk_drawing_open();
     if (seen != NULL && !lc_call_ours(seen, NULL)) {
         return NULL;
     }
@@ -118,6 +120,21 @@ static PyObject *call_gone(lc_patched *patch, PyObject *const *args, size_t coun
     return result;
 }
 
+/* Whose method is called; NULL: it is none, or called in another way. */
+static PyObject *widget_of(PyObject *const *args, size_t count)
+{
+    return PyVectorcall_NARGS(count) > 0 ? args[0] : NULL;
+}
+
+/* The result, when what Tk has shown meanwhile is told. */
+static PyObject *told(PyObject *widget, PyObject *result)
+{
+    if (!lc_tk_tell(widget)) {
+        Py_CLEAR(result);
+    }
+    return result;
+}
+
 static PyObject *call_loop(lc_patched *patch, PyObject *const *args, size_t count, PyObject *names)
 {
     if (patch->role != RUN && !lc_own_tk.runs_tcl) {
@@ -126,6 +143,13 @@ static PyObject *call_loop(lc_patched *patch, PyObject *const *args, size_t coun
     const lc_lane *lane = lc_tk_lane_get(patch->extra);
     if (lane == NULL) {
         return PyErr_Occurred() ? NULL : lc_patched_call_original(patch, args, count, names);
+    }
+    if (!lc_tk_tell(widget_of(args, count))) {
+        return NULL;
+    }
+    lane = lc_thread_lane_peek();
+    if (lane == NULL) { /* whoever heard of it has stopped the engine */
+        return lc_patched_call_original(patch, args, count, names);
     }
     lc_running *command = lc_running_open(lane);
     const lc_loop_run run = lc_loop_run_begin(kind);
@@ -141,12 +165,27 @@ static PyObject *call_loop(lc_patched *patch, PyObject *const *args, size_t coun
     } else if (patch->role == UPDATE && lc_own_tk.runs == 0 && (!run.was_in_turn || lc_own_tk.by_hand)) {
         note_update(result != NULL);
     }
-    return result;
+    if (patch->role == UPDATE && lc_own_tk_drawing != NULL) {
+        lc_tk_drawing_updated(lc_own_tk_drawing);
+    }
+    return told(widget_of(args, count), result);
+}
+
+/* A frame of its own, which update_idletasks() has drawn. */
+static PyObject *call_draw(lc_patched *patch, PyObject *const *args, size_t count, PyObject *names)
+{
+    PyObject *result = lc_patched_call_original(patch, args, count, names);
+    if (lc_own_tk_drawing == NULL || !lc_own_tk.runs_tcl) {
+        return result;
+    }
+    lc_tk_drawing_updated(lc_own_tk_drawing);
+    return told(widget_of(args, count), result);
 }
 
 PyObject *lc_tk_loop(PyObject *module, PyObject *args)
 {
-    static const char *const roles[] = {[RUN] = "run", [NESTED] = "nested", [UPDATE] = "update", [GONE] = "gone"};
+    static const char *const roles[] = {[RUN] = "run", [NESTED] = "nested", [UPDATE] = "update", [GONE] = "gone",
+                                        [DRAW] = "draw"};
     PyObject *original, *seen;
     const char *role;
     (void)module;
@@ -155,7 +194,8 @@ PyObject *lc_tk_loop(PyObject *module, PyObject *args)
     }
     for (long i = 0; i < (long)(sizeof roles / sizeof *roles); i++) {
         if (strcmp(role, roles[i]) == 0) {
-            return lc_patched_function_new(i == GONE ? call_gone : call_loop, original, seen, i);
+            const lc_patched_call call = i == GONE ? call_gone : i == DRAW ? call_draw : call_loop;
+            return lc_patched_function_new(call, original, seen, i);
         }
     }
     PyErr_Format(PyExc_ValueError, "unknown role %s", role);

@@ -9,6 +9,7 @@
  *   "nested"  the same, on a thread that has run Tcl before: others only ask Tcl's thread to do it
  *   "update"  the same, and a loop that the program turns by hand
  *   "gone"    the loop is about to end: what was adopted or turned by hand is no loop any more
+ *   "draw"    no loop: what is to be drawn is drawn
  * `seen()` is called when a thread is first seen under an engine. */
 PyObject *lc_tk_loop(PyObject *module, PyObject *args);
 

@@ -3,7 +3,10 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "tk_frames.h"
 #include "wait_hook.h"
+
+#define TCL_DONT_WAIT (1 << 1) /* tcl.h */
 
 typedef void event_procedure(void *data, int flags); /* Tcl_EventSetupProc, Tcl_EventCheckProc */
 typedef void event_source_function(event_procedure *setup, event_procedure *check, void *data);
@@ -20,12 +23,18 @@ static void about_to_wait(void *data, int flags)
     (void)data;
     (void)flags;
     lc_wait_told_begin();
+    lc_tk_drawing *drawing = lc_own_tk_drawing;
+    if (drawing != NULL) {
+        lc_tk_drawing_waits(drawing);
+    }
 }
 
 static void has_waited(void *data, int flags)
 {
     (void)data;
-    (void)flags;
+    if (lc_own_tk_drawing != NULL) {
+        lc_tk_drawing_waited(lc_own_tk_drawing, (flags & TCL_DONT_WAIT) != 0);
+    }
     lc_wait_told_end();
 }
 

@@ -128,6 +128,25 @@ class Tracers(Protocol):
         """For the calling thread."""
 
 
+class Board(Protocol):
+    """What an overlay shows: figures of the calling thread. Under the GIL; nothing is raised."""
+
+    def text(self, thread: int, now_ns: int) -> str:
+        """Some short lines. `thread`: threading.get_ident() of the one that draws."""
+
+
+class Windows(Protocol):
+    """What probes of toolkits with windows are to do. Any thread, under the GIL; nothing is raised."""
+
+    @property
+    def board(self) -> Board | None:
+        """What to show in the windows themselves; None: nothing."""
+
+    def scene_of(self, title: str, otherwise: str) -> str:
+        """What a window with this title is called as a scene; `otherwise`, its class, where titles are not
+        told or it has none. The answer stays alive."""
+
+
 class Traces(Protocol):
     """What became of all traces, for the engine. Drain thread, unless said otherwise; nothing is raised."""
 
@@ -159,6 +178,14 @@ class Traced(Protocol):
     """A probe that tells of frames, input or idle work."""
 
     def use_tracers(self, tracers: Tracers) -> None:
+        """Called once, before `install`."""
+
+
+@runtime_checkable
+class Windowed(Protocol):
+    """A probe of a toolkit with windows."""
+
+    def use_windows(self, windows: Windows) -> None:
         """Called once, before `install`."""
 
 

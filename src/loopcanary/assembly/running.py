@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -108,7 +109,7 @@ def _backend(canary: Canary, native: ModuleType | None, session: Session, folder
 
 def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[Interceptor]]:
     """Built-in and third parties' reporters, and the live list of interceptors: later ones count at once."""
-    makers = dict(REGISTRY.reporters)
+    makers: dict[str, Callable[[], Reporter | None]] = dict(REGISTRY.reporters)
     if canary.config.console and not canary.config.quiet and may_speak():
         from loopcanary.reporters.console import ConsoleReporter
 
@@ -121,6 +122,10 @@ def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[
             REGISTRY.add_interceptor(found)
     if canary.config.fail_on_stall:
         makers["exit status"] = _exit_status_reporter
+    if canary.config.overlay:
+        from loopcanary.assembly.desktop import board_of
+
+        makers["overlay"] = partial(board_of, canary.config)
     made = [canary.boundary.call(f"reporter {name}", make) for name, make in makers.items()]
     return [reporter for reporter in made if reporter is not None], REGISTRY.interceptors
 

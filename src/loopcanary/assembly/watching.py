@@ -14,7 +14,7 @@ from loopcanary.engine import process_hooks
 from loopcanary.engine.boundary import Boundary
 from loopcanary.engine.canary import Canary, Parts
 from loopcanary.model import Config, EngineChoice
-from loopcanary.protocols import Probe, Tracers
+from loopcanary.protocols import Probe, Tracers, Windows
 from loopcanary.reporters.terminal import Terminal
 from loopcanary.reporters.whose_stderr import may_speak
 from loopcanary.store.location import locate
@@ -74,7 +74,14 @@ def _probes(canary: Canary, native: ModuleType | None) -> Sequence[Probe]:
     from loopcanary.probes.table import KINDS
 
     return [
-        LateProbe(kind, native, canary.loop_seen, containing(kind.kind), lambda: _tracers(canary))
+        LateProbe(
+            kind,
+            native,
+            canary.loop_seen,
+            containing(kind.kind),
+            lambda: _tracers(canary),
+            windows=lambda: _windows(canary),
+        )
         for kind in KINDS
     ]
 
@@ -84,6 +91,13 @@ def _tracers(canary: Canary) -> Tracers:
     from loopcanary.assembly.tracing import tracing_of
 
     return tracing_of(canary)
+
+
+def _windows(canary: Canary) -> Windows:
+    """As _tracers: for the first toolkit with windows."""
+    from loopcanary.assembly.desktop import windows_of
+
+    return windows_of(canary)
 
 
 def _parts(canary: Canary, native: ModuleType | None) -> Parts:

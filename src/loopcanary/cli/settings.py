@@ -49,6 +49,9 @@ _OPTIONS = (
     click.option(
         "--while-debugging", is_flag=True, default=None, help="Record stalls under a debugger, too."
     ),
+    click.option(
+        "--overlay", is_flag=True, default=None, help="Show fps and the last stall in windows of Qt and Tk."
+    ),
     click.option("--quiet", is_flag=True, default=None, help="Say nothing while the program runs."),
 )
 

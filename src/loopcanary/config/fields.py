@@ -67,6 +67,8 @@ FIELDS = (
     Field("qualifier", LINE),
     Field("user", LINE),
     Field("network", LINE),
+    Field("window_titles", SWITCH),
+    Field("overlay", SWITCH),
     Field("methods", NAMES),
 )
 

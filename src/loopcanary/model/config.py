@@ -76,6 +76,10 @@ class Config:
     """User id, only if you give one."""
     network: str | None = None
     """Kind of network, only if you give one."""
+    window_titles: bool = True
+    """Stalls and frames carry their window's title as scene, where the program sets none."""
+    overlay: bool = False
+    """Frames a second and the last stall, in the windows of Qt and Tk themselves."""
     methods: tuple[str, ...] = ()
     """Packages for the methods tracer."""
 

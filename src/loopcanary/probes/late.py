@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from loopcanary.probes.table import LoopKind
-    from loopcanary.protocols import Probe, Tracers
+    from loopcanary.protocols import Probe, Tracers, Windows
 
 
 class LateProbe:
@@ -25,16 +25,19 @@ class LateProbe:
         loop_seen: Callable[[], None],
         contain: Callable[[Callable[[], None]], object],
         tracers: Callable[[], Tracers] | None = None,
+        *,
+        windows: Callable[[], Windows] | None = None,
     ) -> None:
-        """`tracers`: for a probe that tells of frames, input or idle work (protocols.Traced). `contain` calls
-        a function, and nothing that it raises gets out: probes are loaded in the middle of the program's own
-        imports."""
+        """`tracers`: for a probe that tells of frames, input or idle work (protocols.Traced); `windows`: for
+        one of a toolkit with windows (protocols.Windowed). `contain` calls a function, and nothing that it
+        raises gets out: probes are loaded in the middle of the program's own imports."""
         self.kind = kind.kind
         self._kind = kind
         self._native = native
         self._loop_seen = loop_seen
         self._contain = contain
         self._tracers = tracers
+        self._windows = windows
         self._watch = ImportWatch(kind.awaits, lambda: contain(self._load))
         self._probe: Probe | None = None
 
@@ -65,4 +68,6 @@ class LateProbe:
             probe.use_tracers(self._tracers())
         elif self._tracers is not None and hasattr(probe, "use_tracers_when_needed"):
             probe.use_tracers_when_needed(self._tracers)
+        if self._windows is not None and hasattr(probe, "use_windows"):
+            probe.use_windows(self._windows())
         probe.install()

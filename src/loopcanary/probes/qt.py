@@ -10,13 +10,15 @@ import sys
 from typing import TYPE_CHECKING
 
 from loopcanary.probes.on_import import ImportWatch
+from loopcanary.probes.qt_front import QtFront
+from loopcanary.probes.qt_overlay import QtOverlay
 from loopcanary.probes.qt_traces import QtTraces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import ModuleType
 
-    from loopcanary.protocols import Tracers
+    from loopcanary.protocols import Tracers, Windows
 
 KIND = "qt"
 BINDINGS = ("PySide6", "PyQt6", "PyQt5", "PySide2")
@@ -42,6 +44,7 @@ class QtProbe:
             tuple(f"{binding}.QtCore" for binding in BINDINGS), lambda: contain(self._patch)
         )
         self._tracers: Tracers | None = None
+        self._windows: Windows | None = None
         self._traces: QtTraces | None = None
         self._waits: list[str] = []
         self._notes: list[str] = []
@@ -49,6 +52,10 @@ class QtProbe:
     def use_tracers(self, tracers: Tracers) -> None:
         """See protocols.Traced."""
         self._tracers = tracers
+
+    def use_windows(self, windows: Windows) -> None:
+        """See protocols.Windowed."""
+        self._windows = windows
 
     def install(self) -> None:
         """Hooks Qt, now or when a binding is imported. Idempotent."""
@@ -85,8 +92,10 @@ class QtProbe:
                     self._waits.append(where)
         if not self._waits:
             self._notes.append(f"{binding}: the loop's waits are not seen: turns are longer than they are")
-        if self._tracers is not None and self._traces is None:
-            self._traces = QtTraces(binding, self._tracers)
+        if self._tracers is not None and self._windows is not None and self._traces is None:
+            front, board = QtFront(binding, self._native, self._windows), self._windows.board
+            overlay = QtOverlay(binding, front, board) if board is not None else None
+            self._traces = QtTraces(binding, self._tracers, front, overlay)
             self._native.qt_listen(self._traces.heard)
 
 

@@ -16,10 +16,13 @@ from loopcanary.probes.qt_stamps import Stamps
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from loopcanary.probes.qt_front import QtFront
+    from loopcanary.probes.qt_overlay import QtOverlay
     from loopcanary.protocols import FrameTrace, Tracers
 
 KIND = "qt"
 _TIMER = 1
+_FRONT = 33  # WindowTitleChange, and what else puts another title in front
 _DRAWING = frozenset({77, 206})  # UpdateRequest, Expose
 _NAMES = {
     2: "MouseButtonPress",
@@ -62,7 +65,11 @@ class _Surface:
 class QtTraces:
     """Of one binding."""
 
-    def __init__(self, binding: str, tracers: Tracers) -> None:
+    def __init__(
+        self, binding: str, tracers: Tracers, front: QtFront, overlay: QtOverlay | None = None
+    ) -> None:
+        self._front = front
+        self._overlay = overlay
         self._binding = binding
         self._tracers = tracers
         self._stamps = Stamps(binding, self._address)
@@ -76,12 +83,16 @@ class QtTraces:
         try:
             if kind in _DRAWING:
                 self._drawn(receiver, asked_ns or begin_ns, end_ns, number)
+            elif kind == _FRONT:
+                self._front.look()
+                if self._overlay is not None and self._front.scene is not None:
+                    self._overlay.begin()
             elif kind == _TIMER:
                 self._ran(f"{name}: Timer", begin_ns, end_ns, number)
             else:
                 arrived_ns = self._stamps.arrival_ns(number, begin_ns)
                 said = f"{name}: {_NAMES.get(kind, kind)}"
-                self._tracers.input(KIND).handled(said, arrived_ns, begin_ns, end_ns, self._scene())
+                self._tracers.input(KIND).handled(said, arrived_ns, begin_ns, end_ns, self._front.scene)
         except Exception:  # noqa: BLE001 - the program's own handling goes on; what cannot be told is not told
             return
 
@@ -90,10 +101,18 @@ class QtTraces:
         surfaces, self._surfaces = self._surfaces, {}
         for surface in surfaces.values():
             surface.trace.close()
+        if self._overlay is not None:
+            self._overlay.close()
+        self._front.close()
 
     # ---- frames ---------------------------------------------------------------------------------
 
     def _drawn(self, receiver: int, asked_ns: int, end_ns: int, painted: int) -> None:
+        if self._overlay is not None and painted:
+            own = self._overlay.own_paints()
+            painted = 0 if own is None else max(0, painted - own)  # a screenshot paints it, too
+            if not painted:
+                return
         if not painted and receiver in self._not_ours:
             return
         surface = self._surfaces.get(receiver)
@@ -109,7 +128,7 @@ class QtTraces:
         if surface.frames % _RATE_EVERY == 0:
             surface.trace.at_refresh_rate(_refresh_rate(surface.window()))
         surface.frames += 1
-        surface.trace.frame(asked_ns, end_ns, _title(surface.window()))
+        surface.trace.frame(asked_ns, end_ns, self._front.scene_of_drawn(surface.window()))
 
     def _forget(self, surface: _Surface) -> None:
         surface.trace.close()
@@ -154,24 +173,12 @@ class QtTraces:
 
     # ---- input and idle work --------------------------------------------------------------------
 
-    def _scene(self) -> str | None:
-        gui = sys.modules.get(f"{self._binding}.QtGui")
-        window = gui.QGuiApplication.focusWindow() if gui is not None else None
-        return window.title() or None if window is not None else None
-
     def _ran(self, name: str, begin_ns: int, end_ns: int, runs: int) -> None:
         trace = self._tracers.idle(KIND)
         if runs == 1:
             trace.ran(name, begin_ns, end_ns)
         else:
             trace.spun(name, begin_ns, end_ns, runs)
-
-
-def _title(window: Any) -> str | None:
-    if window is None:
-        return None
-    title = window.windowTitle() if hasattr(window, "windowTitle") else window.title()
-    return title or window.objectName() or type(window).__name__
 
 
 def _refresh_rate(window: Any) -> float:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from loopcanary.probes.on_import import ImportWatch
 from loopcanary.probes.tk_patches import Patches
 from loopcanary.probes.tk_traces import TkTraces
+from loopcanary.probes.tk_windows import TkWindows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import CodeType, FrameType, ModuleType
 
-    from loopcanary.protocols import Tracers
+    from loopcanary.protocols import Tracers, Windows
 
 _LOOPS = (
     # Of tkinter.Misc: what runs Tcl's loop, and as what (native/module/tk_loop.h).
@@ -48,12 +49,18 @@ class TkProbe:
         self._contain = contain
         self._patches: Patches | None = None
         self._dialogs = ImportWatch("tkinter.commondialog", lambda: contain(self._patch_dialogs))
-        self._traces = TkTraces()
+        self._windows = TkWindows(native)
+        self._traces = TkTraces(self._windows.scene)
         self._notes: tuple[str, ...] = ()
 
     def use_tracers(self, tracers: Tracers) -> None:
         """Input and idle work are told to `tracers`. Before `install`."""
         self._traces.use(tracers)
+        self._windows.use(tracers=tracers)
+
+    def use_windows(self, windows: Windows) -> None:
+        """See protocols.Windowed."""
+        self._windows.use(windows=windows)
 
     def install(self) -> None:
         """Patches tkinter; also where its loop runs already. Idempotent."""
@@ -67,6 +74,8 @@ class TkProbe:
         if patches is not None:
             self._dialogs.cancel()
             patches.take_back()
+            self._native.tk_listen(None, None)
+            self._windows.close()
             self._native.tk_release()
 
     def notes(self) -> Sequence[str]:
@@ -78,11 +87,19 @@ class TkProbe:
         patches = self._patches
         if patches is None:
             return
-        if not self._native.tk_learn(getattr(extension, "__file__", None)):
-            self._notes = ("tk: Tcl's functions are hidden in this build; each callback counts as a turn",)
+        library = getattr(extension, "__file__", None)
+        notes = []
+        if not self._native.tk_learn(library):
+            notes.append("tk: Tcl's functions are hidden in this build; each callback counts as a turn")
+        if not self._native.tk_listen(library, self._windows.heard):
+            notes.append("tk: frames are not seen: what Tk draws with cannot be hooked in this build")
+        self._notes = tuple(notes)
         self._patch_commands(tkinter, patches)
         for name, role in _LOOPS:
             patches.put(tkinter.Misc, name, partial(self._loop, role=role))
+        patches.put(tkinter.Misc, "update_idletasks", partial(self._loop, role="draw"))
+        for name in ("wm_title", "title"):
+            patches.put(tkinter.Wm, name, self._native.tk_titled)
         patches.put(tkinter, "mainloop", partial(self._loop, role="run"))
         patches.put(tkinter.Tk, "destroy", partial(self._loop, role="gone"))
         patches.put(tkinter.Misc, "after_idle", self._traces.after_idle(self._native))

@@ -47,7 +47,9 @@ class EventClock:
 class TkTraces:
     """Hands on what the C functions tell; nothing is raised."""
 
-    def __init__(self) -> None:
+    def __init__(self, scene: Callable[[], str | None]) -> None:
+        """`scene`: of the calling thread's window in front."""
+        self._scene = scene
         self._tracers: Tracers | None = None
         self._input: InputTrace | None = None
         self._idle: IdleTrace | None = None
@@ -67,7 +69,7 @@ class TkTraces:
             self._input = self._tracers.input("tk")
         name = _EVENTS[kind] if not button or kind not in _BUTTONS else f"{_EVENTS[kind][:-1]}-{button}>"
         arrived_ns = self._clock.arrived_ns(time_ms, begin_ns)
-        self._input.handled(f"{path or '.'}: {name}", arrived_ns, begin_ns, end_ns)
+        self._input.handled(f"{path or '.'}: {name}", arrived_ns, begin_ns, end_ns, self._scene())
 
     def ran(self, function: object, begin_ns: int, end_ns: int) -> None:
         """An idle handler has run."""

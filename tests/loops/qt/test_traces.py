@@ -172,3 +172,82 @@ own("idle")
 """,
     )
     assert told == []
+
+
+FRONT = """
+import json, tempfile, time
+import loopcanary
+seen = []
+@loopcanary.on_issue
+def see(issue):
+    if issue.kind.value == "stall":
+        seen.append(issue)
+    return issue
+loopcanary.install(store=tempfile.mkdtemp(), console=False, threshold="80ms")
+application = QtWidgets.QApplication([])
+window = QtWidgets.QMainWindow()
+window.setWindowTitle("orders.txt[*] - Editor")
+window.show()
+after = QtCore.QTimer.singleShot
+
+def block(then, title=None):
+    time.sleep(0.15)
+    if title is not None:
+        window.setWindowTitle(title)
+    after(100, then)
+
+def over():
+    loopcanary.uninstall()
+    print(json.dumps([stall.scene for stall in sorted(seen, key=lambda one: one.began_wall_ns)]))
+"""
+
+
+def test_stalls_have_the_title_of_the_window_in_front(run_window, binding):
+    needs(binding)
+    scenes = run_window(
+        binding,
+        FRONT
+        + """
+def first():
+    block(renamed, "another name")
+
+def renamed():
+    block(explicit)
+
+def explicit():
+    with loopcanary.scene("said by the program"):
+        time.sleep(0.15)
+    after(100, opens)
+
+def opens():
+    dialog = QtWidgets.QDialog(window)
+    dialog.setWindowTitle("Open a file")
+    after(100, lambda: block(dialog.accept))
+    dialog.exec()
+    after(100, last)
+
+def last():
+    block(application.quit)
+
+after(200, first)
+application.exec()
+over()
+""",
+    )
+    expected = ["orders.txt - Editor", "another name", "said by the program", "Open a file", "another name"]
+    # A busy machine may bring stalls of its own.
+    assert [scene for scene in scenes if scene in expected][-5:] == expected
+
+
+def test_titles_are_not_told_where_they_are_nobody_s_business(run_window, binding):
+    needs(binding)
+    scenes = run_window(
+        binding,
+        FRONT.replace('threshold="80ms"', 'threshold="80ms", window_titles=False')
+        + """
+after(200, lambda: block(application.quit))
+application.exec()
+over()
+""",
+    )
+    assert set(scenes) == {"QMainWindow"}

@@ -1,0 +1,295 @@
+"""What windows of Tk's show, and which of them is in front."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.native
+
+HEAD = """
+import json, tempfile, time
+import tkinter as tk
+import loopcanary
+canary = loopcanary.install(store=tempfile.mkdtemp(), console=False, threshold="{threshold}")
+root = tk.Tk()
+root.title("the canvas")
+canvas = tk.Canvas(root)
+canvas.pack()
+ball = canvas.create_oval(0, 0, 10, 10)
+shown = []
+loopcanary.on_frame(shown.append)
+
+def told(figures):
+    found = [one for one in loopcanary.statistics()[figures] if one["loop"] == "tk"]
+    print(json.dumps(found))
+
+def stalls():
+    loopcanary.uninstall()
+    print(json.dumps([[stall.callback, stall.scene] for stall in seen]))
+
+seen = []
+@loopcanary.on_issue
+def see(issue):
+    if issue.kind.value == "stall":
+        seen.append(issue)
+    return issue
+"""
+
+
+def run(source: str, threshold: str = "1h", **variables: str) -> Any:
+    """A program of its own, to its end; what it prints last, as JSON."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
+    done = subprocess.run(
+        [sys.executable, "-c", HEAD.replace("{threshold}", threshold) + source],
+        env=clean | variables,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    # A busy machine may leave the store no time; what Tk or we raise is a traceback.
+    assert "Traceback" not in done.stderr, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_frames_that_an_animation_drops():
+    (scene,) = run("""
+def tick():
+    canvas.move(ball, 1, 0)
+    if len(shown) == 20:
+        time.sleep(0.3)
+    if len(shown) >= 60:
+        root.quit()
+    root.after(16, tick)
+
+tick()
+root.mainloop()
+told("frames")
+""")
+    assert scene["scene"] == "the canvas"
+    assert scene["frames"] >= 55
+    # 300 ms are 18 frames of a 60 Hz screen; a busy machine drops others.
+    assert scene["dropped"] >= 17
+    assert scene["worst_ms"] >= 300
+
+
+def test_a_window_that_is_drawn_now_and_then_drops_nothing():
+    """Also where the loop does something else meanwhile, and where the program draws at a leisurely pace."""
+    (scene,) = run("""
+drawn = 0
+def tick():
+    global drawn
+    drawn += 1
+    canvas.move(ball, 1, 0)
+    if drawn >= 12:
+        root.after(50, root.quit)
+    root.after(80 if drawn % 2 else 300, tick)
+
+def poll():
+    root.after(20, poll)
+
+root.after(200, tick)
+root.after(0, poll)
+root.mainloop()
+told("frames")
+""")
+    assert scene["frames"] >= 12
+    # Waits of 80 and 300 ms are no frames: that is 2 s.
+    assert scene["frame_ms"] < 1_500
+
+
+def test_a_window_that_answers_late():
+    (scene,) = run("""
+def slow():
+    time.sleep(0.8)
+    canvas.move(ball, 1, 0)
+    root.after(100, root.quit)
+
+root.after(300, slow)
+root.mainloop()
+told("frames")
+""")
+    assert scene["worst_ms"] >= 800
+    assert scene["frozen"] == 1
+
+
+def test_what_a_command_has_drawn_meanwhile_is_a_frame_each():
+    """A progress bar of one command's, by update_idletasks(), and by update() where no loop runs."""
+    told = run("""
+def work():
+    for step in range(10):
+        time.sleep(0.12)
+        canvas.move(ball, 1, 0)
+        root.update_idletasks()
+    root.quit()
+
+root.after(50, work)
+root.mainloop()
+inside = len(shown)
+for step in range(10):
+    canvas.move(ball, 1, 0)
+    root.update()
+times_ms = [(frame.shown_ns - frame.start_ns) // 1_000_000 for frame in shown]
+print(json.dumps([len(shown) - inside, times_ms[:inside]]))
+""")
+    by_hand, times_ms = told
+    assert by_hand == 10
+    assert sum(120 <= time < 700 for time in times_ms) >= 9
+
+
+def test_a_loop_by_hand_that_draws_now_and_then_drops_nothing():
+    times_ms = run("""
+root.after(0, int)
+for turn in range(60):
+    time.sleep(0.01)
+    if turn % 20 == 19:
+        canvas.move(ball, 1, 0)
+    root.update()
+print(json.dumps([(frame.shown_ns - frame.start_ns) // 1_000_000 for frame in shown]))
+""")
+    # Of 200 ms between two drawings, only the last turn was one's time.
+    assert min(times_ms[-2:]) < 190
+
+
+def test_idle_commands_draw_nothing():
+    """What is drawn counts, not what runs."""
+    before, after = run("""
+def tick(left):
+    if left:
+        root.after(5, tick, left - 1)
+    else:
+        root.quit()
+
+root.update()
+before = len(shown)
+tick(50)
+root.mainloop()
+root.update()
+print(json.dumps([before, len(shown)]))
+""")
+    assert after <= before + 2  # the window comes up
+
+
+def test_a_picture_that_no_window_shows_is_no_frame():
+    before, after = run("""
+picture = tk.PhotoImage(width=20, height=20)
+root.update()
+before = len(shown)
+for side in range(20, 40):
+    picture.configure(width=side, height=side)
+    picture.put("#ff0000", to=(0, 0, side, side))
+    root.update()
+print(json.dumps([before, len(shown)]))
+""")
+    assert after == before
+
+
+BLOCKS = """
+def block():
+    time.sleep(0.15)
+"""
+
+
+def test_stalls_have_the_title_of_the_window_in_front():
+    found = run(
+        BLOCKS
+        + """
+def opens():
+    dialog = tk.Toplevel(root)
+    dialog.title("Open a file")
+    dialog.wait_visibility()
+    dialog.focus_force()
+    root.after(50, in_dialog, dialog)
+
+def in_dialog(dialog):
+    block()
+    dialog.destroy()
+    root.focus_force()
+    root.after(50, renamed)
+
+def renamed():
+    block()
+    root.title("another name")
+    root.after(50, explicit)
+
+def explicit():
+    with loopcanary.scene("said by the program"):
+        block()
+    root.after(50, last)
+
+def last():
+    block()
+    root.destroy()
+
+root.focus_force()
+root.after(50, opens)
+root.mainloop()
+stalls()
+""",
+        threshold="80ms",
+    )
+    scenes = dict(found)
+    assert scenes["after: in_dialog"] == "Open a file"
+    assert scenes["after: renamed"] == "the canvas"
+    assert scenes["after: explicit"] == "said by the program"
+    assert scenes["after: last"] == "another name"
+
+
+def test_titles_are_not_told_where_they_are_nobody_s_business():
+    found = run(
+        BLOCKS
+        + """
+def last():
+    block()
+    root.destroy()
+root.after(50, last)
+root.mainloop()
+stalls()
+""",
+        threshold="80ms",
+        LOOPCANARY_WINDOW_TITLES="0",
+    )
+    assert ["after: last", "Tk"] in found
+
+
+def test_uninstalled_nothing_is_seen_any_more():
+    before, after = run("""
+root.update()
+loopcanary.uninstall()
+before = len(shown)
+for step in range(5):
+    canvas.move(ball, 1, 0)
+    root.update()
+print(json.dumps([before, len(shown)]))
+""")
+    assert before == after
+
+
+def test_a_listener_may_call_tk_and_end_the_watching():
+    (count,) = run("""
+@loopcanary.on_frame
+def uses_tk(frame):
+    root.winfo_width()
+    canvas.itemconfigure(ball, fill="red")
+    if len(shown) >= 5:
+        loopcanary.uninstall()
+
+left = 40
+def tick():
+    global left
+    left -= 1
+    canvas.move(ball, 1, 0)
+    root.after(5, tick) if left else root.quit()
+
+tick()
+root.mainloop()
+print(json.dumps([len(shown)]))
+""")
+    assert count >= 5
