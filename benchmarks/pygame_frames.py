@@ -1,9 +1,10 @@
 """CPU that a pygame game takes at 240 frames a second, with loopcanary and without.
 
-Both games live at the same time on one core and play in turns; the one whose turn it is not is paused: it waits for
-its next frame and shows none. (One that waited for its turn in any other way would stall for a second, and the report of
-that would be counted as what frames cost.) Their time is that of the process: all its threads, the watchdog's too. Two
-games: one that draws a small scene, and one that draws nothing at all, where loopcanary's own share is as large as it can be.
+Both games live at the same time on one core and play in turns; the one whose turn it is not is paused: it
+waits for its next frame and shows none. (One that waited for its turn in any other way would stall for a
+second, and the report of that would be counted as what frames cost.) Their time is that of the process: all
+its threads, the watchdog's too. Two games: one that draws a small scene, and one that draws nothing at all,
+where loopcanary's own share is as large as it can be.
 """
 
 from __future__ import annotations
