@@ -3,7 +3,9 @@
 #include <stddef.h>
 #include <structmember.h>
 
-static PyTypeObject *patched_type; /* one interpreter: the module refuses subinterpreters */
+/* One interpreter: the module refuses subinterpreters. */
+static PyTypeObject *patched_type;
+static PyTypeObject *builtin_type;
 
 static PyObject *vectorcall(PyObject *callable, PyObject *const *args, size_t count, PyObject *names)
 {
@@ -39,9 +41,9 @@ static PyObject *represent(PyObject *self)
     return PyUnicode_FromFormat("<loopcanary around %R>", ((lc_patched *)self)->original);
 }
 
-PyObject *lc_patched_function_new(lc_patched_call call, PyObject *original, PyObject *extra, long role)
+static PyObject *make(PyTypeObject *type, lc_patched_call call, PyObject *original, PyObject *extra, long role)
 {
-    lc_patched *self = (lc_patched *)patched_type->tp_alloc(patched_type, 0);
+    lc_patched *self = (lc_patched *)type->tp_alloc(type, 0);
     if (self != NULL) {
         self->vectorcall = vectorcall;
         self->call = call;
@@ -50,6 +52,16 @@ PyObject *lc_patched_function_new(lc_patched_call call, PyObject *original, PyOb
         self->role = role;
     }
     return (PyObject *)self;
+}
+
+PyObject *lc_patched_function_new(lc_patched_call call, PyObject *original, PyObject *extra, long role)
+{
+    return make(patched_type, call, original, extra, role);
+}
+
+PyObject *lc_patched_builtin_new(lc_patched_call call, PyObject *original, PyObject *extra, long role)
+{
+    return make(builtin_type, call, original, extra, role);
 }
 
 static int traverse(PyObject *self, visitproc visit, void *arg)
@@ -82,31 +94,44 @@ static PyMemberDef members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyType_Slot slots[] = {
-    {Py_tp_doc, "Stands in the place of a library's function, and calls it."},
-    {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_descr_get, descr_get},
-    {Py_tp_getattro, get_attribute},
-    {Py_tp_repr, represent},
-    {Py_tp_traverse, traverse},
-    {Py_tp_clear, clear},
-    {Py_tp_dealloc, dealloc},
-    {Py_tp_members, members},
-    {0, NULL},
-};
+#define COMMON_SLOTS                                                                                                   \
+    {Py_tp_doc, "Stands in the place of a library's function, and calls it."}, {Py_tp_call, PyVectorcall_Call},        \
+        {Py_tp_getattro, get_attribute}, {Py_tp_repr, represent}, {Py_tp_traverse, traverse}, {Py_tp_clear, clear},    \
+        {Py_tp_dealloc, dealloc}, {Py_tp_members, members}
 
-static PyType_Spec spec = {
+static PyType_Slot function_slots[] = {COMMON_SLOTS, {Py_tp_descr_get, descr_get}, {0, NULL}};
+static PyType_Slot builtin_slots[] = {COMMON_SLOTS, {0, NULL}};
+
+#define COMMON_FLAGS                                                                                                   \
+    (Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE |                 \
+     Py_TPFLAGS_DISALLOW_INSTANTIATION)
+
+static PyType_Spec function_spec = {
     .name = "loopcanary._native.PatchedFunction",
     .basicsize = sizeof(lc_patched),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR |
-             Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = slots,
+    .flags = COMMON_FLAGS | Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .slots = function_slots,
 };
+
+static PyType_Spec builtin_spec = {
+    .name = "loopcanary._native.PatchedBuiltin",
+    .basicsize = sizeof(lc_patched),
+    .flags = COMMON_FLAGS,
+    .slots = builtin_slots,
+};
+
+/* The type is kept: constructors need it. */
+static int add_type(PyObject *module, PyType_Spec *spec, const char *name, PyTypeObject **kept)
+{
+    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
+    const int result = type ? PyModule_AddObjectRef(module, name, type) : -1;
+    Py_XSETREF(*kept, (PyTypeObject *)type);
+    return result;
+}
 
 int lc_patched_function_add(PyObject *module)
 {
-    PyObject *type = PyType_FromModuleAndSpec(module, &spec, NULL);
-    const int result = type ? PyModule_AddObjectRef(module, "PatchedFunction", type) : -1;
-    Py_XSETREF(patched_type, (PyTypeObject *)type); /* kept: constructors need it */
-    return result;
+    return add_type(module, &function_spec, "PatchedFunction", &patched_type) != 0
+               ? -1
+               : add_type(module, &builtin_spec, "PatchedBuiltin", &builtin_type);
 }

@@ -23,11 +23,14 @@ struct lc_patched {
     long role;       /* the same */
 };
 
-/* Adds the type PatchedFunction to the module; negative with an exception set where that fails. */
+/* Adds the types PatchedFunction and PatchedBuiltin to the module; negative with an exception set where that fails. */
 int lc_patched_function_add(PyObject *module);
 
 /* A new patch, NULL with an exception. `extra` may be NULL. GIL held. */
 PyObject *lc_patched_function_new(lc_patched_call call, PyObject *original, PyObject *extra, long role);
+
+/* The same for a function written in C: as an attribute of a class it is not bound, as it was not. */
+PyObject *lc_patched_builtin_new(lc_patched_call call, PyObject *original, PyObject *extra, long role);
 
 /* Borrowed. */
 PyTypeObject *lc_patched_function_type(void);

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from operator import attrgetter
 
 from loopcanary.diagnosis.ownership import Owner, Ownership
 from loopcanary.diagnosis.plumbing import is_boundary, is_child_control, is_import_machinery, is_plumbing
@@ -102,8 +101,6 @@ class PlacedStack:
 _NO_PATH = Path(whole=(), functions=(), distinct=(), roles=())
 NO_STACK = PlacedStack(frames=(), lines=(), work=(), path=_NO_PATH)
 """Of a sample whose stack could not be read."""
-_function = attrgetter("function")
-_line = attrgetter("line")
 
 
 class FrameTable:
@@ -142,16 +139,17 @@ class FrameTable:
         if self._has_ours:  # fewer are placed than were read
             inner, shared = self._place_frames(read), 0
             inner = tuple([view for view in inner if view.owner is not Owner.OURS])
-        frames = inner + last.frames[len(last.frames) - shared :]
+        edge = len(last.frames) - shared
+        frames = inner + last.frames[edge:]
         placed = self._stack_by_frames.get(frames)
         if placed is None:
-            functions = tuple(map(_function, inner)) + last.path.whole[len(last.frames) - shared :]
+            functions = tuple([view.function for view in inner]) + last.path.whole[edge:]
             path = self._paths.get(functions)
             if path is None:
                 path = self._paths[functions] = _make_path(functions)
             placed = self._stack_by_frames[frames] = PlacedStack(
                 frames=frames,
-                lines=tuple(map(_line, inner)) + last.lines[len(last.frames) - shared :],
+                lines=tuple([view.line for view in inner]) + last.lines[edge:],
                 work=frames[: len(path.functions)],
                 path=path,
             )
@@ -218,11 +216,15 @@ class FrameTable:
 
 
 def _shared_tail(left: tuple[Frame, ...], right: tuple[Frame, ...]) -> int:
-    """A number of outer frames that two stacks share: all but the innermost, or half of them. To find the
-    number itself costs more than it saves, since unequal frames compare slowly."""
+    """A number of outer frames that two stacks share: all but the innermost few, or half of them. To find the
+    number itself costs more than it saves; so does it to compare unequal frames, which is slow: where stacks
+    differ, one of a few places mostly tells."""
     most = min(len(left), len(right)) - 1
-    for count in (most, most // 2):
-        if count > 0 and left[-count] is right[-count] and left[-count:] == right[-count:]:
+    half, quarter = most // 2, most // 4
+    if quarter < 1 or left[-half] is not right[-half] or left[-quarter] is not right[-quarter]:
+        return 0
+    for count in (most, most - 1, most - 2, half):
+        if left[-count] is right[-count] and left[-count:] == right[-count:]:
             return count
     return 0
 

@@ -268,8 +268,8 @@ def _reached(suspect: Suspect | None, paths: CodePaths) -> tuple[str, ...]:
 
 def _within(case: _Case) -> frozenset[str]:
     """The packages that the samples' stacks lead through: a framework, say."""
-    stacks = {id(seen.stack): seen.stack for seen in case.observation.seen}
-    files = {view.shown.file for stack in stacks.values() for view in stack.frames}
+    paths = {id(seen.stack.path): seen.stack.path.whole for seen in case.observation.seen}
+    files = {function.file for function in set().union(*paths.values())}
     return frozenset(module_name(file, case.paths).partition(".")[0] for file in files)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 _ANY: frozenset[str] = frozenset()
 
@@ -55,6 +56,7 @@ CHILD_FILES: frozenset[str] = frozenset(
 """What starts child processes and waits for them, beside subprocess.py."""
 
 
+@lru_cache(maxsize=256)
 def tail(file: str) -> str:
     """The last two parts of a path, by which the tables are keyed."""
     folder, _, name = file.replace("\\", "/").rpartition("/")

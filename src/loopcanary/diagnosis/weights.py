@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 
 from loopcanary.diagnosis.frames import Line, PlacedStack
 from loopcanary.model import WeightedStack
@@ -73,9 +73,6 @@ def fit_to_counters(
     )
 
 
-_shown = attrgetter("shown")
-
-
 def merge_stacks(stacks: Iterable[tuple[PlacedStack, int, bool]]) -> tuple[WeightedStack, ...]:
     """Stacks that read the same to a person, merged: heaviest first, of equal ones the earliest first.
     Each entry: stack, weight, truncated."""
@@ -92,7 +89,9 @@ def merge_stacks(stacks: Iterable[tuple[PlacedStack, int, bool]]) -> tuple[Weigh
     return tuple(
         [
             WeightedStack(
-                weight_ns=weight_ns, frames=tuple(map(_shown, lines)), truncated=lines in truncated_ones
+                weight_ns=weight_ns,
+                frames=tuple([line.shown for line in lines]),
+                truncated=lines in truncated_ones,
             )
             for lines, weight_ns in sorted(merged.items(), key=itemgetter(1), reverse=True)
         ]

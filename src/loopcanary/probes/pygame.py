@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.probes.on_import import ImportWatch
-from loopcanary.probes.pygame_beat import KIND, Beat
+from loopcanary.probes.pygame_beat import FRAME, KIND, Beat
 from loopcanary.probes.pygame_clock import clock_type
 
 if TYPE_CHECKING:
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
     from loopcanary.protocols import Tracers
 
-# Module, function, and the Beat's method that calls it.
+# Module, function, and its role (native/module/game_calls.h).
 _CALLS = (
-    ("pygame.display", "flip", Beat.flip),
-    ("pygame.display", "update", Beat.flip),
-    ("pygame.display", "message_box", Beat.modal),
-    ("pygame.event", "get", Beat.look),
-    ("pygame.event", "poll", Beat.look),
-    ("pygame.event", "pump", Beat.look),
-    ("pygame.event", "wait", Beat.await_event),
-    ("pygame.fastevent", "get", Beat.look),
-    ("pygame.fastevent", "poll", Beat.look),
-    ("pygame.fastevent", "pump", Beat.look),
-    ("pygame.fastevent", "wait", Beat.await_event),
-    ("pygame.time", "wait", Beat.wait),
-    ("pygame.time", "delay", Beat.wait),
+    ("pygame.display", "flip", "flip"),
+    ("pygame.display", "update", "flip"),
+    ("pygame.display", "message_box", "modal"),
+    ("pygame.event", "get", "look"),
+    ("pygame.event", "poll", "look"),
+    ("pygame.event", "pump", "look"),
+    ("pygame.event", "wait", "await"),
+    ("pygame.fastevent", "get", "look"),
+    ("pygame.fastevent", "poll", "look"),
+    ("pygame.fastevent", "pump", "look"),
+    ("pygame.fastevent", "wait", "await"),
+    ("pygame.time", "wait", "wait"),
+    ("pygame.time", "delay", "wait"),
 )
 _POSTS = (("pygame.event", "post"), ("pygame.fastevent", "post"))
 _CLEARS = (("pygame.event", "clear"),)
@@ -60,13 +60,15 @@ class PygameProbe:
     ) -> None:
         """`loop_seen` hears of the first flip. `contain` calls a function, and nothing it raises gets out."""
         self._watch = ImportWatch("pygame", lambda: contain(self._patch))
+        self._calls = native.GameCalls(native.LoopHooks(KIND, loop_seen), FRAME)
         self._beat = Beat(
-            native.LoopHooks(KIND, loop_seen),
+            self._calls,
             refresh_hz=_screen_refresh_hz,
-            is_input=lambda kind: kind in self._input_types,
+            input_types=lambda: self._input_types,
             event_name=self._event_name,
             contain=contain,
         )
+        self._calls.tell(self._beat)
         self._input_types: frozenset[int] = frozenset()
         self._names: dict[int, str] = {}
         self._patches: list[tuple[dict[str, Any], str, Any, Any]] = []
@@ -112,15 +114,15 @@ class PygameProbe:
             if callable(original) and id(original) not in stands:
                 stands[id(original)] = original, make(original)
 
-        for module, name, method in _CALLS:
-            replace(module, name, partial(self._calling, method))
+        for module, name, role in _CALLS:
+            replace(module, name, partial(self._calling, role))
         for module, name in _POSTS:
             replace(module, name, self._posting)
         for module, name in _CLEARS:
             replace(module, name, partial(self._before, self._beat.cleared))
         for module, name in _ENDS:
             replace(module, name, partial(self._before, self._beat.over))
-        replace("pygame.time", "Clock", lambda original: clock_type(original, self._beat))
+        replace("pygame.time", "Clock", lambda original: clock_type(original, partial(self._calling, "tick")))
         self._put(stands)
 
     def _put(self, stands: dict[int, tuple[Any, Any]]) -> None:
@@ -136,13 +138,8 @@ class PygameProbe:
                     namespace[name] = found[1]
                     self._patches.append((namespace, name, value, found[1]))
 
-    def _calling(self, method: Callable[..., Any], original: Any) -> Any:
-        beat = self._beat
-
-        def stand_in(*args: Any, **names: Any) -> Any:
-            return method(beat, original, args, names)
-
-        return _alike(stand_in, original)
+    def _calling(self, role: str, original: Any) -> Any:
+        return self._calls.stand_in(original, role)
 
     def _posting(self, original: Any) -> Any:
         posted = self._beat.posted

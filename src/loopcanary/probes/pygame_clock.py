@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from loopcanary.probes.pygame_beat import Beat
+from collections.abc import Callable
+from typing import Any
 
 
-def clock_type(real: Any, beat: Beat) -> type:
-    """A type that makes, for the program, what `real` makes; instances of `real` count as its own."""
+def clock_type(real: Any, ticking: Callable[[Any], Any]) -> type:
+    """A type that makes, for the program, what `real` makes; instances of `real` count as its own. `ticking`:
+    what stands in the place of a method that waits for the next frame (GameCalls, role "tick")."""
 
     class Same(type):
         def __instancecheck__(cls, instance: object) -> bool:
@@ -19,28 +18,23 @@ def clock_type(real: Any, beat: Beat) -> type:
             return repr(real)
 
     class Clock(metaclass=Same):
-        __slots__ = ("_real", "_tick", "_tick_busy_loop")
+        __slots__ = ("_real",)
         __doc__ = real.__doc__
+
+        tick = ticking(real.tick)
+        tick_busy_loop = ticking(real.tick_busy_loop)
 
         def __init__(self) -> None:
             self._real = real()
-            self._tick = self._real.tick
-            self._tick_busy_loop = self._real.tick_busy_loop
-
-        def tick(self, *args: Any, **names: Any) -> Any:
-            return beat.tick(self._tick, args, names)
-
-        def tick_busy_loop(self, *args: Any, **names: Any) -> Any:
-            return beat.tick(self._tick_busy_loop, args, names)
 
         def __getattr__(self, name: str) -> Any:
+            if name == "_real":  # never made: somebody has called __new__ alone
+                raise AttributeError(name)
             return getattr(self._real, name)
 
         def __repr__(self) -> str:
             return repr(self._real)
 
-    Clock.tick.__doc__ = getattr(real.tick, "__doc__", None)
-    Clock.tick_busy_loop.__doc__ = getattr(real.tick_busy_loop, "__doc__", None)
     Clock.__module__ = real.__module__
     Clock.__qualname__ = real.__qualname__
     return Clock

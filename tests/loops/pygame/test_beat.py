@@ -1,9 +1,8 @@
-"""The beat of a game on a virtual clock: which calls are work, which are waits, and what becomes of frames
-and input."""
+"""What becomes of a game's frames and input, told in times: the rates that are expected, when input arrived
+and was dealt with."""
 
 from __future__ import annotations
 
-from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,14 +14,6 @@ MS = 1_000_000
 KEY, MOTION = 768, 1024
 
 
-class Hooks:
-    def __init__(self) -> None:
-        self.calls: list[str] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *args: self.calls.append(" ".join([name, *args]))
-
-
 class Frames:
     def __init__(self) -> None:
         self.told: list[tuple[Any, ...]] = []
@@ -31,18 +22,39 @@ class Frames:
         return lambda *args: self.told.append((name, *args))
 
 
+class Calls:
+    """What is asked of the C part."""
+
+    def __init__(self) -> None:
+        self.shown: Any = None
+        self.types: Any = ()
+        self.watching = False
+
+    def on_shown(self, function: Any) -> None:
+        self.shown = function
+
+    def on_input(self, types: Any) -> None:
+        self.types = types
+
+    def is_watching(self) -> bool:
+        return self.watching
+
+    def over(self) -> None:
+        self.watching = False
+
+
 class Game:
-    """A game on a clock of its own; `spend` is what a call of pygame's takes."""
+    """A beat, and whom it tells."""
 
     def __init__(self, *, trouble: bool = False) -> None:
         self.now = 0
-        self.hooks, self.frames, self.input = Hooks(), Frames(), Frames()
+        self.calls, self.frames, self.input = Calls(), Frames(), Frames()
         self.failures: list[Exception] = []
         self.hertz: float | None = 60.0
         self.beat = Beat(
-            self.hooks,
+            self.calls,
             refresh_hz=lambda: self.hertz,
-            is_input=lambda kind: kind == KEY,
+            input_types=lambda: {KEY},
             event_name=lambda kind: {KEY: "KeyDown"}[kind],
             contain=self.contain,
             clock=lambda: self.now,
@@ -61,101 +73,39 @@ class Game:
         except Exception as error:  # noqa: BLE001 - as the boundary does
             self.failures.append(error)
 
-    def spend(self, ms: float, result: Any = None) -> Any:
-        def call(*_: Any, **__: Any) -> Any:
-            self.now += round(ms * MS)
-            return result
+    def begin(self) -> None:
+        self.calls.watching = True
+        self.beat.began()
 
-        return call
-
-    def flip(self, ms: float = 0) -> None:
-        self.beat.flip(self.spend(ms), (), {})
-
-    def tick(self, ms: float, *target: float) -> None:
-        self.beat.tick(self.spend(ms), target, {})
-
-    def get(self, *kinds: int) -> list[Any]:
-        return self.beat.look(self.spend(0, [SimpleNamespace(type=kind) for kind in kinds]), (), {})
+    def looked(self, *kinds: int, before: int, since: int, now: int) -> bool:
+        return self.beat.looked(
+            [SimpleNamespace(type=kind) for kind in kinds], before * MS, since * MS, now * MS
+        )
 
 
 @pytest.fixture
 def game() -> Any:
     made = Game()
+    made.begin()
     yield made
     assert made.failures == []
 
 
-WAIT = ["work_end", "wait_begin", "wait_end", "work_begin frame"]
+def test_from_the_first_flip_on_frames_and_input_are_told(game):
+    assert game.calls.types == {KEY}
+    game.calls.shown(7)
+    assert game.frames.told == [("frame_drawn", 7)]
 
 
-def test_nothing_is_watched_before_the_first_flip(game):
-    game.get()
-    game.tick(16)
-    assert game.hooks.calls == []
-    game.flip()
-    assert game.hooks.calls == ["run_begin", *WAIT]
+def test_in_a_pause_nothing_is_drawn_and_the_next_frame_begins_at_its_end(game):
+    game.beat.paused(48 * MS)
+    assert game.frames.told == [("idle",), ("frame_drawn", 48 * MS)]
 
 
-@pytest.mark.parametrize("call", ["flip", "tick", "wait", "look", "await_event", "modal"])
-def test_what_lies_between_two_calls_is_work_and_the_call_is_a_wait(game, call):
-    game.flip()
-    del game.hooks.calls[:]
-    assert getattr(game.beat, call)(game.spend(5, "answer"), (), {}) == "answer"
-    assert game.hooks.calls == WAIT
-
-
-@pytest.mark.parametrize("call", ["flip", "tick", "wait", "look", "await_event", "modal"])
-def test_an_error_of_the_programs_goes_through_and_the_wait_is_over(game, call):
-    game.flip()
-    del game.hooks.calls[:]
-
-    def fail(*_: Any) -> None:
-        raise OSError("no screen")
-
-    with pytest.raises(OSError, match="no screen"):
-        getattr(game.beat, call)(fail, (), {})
-    assert game.hooks.calls == WAIT
-
-
-def test_other_threads_go_through_untouched(game):
-    game.flip()
-    del game.hooks.calls[:]
-    answers: list[Any] = []
-
-    def other() -> None:
-        for call in ("flip", "tick", "wait", "look", "await_event", "modal"):
-            answers.append(getattr(game.beat, call)(lambda *_: "through", (), {}))  # noqa: PERF401
-
-    thread = Thread(target=other)
-    thread.start()
-    thread.join()
-    assert answers == ["through"] * 6
-    assert game.hooks.calls == []
-
-
-def test_a_frame_is_told_when_it_is_shown(game):
-    game.flip(2)
-    game.now += 14 * MS
-    game.flip(3)
-    assert [told for told in game.frames.told if told[0] == "frame_drawn"] == [
-        ("frame_drawn", 2 * MS),
-        ("frame_drawn", 19 * MS),
-    ]
-
-
-def test_three_waits_for_the_next_frame_and_none_shown_are_a_pause(game):
-    game.flip()
-    for _ in range(3):
-        game.tick(16)
-    assert game.frames.told[-2:] == [("idle",), ("frame_drawn", 48 * MS)]
-
-
-def test_two_clocks_in_a_frame_are_no_pause(game):
-    for _ in range(5):
-        game.flip()
-        game.tick(8)
-        game.tick(8)
-    assert ("idle",) not in game.frames.told
+def test_waits_and_dialogs_are_told(game):
+    game.beat.waited(3, 9)
+    game.beat.modal_over()
+    assert game.frames.told == [("waited", 3, 9), ("idle",)]
 
 
 @pytest.mark.parametrize(
@@ -171,57 +121,69 @@ def test_two_clocks_in_a_frame_are_no_pause(game):
 )
 def test_what_is_expected_is_the_lower_of_screen_and_aim(game, screen, target, expected):
     game.hertz = screen
-    game.flip()
-    game.tick(2_000, target)
-    game.flip()
+    game.beat.look_at_screen()
+    game.beat.aims_at(target)
     assert game.frames.told[-1] == ("at_refresh_rate", expected)
 
 
 def test_input_counts_from_the_last_look_to_the_frame_that_answers_it(game):
-    game.flip()
-    game.get()
-    game.now += 300 * MS
-    game.get(KEY, MOTION)
-    game.now += 10 * MS
-    game.flip(1)
+    assert game.looked(KEY, MOTION, before=300, since=0, now=300)
+    game.beat.handled(311 * MS)
     assert game.input.told == [("handled", "KeyDown", 0, 300 * MS, 311 * MS)]
 
 
+def test_input_is_dealt_with_once(game):
+    game.looked(KEY, before=300, since=0, now=300)
+    game.beat.handled(311 * MS)
+    game.beat.handled(320 * MS)
+    assert len(game.input.told) == 1
+
+
 def test_input_that_the_program_posts_has_arrived_then(game):
-    game.flip()
-    game.now += 100 * MS
+    game.now = 100 * MS
     game.beat.posted(KEY)
     game.beat.posted(MOTION)
-    game.now += 50 * MS
-    game.get(KEY)
-    game.now += 5 * MS
-    game.get()
+    game.looked(KEY, before=150, since=0, now=150)
+    game.beat.handled(155 * MS)
     assert game.input.told == [("handled", "KeyDown", 100 * MS, 150 * MS, 155 * MS)]
 
 
+def test_what_was_posted_and_cleared_is_forgotten(game):
+    game.beat.posted(KEY)
+    game.beat.cleared()
+    game.looked(KEY, before=150, since=120, now=150)
+    game.beat.handled(155 * MS)
+    assert game.input.told == [("handled", "KeyDown", 120 * MS, 150 * MS, 155 * MS)]
+
+
 def test_an_event_that_was_waited_for_came_at_the_waits_end(game):
-    game.flip()
-    game.now += 20 * MS
-    game.beat.await_event(game.spend(5_000, SimpleNamespace(type=KEY)), (), {})
-    game.flip(1)
-    assert ("waited", 20 * MS, 5_020 * MS) in game.frames.told
+    assert game.beat.looked(SimpleNamespace(type=KEY), 20 * MS, 5_020 * MS, 5_020 * MS)
+    game.beat.handled(5_021 * MS)
     assert game.input.told == [("handled", "KeyDown", 5_020 * MS, 5_020 * MS, 5_021 * MS)]
 
 
-def test_when_the_screen_is_gone_the_work_is_over(game):
-    game.flip()
-    del game.hooks.calls[:]
+def test_what_is_no_input_is_not_pending(game):
+    assert not game.looked(MOTION, before=3, since=1, now=3)
+
+
+def test_when_the_screen_is_gone_all_is_over(game):
+    game.looked(KEY, before=3, since=1, now=3)
     game.beat.over()
-    game.get()
-    assert game.hooks.calls == ["work_end", "run_end"]
-    assert game.frames.told[-1] == ("close",)
-    game.flip()
-    assert game.hooks.calls[2:] == ["run_begin", *WAIT]
+    game.beat.handled(9)
+    game.beat.posted(KEY)
+    assert not game.calls.watching
+    assert game.frames.told == [("close",)]
+    assert game.input.told == []
+    game.begin()
+    game.looked(KEY, before=30, since=20, now=30)
+    game.beat.handled(40 * MS)
+    assert game.input.told == [("handled", "KeyDown", 20 * MS, 30 * MS, 40 * MS)]
 
 
 def test_trouble_of_ours_stays_with_us():
     game = Game(trouble=True)
-    game.flip()
-    game.flip()
+    game.begin()
+    game.beat.paused(1)
+    game.beat.aims_at(30)
     assert [str(error) for error in game.failures] == ["no frames today"]
-    assert game.hooks.calls == ["run_begin", *WAIT, *WAIT]
+    assert game.calls.shown is None

@@ -112,12 +112,15 @@ def test_each_blocked_frame_dropped_as_many_as_its_time_says(run):
 
 def test_jank_names_the_stalls_in_its_worst_frames(run):
     jank = [issue for issue in run.report["issues"] if issue["kind"] == "jank"]
-    assert jank
     stalls = {stall["id"]: stall for stall in run.stalls}
-    for issue in jank:
+    # A crowded machine drops frames without any stall.
+    stalled = [issue for issue in jank if issue["worst"][0]["stall_ids"]]
+    assert stalled
+    for issue in stalled:
         worst = issue["worst"][0]
-        assert issue["culprit"] is not None
-        assert issue["stacks"]
+        if stalls[worst["stall_ids"][0]]["cause"] != "host":
+            assert issue["culprit"] is not None
+            assert issue["stacks"]
         for stall_id in worst["stall_ids"]:
             stall = stalls[stall_id]
             assert wall_ns(stall["began_at"]) < wall_ns(worst["began_at"]) + worst["duration_ms"] * 1e6
