@@ -1,6 +1,6 @@
 """uvicorn: how long a request takes from its bytes' arrival to the first byte of its answer, and how much of
-that it waited for the loop. The engine times the answers of all servers (native/core/answers.h), but knows neither routes
-nor tasks: of uvicorn's, whose every request can be told from others, more is known here.
+that it waited for the loop. The engine times the answers of all servers (native/core/answers.h), but knows
+neither routes nor tasks: of uvicorn's, whose requests can be told from each other, more is known here.
 
 The kernel says when a connection's last bytes arrived (TCP_INFO, to the length of its tick, 1 to 4 ms):
 before the loop has looked at the socket, and however long it did not. Handling begins with the first step of
