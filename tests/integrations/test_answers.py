@@ -136,7 +136,10 @@ def test_answers_are_timed_whatever_the_server(watched, tmp_path, server, loop):
         child.kill()
         child.wait()
     (figures,) = [
-        each for session in one.report()["sessions"] for each in session["input"] if each["loop"] == "requests"
+        each
+        for session in one.report()["sessions"]
+        for each in session["input"]
+        if each["loop"] == "requests"
     ]
     assert figures["thread"] == ("(threads)" if loop == "none" else "MainThread")
     # The first one, the one that blocks, and one of those that wait for it.

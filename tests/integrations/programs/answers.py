@@ -27,9 +27,7 @@ def answer(path):
 async def asgi(scope, receive, send):
     if scope["type"] == "http":
         body = answer(scope["path"]).encode()
-        await send(
-            {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]}
-        )
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
         await send({"type": "http.response.body", "body": body})
         return
     while True:
