@@ -46,7 +46,9 @@ def advise(
     if cause not in _ABOUT_NO_CALL:
         remedy = find_remedy(cause, blocker, reached)
         if remedy is not None:
-            return _fill(_word(remedy, loop, within), blocker, holder) + _in_endpoint(remedy.way, loop, within)
+            return _fill(_word(remedy, loop, within), blocker, holder) + _in_endpoint(
+                remedy.way, loop, within
+            )
     words = _by_cause(cause, loop, blocker)
     return words and words + _in_endpoint(WAY_OF_CAUSE.get(cause), loop, within)
 

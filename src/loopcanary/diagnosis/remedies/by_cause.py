@@ -33,7 +33,7 @@ IN_GAMES: Mapping[Cause, str] = {
     Cause.IMPORT: "Import the module before the first frame.",
     Cause.GC: "Collect between levels: `gc.freeze()` after loading, `gc.disable()` while a level runs, "
     "`gc.collect()` at its end.",
-    Cause.GIL: "Make the thread that holds the GIL do less at a time, or do its work while no frame is drawn.",
+    Cause.GIL: "Make the thread that holds the GIL do less at a time, or its work while no frame is drawn.",
 }
 """Better words for games than a loop's, of causes that are about no call."""
 
