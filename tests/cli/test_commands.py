@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import LOOPCANARY
-from tests.store.samples import KILLED, SESSION, STALL, hostile_stall, session, stall
+from tests.store.samples import ISSUES, KILLED, SESSION, STALL, hostile_stall, session, stall
 
 from loopcanary import assembly
 from loopcanary.cli import COMMANDS, main
@@ -257,6 +257,35 @@ def test_show_takes_fingerprints_ids_and_their_starts(capsys: Captured, which: s
     shown = capsys.readouterr().out
     assert "lock.acquire() in flush" in shown
     assert "the process was killed in it" in shown
+
+
+@pytest.mark.parametrize("which", ["s1-jank-1", "s1-jank", "jank:0123456789ab", "jank"])
+def test_show_takes_issues_that_are_no_stalls(filled: Store, capsys: Captured, which: str) -> None:
+    for issue in ISSUES:
+        filled.put_issue(issue)
+    filled.close()
+    assert main(["show", which]) == 0
+    shown = capsys.readouterr().out
+    assert "47 of 60 fps in boss" in shown
+    assert "worst frames" in shown
+    assert main(["show", which, "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [one["id"] for one in document["issues"]] == ["s1-jank-1"]
+    assert [one["id"] for one in document["stalls"]] == ["s1-1"]
+
+
+def test_a_start_of_stalls_and_of_other_issues_is_ambiguous(filled: Store, capsys: Captured) -> None:
+    filled.put_issue(ISSUES[0])
+    filled.close()
+    assert main(["show", "s1-"]) == 2
+    assert told(capsys) == "loopcanary: s1- is the start of several: s1-1, s1-2, s1-jank-1; write more of it"
+
+
+def test_a_report_of_jank_alone_is_no_empty_one(store: Store, capsys: Captured) -> None:
+    store.put_issue(ISSUES[0])
+    store.close()
+    assert main(["report", "--text", "boss"]) == 0
+    assert "jank:0123456789ab" in capsys.readouterr().out
 
 
 def test_an_id_in_full_is_meant_where_others_begin_with_it(store: Store, capsys: Captured) -> None:

@@ -112,3 +112,27 @@ def test_that_it_is_one_is_read_off_the_stacks():
         taken = samples(*[stack(handler, *outer)] * 12, syscall="recvfrom")
         stall = judged(evidence(taken), text)
         assert says in (stall.advice or ""), stall
+
+
+@pytest.mark.parametrize(
+    ("within", "says"),
+    [("fastapi", "FastAPI runs it on a thread"), ("starlette", "Starlette runs it on a thread")],
+)
+def test_an_endpoint_that_awaits_nothing_may_be_a_plain_function(within, says):
+    call = Blocker(call="requests.get(url)", function=None)
+    packages = frozenset({within, "uvicorn"})
+    assert says in advise(Cause.NETWORK_IO, call, (), "uvloop", within=packages)
+    assert says in advise(Cause.NETWORK_IO, None, (), "asyncio", within=packages)
+    # A thread is no help for what holds the GIL, nor a word of another loop's.
+    assert says not in advise(Cause.CPU, None, (), "asyncio", within=packages)
+    assert says not in advise(Cause.NETWORK_IO, call, (), "trio", within=packages)
+    assert "a plain `def`" not in advise(Cause.NETWORK_IO, call, (), "asyncio")
+
+
+@pytest.mark.parametrize("cause", [cause for cause in Cause if cause is not Cause.UNKNOWN])
+def test_games_are_told_of_frames_and_not_of_loops(cause):
+    words = advise(cause, None, (), "pygame")
+    assert words
+    assert "asyncio" not in words
+    if cause not in {Cause.HOST, Cause.BURST}:
+        assert "loop" not in words

@@ -1,4 +1,4 @@
-"""How long requests waited for the loop, from the arrival of their bytes: told by the kernel, of uvicorn."""
+"""How long requests waited for the loop, from the arrival of their bytes: told by the kernel."""
 
 from __future__ import annotations
 
@@ -85,3 +85,66 @@ def test_a_request_that_arrives_while_the_loop_is_blocked_waits_from_then_on(wat
     assert figures["queued_ms"] >= 1000 * (BLOCKED_S - TICK_S)
     assert figures["lag_ms"] >= figures["queued_ms"] + 1000 * BLOCKED_S
     assert all(group["kind"] != "input-lag" for group in report["groups"])
+
+
+SEEN_OF = 8
+"""Of so many requests of other servers one is timed (native/core/answers.h)."""
+SERVERS = [
+    ("streams", "asyncio"),
+    ("streams", "uvloop"),
+    ("protocol", "asyncio"),
+    ("protocol", "uvloop"),
+    ("hypercorn", "asyncio"),
+    ("hypercorn", "uvloop"),
+    ("aiohttp", "asyncio"),
+    ("aiohttp", "uvloop"),
+    ("wsgiref", "none"),
+    ("waitress", "none"),
+]
+_OF_PYTHON = {"streams", "protocol", "wsgiref", "asyncio", "none"}
+
+
+@pytest.mark.native
+@pytest.mark.parametrize(("server", "loop"), SERVERS, ids=[f"{server} on {loop}" for server, loop in SERVERS])
+def test_answers_are_timed_whatever_the_server(watched, tmp_path, server, loop):
+    for needed in {server, loop} - _OF_PYTHON:
+        pytest.importorskip(needed)
+    one = watched("native")
+    child = subprocess.Popen(
+        one.command(PROGRAMS / "answers.py", tmp_path, server, loop),
+        env=one.environment(PYTHONWARNINGS="ignore"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        wait_for(tmp_path / "port", child)
+        port = int((tmp_path / "port").read_text())
+        for _ in range(SEEN_OF):
+            ask(port, "/")
+        with ThreadPoolExecutor(1) as pool:
+            blocking = pool.submit(ask, port, "/blocks")
+            wait_for(tmp_path / "blocked", child)
+            waiting = [connected(port) for _ in range(SEEN_OF)]
+            (tmp_path / "sent").touch()
+            for connection in waiting:
+                assert answer_of(connection) == b"ok"
+            blocking.result()
+        child.terminate()
+        child.wait(timeout=GIVES_UP_S)
+    finally:
+        child.kill()
+        child.wait()
+    (figures,) = [
+        each
+        for session in one.report()["sessions"]
+        for each in session["input"]
+        if each["loop"] == "requests"
+    ]
+    assert figures["thread"] == ("(threads)" if loop == "none" else "MainThread")
+    # The first one, the one that blocks, and one of those that wait for it.
+    assert figures["events"] == 3
+    assert figures["worst_ms"] >= 1000 * BLOCKED_S
+    assert figures["lag_ms"] >= 2 * 1000 * (BLOCKED_S - TICK_S)
+    if server != "waitress":  # it takes requests on one thread at once, and lets them wait for another
+        assert figures["queued_ms"] >= 1000 * (BLOCKED_S - TICK_S)

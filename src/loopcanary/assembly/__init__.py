@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from loopcanary.engine.canary import Canary
-    from loopcanary.model import Config, LoopHealth, Stall
+    from loopcanary.model import Config, LagIssue, LoopHealth, Stall
     from loopcanary.model.outside import Attached, Detached, ProcessSight, Unseen
     from loopcanary.store import Recovery, Store
 
@@ -60,6 +60,14 @@ def why_grouped(stall: Stall) -> tuple[str, ...]:
     from loopcanary.assembly import explaining
 
     return explaining.why_grouped(stall)
+
+
+def why_issues_grouped(issue: LagIssue, stalls: Sequence[Stall]) -> tuple[str, ...]:
+    """What the fingerprint of an issue that is no stall was made of, each part as `name=value`; empty where
+    that is not known. `stalls`: those in it."""
+    from loopcanary.assembly import explaining
+
+    return explaining.why_issues_grouped(issue, stalls)
 
 
 def delays(loops: Sequence[LoopHealth]) -> Callable[[Sequence[int]], int | None]:

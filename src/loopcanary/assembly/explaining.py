@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from loopcanary.diagnosis import health
 from loopcanary.diagnosis.codepaths import CodePaths, captured
 from loopcanary.diagnosis.fingerprint import explain, fingerprint
+from loopcanary.model.lag_issues import IdleLag, InputLag
+from loopcanary.tracers.judging import lag_fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from loopcanary.model import LoopHealth, Stall
+    from loopcanary.model import LagIssue, LoopHealth, Stall
 
 
 def why_grouped(stall: Stall) -> tuple[str, ...]:
@@ -26,6 +28,25 @@ def why_grouped(stall: Stall) -> tuple[str, ...]:
         if fingerprint(stall, paths) == stall.fingerprint:
             return explain(stall, paths)
     return ()
+
+
+def why_issues_grouped(issue: LagIssue, stalls: Sequence[Stall]) -> tuple[str, ...]:
+    """What the fingerprint of an issue that is no stall was made of, each part as `name=value`; empty where
+    that is not known. `stalls`: those in it."""
+    kind = issue.kind.value
+    for stall in stalls:
+        if lag_fingerprint(kind, issue.loop, stall, None) == issue.fingerprint:
+            return (f"kind={kind}", f"stall={stall.fingerprint}")
+    label, name = _place_of(issue)
+    if lag_fingerprint(kind, issue.loop, None, name) == issue.fingerprint:
+        return (f"kind={kind}", f"loop={issue.loop}", *((f"{label}={name}",) if name else ()))
+    return ()
+
+
+def _place_of(issue: LagIssue) -> tuple[str, str | None]:
+    if isinstance(issue, InputLag):
+        return "event", issue.event
+    return ("handler", issue.handler) if isinstance(issue, IdleLag) else ("scene", issue.scene)
 
 
 def _possible_paths(stall: Stall) -> Iterator[CodePaths]:

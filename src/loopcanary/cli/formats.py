@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from loopcanary.report.model import Report
 
-Shape = Literal["report", "group", "stall"]
+Shape = Literal["report", "group", "stall", "issue_group", "issue"]
 
 _READY = ("text", "json", "markdown")
 _LATER = ("html",)
@@ -58,7 +58,13 @@ def _write_text(report: Report, shape: Shape) -> None:
     from loopcanary.report import as_text
 
     console = Screen()
-    show = {"report": as_text.show_report, "group": as_text.show_group, "stall": as_text.show_stall}
+    show = {
+        "report": as_text.show_report,
+        "group": as_text.show_group,
+        "stall": as_text.show_stall,
+        "issue_group": as_text.show_issue_group,
+        "issue": as_text.show_issue,
+    }
     show[shape](report, console)
 
 

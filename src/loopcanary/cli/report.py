@@ -79,8 +79,8 @@ def command(
             with_worst=form != "json",
             delays=assembly.delays,
         )
-        if report.is_empty and form != "json" and query != StallQuery():
+        if report.finds_nothing and form != "json" and query != StallQuery():
             click.echo("No stall matches.")
         else:
             write(report, form, "report")
-        return NOTHING_FOUND if report.is_empty and query != StallQuery() else 0
+        return NOTHING_FOUND if report.finds_nothing and query != StallQuery() else 0

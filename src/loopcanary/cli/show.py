@@ -1,9 +1,9 @@
-"""`loopcanary show`: everything about one bug or one stall."""
+"""`loopcanary show`: everything about one bug, one stall, or one issue of another kind."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
@@ -14,6 +14,7 @@ from loopcanary.cli.words import Word
 from loopcanary.model.wording import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from loopcanary.store import Store
@@ -23,50 +24,65 @@ _VERSIONS = ("2:", "1:")
 """What fingerprints begin with, the present one first (docs/diagnosis.md)."""
 
 
-@click.command(short_help="Show everything about one bug or one stall.")
+@click.command(short_help="Show everything about one bug, stall or other issue.")
 @click.argument("which", metavar="FINGERPRINT_OR_ID", type=Word())
 @store_option
 @format_option
 def command(which: str, store: Path | None, form: str) -> int:
-    """Show everything about one bug (by its fingerprint) or one stall (by its id).
+    """Show everything about one bug (by its fingerprint) or one stall (by its id); likewise about jank, late
+    input and idle work.
 
     The start of either is enough where only one begins so.
     """
     with opened(store) as source:
         if source is None:
             return NOTHING_FOUND
-        fingerprints, ids = _matches(source, which)
-        match (fingerprints, ids):
-            case ([], []):
-                refuse(
-                    f"no fingerprint or id in {source.folder} begins with {printable(which, 60)}; "
-                    "`loopcanary report` has them at the end of their lines"
-                )
-                return NOTHING_FOUND
-            case ([fingerprint], []):
-                _show_group(source, fingerprint, form)
-                return 0
-            case ([], [stall_id]):
-                _show_stall(source, stall_id, form)
-                return 0
-            case _:
-                return refuse(_ambiguity(which, [*fingerprints, *ids]))
+        found = _matches(source, which)
+        if not found:
+            refuse(
+                f"no fingerprint or id in {source.folder} begins with {printable(which, 60)}; "
+                "`loopcanary report` has them at the end of their lines"
+            )
+            return NOTHING_FOUND
+        if len(found) > 1:
+            return refuse(_ambiguity(which, [name for _, name in found]))
+        [(show, name)] = found
+        show(source, name, form)
+        return 0
 
 
-def _matches(source: Store, which: str) -> tuple[list[str], list[str]]:
-    """Fingerprints and ids that are meant; one that is given in full is the one."""
-    ids = source.ids_like(which, _CANDIDATES_MAX + 1)
-    if which in ids:
-        return [], [which]
+_Like: TypeAlias = "Callable[[str, int], list[str]]"
+_Show: TypeAlias = "Callable[[Store, str, str], None]"
+
+
+def _matches(source: Store, which: str) -> list[tuple[_Show, str]]:
+    """What is meant, with what shows it; what is given in full is the one."""
+    ids: list[tuple[_Show, str]] = []
+    of_ids: list[tuple[_Like, _Show]] = [
+        (source.ids_like, _show_stall),
+        (source.issue_ids_like, _show_issue),
+    ]
+    of_bugs: list[tuple[_Like, _Show]] = [
+        (source.fingerprints_like, _show_group),
+        (source.issue_fingerprints_like, _show_issue_group),
+    ]
+    for like, show in of_ids:
+        found = like(which, _CANDIDATES_MAX + 1)
+        if which in found:
+            return [(show, which)]
+        ids += [(show, name) for name in found]
     # People leave out the version of a fingerprint.
     starts = [which] if ":" in which else [which, *(version + which for version in _VERSIONS)]
-    fingerprints: list[str] = []
+    bugs: list[tuple[_Show, str]] = []
     for start in starts:
-        found = source.fingerprints_like(start, _CANDIDATES_MAX + 1)
-        if start in found:
-            return [start], []
-        fingerprints = fingerprints or found
-    return fingerprints, ids
+        begin_so: list[tuple[_Show, str]] = []
+        for like, show in of_bugs:
+            found = like(start, _CANDIDATES_MAX + 1)
+            if start in found:
+                return [(show, start)]
+            begin_so += [(show, name) for name in found]
+        bugs = bugs or begin_so
+    return bugs + ids
 
 
 def _ambiguity(which: str, candidates: list[str]) -> str:
@@ -96,3 +112,28 @@ def _show_stall(source: Store, stall_id: str, form: str) -> None:
     stall = source.stall(stall_id)
     if stall is not None:
         write(of_stall(source, stall, now_wall_ns=time.time_ns()), form, "stall")
+
+
+def _show_issue_group(source: Store, fingerprint: str, form: str) -> None:
+    from loopcanary import assembly
+    from loopcanary.report.of_issues import of_issue_group
+
+    report = of_issue_group(
+        source,
+        fingerprint,
+        limit=LIMITS[form],
+        now_wall_ns=time.time_ns(),
+        explain=assembly.why_issues_grouped,
+    )
+    if report is not None:
+        write(report, form, "issue_group")
+
+
+def _show_issue(source: Store, issue_id: str, form: str) -> None:
+    from loopcanary import assembly
+    from loopcanary.report.of_issues import of_issue
+
+    issue = source.issue(issue_id)
+    if issue is not None:
+        report = of_issue(source, issue, now_wall_ns=time.time_ns(), explain=assembly.why_issues_grouped)
+        write(report, form, "issue")

@@ -10,9 +10,12 @@ from loopcanary.diagnosis.remedies import (
     BY_CAUSE,
     BY_TOPIC,
     ELSEWHERE,
+    IN_ENDPOINTS,
+    IN_GAMES,
     REMEDIES,
     TOPICS_OF_ASYNCIO,
     WAY_OF_CAUSE,
+    Family,
     Remedy,
     Way,
     family_of,
@@ -20,6 +23,7 @@ from loopcanary.diagnosis.remedies import (
 from loopcanary.model import Blocker, Cause, Holder
 
 _ASYNCIO_LOOPS = frozenset({"asyncio", "uvloop", ""})
+_THREAD_HELPS = frozenset({Way.THREAD, Way.CLIENT, Way.RESOLVE, Way.CHILD, Way.TIMER})
 _ABOUT_NO_CALL = frozenset({Cause.GC, Cause.HOST, Cause.BURST, Cause.GIL, Cause.IMPORT})
 """Causes whose remedy is not about the call that the thread happened to be in."""
 
@@ -42,8 +46,11 @@ def advise(
     if cause not in _ABOUT_NO_CALL:
         remedy = find_remedy(cause, blocker, reached)
         if remedy is not None:
-            return _fill(_word(remedy, loop, within), blocker, holder)
-    return _by_cause(cause, loop, blocker)
+            return _fill(_word(remedy, loop, within), blocker, holder) + _in_endpoint(
+                remedy.way, loop, within
+            )
+    words = _by_cause(cause, loop, blocker)
+    return words and words + _in_endpoint(WAY_OF_CAUSE.get(cause), loop, within)
 
 
 def find_remedy(cause: Cause, blocker: Blocker | None, reached: Iterable[str]) -> Remedy | None:
@@ -124,8 +131,18 @@ def _word(remedy: Remedy, loop: str, within: frozenset[str]) -> str:
     return special or ELSEWHERE[family][remedy.way]
 
 
+def _in_endpoint(way: Way | None, loop: str, within: frozenset[str]) -> str:
+    """What frameworks of ASGI offer beside: they run a plain function on a thread. No help for what holds the
+    GIL."""
+    if loop not in _ASYNCIO_LOOPS or way not in _THREAD_HELPS:
+        return ""
+    return next((f" {words}" for package, words in IN_ENDPOINTS.items() if package in within), "")
+
+
 def _by_cause(cause: Cause, loop: str, blocker: Blocker | None) -> str | None:
     way: Way | None = WAY_OF_CAUSE.get(cause)
+    if family_of(loop) is Family.GAME and cause in IN_GAMES:
+        return IN_GAMES[cause]
     if loop not in _ASYNCIO_LOOPS and way is not None:
         return _fill(ELSEWHERE[family_of(loop)][way], blocker, None)
     return BY_CAUSE.get(cause)

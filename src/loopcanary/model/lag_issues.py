@@ -38,8 +38,8 @@ class Handled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Jank:
-    """A stretch of frames in which people saw jank: see FrameFigures.is_janky."""
+class _SeveralCallbacks:
+    """What all these issues have."""
 
     id: str
     session: str
@@ -50,16 +50,23 @@ class Jank:
     loop: str
     scene: str | None
     began_wall_ns: int
+    """When the first frame began, the event arrived, the work began."""
     duration_ns: int
-    """From the first frame's begin to the last one's, pauses included."""
-    figures: FrameFigures
-    worst: tuple[LateFrame, ...]
-    """The worst frames, worst first."""
+    """To the end of the last frame, pauses included; of the handling; of the work."""
     cause: Cause = Cause.UNKNOWN
     culprit: Culprit | None = None
     advice: str | None = None
     stalls: tuple[str, ...] = ()
     stacks: tuple[WeightedStack, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jank(_SeveralCallbacks):
+    """A stretch of frames in which people saw jank: see FrameFigures.is_janky."""
+
+    figures: FrameFigures
+    worst: tuple[LateFrame, ...]
+    """The worst frames, worst first."""
 
     @property
     def kind(self) -> IssueKind:
@@ -68,32 +75,15 @@ class Jank:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InputLag:
+class InputLag(_SeveralCallbacks):
     """An input event whose handling ended long after it had arrived."""
 
-    id: str
-    session: str
-    pid: int
-    fingerprint: str
-    title: str
-    thread: str
-    loop: str
-    scene: str | None
-    began_wall_ns: int
-    """When the event arrived."""
-    duration_ns: int
-    """To the end of its handling."""
     event: str
     """Class and receiver."""
     queued_ns: int
     """How long it waited for the loop."""
     before: tuple[Handled, ...] = ()
     """What the thread did meanwhile, as far as it is known, oldest first."""
-    cause: Cause = Cause.UNKNOWN
-    culprit: Culprit | None = None
-    advice: str | None = None
-    stalls: tuple[str, ...] = ()
-    stacks: tuple[WeightedStack, ...] = ()
 
     @property
     def kind(self) -> IssueKind:
@@ -102,27 +92,12 @@ class InputLag:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IdleLag:
+class IdleLag(_SeveralCallbacks):
     """Idle work that kept the thread for long, or asked for itself anew without end."""
 
-    id: str
-    session: str
-    pid: int
-    fingerprint: str
-    title: str
-    thread: str
-    loop: str
-    scene: str | None
-    began_wall_ns: int
-    duration_ns: int
     handler: str
     runs: int = 1
     """More than one: the loop never waited between so many runs."""
-    cause: Cause = Cause.UNKNOWN
-    culprit: Culprit | None = None
-    advice: str | None = None
-    stalls: tuple[str, ...] = ()
-    stacks: tuple[WeightedStack, ...] = ()
 
     @property
     def kind(self) -> IssueKind:

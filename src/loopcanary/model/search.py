@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from loopcanary.model.issue import IssueKind
+    from loopcanary.model.issue import IssueKind, LagIssue
     from loopcanary.model.stall import Cause, Culprit
 
 
@@ -44,6 +44,20 @@ class StallGroup:
     culprit: Culprit | None
     worst_id: str
     """The longest stall of the group."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssueGroup:
+    """All issues that are no stalls with one fingerprint."""
+
+    fingerprint: str
+    count: int
+    total_ns: int
+    p50_ns: int
+    first_wall_ns: int
+    last_wall_ns: int
+    worst: LagIssue
+    """The longest one; what it says holds for the group."""
 
 
 class StallMark(NamedTuple):

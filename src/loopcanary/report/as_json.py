@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from loopcanary.model.lag_evidence import evidence_of
 from loopcanary.model.wire import (
     SCHEMA_VERSION,
     Json,
@@ -20,8 +21,8 @@ from loopcanary.report.loop_figures import figures_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from loopcanary.model import LoopHealth, Session
-    from loopcanary.model.search import StallGroup
+    from loopcanary.model import LagIssue, LoopHealth, Session
+    from loopcanary.model.search import IssueGroup, StallGroup
     from loopcanary.report.model import Figures, GroupDetails, Report
 
 
@@ -49,7 +50,8 @@ def report_to_dict(report: Report) -> Json:
             for group in report.groups
         ],
         "stalls": [stall_to_dict(stall) for stall in report.stalls],
-        "issues": [issue_to_dict(issue) for issue in report.issues],
+        "issues": [_issue_to_dict(issue) for issue in report.issues],
+        "issue_groups": [_issue_group_to_dict(group, report) for group in report.issue_groups],
     }
 
 
@@ -94,6 +96,30 @@ def _group_to_dict(group: StallGroup, stall_ids: list[str]) -> Json:
         "culprit": None if group.culprit is None else culprit_to_dict(group.culprit),
         "worst_id": group.worst_id,
         "stall_ids": stall_ids,
+    }
+
+
+def _issue_to_dict(issue: LagIssue) -> Json:
+    return {**issue_to_dict(issue), "evidence": list(evidence_of(issue))}
+
+
+def _issue_group_to_dict(group: IssueGroup, report: Report) -> Json:
+    worst = group.worst
+    return {
+        "fingerprint": group.fingerprint,
+        "kind": worst.kind.value,
+        "title": worst.title,
+        "cause": worst.cause.value,
+        "count": group.count,
+        "total_ms": group.total_ns / 1_000_000,
+        "p50_ms": group.p50_ns / 1_000_000,
+        "max_ms": worst.duration_ns / 1_000_000,
+        "first_at": time_to_text(group.first_wall_ns),
+        "last_at": time_to_text(group.last_wall_ns),
+        "culprit": None if worst.culprit is None else culprit_to_dict(worst.culprit),
+        "worst_id": worst.id,
+        "issue_ids": [issue.id for issue in report.issues if issue.fingerprint == group.fingerprint],
+        **({} if report.issue_details is None else {"grouped_by": list(report.issue_details.parts)}),
     }
 
 

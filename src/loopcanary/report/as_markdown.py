@@ -28,18 +28,17 @@ from loopcanary.model.wording import (
     struck_words,
     underlined,
 )
-from loopcanary.report import markdown_frames, markdown_loops
+from loopcanary.report import markdown_frames, markdown_issue, markdown_loops
 from loopcanary.report.anywhere import ANYWHERE, NO_LINE, is_anywhere, is_blameless
-from loopcanary.report.folding import Fold, folded
 from loopcanary.report.gain_words import gain_words
-from loopcanary.report.markdown_text import code, code_block, escaped
+from loopcanary.report.markdown_text import code, code_block, escaped, stack_lines
 from loopcanary.report.times import moment, span
 from loopcanary.report.trend import trend_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from loopcanary.model import Culprit, Ledger, Stall, WeightedStack
+    from loopcanary.model import Culprit, Ledger, Stall
     from loopcanary.model.search import StallGroup
     from loopcanary.report.model import GroupDetails, Report
 
@@ -51,6 +50,8 @@ _CONTRIBUTORS_MAX = 5
 
 def render(report: Report, folder: str = "") -> str:
     """The whole report; paths below `folder` relative to it."""
+    if report.issue_details is not None:
+        return "\n".join(markdown_issue.document(report, folder)) + "\n"
     return "\n".join(_Markdown(folder).lines(report)) + "\n"
 
 
@@ -75,7 +76,7 @@ class _Markdown:
         if left_out > 0:
             yield f"And {count_of(left_out, 'more place')}."
             yield ""
-        yield from markdown_frames.issue_section(report.issues)
+        yield from markdown_frames.issue_section(report.issue_groups, report.issue_places)
         yield from markdown_loops.section(report.sessions)
         yield from markdown_frames.trace_section(report.sessions)
 
@@ -162,19 +163,10 @@ class _Markdown:
         yield "<details><summary>Stacks, innermost frame first</summary>"
         yield ""
         for stack in heaviest:
-            yield from code_block([f"{format_duration(stack.weight_ns)}:", *self._frames(stack)])
+            yield from code_block([f"{format_duration(stack.weight_ns)}:", *stack_lines(stack, self._folder)])
             yield ""
         yield "</details>"
         yield ""
-
-    def _frames(self, stack: WeightedStack) -> Iterator[str]:
-        for row in folded(stack.frames):
-            if isinstance(row, Fold):
-                yield f"  {count_of(row.count, 'frame')} in {printable(', '.join(row.packages), _NAME_MAX)}"
-            else:
-                mark = ">" if row.in_app else " "
-                at = printable(place(row.file, row.line, self._folder), 300)
-                yield f"{mark} {at} in {printable(row.qualname, _NAME_MAX)}"
 
 
 def _who(stall: Stall) -> list[tuple[str, str | None]]:

@@ -10,7 +10,7 @@ from rich.text import Text
 from loopcanary.model import StallState
 from loopcanary.model.units import format_duration
 from loopcanary.model.wording import count_of, printable, severity_word
-from loopcanary.report import text_frames
+from loopcanary.report import text_frames, text_issue
 from loopcanary.report.text_group import group_lines
 from loopcanary.report.text_groups import table
 from loopcanary.report.text_loops import sessions
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from loopcanary.model import Session, Stall
+    from loopcanary.model import Issue, Session
     from loopcanary.report.model import Report
 
 _LATEST_MAX = 10
@@ -50,6 +50,21 @@ def show_stall(report: Report, console: Console) -> None:
     show(console, stall_lines(stall, _session(report, stall), page_of(console)))
 
 
+def show_issue_group(report: Report, console: Console) -> None:
+    """One bug behind jank, late input or idle work: figures, its longest issue in full, its latest ones."""
+    page, worst = page_of(console), report.issue_groups[0].worst
+    show(console, text_issue.group_lines(report, page))
+    lines = text_issue.issue_lines(worst, _session(report, worst), report, page)
+    show(console, [Text("The longest one", "bold"), *lines])
+    show(console, text_issue.latest(report))
+
+
+def show_issue(report: Report, console: Console) -> None:
+    """Jank, late input or idle work with everything that is known of it."""
+    issue = report.issues[0]
+    show(console, text_issue.issue_lines(issue, _session(report, issue), report, page_of(console)))
+
+
 def page_of(console: Console) -> Page:
     """What the console can show."""
     return Page(width=min(console.width, 120), folder=_folder(), unicode=console.encoding.startswith("utf"))
@@ -68,8 +83,8 @@ def _folder() -> str:
         return ""
 
 
-def _session(report: Report, stall: Stall) -> Session | None:
-    return next((session for session in report.sessions if session.id == stall.session), None)
+def _session(report: Report, issue: Issue) -> Session | None:
+    return next((session for session in report.sessions if session.id == issue.session), None)
 
 
 def _overview(report: Report, page: Page) -> Iterator[Text]:

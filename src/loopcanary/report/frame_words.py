@@ -11,7 +11,7 @@ from loopcanary.model.wording import count_of, printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loopcanary.model import FrameFigures, FrameSlice, IdleFigures, InputFigures, LagIssue, Session
+    from loopcanary.model import FrameFigures, FrameSlice, IdleFigures, InputFigures, Session
 
 NAME_MAX = 60
 _BARS = "▁▂▃▄▅▆▇█"
@@ -76,18 +76,6 @@ def idle_words(figures: IdleFigures) -> str:
 def thread_words(thread: str, loop: str) -> str:
     """Where: the thread and the kind of its loop."""
     return f"{printable(thread, NAME_MAX)} ({printable(loop, NAME_MAX)})"
-
-
-def grouped(issues: Sequence[LagIssue]) -> list[tuple[LagIssue, int, int]]:
-    """(longest one, how many, time of all) of each fingerprint, most time first."""
-    groups: dict[str, list[LagIssue]] = {}
-    for issue in issues:
-        groups.setdefault(issue.fingerprint, []).append(issue)
-    rows = [
-        (max(found, key=lambda one: one.duration_ns), len(found), sum(one.duration_ns for one in found))
-        for found in groups.values()
-    ]
-    return sorted(rows, key=lambda row: -row[2])
 
 
 def traced(sessions: Sequence[Session]) -> list[Session]:

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 from loopcanary.model.units import format_duration
 from loopcanary.model.wording import count_of, printable
-from loopcanary.report.frame_words import fps_words, grouped, idle_words, input_words, scene_name, traced
+from loopcanary.report.frame_words import fps_words, idle_words, input_words, scene_name, traced
 from loopcanary.report.markdown_text import code, escaped
 from loopcanary.report.times import moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from loopcanary.model import LagIssue, SceneFrames, Session
+    from loopcanary.model import SceneFrames, Session
+    from loopcanary.model.search import IssueGroup
 
 _SCENES_MAX = 30
 _ISSUES_MAX = 20
@@ -35,19 +36,22 @@ _HEAD = (
 )
 
 
-def issue_section(issues: Sequence[LagIssue]) -> Iterator[str]:
-    """Jank, late input, long idle work: a line a bug."""
-    rows = grouped(issues)
-    if not rows:
+def issue_section(groups: Sequence[IssueGroup], places: int) -> Iterator[str]:
+    """Jank, late input, long idle work: a line a bug, most time first. `places`: how many bugs there are."""
+    if not groups:
         return
     yield "### Frames, input, idle work"
     yield ""
-    for longest, count, total_ns in rows[:_ISSUES_MAX]:
-        times = f" ({count} times, {format_duration(total_ns)} in all)" if count > 1 else ""
-        title = escaped(printable(longest.title, 200))
-        yield f"- **{longest.kind.value}**: {title}{times}, {moment(longest.began_wall_ns)}"
-    if len(rows) > _ISSUES_MAX:
-        yield f"- and {count_of(len(rows) - _ISSUES_MAX, 'more place')}"
+    for number, group in enumerate(groups[:_ISSUES_MAX], start=1):
+        worst, count = group.worst, group.count
+        times = f" ({count} times, {format_duration(group.total_ns)} in all)" if count > 1 else ""
+        title = escaped(printable(worst.title, 200))
+        seen = f"{moment(worst.began_wall_ns)}, {code(group.fingerprint)}, {code(worst.id)}"
+        yield f"{number}. **{worst.kind.value}**: {title}{times}, {seen}"
+    left_out = places - len(groups[:_ISSUES_MAX])
+    if left_out > 0:
+        yield ""
+        yield f"And {count_of(left_out, 'more place')}."
     yield ""
 
 

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from loopcanary.model.wording import printable
+from loopcanary.model.wording import count_of, place, printable
+from loopcanary.report.folding import Fold, folded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from loopcanary.model import WeightedStack
 
 _NAME_MAX = 100
 _ACTIVE = re.compile(r"[\\`*_\[\]#|~$]|:(?=//)|(?<=www)\.")
@@ -30,6 +37,18 @@ def code_block(lines: list[str], language: str = "") -> list[str]:
     """Lines in a fenced block; they are printable already."""
     fence = "`" * max(3, max((_longest_run(line) for line in lines), default=0) + 1)
     return [fence + language, *lines, fence]
+
+
+def stack_lines(stack: WeightedStack, folder: str) -> Iterator[str]:
+    """Frames for a code block, innermost first; the program's own are marked. Paths below `folder` relative
+    to it."""
+    for row in folded(stack.frames):
+        if isinstance(row, Fold):
+            yield f"  {count_of(row.count, 'frame')} in {printable(', '.join(row.packages), _NAME_MAX)}"
+        else:
+            mark = ">" if row.in_app else " "
+            at = printable(place(row.file, row.line, folder), 300)
+            yield f"{mark} {at} in {printable(row.qualname, _NAME_MAX)}"
 
 
 def _split(text: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from loopcanary.model.search import SessionMark, StallGroup, StallMark, StallQuery
+from loopcanary.model.search import IssueGroup, SessionMark, StallGroup, StallMark, StallQuery
 from loopcanary.report.affected import EXAMINED, affected
 from loopcanary.report.loops import Gains, Loops
 from loopcanary.report.open_stalls import with_open_stalls
@@ -52,6 +52,12 @@ class StallSource(Protocol):
     def issues(self, query: StallQuery, limit: int = 0) -> Sequence[LagIssue]:
         """Issues that are no stalls, newest first; limit 0: all."""
 
+    def issue_groups(self, query: StallQuery, limit: int = 0) -> Sequence[IssueGroup]:
+        """Groups of issues that are no stalls by total time, largest first; limit 0: all."""
+
+    def issue_totals(self, query: StallQuery) -> Sums:
+        """Sums over the issues that are no stalls that the query finds."""
+
     def stall(self, stall_id: str) -> Stall | None:
         """The stall with this id."""
 
@@ -85,6 +91,16 @@ class GroupDetails:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IssueDetails:
+    """More about one issue that is no stall, or about one group of them, for the page that shows it alone."""
+
+    parts: tuple[str, ...]
+    """What the fingerprint is made of, each as `name=value`; empty where that cannot be told."""
+    stalls: Mapping[str, Stall]
+    """By id: the stalls in the issue that is shown in full, as far as they are kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """Groups first, then stalls; both may be cut, `sums` tells of all."""
 
@@ -97,16 +113,25 @@ class Report:
     stalls: Sequence[Stall]
     issues: Sequence[LagIssue] = ()
     """Issues that are no stalls."""
+    issue_groups: Sequence[IssueGroup] = ()
+    issue_places: int = 0
+    """How many groups of such issues there are, however few of them are in the report."""
     watched: Watched = NEVER
     """The time of all sessions that the query finds."""
     figures: Mapping[str, Figures] = field(default_factory=dict)
     """Of each group shown, by fingerprint."""
     details: GroupDetails | None = None
+    issue_details: IssueDetails | None = None
 
     @property
     def is_empty(self) -> bool:
         """No stall was found."""
         return self.sums.stalls == 0
+
+    @property
+    def finds_nothing(self) -> bool:
+        """Neither a stall nor another issue was found."""
+        return self.is_empty and not self.issue_groups
 
 
 def build(
@@ -135,6 +160,8 @@ def build(
         worst={stall.fingerprint: stall for stall in worst if stall is not None},
         stalls=source.stalls(query, limit),
         issues=source.issues(query, limit),
+        issue_groups=source.issue_groups(query, limit),
+        issue_places=source.issue_totals(query).groups,
         watched=_watched(marks, query, now_wall_ns),
         figures=_figures(
             source.marks(query, [group.fingerprint for group in groups]),
@@ -165,13 +192,13 @@ def of_group(
         history=tuple(history),
     )
     shown = [*report.stalls, *([worst] if worst is not None else [])]
-    return replace(report, sessions=_sessions_of(source, shown), details=details)
+    return replace(report, sessions=sessions_of(source, shown), details=details)
 
 
 def of_stall(source: StallSource, stall: Stall, *, now_wall_ns: int) -> Report:
     """The report of one stall, with its bug and its session."""
     report = build(source, StallQuery(fingerprint=stall.fingerprint), limit=1, now_wall_ns=now_wall_ns)
-    return replace(report, stalls=[stall], sessions=_sessions_of(source, [stall]))
+    return replace(report, stalls=[stall], sessions=sessions_of(source, [stall]))
 
 
 class _Programs:
@@ -214,7 +241,8 @@ def _figures(marks: Iterable[StallMark], programs: _Programs, loops: Loops) -> d
     }
 
 
-def _sessions_of(source: StallSource, stalls: Sequence[Stall]) -> list[Session]:
+def sessions_of(source: StallSource, stalls: Sequence[Stall | LagIssue]) -> list[Session]:
+    """The sessions of these stalls or other issues."""
     ids = dict.fromkeys(stall.session for stall in stalls)
     found = [source.sessions(StallQuery(session=session), 2) for session in ids]
     return [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -12,7 +13,6 @@ from loopcanary.report.frame_words import (
     fps_chart,
     fps_words,
     frozen_words,
-    grouped,
     idle_words,
     input_words,
     level_words,
@@ -21,12 +21,13 @@ from loopcanary.report.frame_words import (
     traced,
 )
 from loopcanary.report.text_pieces import INDENT, Page, labelled, name
-from loopcanary.report.times import moment
+from loopcanary.report.times import age
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from loopcanary.model import LagIssue, SceneFrames, Session
+    from loopcanary.model import SceneFrames, Session
+    from loopcanary.model.search import IssueGroup
     from loopcanary.report.model import Report
 
 _SESSIONS_MAX = 6
@@ -35,32 +36,46 @@ _IDLE_MAX = 6
 _ISSUES_MAX = 10
 _SCENE_WIDTH = 20
 _TITLE_MAX = 200
+_HEAD = f"{'#':>2} {'total':>7} {'count':>6} {'median':>7} {'max':>7}  {'kind':<7} {'last':>6}  "
+_HEAD += f"{'cause':<10} bug"
 
 
 def issues(report: Report, page: Page) -> Iterator[Text]:
-    """Jank, late input, long idle work: one bug after the other."""
-    rows = grouped(report.issues)
-    if not rows:
+    """Jank, late input, long idle work: one bug after the other, most time first."""
+    groups = report.issue_groups[:_ISSUES_MAX]
+    if not groups:
         return
     yield Text("Frames, input, idle work", "bold")
-    for longest, count, total_ns in rows[:_ISSUES_MAX]:
-        yield from _issue(longest, count, total_ns, page)
-    if len(rows) > _ISSUES_MAX:
-        yield Text(f"{INDENT}and {count_of(len(rows) - _ISSUES_MAX, 'more place')}", "dim")
+    yield Text(_HEAD, "dim")
+    for number, group in enumerate(groups, start=1):
+        yield _row(number, group, report.generated_wall_ns)
+        yield from _facts(group, page)
+    left_out = report.issue_places - len(groups)
+    if left_out > 0:
+        yield Text(f"{INDENT}and {count_of(left_out, 'more place')}", "dim")
+    yield Text(f"{INDENT}loopcanary show BUG tells all about one", "dim")
     yield Text()
 
 
-def _issue(issue: LagIssue, count: int, total_ns: int, page: Page) -> Iterator[Text]:
-    times = f" x{count}, {format_duration(total_ns)}" if count > 1 else ""
-    yield Text.assemble(
-        INDENT,
-        (f"{issue.kind.value:<6}", "yellow"),
-        f"{printable(issue.title, _TITLE_MAX)}",
-        (f"{times}  {moment(issue.began_wall_ns)}", "dim"),
+def _row(number: int, group: IssueGroup, now_wall_ns: int) -> Text:
+    worst = group.worst
+    return Text.assemble(
+        (f"{number:>2} ", "dim"),
+        (f"{format_duration(group.total_ns):>7}", "bold yellow"),
+        f" {group.count:>6,} {format_duration(group.p50_ns):>7} {format_duration(worst.duration_ns):>7}  ",
+        f"{worst.kind.value:<7} {age(group.last_wall_ns, now_wall_ns):>6}  ",
+        (f"{worst.cause.value:<10} ", "bold"),
+        (printable(group.fingerprint, 40), "dim"),
     )
-    if issue.advice and not issue.stalls:  # else the stalls' own entries have it
-        for line in labelled("try  ", printable(issue.advice, 300), page):
-            yield Text.assemble(INDENT, line)
+
+
+def _facts(group: IssueGroup, page: Page) -> Iterator[Text]:
+    worst = group.worst
+    yield from _wrapped("", printable(worst.title, _TITLE_MAX), page)
+    which = "the longest is " if group.count > 1 else "its id is "
+    yield Text(f"{INDENT}{which}{printable(worst.id, 60)}", "dim")
+    if worst.advice and not worst.stalls:  # else the stalls' own entries have it
+        yield from _wrapped("try  ", printable(worst.advice, 300), page)
 
 
 def traces(known: Sequence[Session], page: Page) -> Iterator[Text]:
@@ -94,14 +109,16 @@ def _scene(scene: SceneFrames, page: Page) -> Iterator[Text]:
         yield Text(label)
         label = ""
     late = f"late {figures.hitch_ms_per_s:.1f} ms/s"
-    yield Text.assemble(
-        f"{label:<{_SCENE_WIDTH}} ",
-        (fps_words(figures), "red" if figures.is_janky else ""),
-        f", {count_of(figures.frames, 'frame')} in {format_duration(figures.frame_ns)}, {late}, "
-        f"worst {format_duration(figures.worst_ns)}",
-    )
+    fps = fps_words(figures)
+    counts = f"{count_of(figures.frames, 'frame')} in {format_duration(figures.frame_ns)}"
+    words = f"{fps}, {counts}, {late}, worst {format_duration(figures.worst_ns)}"
+    narrower = replace(page, width=page.width - len(INDENT))
+    for number, line in enumerate(labelled(f"{label:<{_SCENE_WIDTH}} ", words, narrower)):
+        if number == 0 and figures.is_janky:
+            line.stylize("red", _SCENE_WIDTH + 1, _SCENE_WIDTH + 1 + len(fps))
+        yield line
     more = "; ".join(part for part in (level_words(figures), frozen_words(figures)) if part)
-    for line in labelled("", more, page):
+    for line in labelled("", more, narrower):
         line.stylize("dim")
         yield Text.assemble("  ", line)
     if chart := fps_chart(scene.slices, unicode=page.unicode):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -85,7 +86,8 @@ def _loop(loop: LoopHealth, page: Page) -> Iterator[Text]:
         for index, delay in enumerate(delays)
     )
     yield Text.assemble(f"{label:<{_NAME_WIDTH}} {busy:>8}", ("  " + figures)[2:], style="")
-    for line in labelled("", "; ".join(_more(figures_of(loop))), page):
+    narrower = replace(page, width=page.width - len(INDENT) - 2)
+    for line in labelled("", "; ".join(_more(figures_of(loop))), narrower):
         line.stylize("dim")
         yield Text.assemble("  ", line)
 

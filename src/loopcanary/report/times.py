@@ -12,6 +12,11 @@ def moment(wall_ns: int) -> str:
     return _local(wall_ns).strftime("%Y-%m-%d %H:%M:%S")
 
 
+def exactly(wall_ns: int) -> str:
+    """`05:12:40.123` in local time."""
+    return f"{_local(wall_ns):%H:%M:%S}.{wall_ns % _S // 1_000_000:03}"
+
+
 def age(wall_ns: int, now_wall_ns: int) -> str:
     """How long ago, in one unit: `40 s`, `3 h`, `12 d`; `now` for less than 10 s and for the future."""
     seconds = (now_wall_ns - wall_ns) // _S

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.model import Cause, IssueKind, LagIssue, Session, Stall, TraceFigures
-from loopcanary.model.search import StallGroup, StallMark, StallQuery
+from loopcanary.model.search import IssueGroup, StallGroup, StallMark, StallQuery
 from loopcanary.model.wire import (
     WireError,
     issue_from_dict,
@@ -253,4 +253,37 @@ def _group(
         # The host strikes any code: the latest place says nothing of the group.
         culprit=None if stall.cause is Cause.HOST and count > 1 else stall.culprit,
         worst_id=pick("id", "duration_ns DESC, began_wall_ns DESC"),
+    )
+
+
+def issue_groups(connection: sqlite3.Connection, query: StallQuery, limit: int) -> list[IssueGroup]:
+    """Groups of issues that are no stalls by total time, largest first, at most `limit`; 0: all."""
+    clause, values = condition(query)
+    rows = connection.execute(
+        f"""SELECT fingerprint, count(*), CAST(total(duration_ns) AS INTEGER),
+                   min(began_wall_ns), max(began_wall_ns)
+            FROM issues {clause} GROUP BY fingerprint ORDER BY 3 DESC, 1 LIMIT ?""",
+        [*values, limit or -1],
+    ).fetchall()
+    return [_issue_group(connection, clause, values, row) for row in rows]
+
+
+def _issue_group(
+    connection: sqlite3.Connection, clause: str, values: list[Any], row: tuple[Any, ...]
+) -> IssueGroup:
+    fingerprint, count, total, first, last = row
+    clause, values = narrowed(clause, "fingerprint = ?"), [*values, fingerprint]
+
+    def pick(column: str, order: str, offset: int = 0) -> Any:
+        statement = f"SELECT {column} FROM issues {clause} ORDER BY {order} LIMIT 1 OFFSET {offset}"
+        return connection.execute(statement, values).fetchone()[0]
+
+    return IssueGroup(
+        fingerprint=fingerprint,
+        count=count,
+        total_ns=total,
+        p50_ns=pick("duration_ns", "duration_ns", (count - 1) // 2),
+        first_wall_ns=first,
+        last_wall_ns=last,
+        worst=issue_of(pick("payload", "duration_ns DESC, began_wall_ns DESC")),
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.model import LagIssue, Session, SessionEnd, Stall, StallState, TraceFigures
-from loopcanary.model.search import SessionMark, StallGroup, StallMark, StallQuery
+from loopcanary.model.search import IssueGroup, SessionMark, StallGroup, StallMark, StallQuery
 from loopcanary.store import schema, search
 from loopcanary.store.database import Database
 from loopcanary.store.retention import Retention, give_back_space, sweep, used_bytes
@@ -196,9 +196,12 @@ class Store:
 
     def totals(self, query: StallQuery) -> Totals:
         """How many stalls and groups the query finds, and their time."""
+        return self._totals("stalls", query)
+
+    def _totals(self, table: str, query: StallQuery) -> Totals:
         clause, values = search.condition(query)
         statement = f"""SELECT count(*), count(DISTINCT fingerprint), CAST(total(duration_ns) AS INTEGER)
-                        FROM stalls {clause}"""
+                        FROM {table} {clause}"""
         row = self._database.read(lambda connection: connection.execute(statement, values).fetchone())
         return Totals(stalls=row[0], groups=row[1], total_ns=row[2])
 
@@ -221,7 +224,8 @@ class Store:
     def stall(self, stall_id: str) -> Stall | None:
         """The stall with this id."""
         statement = "SELECT payload FROM payloads WHERE row = (SELECT row FROM stalls WHERE id = ?)"
-        row = self._database.read(lambda connection: connection.execute(statement, [stall_id]).fetchone())
+        values = [search.storable(stall_id)]
+        row = self._database.read(lambda connection: connection.execute(statement, values).fetchone())
         return None if row is None else search.stall_of(row[0])
 
     def issues(self, query: StallQuery, limit: int = 0) -> list[LagIssue]:
@@ -231,6 +235,21 @@ class Store:
         values.append(limit or -1)
         rows = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
         return [search.issue_of(payload) for (payload,) in rows]
+
+    def issue(self, issue_id: str) -> LagIssue | None:
+        """The issue that is no stall with this id."""
+        statement = "SELECT payload FROM issues WHERE id = ?"
+        values = [search.storable(issue_id)]
+        row = self._database.read(lambda connection: connection.execute(statement, values).fetchone())
+        return None if row is None else search.issue_of(row[0])
+
+    def issue_groups(self, query: StallQuery, limit: int = 0) -> list[IssueGroup]:
+        """Groups of issues that are no stalls by total time, largest first; limit 0: all."""
+        return self._database.read(lambda connection: search.issue_groups(connection, query, limit))
+
+    def issue_totals(self, query: StallQuery) -> Totals:
+        """How many issues that are no stalls the query finds, of how many groups, and their time."""
+        return self._totals("issues", query)
 
     def marks(self, query: StallQuery, fingerprints: Sequence[str] | None = None) -> list[StallMark]:
         """Stalls in short, in no order; `fingerprints`: of these groups only."""
@@ -254,16 +273,24 @@ class Store:
         return [SessionMark._make(row) for row in rows]
 
     def fingerprints_like(self, prefix: str, limit: int = 10) -> list[str]:
-        """Fingerprints that begin so, in order."""
+        """Fingerprints of stalls that begin so, in order."""
         return self._like("fingerprint", prefix, limit)
 
     def ids_like(self, prefix: str, limit: int = 10) -> list[str]:
         """Ids of stalls that begin so, in order."""
         return self._like("id", prefix, limit)
 
-    def _like(self, column: str, prefix: str, limit: int) -> list[str]:
+    def issue_fingerprints_like(self, prefix: str, limit: int = 10) -> list[str]:
+        """Fingerprints of issues that are no stalls that begin so, in order."""
+        return self._like("fingerprint", prefix, limit, "issues")
+
+    def issue_ids_like(self, prefix: str, limit: int = 10) -> list[str]:
+        """Ids of issues that are no stalls that begin so, in order."""
+        return self._like("id", prefix, limit, "issues")
+
+    def _like(self, column: str, prefix: str, limit: int, table: str = "stalls") -> list[str]:
         statement = (
-            f"SELECT DISTINCT {column} FROM stalls WHERE {column} >= ? AND {column} < ? ORDER BY 1 LIMIT ?"
+            f"SELECT DISTINCT {column} FROM {table} WHERE {column} >= ? AND {column} < ? ORDER BY 1 LIMIT ?"
         )
         values = [*search.prefix_range(prefix), limit]
         return [

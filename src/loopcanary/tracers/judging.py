@@ -82,7 +82,7 @@ class Judging:
             id=self._id("jank"),
             session=self.session.id,
             pid=self.session.pid,
-            fingerprint=_fingerprint("jank", bad.loop, main, bad.scene),
+            fingerprint=lag_fingerprint("jank", bad.loop, main, bad.scene),
             title=f"{figures.fps:.0f} of {figures.refresh_hz:.0f} fps{where}, "
             f"worst frame {format_duration(figures.worst_ns)}{_at(main)}",
             thread=bad.thread,
@@ -114,7 +114,7 @@ class Judging:
             id=self._id("input"),
             session=self.session.id,
             pid=self.session.pid,
-            fingerprint=_fingerprint("input", lag.loop, main, lag.name),
+            fingerprint=lag_fingerprint("input", lag.loop, main, lag.name),
             title=f"{lag.name} was handled after {format_duration(lag.end_ns - lag.arrived_ns)}{_at(main)}",
             thread=lag.thread,
             loop=lag.loop,
@@ -166,7 +166,7 @@ class Judging:
             id=self._id("idle"),
             session=self.session.id,
             pid=self.session.pid,
-            fingerprint=_fingerprint("idle", lag.loop, None, lag.name),
+            fingerprint=lag_fingerprint("idle", lag.loop, None, lag.name),
             title=title,
             thread=lag.thread,
             loop=lag.loop,
@@ -212,8 +212,9 @@ def _at(main: Stall | None) -> str:
     return f": {culprit.qualname} ({culprit.file.rpartition('/')[2]}:{culprit.line})"
 
 
-def _fingerprint(kind: str, loop: str, main: Stall | None, name: str | None) -> str:
-    """The kind and twelve hexadecimal digits: of the bug behind it, or else of the place."""
+def lag_fingerprint(kind: str, loop: str, main: Stall | None, name: str | None) -> str:
+    """The kind and twelve hexadecimal digits: of the bug behind it, or else of the place. `main`: the stall
+    that held most of it; `name`: the scene of frames, an event, an idle handler."""
     parts = (kind, main.fingerprint) if main is not None else (kind, loop, name or "")
     digest = blake2s("\0".join(parts).encode("utf-8", "replace")).hexdigest()
     return f"{kind}:{digest[:12]}"

@@ -1,60 +1,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.this_process import watch
 
-import loopcanary
-from loopcanary.assembly import open_store
-from loopcanary.model import Cause, Stall
-from loopcanary.model.search import StallQuery
-from loopcanary.registry import REGISTRY
+__all__ = ["watch"]
 
 pytest.importorskip("loopcanary._native", reason="needs the C core")
 pytest.importorskip("trio", reason="trio is not installed")
 
 # The zoo is a program of the tree, not a package that is installed.
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))
-
-
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """This very process, watched for a while; with what was stored of it."""
-
-    folder: Path
-
-    def install(self, **settings: Any) -> Any:
-        return loopcanary.install(store=self.folder, quiet=True, engine="native", **settings)
-
-    @contextmanager
-    def installed(self, **settings: Any) -> Iterator[Any]:
-        canary = self.install(**settings)
-        try:
-            yield canary
-        finally:
-            loopcanary.uninstall()
-
-    def stalls(self) -> list[Stall]:
-        """All stalls that are not the host's, oldest first; to be asked when nothing is watched any more."""
-        store = open_store(self.folder)
-        try:
-            found = store.stalls(StallQuery())
-        finally:
-            store.close()
-        by_the_program = [stall for stall in found if stall.samples and stall.cause is not Cause.HOST]
-        return sorted(by_the_program, key=lambda stall: stall.began_wall_ns)
-
-
-@pytest.fixture
-def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
-    for name in ("LOOPCANARY", "LOOPCANARY_STORE", "LOOPCANARY_ENGINE"):
-        monkeypatch.delenv(name, raising=False)
-    interceptors = list(REGISTRY.interceptors)
-    yield Watch(tmp_path / "store")
-    loopcanary.uninstall()
-    REGISTRY.interceptors[:] = interceptors

@@ -7,7 +7,13 @@ entry that fits is taken, so the narrower one stands first.
 from __future__ import annotations
 
 from loopcanary.diagnosis.remedies import computing, databases, files, libraries, network, waiting
-from loopcanary.diagnosis.remedies.by_cause import BY_CAUSE, BY_TOPIC, TOPICS_OF_ASYNCIO
+from loopcanary.diagnosis.remedies.by_cause import (
+    BY_CAUSE,
+    BY_TOPIC,
+    IN_ENDPOINTS,
+    IN_GAMES,
+    TOPICS_OF_ASYNCIO,
+)
 from loopcanary.diagnosis.remedies.elsewhere import ELSEWHERE, WAY_OF_CAUSE
 from loopcanary.diagnosis.remedies.kinds import Family, Remedy, Way, family_of
 
@@ -24,6 +30,8 @@ __all__ = [
     "BY_CAUSE",
     "BY_TOPIC",
     "ELSEWHERE",
+    "IN_ENDPOINTS",
+    "IN_GAMES",
     "REMEDIES",
     "TOPICS_OF_ASYNCIO",
     "WAY_OF_CAUSE",

@@ -22,6 +22,21 @@ BY_CAUSE: Mapping[Cause, str] = {
     Cause.HOST: "Not the code: give the process more CPU, or look at its limits and neighbours.",
 }
 
+IN_ENDPOINTS: Mapping[str, str] = {
+    "fastapi": "An endpoint or dependency that awaits nothing may be a plain `def`: FastAPI runs it on a "
+    "thread.",
+    "starlette": "An endpoint that awaits nothing may be a plain `def`: Starlette runs it on a thread.",
+}
+"""By package that the stack leads through: what is said beside a way that a thread makes possible."""
+
+IN_GAMES: Mapping[Cause, str] = {
+    Cause.IMPORT: "Import the module before the first frame.",
+    Cause.GC: "Collect between levels: `gc.freeze()` after loading, `gc.disable()` while a level runs, "
+    "`gc.collect()` at its end.",
+    Cause.GIL: "Make the thread that holds the GIL do less at a time, or its work while no frame is drawn.",
+}
+"""Better words for games than a loop's, of causes that are about no call."""
+
 BY_TOPIC: Mapping[str, str] = {
     "gc-asked": "Leave `gc.collect()` out, or call it while the program idles: it goes through all objects, "
     "and "

@@ -104,6 +104,23 @@ ELSEWHERE: Mapping[Family, Mapping[Way, str]] = {
         Way.HANDOVER: "Hold the lock for less, or wait with a timeout.",
         Way.INPUT: "Read the terminal on another thread.",
     },
+    Family.GAME: {
+        Way.TIMER: "Leave `{call}` out of the frame: note when it is due and look at the clock each frame, "
+        "or use `pygame.time.set_timer`.",
+        Way.THREAD: "Move `{call}` out of the frame: before the game or the level begins, or to another "
+        "thread whose result a later frame takes from a queue.",
+        Way.PROCESS: "Move `{call}` out of the frame: before the level begins, or to another process; it "
+        "holds the GIL, so that a thread does not help.",
+        Way.PIECES: "Move it out of the frame: make it before the level begins and keep the result, or do a "
+        "part of it in each frame.",
+        Way.CHILD: "Start the child with `subprocess.Popen` and look at `poll()` once a frame.",
+        Way.RESOLVE: "Resolve the name on another thread, before it is needed, and look for the result once "
+        "a frame.",
+        Way.CLIENT: "Move it out of the frame: do it on another thread and look for the answer in a queue "
+        "once a frame.",
+        Way.HANDOVER: "Do not wait in the frame: look at a `queue.Queue` with `get_nowait` once a frame.",
+        Way.INPUT: "Read the terminal on another thread and look for its lines in a queue once a frame.",
+    },
     Family.PLAIN: {
         Way.TIMER: "Replace `{call}` with a timer of the loop: it lets the loop run meanwhile.",
         Way.THREAD: "Run `{call}` on another thread and hand the result back to the loop.",

@@ -33,6 +33,7 @@ class Family(Enum):
     GEVENT = "gevent"
     TWISTED = "twisted"
     THREAD = "thread"
+    GAME = "game"
     PLAIN = "plain"
 
 
@@ -48,6 +49,7 @@ _PREFIXES = {
     "gevent": Family.GEVENT,
     "twisted": Family.TWISTED,
     "thread": Family.THREAD,
+    "pygame": Family.GAME,
 }
 
 

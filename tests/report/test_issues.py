@@ -1,0 +1,171 @@
+"""The pages of issues that are no stalls: jank, late input, idle work."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from tests.report.schema_check import Place, problems
+from tests.report.test_report import NOW, RAW, SCHEMA, as_shown, golden, report_of
+from tests.store.samples import (
+    BEGAN,
+    HOSTILE,
+    IDLE_LAG,
+    INPUT_LAG,
+    ISSUES,
+    JANK,
+    MS,
+    SESSION,
+    STALL,
+    S,
+    any_of,
+    hostile_stall,
+)
+
+from loopcanary import assembly
+from loopcanary.model import IdleLag, InputLag, Jank, LagIssue
+from loopcanary.model.lag_evidence import evidence_of
+from loopcanary.report import as_json, as_markdown, as_text
+from loopcanary.report.model import Report
+from loopcanary.report.of_issues import of_issue, of_issue_group
+from loopcanary.store import Store
+from loopcanary.tracers.judging import lag_fingerprint
+
+BEHIND = replace(
+    JANK,
+    id="s1-jank-9",
+    fingerprint=lag_fingerprint("jank", "pygame", STALL, None),
+    cause=STALL.cause,
+    culprit=STALL.culprit,
+    advice=STALL.advice,
+    stalls=(STALL.id, "s1-7"),
+    worst=(
+        replace(JANK.worst[0], stalls=(STALL.id,)),
+        replace(JANK.worst[0], duration_ns=90 * MS, stalls=()),
+    ),
+)
+
+
+@pytest.fixture
+def full(store: Store) -> Store:
+    store.put([SESSION], [STALL])
+    for issue in (*ISSUES, BEHIND, replace(BEHIND, id="s1-jank-10", began_wall_ns=BEGAN + 40 * S)):
+        store.put_issue(issue)
+    return store
+
+
+def page_of(store: Store, issue: LagIssue) -> Report:
+    return of_issue(store, issue, now_wall_ns=NOW, explain=assembly.why_issues_grouped)
+
+
+def group_of(store: Store, fingerprint: str = BEHIND.fingerprint) -> Report:
+    report = of_issue_group(
+        store, fingerprint, limit=20, now_wall_ns=NOW, explain=assembly.why_issues_grouped
+    )
+    assert report is not None
+    return report
+
+
+@pytest.mark.parametrize("issue", [BEHIND, INPUT_LAG, IDLE_LAG], ids=["jank", "input", "idle"])
+def test_an_issue_s_page(full: Store, issue: LagIssue) -> None:
+    report = page_of(full, issue)
+    golden(f"issue-{issue.kind.value}.txt", as_shown(as_text.show_issue, report))
+    golden(f"issue-{issue.kind.value}.md", as_markdown.render(report, "/srv/shop"))
+    document = json.loads(as_json.render(report))
+    assert list(problems(document, SCHEMA, Place(SCHEMA))) == []
+    assert [one["id"] for one in document["issues"]] == [issue.id]
+    assert document["issues"][0]["evidence"] == list(evidence_of(issue))
+    assert [group["fingerprint"] for group in document["issue_groups"]] == [issue.fingerprint]
+    assert [one["id"] for one in document["stalls"]] == [one for one in issue.stalls if one == STALL.id]
+
+
+def test_a_group_s_page_has_the_longest_in_full_and_the_latest_by_id(full: Store) -> None:
+    report = group_of(full)
+    golden("issue-group.txt", as_shown(as_text.show_issue_group, report))
+    golden("issue-group.md", as_markdown.render(report, "/srv/shop"))
+    document = json.loads(as_json.render(report))
+    assert list(problems(document, SCHEMA, Place(SCHEMA))) == []
+    [group] = document["issue_groups"]
+    assert group["issue_ids"] == ["s1-jank-10", "s1-jank-9"]
+    assert group["grouped_by"] == ["kind=jank", f"stall={STALL.fingerprint}"]
+
+
+def test_a_group_that_is_gone_has_no_page(full: Store) -> None:
+    assert of_issue_group(full, "jank:gone", limit=1, now_wall_ns=NOW, explain=lambda *_: ()) is None
+
+
+def test_the_report_ranks_bugs_by_time_and_names_each(full: Store) -> None:
+    report = report_of(full)
+    assert [group.count for group in report.issue_groups] == [2, 1, 1, 1]
+    text = as_shown(as_text.show_report, report)
+    for number, group in enumerate(report.issue_groups, start=1):
+        [line] = [line for line in text.splitlines() if line.endswith(group.fingerprint)]
+        assert line.split()[0] == str(number)
+        assert group.worst.id in text
+    cut = report_of(full, limit=2)
+    assert "and 2 more places" in as_shown(as_text.show_report, cut)
+    assert "And 2 more places." in as_markdown.render(cut)
+
+
+@pytest.mark.parametrize(
+    ("issue", "parts"),
+    [
+        (JANK, ("kind=jank", "loop=pygame", "scene=boss")),
+        (INPUT_LAG, ("kind=input", "loop=pygame", "event=KeyDown")),
+        (IDLE_LAG, ("kind=idle", "loop=tk", "handler=thumbs")),
+    ],
+    ids=["jank", "input", "idle"],
+)
+def test_without_a_stall_it_is_the_place_that_groups(issue: LagIssue, parts: tuple[str, ...]) -> None:
+    name = parts[2].partition("=")[2]
+    one = replace(issue, loop=parts[1].partition("=")[2])
+    one = replace(one, fingerprint=lag_fingerprint(issue.kind.value, one.loop, None, name))
+    assert assembly.why_issues_grouped(one, ()) == parts
+    assert assembly.why_issues_grouped(replace(one, fingerprint="jank:other"), ()) == ()
+
+
+def test_stacks_of_stalls_that_are_gone_are_those_that_the_issue_has_kept(store: Store) -> None:
+    store.put([SESSION], [])
+    kept = replace(BEHIND, stacks=STALL.stacks)
+    store.put_issue(kept)
+    text = as_shown(as_text.show_issue, page_of(store, kept))
+    assert "s1-1  not kept any more" in text
+    assert "stack that held 390 ms" in text
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=30)
+@given(jank=any_of(Jank), late=any_of(InputLag), idle=any_of(IdleLag))
+def test_any_issue_has_a_page(jank: Jank, late: InputLag, idle: IdleLag) -> None:
+    for issue in (jank, late, idle):
+        assert all(isinstance(line, str) and line for line in evidence_of(issue))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_name_reaches_a_reader_raw(store: Store, text: str) -> None:
+    one = hostile_stall(text)
+    hostile = {
+        "title": text,
+        "thread": text,
+        "loop": text,
+        "scene": text,
+        "advice": text,
+        "culprit": one.culprit,
+        "stacks": one.stacks,
+        "stalls": (one.id, text),
+    }
+    store.put([replace(SESSION, name=text)], [one])
+    issues = [
+        replace(BEHIND, **hostile),
+        replace(INPUT_LAG, event=text, **hostile),
+        replace(IDLE_LAG, handler=text, **hostile),
+    ]
+    for issue in issues:
+        store.put_issue(issue)
+    for issue in issues:
+        report = page_of(store, issue)
+        shown = [as_shown(as_text.show_issue, report), as_markdown.render(report), as_json.render(report)]
+        shown.append(as_shown(as_text.show_issue_group, group_of(store, issue.fingerprint)))
+        assert not any(RAW.search(page) for page in shown)
+        assert "<script" not in shown[2]
