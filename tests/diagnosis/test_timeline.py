@@ -22,6 +22,7 @@ from loopcanary.model import (
     StallScope,
     Target,
     TargetKind,
+    ThreadStack,
     Timeline,
 )
 
@@ -156,6 +157,12 @@ def test_spans_cover_the_stall_without_gaps_and_agree_with_the_stacks(
     if not made.thinned:
         for number, shown in enumerate(stall.stacks):
             assert shown.weight_ns == sum(span.length_ns for span in made.spans if span.stack == number)
+
+
+def test_when_all_threads_were_read_is_told():
+    read = tuple(ThreadStack(tid=tid, at_ns=1_000 * MS + tid, name="t", stack=PARSE) for tid in (71, 70))
+    assert timeline(evidence(samples(PARSE), lasted_ms=1_200, threads=read)).threads_at_ns == 1_000 * MS + 70
+    assert timeline(evidence(samples(PARSE))).threads_at_ns is None
 
 
 def collection(begin_ms: int, end_ms: int, tid: int = 70) -> Collection:

@@ -68,6 +68,9 @@ def make_timeline(
         pauses=_pauses(observation, weights.duration_ns),
         thinned=thinned,
         earlier=_earlier(evidence.earlier, evidence.begin_ns),
+        threads_at_ns=min(
+            (max(0, thread.at_ns - evidence.begin_ns) for thread in evidence.threads), default=None
+        ),
         turn_ago_ns=turn_ago_ns,
         turn_callbacks=turn_callbacks,
         earlier_from_ns=(

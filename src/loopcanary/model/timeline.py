@@ -101,6 +101,8 @@ class Timeline:
     """Some spans stand for several that differed: there were too many."""
     earlier: tuple[EarlierTurn, ...] = ()
     """Oldest first."""
+    threads_at_ns: int | None = None
+    """When the stall's `threads` were read, from its begin; None: they were not."""
     turn_ago_ns: int | None = None
     """Of a stalled callback: its turn's begin before its own; None: not known, or the turn stalled..."""
     turn_callbacks: int = 0
