@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
-from tests.cli.conftest import Run
 from tests.store.samples import BEGAN, KILLED, SESSION, STALL, S
 
 from loopcanary.cli import main
@@ -67,7 +67,7 @@ def test_a_file_is_private_and_whole(place: Path, capsys: pytest.CaptureFixture[
     names = {event["name"] for event in json.loads(target.read_bytes())["traceEvents"]}
     assert {STALL.title, KILLED.title, "process_name"} <= names
     assert target.stat().st_mode & 0o777 == 0o600
-    assert os.listdir(place) in (["trace.json", ".loopcanary"], [".loopcanary", "trace.json"])
+    assert {path.name for path in place.iterdir()} == {".loopcanary", "trace.json"}
     assert capsys.readouterr().out == ""
 
 
@@ -99,7 +99,7 @@ def test_what_cannot_be_is_told_in_one_line_and_leaves_no_file(
     [line] = captured.err.splitlines()
     assert says in line
     assert captured.out == ""
-    assert os.listdir(place) == [".loopcanary"]
+    assert [path.name for path in place.iterdir()] == [".loopcanary"]
 
 
 @pytest.mark.usefixtures("place")
@@ -109,7 +109,7 @@ def test_without_a_store_nothing_is_found(capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.usefixtures("filled")
-def test_a_pipe_gets_the_bytes(loopcanary: Run) -> None:
+def test_a_pipe_gets_the_bytes(loopcanary: Callable[..., CompletedProcess[str]]) -> None:
     done = loopcanary("export", "--format", "csv")
     assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout.splitlines()) == 4

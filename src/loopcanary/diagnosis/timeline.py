@@ -27,7 +27,7 @@ SPANS_MAX = 256
 PAUSES_MAX = 64
 EARLIER_MAX = 64
 EARLIER_NS = 10_000_000_000
-"""How far back collections before a stall are of interest."""
+"""How far back collections and turns before a stall are of interest."""
 _HOLDER_STACKS_MAX = 16
 """Different stacks of holders that are kept, those that held longest: each may be as large as one of the
 thread's own."""
@@ -74,7 +74,9 @@ def make_timeline(
         turn_ago_ns=turn_ago_ns,
         turn_callbacks=turn_callbacks,
         earlier_from_ns=(
-            None if evidence.earlier_from_ns is None else max(0, evidence.begin_ns - evidence.earlier_from_ns)
+            None
+            if evidence.earlier_from_ns is None
+            else min(max(0, evidence.begin_ns - evidence.earlier_from_ns), EARLIER_NS)
         ),
     )
 
@@ -205,5 +207,5 @@ def _earlier(turns: Iterable[LongTurn], begin_ns: int) -> tuple[EarlierTurn, ...
             short_ns=turn.short_ns,
         )
         for turn in tuple(turns)[-EARLIER_MAX:]
-        if turn.begin_ns <= turn.end_ns <= begin_ns
+        if turn.begin_ns <= turn.end_ns <= begin_ns and turn.end_ns > begin_ns - EARLIER_NS
     )
