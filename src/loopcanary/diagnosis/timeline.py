@@ -25,6 +25,8 @@ from loopcanary.model import (
 
 SPANS_MAX = 256
 PAUSES_MAX = 64
+EARLIER_PAUSES_MAX = 16
+"""Those before a stall; they stand again in each stall that follows soon."""
 EARLIER_MAX = 64
 EARLIER_NS = 10_000_000_000
 """How far back collections and turns before a stall are of interest."""
@@ -176,9 +178,9 @@ def doing_of(seen: Seen) -> Doing:
 def _pauses(observation: Observation, duration_ns: int) -> tuple[Pause, ...]:
     evidence = observation.evidence
     since_ns = evidence.begin_ns - EARLIER_NS
-    found = [one for one in evidence.earlier_collections if one.end_ns > since_ns]
-    found += [one for one in evidence.collections if one.begin_ns < evidence.begin_ns + duration_ns]
-    longest = sorted(found, key=_length_ns, reverse=True)[:PAUSES_MAX]
+    before = [one for one in evidence.earlier_collections if one.end_ns > since_ns]
+    inside = [one for one in evidence.collections if one.begin_ns < evidence.begin_ns + duration_ns]
+    longest = [*_longest(before, EARLIER_PAUSES_MAX), *_longest(inside, PAUSES_MAX)]
     return tuple(
         Pause(
             offset_ns=one.begin_ns - evidence.begin_ns,
@@ -190,6 +192,10 @@ def _pauses(observation: Observation, duration_ns: int) -> tuple[Pause, ...]:
         )
         for one in sorted(longest, key=lambda one: one.begin_ns)
     )
+
+
+def _longest(collections: list[Collection], count: int) -> list[Collection]:
+    return sorted(collections, key=_length_ns, reverse=True)[:count]
 
 
 def _length_ns(one: Collection) -> int:
