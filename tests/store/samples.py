@@ -8,12 +8,16 @@ from typing import Any
 from hypothesis import strategies as st
 
 from loopcanary.model import (
+    Activity,
     Blocker,
     Cause,
     Contributor,
     Culprit,
+    Doing,
+    EarlierTurn,
     FrameFigures,
     FrameSlice,
+    GilState,
     Grade,
     Handled,
     Holder,
@@ -26,12 +30,14 @@ from loopcanary.model import (
     Ledger,
     LockProof,
     LoopHealth,
+    Pause,
     Portion,
     SceneFrames,
     Scheduler,
     Session,
     SessionEnd,
     Severity,
+    Span,
     StackFrame,
     Stall,
     StallScope,
@@ -40,6 +46,7 @@ from loopcanary.model import (
     Target,
     TargetKind,
     ThreadView,
+    Timeline,
     TraceFigures,
     WeightedStack,
 )
@@ -120,6 +127,63 @@ STALL = Stall(
     stacks=(
         WeightedStack(weight_ns=390 * MS, frames=FRAMES),
         WeightedStack(weight_ns=22 * MS, frames=FRAMES[3:], truncated=True),
+    ),
+    timeline=Timeline(
+        spans=(
+            Span(
+                offset_ns=0,
+                length_ns=300 * MS,
+                samples=6,
+                stack=0,
+                activity=Activity(doing=Doing.ON_CPU, state="R", gil=GilState.SELF),
+            ),
+            Span(
+                offset_ns=300 * MS,
+                length_ns=22 * MS,
+                samples=1,
+                stack=1,
+                activity=Activity(
+                    doing=Doing.GIL_WAIT,
+                    state="S",
+                    gil=GilState.OTHER,
+                    holder="pool-1",
+                    holder_frames=FRAMES[2:4],
+                ),
+            ),
+            Span(
+                offset_ns=322 * MS,
+                length_ns=90_345_678,
+                samples=2,
+                stack=0,
+                activity=Activity(doing=Doing.GC, state="R", gil=GilState.SELF),
+            ),
+        ),
+        seen_from_ns=20 * MS,
+        seen_until_ns=410 * MS,
+        pauses=(
+            Pause(offset_ns=-2 * S, length_ns=MS, generation=0, collected=7, thread="pool-1", own=False),
+            Pause(
+                offset_ns=330 * MS,
+                length_ns=20 * MS,
+                generation=2,
+                collected=9,
+                thread="MainThread",
+                own=True,
+            ),
+        ),
+        turn_ago_ns=3 * MS,
+        turn_callbacks=2,
+        earlier=(
+            EarlierTurn(
+                ago_ns=900 * MS,
+                length_ns=40 * MS,
+                callbacks=3,
+                longest_ns=39 * MS,
+                short_turns=120,
+                short_ns=11 * MS,
+            ),
+        ),
+        earlier_from_ns=30_000 * MS,
     ),
 )
 KILLED = dataclasses.replace(
@@ -224,6 +288,28 @@ def hostile_stall(text: str, number: int = 0) -> Stall:
         stacks=(WeightedStack(weight_ns=1, frames=(named, dataclasses.replace(named, in_app=False))),),
         threads=(
             ThreadView(tid=1, name=text, state=text, holds_gil=True, waits_for_gil=True, frames=(named,)),
+        ),
+        timeline=Timeline(
+            spans=(
+                Span(
+                    offset_ns=0,
+                    length_ns=412_345_678,
+                    samples=1,
+                    stack=0,
+                    activity=Activity(
+                        doing=Doing.BLOCKED,
+                        state=text,
+                        syscall=text,
+                        waited_on=Target(kind=TargetKind.FILE, name=text, pid=1),
+                        lock=text,
+                        holder=text,
+                        holder_frames=(named,),
+                    ),
+                ),
+            ),
+            seen_from_ns=0,
+            seen_until_ns=412_345_678,
+            pauses=(Pause(offset_ns=0, length_ns=1, generation=2, collected=0, thread=text, own=True),),
         ),
     )
 
@@ -338,6 +424,8 @@ _NAMED = {
     "Cause | None": st.none() | st.sampled_from(Cause),
     "LockProof | None": st.none() | st.sampled_from(LockProof),
     "TargetKind": st.sampled_from(TargetKind),
+    "GilState": st.sampled_from(GilState),
+    "Doing": st.sampled_from(Doing),
 }
 _TYPES = {
     kind.__name__: kind
@@ -346,6 +434,7 @@ _TYPES = {
         *(StackFrame, Surroundings, Target, ThreadView, WeightedStack),
         *(FrameFigures, FrameSlice, SceneFrames, InputFigures, IdleFigures, TraceFigures),
         *(Handled, LateFrame),
+        *(Activity, EarlierTurn, Pause, Span, Timeline),
     )
 }
 
@@ -353,7 +442,21 @@ _TYPES = {
 def any_of(kind: type) -> st.SearchStrategy[Any]:
     """Values of a model type, with all its fields: a field that the wire form forgets cannot hide."""
     fields = dataclasses.fields(kind)
-    return st.builds(kind, **{field.name: _any_field(field.name, str(field.type)) for field in fields})
+    built = st.builds(kind, **{field.name: _any_field(field.name, str(field.type)) for field in fields})
+    return built.map(_with_own_stacks) if kind is Stall else built
+
+
+def _with_own_stacks(stall: Stall) -> Stall:
+    """Spans name stacks of their stall, none that it does not have."""
+    if stall.timeline is None:
+        return stall
+    count = len(stall.stacks)
+    spans = [
+        dataclasses.replace(span, stack=span.stack % count if span.stack is not None and count else None)
+        for span in stall.timeline.spans
+    ]
+    timeline = dataclasses.replace(stall.timeline, spans=tuple(spans))
+    return dataclasses.replace(stall, timeline=timeline)
 
 
 def _any_field(name: str, annotation: str) -> st.SearchStrategy[Any]:

@@ -88,11 +88,12 @@ def test_what_is_no_time_is_refused(text: str) -> None:
 def test_a_stall_of_an_older_writer_has_defaults_for_what_was_added_since() -> None:
     old = stall_to_dict(STALL)
     added_to_stalls = ("title", "scope", "queue_ms", "threads", "engine", "grade", "holders", "portions")
-    for added in (*added_to_stalls, "waited_on", "contributors", "surroundings", "startup", "cause_share"):
+    added_later = ("waited_on", "contributors", "surroundings", "startup", "cause_share", "timeline")
+    for added in (*added_to_stalls, *added_later):
         del old[added]
     del old["culprit"]["column"], old["culprit"]["end_column"], old["culprit"]["qualname"]
     read = stall_from_dict(old)
-    assert (read.title, read.threads, read.engine) == ("", (), "native")
+    assert (read.title, read.threads, read.engine, read.timeline) == ("", (), "native", None)
     assert read.culprit is not None
     assert read.culprit.qualname == "load_orders"
 
@@ -109,6 +110,7 @@ def test_a_stall_of_an_older_writer_has_defaults_for_what_was_added_since() -> N
         ("culprit", [], "stall.culprit: an object is wanted, not list"),
         ("stacks", [{"weight_ms": 1, "frames": [{}]}], "stall.stacks[0].frames[0].qualname"),
         ("evidence", ["a", 1], "stall.evidence: a list of texts is wanted"),
+        ("timeline", {"spans": [{"activity": 0}]}, "timeline.spans: there is no activity 0"),
         ("ledger", None, "stall.ledger: an object is wanted, not NoneType"),
     ],
 )
@@ -118,6 +120,12 @@ def test_what_breaks_the_contract_is_refused_with_the_name_of_the_field(
     with pytest.raises(WireError) as caught:
         stall_from_dict({**stall_to_dict(KILLED), field: value})
     assert message.split("[0].qual", maxsplit=1)[0].removesuffix("qualname") in str(caught.value)
+
+
+def test_a_span_whose_stack_was_taken_out_of_the_stall_has_none() -> None:
+    read = stall_from_dict({**stall_to_dict(STALL), "stacks": []})
+    assert read.timeline is not None
+    assert [span.stack for span in read.timeline.spans] == [None, None, None]
 
 
 @pytest.mark.parametrize("value", [None, [], "text", 1])

@@ -14,7 +14,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS = ("run", "report", "show", "ui", "diff", "clean", "doctor", "attach", "dump")
+COMMANDS = ("run", "report", "show", "ui", "diff", "export", "clean", "doctor", "attach", "dump")
 BAD_USE = 2
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
@@ -93,7 +93,11 @@ def refuse(message: str) -> int:
 
 def _is_for_people(error: Exception) -> bool:
     """Whether the error says what happened and what to do: one of ours, whose module is loaded then."""
-    kinds = (("loopcanary.store.errors", "StoreError"), ("loopcanary.config.errors", "ConfigError"))
+    kinds = (
+        ("loopcanary.store.errors", "StoreError"),
+        ("loopcanary.config.errors", "ConfigError"),
+        ("loopcanary.exporters.errors", "ExportError"),
+    )
     found = [getattr(sys.modules.get(module), kind, None) for module, kind in kinds]
     return isinstance(error, tuple(kind for kind in found if kind is not None))
 

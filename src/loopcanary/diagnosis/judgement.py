@@ -24,8 +24,9 @@ from loopcanary.diagnosis.ownership import Ownership, module_name
 from loopcanary.diagnosis.portions import find_portions
 from loopcanary.diagnosis.sources import FileSources, SourceReader
 from loopcanary.diagnosis.surroundings import make_surroundings
+from loopcanary.diagnosis.timeline import make_timeline
 from loopcanary.diagnosis.title import make_title
-from loopcanary.diagnosis.weights import SampleWeights, merge_stacks, weigh
+from loopcanary.diagnosis.weights import MergedStacks, SampleWeights, merge_stacks, weigh
 from loopcanary.model import (
     Blocker,
     Cause,
@@ -40,7 +41,6 @@ from loopcanary.model import (
     Target,
     ThreadStack,
     ThreadView,
-    WeightedStack,
 )
 from loopcanary.model.stall import ANR_NS, HANG_NS
 from loopcanary.model.units import format_duration
@@ -91,7 +91,7 @@ def diagnose(
     blocker = None if suspect is None else find_blocker(suspect, observation.sites)
     blocker = _fit_blocker(blocker, verdict.cause)
     holders = _holders(verdict)
-    names = evidence.names
+    names, merged = evidence.names, _merge(case)
     stall = Stall(
         id=f"{session.id}-{evidence.serial}",
         session=session.id,
@@ -128,7 +128,7 @@ def diagnose(
         samples=len(evidence.samples),
         coverage=round(case.coverage, 4),
         dropped_samples=sum(count for _, count in evidence.samples_dropped),
-        stacks=_merge(case),
+        stacks=merged.shown,
         threads=_other_threads(evidence, case),
         queue_ns=evidence.queue_ns,
         engine=evidence.engine,
@@ -142,6 +142,7 @@ def diagnose(
         contributors=evidence.contributors,
         surroundings=observation.surroundings,
         startup=evidence.first_turn and evidence.loop_kind != _THREAD,
+        timeline=make_timeline(observation, case.weights, merged.numbers),
     )
     return replace(stall, fingerprint=fingerprint(stall, case.paths))
 
@@ -279,7 +280,7 @@ def _sentences(case: _Case, verdict: Verdict) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def _merge(case: _Case) -> tuple[WeightedStack, ...]:
+def _merge(case: _Case) -> MergedStacks:
     """Distinct stacks; equal ones that were read to a different depth are two here, and one to a person."""
     return merge_stacks(
         (seen.stack, weight_ns, seen.sample.stack.truncated)

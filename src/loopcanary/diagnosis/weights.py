@@ -56,9 +56,17 @@ def weigh(times_ns: Sequence[int], begin_ns: int, end_ns: int, interval_ns: int)
 _shown = attrgetter("shown")
 
 
-def merge_stacks(stacks: Iterable[tuple[PlacedStack, int, bool]]) -> tuple[WeightedStack, ...]:
-    """Stacks that read the same to a person, merged: heaviest first, of equal ones the earliest first.
-    Each entry: stack, weight, truncated."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergedStacks:
+    """Stacks that read the same to a person are one: heaviest first, of equal ones the earliest first."""
+
+    shown: tuple[WeightedStack, ...]
+    numbers: dict[tuple[Line, ...], int]
+    """Which of them a stack is, by its lines."""
+
+
+def merge_stacks(stacks: Iterable[tuple[PlacedStack, int, bool]]) -> MergedStacks:
+    """Merges stacks. Each entry: stack, weight, truncated."""
     held: dict[PlacedStack, int] = {}
     cut: set[PlacedStack] = set()
     for stack, weight_ns, truncated in stacks:
@@ -69,11 +77,15 @@ def merge_stacks(stacks: Iterable[tuple[PlacedStack, int, bool]]) -> tuple[Weigh
     for stack, weight_ns in held.items():
         merged[stack.lines] = merged.get(stack.lines, 0) + weight_ns
     truncated_ones = {stack.lines for stack in cut}
-    return tuple(
-        [
-            WeightedStack(
-                weight_ns=weight_ns, frames=tuple(map(_shown, lines)), truncated=lines in truncated_ones
-            )
-            for lines, weight_ns in sorted(merged.items(), key=itemgetter(1), reverse=True)
-        ]
+    ranked = sorted(merged.items(), key=itemgetter(1), reverse=True)
+    return MergedStacks(
+        shown=tuple(
+            [
+                WeightedStack(
+                    weight_ns=weight_ns, frames=tuple(map(_shown, lines)), truncated=lines in truncated_ones
+                )
+                for lines, weight_ns in ranked
+            ]
+        ),
+        numbers={lines: number for number, (lines, _) in enumerate(ranked)},
     )

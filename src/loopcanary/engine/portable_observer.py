@@ -20,7 +20,6 @@ from loopcanary.engine.portable_frames import FrameCache, Reading, current_frame
 from loopcanary.engine.portable_names import handle_run_code, mark_of, ready_callbacks
 from loopcanary.engine.portable_watch import LATE_NS, Limits, Spent, StallWatch, Wish, holder_while_late
 from loopcanary.model.evidence import (
-    GilState,
     KernelView,
     LaneTotals,
     Sample,
@@ -28,6 +27,7 @@ from loopcanary.model.evidence import (
     ThreadReading,
     ThreadStack,
 )
+from loopcanary.model.waiting import GilState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,8 +11,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from loopcanary.model.evidence import CallbackNames, GilState, Sample, ThreadReading, ThreadStack
+from loopcanary.model.evidence import CallbackNames, Sample, ThreadReading, ThreadStack
 from loopcanary.model.stall import ANR_NS, HANG_NS
+from loopcanary.model.waiting import GilState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from loopcanary.model.evidence import (
         CallbackNames,
         Collection,
-        GilState,
         HostReading,
         KernelView,
         LaneTotals,
+        LongTurn,
         Sample,
         StallEvidence,
         ThreadReading,
@@ -49,10 +49,20 @@ if TYPE_CHECKING:
         ThreadView,
         WeightedStack,
     )
+    from loopcanary.model.timeline import Activity, Doing, EarlierTurn, Pause, Span, Timeline
     from loopcanary.model.traces import TraceFigures
-    from loopcanary.model.waiting import Contributor, LockProof, LockView, Scheduler, Target, TargetKind
+    from loopcanary.model.waiting import (
+        Contributor,
+        GilState,
+        LockProof,
+        LockView,
+        Scheduler,
+        Target,
+        TargetKind,
+    )
 
 __all__ = [
+    "Activity",
     "Blocker",
     "CallbackNames",
     "Cause",
@@ -61,7 +71,9 @@ __all__ = [
     "Config",
     "Contributor",
     "Culprit",
+    "Doing",
     "DropLevel",
+    "EarlierTurn",
     "EngineChoice",
     "Frame",
     "FrameFigures",
@@ -85,7 +97,9 @@ __all__ = [
     "Ledger",
     "LockProof",
     "LockView",
+    "LongTurn",
     "LoopHealth",
+    "Pause",
     "Portion",
     "Sample",
     "SceneFrames",
@@ -94,6 +108,7 @@ __all__ = [
     "SessionEnd",
     "Severity",
     "ShownFrame",
+    "Span",
     "Stack",
     "StackFrame",
     "Stall",
@@ -106,6 +121,7 @@ __all__ = [
     "ThreadReading",
     "ThreadStack",
     "ThreadView",
+    "Timeline",
     "TraceFigures",
     "WeightedStack",
 ]
@@ -113,7 +129,7 @@ __all__ = [
 _HOMES = {
     "config": "Config EngineChoice",
     "evidence": (
-        "CallbackNames Collection GilState HostReading KernelView LaneTotals Sample StallEvidence "
+        "CallbackNames Collection HostReading KernelView LaneTotals LongTurn Sample StallEvidence "
         "ThreadReading ThreadStack"
     ),
     "frames": "DropLevel FrameFigures FrameSlice SceneFrames ShownFrame",
@@ -127,8 +143,9 @@ _HOMES = {
         "Blocker Cause Culprit Grade Holder Ledger Portion Severity StackFrame Stall StallScope "
         "StallState Surroundings ThreadView WeightedStack"
     ),
+    "timeline": "Activity Doing EarlierTurn Pause Span Timeline",
     "traces": "TraceFigures",
-    "waiting": "Contributor LockProof LockView Scheduler Target TargetKind",
+    "waiting": "Contributor GilState LockProof LockView Scheduler Target TargetKind",
 }
 
 

@@ -7,21 +7,11 @@ them. Nothing here is a verdict.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
 from loopcanary.model.stack import Stack
 from loopcanary.model.stall import StallScope
-from loopcanary.model.waiting import Contributor, LockView, Target
-
-
-class GilState(Enum):
-    """Who held the GIL, as seen from the sampled thread."""
-
-    UNKNOWN = "unknown"
-    FREE = "free"
-    SELF = "self"
-    OTHER = "other"
+from loopcanary.model.waiting import Contributor, GilState, LockView, Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +167,21 @@ class LaneTotals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LongTurn:
+    """A turn of a lane that was long enough to be kept by itself; short ones are counted with the next."""
+
+    begin_ns: int
+    end_ns: int
+    callbacks: int
+    longest_ns: int
+    """Its longest callback."""
+    short_turns: int
+    """Turns since the long one before it..."""
+    short_ns: int
+    """...and their sum."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StallEvidence:
     """Everything that was recorded of one stall.
 
@@ -230,3 +235,9 @@ class StallEvidence:
     were seen at one look."""
     waiter_count: int = 0
     """All of these."""
+    earlier: tuple[LongTurn, ...] = ()
+    """Long turns of the lane that were over before the stall began, oldest first."""
+    earlier_from_ns: int | None = None
+    """Since when they are told; None: they are not."""
+    earlier_collections: tuple[Collection, ...] = ()
+    """Garbage collections that were over before the stall began."""

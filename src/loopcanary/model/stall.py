@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from loopcanary.model.issue_kind import IssueKind
+from loopcanary.model.stack_frame import StackFrame
+from loopcanary.model.timeline import Timeline
 from loopcanary.model.waiting import Contributor, LockProof, Target
 
 
@@ -153,17 +155,6 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StackFrame:
-    """A frame as reports show it."""
-
-    function: str
-    qualname: str
-    file: str
-    line: int
-    in_app: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class WeightedStack:
     """A distinct stack and how much of the stall it held, frames innermost first."""
 
@@ -239,6 +230,8 @@ class Stall:
     surroundings: Surroundings | None = None
     startup: bool = False
     """Before the loop first waited."""
+    timeline: Timeline | None = None
+    """None where whoever wrote the stall kept none."""
 
     @property
     def kind(self) -> IssueKind:

@@ -6,6 +6,15 @@ from dataclasses import dataclass
 from enum import Enum
 
 
+class GilState(Enum):
+    """Who held the GIL, as seen from the sampled thread."""
+
+    UNKNOWN = "unknown"
+    FREE = "free"
+    SELF = "self"
+    OTHER = "other"
+
+
 class TargetKind(Enum):
     """What a thread waits for in a system call."""
 

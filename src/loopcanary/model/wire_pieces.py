@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from loopcanary.model.stall import Culprit, StackFrame, WeightedStack
+from loopcanary.model.waiting import Target, TargetKind
 from loopcanary.model.wire_fields import Fields, Json, ms
 
 
@@ -76,4 +77,18 @@ def stack_of(fields: Fields) -> WeightedStack:
         weight_ns=fields.ns("weight_ms"),
         frames=fields.many("frames", frame_of),
         truncated=fields.flag("truncated", False),
+    )
+
+
+def target_to_dict(target: Target) -> Json:
+    """What a thread waited for."""
+    return {"kind": target.kind.value, "name": target.name, "pid": target.pid}
+
+
+def target_of(fields: Fields) -> Target:
+    """What a thread waited for. Raises WireError."""
+    return Target(
+        kind=fields.choice("kind", TargetKind),
+        name=fields.text("name", ""),
+        pid=fields.optional_integer("pid"),
     )

@@ -17,7 +17,7 @@ from loopcanary.model.stall import (
     Surroundings,
     ThreadView,
 )
-from loopcanary.model.waiting import Contributor, LockProof, Scheduler, Target, TargetKind
+from loopcanary.model.waiting import Contributor, LockProof, Scheduler
 from loopcanary.model.wire_fields import Fields, Json, ms, optional_ms, time_to_text
 from loopcanary.model.wire_pieces import (
     culprit_of,
@@ -26,7 +26,10 @@ from loopcanary.model.wire_pieces import (
     optional_culprit,
     stack_of,
     stack_to_dict,
+    target_of,
+    target_to_dict,
 )
+from loopcanary.model.wire_timeline import timeline_of, timeline_to_dict
 
 
 def _thread_to_dict(thread: ThreadView) -> Json:
@@ -116,18 +119,6 @@ def _portion(fields: Fields) -> Portion:
         cause=fields.choice("cause", Cause),
         culprit=fields.optional("culprit", culprit_of),
         blocker=fields.optional("blocker", _blocker),
-    )
-
-
-def _target_to_dict(target: Target) -> Json:
-    return {"kind": target.kind.value, "name": target.name, "pid": target.pid}
-
-
-def _target(fields: Fields) -> Target:
-    return Target(
-        kind=fields.choice("kind", TargetKind),
-        name=fields.text("name", ""),
-        pid=fields.optional_integer("pid"),
     )
 
 
@@ -235,10 +226,11 @@ def stall_to_dict(stall: Stall) -> Json:
         "portions": [_portion_to_dict(portion) for portion in stall.portions],
         "grade": stall.grade.value,
         "holders": [_holder_to_dict(holder) for holder in stall.holders],
-        "waited_on": None if stall.waited_on is None else _target_to_dict(stall.waited_on),
+        "waited_on": None if stall.waited_on is None else target_to_dict(stall.waited_on),
         "contributors": [_contributor_to_dict(entry) for entry in stall.contributors],
         "surroundings": None if stall.surroundings is None else _surroundings_to_dict(stall.surroundings),
         "startup": stall.startup,
+        "timeline": None if stall.timeline is None else timeline_to_dict(stall.timeline),
     }
 
 
@@ -246,6 +238,7 @@ def stall_from_dict(value: object) -> Stall:
     """The stall that `stall_to_dict` wrote, or an older schema-1 writer. Raises WireError."""
     fields = Fields(value, "stall")
     callback, task = fields.optional("callback", _callback) or (None, None)
+    stacks = fields.many("stacks", stack_of)
     return Stall(
         id=fields.text("id"),
         session=fields.text("session"),
@@ -274,7 +267,7 @@ def stall_from_dict(value: object) -> Stall:
         samples=fields.integer("samples"),
         coverage=fields.number("coverage"),
         dropped_samples=fields.integer("dropped_samples"),
-        stacks=fields.many("stacks", stack_of),
+        stacks=stacks,
         threads=fields.many("threads", _thread),
         queue_ns=fields.ns("queue_ms", 0.0),
         engine=fields.text("engine", "native"),
@@ -284,8 +277,9 @@ def stall_from_dict(value: object) -> Stall:
         portions=fields.many("portions", _portion),
         grade=fields.choice("grade", Grade, Grade.FAIR.value),
         holders=fields.many("holders", _holder),
-        waited_on=fields.optional("waited_on", _target),
+        waited_on=fields.optional("waited_on", target_of),
         contributors=fields.many("contributors", _contributor),
         surroundings=fields.optional("surroundings", _surroundings),
         startup=fields.flag("startup", False),
+        timeline=fields.optional("timeline", lambda timeline: timeline_of(timeline, len(stacks))),
     )

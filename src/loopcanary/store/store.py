@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from loopcanary.model import LagIssue, Session, SessionEnd, Stall, StallState, TraceFigures
@@ -16,12 +17,13 @@ from loopcanary.store.retention import Retention, give_back_space, sweep, used_b
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
 _SWEEP_EVERY = 256
 """Stalls put between two sweeps."""
 _DELETE_BATCH = 1_000
+_READ_BATCH = 32
 
 # What is known of a stall only grows: `ongoing` from a process that is slow to write, or a recovery that
 # comes late, must not take back how it ended.
@@ -220,6 +222,29 @@ class Store:
             return [connection.execute(_PAYLOAD, row).fetchone()[0] for row in rows]
 
         return [search.stall_of(payload) for payload in self._database.read(payloads)]
+
+    def each_stall(self, query: StallQuery) -> Iterator[Stall]:
+        """Stalls by session, in it by thread, in that oldest first. A few are in memory at a time."""
+        clause, values = search.condition(query)
+        order = "session, thread, loop, began_wall_ns, row"
+        statement = f"SELECT row FROM stalls {clause} ORDER BY {order}"
+        rows = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
+
+        def payloads(some: list[tuple[int]], connection: sqlite3.Connection) -> list[str]:
+            found = [connection.execute(_PAYLOAD, row).fetchone() for row in some]
+            return [payload[0] for payload in found if payload is not None]  # others were deleted meanwhile
+
+        for begin in range(0, len(rows), _READ_BATCH):
+            some = rows[begin : begin + _READ_BATCH]
+            for payload in self._database.read(partial(payloads, some)):
+                yield search.stall_of(payload)
+
+    def first_wall_ns(self, query: StallQuery) -> int | None:
+        """When the first stall that the query finds began; None where it finds none."""
+        clause, values = search.condition(query)
+        statement = f"SELECT min(began_wall_ns) FROM stalls {clause}"
+        row = self._database.read(lambda connection: connection.execute(statement, values).fetchone())
+        return None if row[0] is None else int(row[0])
 
     def stall(self, stall_id: str) -> Stall | None:
         """The stall with this id."""

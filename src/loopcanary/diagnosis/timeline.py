@@ -1,0 +1,209 @@
+"""The samples of a stall in order: which stack, what the thread did, who kept it from going on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from loopcanary.diagnosis.frames import Line, PlacedStack
+from loopcanary.diagnosis.observation import Observation, Seen
+from loopcanary.diagnosis.weights import SampleWeights
+from loopcanary.model import (
+    Activity,
+    Collection,
+    Doing,
+    EarlierTurn,
+    LongTurn,
+    Pause,
+    Span,
+    StackFrame,
+    StallEvidence,
+    StallScope,
+    Timeline,
+)
+
+SPANS_MAX = 256
+PAUSES_MAX = 64
+EARLIER_MAX = 64
+EARLIER_NS = 10_000_000_000
+"""How far back collections before a stall are of interest."""
+_HOLDER_STACKS_MAX = 16
+"""Different stacks of holders that are kept, those that held longest: each may be as large as one of the
+thread's own."""
+_STOPPED = ("T", "t")
+_RUNNING_SHARE = 0.5
+"""A thread that is ready all the time and on a CPU for less than this of it was kept waiting."""
+
+
+def make_timeline(
+    observation: Observation, weights: SampleWeights, numbers: Mapping[tuple[Line, ...], int]
+) -> Timeline:
+    """The timeline of a stall. `observation`: of all samples; `weights`: theirs, in the same order;
+    `numbers`: which of the stall's stacks a stack is."""
+    evidence, seen = observation.evidence, observation.seen
+    activities = _Activities(observation, weights)
+    spans: list[Span] = []
+    offset_ns = 0
+    for entry, length_ns in zip(seen, weights.weights_ns, strict=True):
+        stack = numbers[entry.stack.lines] if entry.stack.frames else None
+        activity = activities.of(entry)
+        last = spans[-1] if spans else None
+        if last is not None and last.stack == stack and last.activity is activity:
+            spans[-1] = _joined(last, length_ns, 1)
+        elif length_ns > 0:
+            spans.append(
+                Span(offset_ns=offset_ns, length_ns=length_ns, samples=1, stack=stack, activity=activity)
+            )
+        offset_ns += length_ns
+    thinned = len(spans) > SPANS_MAX
+    while len(spans) > SPANS_MAX:
+        spans = _halved(spans)
+    first_ns = min(max(0, seen[0].sample.at_ns - evidence.begin_ns), weights.duration_ns) if seen else 0
+    turn_ago_ns, turn_callbacks = _turn(evidence)
+    return Timeline(
+        spans=tuple(spans),
+        seen_from_ns=first_ns,
+        seen_until_ns=first_ns + weights.covered_ns,
+        pauses=_pauses(observation, weights.duration_ns),
+        thinned=thinned,
+        earlier=_earlier(evidence.earlier, evidence.begin_ns),
+        threads_at_ns=min(
+            (max(0, thread.at_ns - evidence.begin_ns) for thread in evidence.threads), default=None
+        ),
+        turn_ago_ns=turn_ago_ns,
+        turn_callbacks=turn_callbacks,
+        earlier_from_ns=(
+            None if evidence.earlier_from_ns is None else max(0, evidence.begin_ns - evidence.earlier_from_ns)
+        ),
+    )
+
+
+def _turn(evidence: StallEvidence) -> tuple[int | None, int]:
+    """Of the turn that a stalled callback is in, what was before it: how long, how many callbacks."""
+    if evidence.scope is not StallScope.CALLBACK or evidence.turn_begin_ns is None:
+        return None, 0
+    over = evidence.turn_callbacks - (evidence.end_ns is not None)  # itself, once it is over
+    return max(0, evidence.begin_ns - evidence.turn_begin_ns), max(0, over)
+
+
+def _joined(span: Span, length_ns: int, samples: int) -> Span:
+    return replace(span, length_ns=span.length_ns + length_ns, samples=span.samples + samples)
+
+
+def _halved(spans: list[Span]) -> list[Span]:
+    """Each two neighbours as one, which shows what the longer of them did."""
+    pairs = [spans[index : index + 2] for index in range(0, len(spans), 2)]
+    return [
+        replace(
+            max(pair, key=lambda span: span.length_ns),
+            offset_ns=pair[0].offset_ns,
+            length_ns=sum(span.length_ns for span in pair),
+            samples=sum(span.samples for span in pair),
+        )
+        for pair in pairs
+    ]
+
+
+class _Activities:
+    """What the thread did at each sample, the same object for the same."""
+
+    def __init__(self, observation: Observation, weights: SampleWeights) -> None:
+        self._observation = observation
+        self._known: dict[tuple[object, ...], Activity] = {}
+        held: Counter[PlacedStack] = Counter()
+        for seen, weight_ns in zip(observation.seen, weights.weights_ns, strict=True):
+            if (stack := self._holder_stack(seen)) is not None:
+                held[stack] += weight_ns
+        self._kept = {stack for stack, _ in held.most_common(_HOLDER_STACKS_MAX)}
+
+    def _holder_stack(self, seen: Seen) -> PlacedStack | None:
+        stack = seen.sample.holder_stack
+        return None if stack is None else self._observation.place(stack)
+
+    def of(self, seen: Seen) -> Activity:
+        """The activity of one sample."""
+        sample, doing, holder = seen.sample, doing_of(seen), self._holder_stack(seen)
+        blocked = doing in (Doing.BLOCKED, Doing.UNKNOWN)
+        key = (
+            doing,
+            seen.state,
+            seen.syscall if blocked else None,
+            sample.target if blocked else None,
+            sample.lock,
+            sample.gil,
+            sample.holder_tid,
+            holder if holder in self._kept else None,
+        )
+        known = self._known.get(key)
+        if known is None:
+            tid = sample.holder_tid
+            known = self._known[key] = Activity(
+                doing=doing,
+                state=seen.state,
+                syscall=seen.syscall if blocked else None,
+                waited_on=sample.target if blocked else None,
+                lock=None if sample.lock is None else sample.lock.kind,
+                gil=sample.gil,
+                holder=None if tid is None else self._observation.threads.get(tid) or f"thread {tid}",
+                holder_frames=_frames(holder) if holder in self._kept else (),
+            )
+        return known
+
+
+def _frames(stack: PlacedStack | None) -> tuple[StackFrame, ...]:
+    return () if stack is None else tuple([view.shown for view in stack.frames])
+
+
+def doing_of(seen: Seen) -> Doing:
+    """What a thread did when a sample was taken, in one word."""
+    sample = seen.sample
+    if sample.in_gc:
+        return Doing.GC
+    if sample.waits_for_gil:
+        return Doing.GIL_WAIT
+    if seen.state in _STOPPED:
+        return Doing.STOPPED
+    if seen.on_cpu is None:
+        return Doing.UNKNOWN
+    if not seen.on_cpu:
+        return Doing.BLOCKED
+    return Doing.READY if seen.cpu_share is not None and seen.cpu_share < _RUNNING_SHARE else Doing.ON_CPU
+
+
+def _pauses(observation: Observation, duration_ns: int) -> tuple[Pause, ...]:
+    evidence = observation.evidence
+    since_ns = evidence.begin_ns - EARLIER_NS
+    found = [one for one in evidence.earlier_collections if one.end_ns > since_ns]
+    found += [one for one in evidence.collections if one.begin_ns < evidence.begin_ns + duration_ns]
+    longest = sorted(found, key=_length_ns, reverse=True)[:PAUSES_MAX]
+    return tuple(
+        Pause(
+            offset_ns=one.begin_ns - evidence.begin_ns,
+            length_ns=_length_ns(one),
+            generation=one.generation,
+            collected=one.collected,
+            thread=observation.threads.get(one.tid) or f"thread {one.tid}",
+            own=one.tid == evidence.tid,
+        )
+        for one in sorted(longest, key=lambda one: one.begin_ns)
+    )
+
+
+def _length_ns(one: Collection) -> int:
+    return max(0, one.end_ns - one.begin_ns)
+
+
+def _earlier(turns: Iterable[LongTurn], begin_ns: int) -> tuple[EarlierTurn, ...]:
+    return tuple(
+        EarlierTurn(
+            ago_ns=begin_ns - turn.begin_ns,
+            length_ns=turn.end_ns - turn.begin_ns,
+            callbacks=turn.callbacks,
+            longest_ns=turn.longest_ns,
+            short_turns=turn.short_turns,
+            short_ns=turn.short_ns,
+        )
+        for turn in tuple(turns)[-EARLIER_MAX:]
+        if turn.begin_ns <= turn.end_ns <= begin_ns
+    )

@@ -1,0 +1,35 @@
+"""Collapsed ("folded") stacks: `program;thread;outer;inner 412345678`, the weight in nanoseconds of stall.
+
+The input of Brendan Gregg's flamegraph.pl (github.com/brendangregg/FlameGraph): frames divided by `;`, the
+weight after the last space. Lines of equal stacks are added up by whoever reads them.
+"""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING
+
+from loopcanary.exporters.spans import weights
+from loopcanary.exporters.texts import frame_name, name_of, short_file, whole
+
+if TYPE_CHECKING:
+    from loopcanary.exporters.source import Exported
+    from loopcanary.model import StackFrame
+
+
+def write(exported: Exported, out: IO[bytes]) -> None:
+    """A line a stack of each stall."""
+    for stall in exported.stalls:
+        roots = [_part(name_of(exported.program(stall).name)), _part(name_of(stall.thread))]
+        for frames, length_ns, _ in weights(stall):
+            if length_ns > 0:
+                line = ";".join([*roots, *(_part(_label(frame)) for frame in frames)])
+                out.write(f"{line} {length_ns}\n".encode())
+
+
+def _label(frame: StackFrame) -> str:
+    place = f" ({short_file(frame.file)}:{frame.line})" if frame.file else ""
+    return frame_name(frame) + place
+
+
+def _part(text: str) -> str:
+    return whole(text).replace(";", ":") or "?"

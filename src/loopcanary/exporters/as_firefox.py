@@ -1,0 +1,249 @@
+"""The processed format of the Firefox Profiler, version 48.
+
+Types: github.com/firefox-devtools/profiler, src/types/profile.js (and profile.ts since), with
+docs-developer/CHANGELOG-formats.md for the versions; the profiler upgrades older versions itself. Each
+watched thread has its samples, weighted in milliseconds, and markers for its stalls, what it did in them,
+garbage collections and the turns before. Other threads have the stacks that they had when a stall became a
+hang.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing
+from itertools import chain, groupby
+from typing import IO, TYPE_CHECKING, Any
+
+from loopcanary.exporters.firefox_threads import CATEGORIES, ThreadTables
+from loopcanary.exporters.spans import stretches, timeline_of
+from loopcanary.exporters.texts import activity_words, encoded, name_of, place_of, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from loopcanary.exporters.source import Exported
+    from loopcanary.model import Stall, ThreadView
+
+FORMAT_VERSION = 48
+_GECKO_VERSION = 29
+"""Of the format that Firefox itself writes; the profiler wants to see one."""
+_SAMPLES_A_STRETCH_MAX = 64
+_OTHER_THREADS_MAX = 256
+_MORE_THREADS = "more threads"
+
+
+def write(exported: Exported, out: IO[bytes]) -> None:
+    """Thread by thread."""
+    out.write(f'{{"meta":{encoded(_meta(exported))},"libs":[],"pages":[],"threads":['.encode("ascii"))
+    numbers = _Numbers()
+    for session, stalls in groupby(exported.stalls, key=lambda stall: stall.session):
+        with ExitStack() as others:
+            process = _Process(session, exported, numbers, others)
+            for _, of_thread in groupby(stalls, key=lambda stall: (stall.thread, stall.loop)):
+                process.watched(of_thread, out)
+            process.write_others(out)
+    out.write(b"]}\n")
+
+
+def _meta(exported: Exported) -> dict[str, Any]:
+    return {
+        "interval": 10,
+        "startTime": exported.origin_wall_ns / 1_000_000,
+        "processType": 0,
+        "product": "loopcanary",
+        "stackwalk": 0,
+        "version": _GECKO_VERSION,
+        "preprocessedProfileVersion": FORMAT_VERSION,
+        "symbolicated": True,
+        "importedFrom": "loopcanary",
+        "categories": CATEGORIES,
+        "sampleUnits": {"time": "ms", "eventDelay": "ms", "threadCPUDelta": "ns"},
+        "extensions": {"id": [], "name": [], "baseURL": [], "length": 0},
+        "usesOnlyOneStackType": True,
+        "doesNotUseFrameImplementation": True,
+        "sourceCodeIsNotOnSearchfox": True,
+        "markerSchema": _SCHEMAS,
+    }
+
+
+def _schema(name: str, label: str, *data: tuple[str, str, str]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "tooltipLabel": label,
+        "tableLabel": label,
+        "chartLabel": label,
+        "display": ["marker-chart", "marker-table", "timeline-overview"],
+        "data": [
+            {"key": key, "label": shown, "format": form, "searchable": True} for key, shown, form in data
+        ],
+    }
+
+
+_SCHEMAS = [
+    _schema(
+        "Stall",
+        "{marker.data.title}",
+        ("title", "Stall", "string"),
+        ("cause", "Cause", "string"),
+        ("culprit", "Culprit", "string"),
+        ("source", "Source", "string"),
+        ("callback", "Callback", "string"),
+        ("scene", "Scene", "string"),
+        ("holder", "Held by", "string"),
+        ("advice", "Advice", "string"),
+        ("group", "Group", "string"),
+        ("id", "Id", "string"),
+    ),
+    _schema("StallActivity", "{marker.data.name}", ("name", "What it did", "string")),
+    _schema(
+        "GarbageCollection",
+        "{marker.data.name}",
+        ("name", "Collection", "string"),
+        ("collected", "Objects", "integer"),
+    ),
+    _schema(
+        "TurnBefore",
+        "{marker.data.name}",
+        ("name", "Turn", "string"),
+        ("shortTurns", "Short turns since the one before", "integer"),
+    ),
+]
+
+
+class _Numbers:
+    """Thread ids that are given once, and pids as texts that tell sessions apart."""
+
+    def __init__(self) -> None:
+        self.threads = 0
+        self._pids: set[str] = set()
+
+    def tid(self) -> int:
+        self.threads += 1
+        return self.threads
+
+    def pid(self, pid: int, session: str) -> str:
+        text = str(pid) if str(pid) not in self._pids else f"{pid} {name_of(session)}"
+        self._pids.add(text)
+        return text
+
+
+class _Process:
+    def __init__(self, session: str, exported: Exported, numbers: _Numbers, others: ExitStack) -> None:
+        self._session = session
+        self._exported = exported
+        self._numbers = numbers
+        self._stack = others
+        self._others: dict[str, ThreadTables] = {}
+        self._pid = ""
+        self._name = ""
+
+    def watched(self, stalls: Iterator[Stall], out: IO[bytes]) -> None:
+        """Writes one watched thread."""
+        first = next(stalls)
+        if not self._pid:
+            self._pid = self._numbers.pid(first.pid, self._session)
+            self._name = name_of(self._exported.program(first).name)
+        until_ms: dict[str, float] = {}
+        with closing(ThreadTables()) as tables:
+            for stall in chain((first,), stalls):
+                self._add(stall, tables, until_ms)
+            name = f"{name_of(first.thread)} ({name_of(first.loop)})"
+            self._write(tables, name, out, is_main=True, weight_type="tracing-ms")
+
+    def write_others(self, out: IO[bytes]) -> None:
+        """Writes the threads that were read at hangs."""
+        for name, tables in self._others.items():
+            self._write(tables, f"{name}, at hangs", out, is_main=False, weight_type="samples")
+
+    def _write(
+        self, tables: ThreadTables, name: str, out: IO[bytes], *, is_main: bool, weight_type: str
+    ) -> None:
+        out.write(b",\n" if self._numbers.threads else b"\n")
+        facts = {
+            "processType": "default",
+            "processName": self._name,
+            "processStartupTime": 0,
+            "processShutdownTime": None,
+            "registerTime": 0,
+            "unregisterTime": None,
+            "pausedRanges": [],
+            "name": name,
+            "isMainThread": is_main,
+            "pid": self._pid,
+            "tid": self._numbers.tid(),
+            "showMarkersInTimeline": is_main,
+        }
+        tables.copy_to(out, facts, weight_type)
+
+    def _add(self, stall: Stall, tables: ThreadTables, until_ms: dict[str, float]) -> None:
+        begin_ns = stall.began_wall_ns - self._exported.origin_wall_ns
+        for stretch in stretches(stall):
+            count = min(max(1, stretch.samples), _SAMPLES_A_STRETCH_MAX)
+            stack = tables.stack(stretch.frames)
+            for number in range(count):
+                at_ns = begin_ns + stretch.begin_ns + stretch.length_ns * number // count
+                until_ns = begin_ns + stretch.begin_ns + stretch.length_ns * (number + 1) // count
+                tables.sample(stack, _ms(at_ns), _ms(until_ns - at_ns))
+        tables.sample(None, _ms(begin_ns + stall.duration_ns), 0)
+        self._add_markers(stall, begin_ns, tables, until_ms)
+        self._add_others(stall, begin_ns)
+
+    def _add_markers(
+        self, stall: Stall, begin_ns: int, tables: ThreadTables, until_ms: dict[str, float]
+    ) -> None:
+        timeline = timeline_of(stall)
+        tables.marker("Stall", _ms(begin_ns), _ms(begin_ns + stall.duration_ns), _stall_data(stall))
+
+        def add(kind: str, data: dict[str, Any], from_ns: int, length_ns: int) -> None:
+            """What another stall before has told of the same moment is not told again."""
+            at_ms, end_ms = _ms(begin_ns + from_ns), _ms(begin_ns + from_ns + length_ns)
+            if at_ms >= until_ms.get(kind, at_ms):
+                until_ms[kind] = end_ms
+                tables.marker(kind, at_ms, end_ms, {"type": kind, **data})
+
+        for words, spans in groupby(timeline.spans, key=lambda span: activity_words(span.activity)):
+            held = list(spans)
+            add("StallActivity", {"name": words}, held[0].offset_ns, sum(span.length_ns for span in held))
+        for pause in timeline.pauses:
+            name = f"generation {pause.generation} on {name_of(pause.thread)}"
+            data = {"name": name, "collected": pause.collected}
+            add("GarbageCollection", data, pause.offset_ns, pause.length_ns)
+        for turn in timeline.earlier:
+            name = f"{turn.callbacks} callbacks"
+            data = {"name": name, "shortTurns": turn.short_turns}
+            add("TurnBefore", data, -turn.ago_ns, turn.length_ns)
+
+    def _add_others(self, stall: Stall, begin_ns: int) -> None:
+        at_ns = timeline_of(stall).threads_at_ns
+        if at_ns is None:
+            return
+        for thread in stall.threads:
+            tables = self._other(thread)
+            tables.sample(tables.stack(thread.frames[::-1]), _ms(begin_ns + at_ns), 1)
+
+    def _other(self, thread: ThreadView) -> ThreadTables:
+        name = name_of(thread.name or f"thread {thread.tid}")
+        if name not in self._others and len(self._others) >= _OTHER_THREADS_MAX:
+            name = _MORE_THREADS
+        if name not in self._others:
+            self._others[name] = self._stack.enter_context(closing(ThreadTables()))
+        return self._others[name]
+
+
+def _stall_data(stall: Stall) -> dict[str, Any]:
+    data = {
+        "title": stall.title,
+        "cause": stall.cause.value,
+        "culprit": place_of(stall),
+        "source": None if stall.culprit is None else stall.culprit.source,
+        "callback": stall.callback,
+        "scene": stall.scene,
+        "holder": None if stall.holder is None else stall.holder.thread,
+        "advice": stall.advice,
+        "group": stall.fingerprint,
+        "id": stall.id,
+    }
+    return {"type": "Stall", **{key: whole(value) for key, value in data.items() if value}}
+
+
+def _ms(ns: int) -> float:
+    return ns / 1_000_000

@@ -1,0 +1,18 @@
+"""JSON lines: each stall as the report has it (docs/report-schema.md), and the program's name."""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING
+
+from loopcanary.exporters.texts import encoded
+from loopcanary.model.wire import stall_to_dict
+
+if TYPE_CHECKING:
+    from loopcanary.exporters.source import Exported
+
+
+def write(exported: Exported, out: IO[bytes]) -> None:
+    """One object a line, in ASCII."""
+    for stall in exported.stalls:
+        line = encoded({"program": exported.program(stall).name, **stall_to_dict(stall)})
+        out.write(line.encode("ascii") + b"\n")

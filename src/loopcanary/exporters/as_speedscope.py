@@ -1,0 +1,82 @@
+"""Speedscope (speedscope.app/file-format-schema.json): one profile a watched thread, of its stalled time
+alone.
+
+Its stalls stand one after the other, each inside a frame that is named after it: between stalls there is
+nothing to see, and Speedscope's view of time would be empty for hours.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from itertools import chain, groupby
+from typing import IO, TYPE_CHECKING
+
+from loopcanary.exporters.columns import Column
+from loopcanary.exporters.spans import stretches
+from loopcanary.exporters.texts import encoded, frame_name, name_of, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from loopcanary.exporters.source import Exported
+    from loopcanary.model import StackFrame, Stall
+
+SCHEMA = "https://www.speedscope.app/file-format-schema.json"
+
+
+class _Frames:
+    """Numbers of frames, and the list of them."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[str, str, int], int] = {}
+
+    def number(self, frame: StackFrame) -> int:
+        key = (frame_name(frame), whole(frame.file), frame.line)
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def heading(self, stall: Stall) -> int:
+        return self._numbers.setdefault((name_of(stall.title), "", 0), len(self._numbers))
+
+    def written(self) -> Iterator[str]:
+        for name, file, line in self._numbers:
+            frame: dict[str, object] = {"name": name}
+            if file:
+                frame["file"] = file
+            if line > 0:
+                frame["line"] = line
+            yield encoded(frame)
+
+
+def write(exported: Exported, out: IO[bytes]) -> None:
+    """The profiles, then the frames that they speak of: the order of an object's members is free."""
+    frames = _Frames()
+    out.write(f'{{"$schema":{encoded(SCHEMA)},"exporter":"loopcanary","profiles":['.encode())
+    for count, (_, stalls) in enumerate(groupby(exported.stalls, key=_thread_of)):
+        out.write(b",\n" if count else b"\n")
+        _write_profile(exported, stalls, frames, out)
+    out.write(b'],"shared":{"frames":[')
+    for count, text in enumerate(frames.written()):
+        out.write((b",\n" if count else b"\n") + text.encode("ascii"))
+    out.write(b"]}}\n")
+
+
+def _thread_of(stall: Stall) -> tuple[str, str, str]:
+    return stall.session, stall.thread, stall.loop
+
+
+def _write_profile(exported: Exported, stalls: Iterator[Stall], frames: _Frames, out: IO[bytes]) -> None:
+    first, total_ns = next(stalls), 0
+    program = name_of(exported.program(first).name)
+    name = f"{program} ({first.pid}), {name_of(first.thread)} ({name_of(first.loop)})"
+    head = {"type": "sampled", "name": name, "unit": "nanoseconds", "startValue": 0}
+    with closing(Column()) as samples, closing(Column()) as weights:
+        for stall in chain((first,), stalls):
+            for stretch in stretches(stall):
+                samples.add([frames.heading(stall), *map(frames.number, stretch.frames)])
+                weights.add(stretch.length_ns)
+                total_ns += stretch.length_ns
+        out.write(f'{encoded(head)[:-1]},"endValue":{total_ns},"samples":'.encode("ascii"))
+        samples.copy_to(out)
+        out.write(b',"weights":')
+        weights.copy_to(out)
+        out.write(b"}")

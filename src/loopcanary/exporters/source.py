@@ -1,0 +1,35 @@
+"""What an exporter is given: stalls one after the other, and the programs that they were seen in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from loopcanary.model import Stall
+
+
+class Program(NamedTuple):
+    """Whose stalls they are."""
+
+    name: str
+    host: str = ""
+    python: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """What is to be exported. The stalls of one session stand together, in them those of one thread, oldest
+    first. They can be gone through once."""
+
+    stalls: Iterator[Stall]
+    origin_wall_ns: int
+    """No stall began before; formats that tell times from a start take it as theirs."""
+    programs: Mapping[str, Program] = field(default_factory=dict)
+    """By session."""
+
+    def program(self, stall: Stall) -> Program:
+        """The program of a stall."""
+        return self.programs.get(stall.session) or Program(name=f"pid {stall.pid}")

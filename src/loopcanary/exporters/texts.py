@@ -1,0 +1,60 @@
+"""Names of the watched program in formats that are strict about text."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from loopcanary.model.wording import printable
+
+if TYPE_CHECKING:
+    from loopcanary.model import Activity, StackFrame, Stall
+
+NAME_MAX = 200
+_NOT_READ = "(stack not read)"
+_LEFT_OUT = "(outer frames left out)"
+
+
+def name_of(text: str) -> str:
+    """A name in one line: no control, direction or unpaired characters, and no longer than one can read."""
+    return printable(text, NAME_MAX)
+
+
+def whole(text: str) -> str:
+    """The text as UTF-8 can hold it."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def encoded(value: Any) -> str:
+    """JSON in ASCII, fit to stand in a page."""
+    return json.dumps(value, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def frame_name(frame: StackFrame) -> str:
+    """`Orders.load`, as shown."""
+    return name_of(frame.qualname or frame.function or "?")
+
+
+def short_file(file: str) -> str:
+    """The last part of a path."""
+    return name_of(file.rpartition("/")[2] or file)
+
+
+def activity_words(activity: Activity) -> str:
+    """`blocked: read of /srv/big.csv`, `gil-wait: held by worker`."""
+    words = activity.doing.value
+    if activity.syscall is not None:
+        words += f": {activity.syscall}"
+        if activity.waited_on is not None and activity.waited_on.name:
+            words += f" of {activity.waited_on.name}"
+    if activity.lock is not None:
+        words += f" for {activity.lock}"
+    if activity.holder is not None:
+        words += f", held by {activity.holder}"
+    return name_of(words)
+
+
+def place_of(stall: Stall) -> str | None:
+    """`orders.py:87`, of the culprit."""
+    culprit = stall.culprit
+    return None if culprit is None else f"{culprit.file}:{culprit.line}"

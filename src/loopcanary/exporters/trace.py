@@ -1,0 +1,284 @@
+"""Stalls as tracks of slices, for formats that show time from left to right.
+
+Each watched thread has a track of its stalls with the frames inside, and below it tracks of what it did, who
+held it up, the garbage collections, and the turns before. Other threads show what they ran when the stall
+became a hang.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from loopcanary.exporters.spans import events, timeline_of
+from loopcanary.exporters.texts import activity_words, frame_name, name_of, place_of, short_file, whole
+from loopcanary.model.timeline import Doing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from loopcanary.exporters.source import Exported
+    from loopcanary.model import Activity, StackFrame, Stall, Timeline
+
+_STOLEN_PIDS = 1 << 22
+"""Linux has no process of this number or above: those of other hosts and times that share one get these."""
+_OTHER_THREADS_MAX = 256
+_MORE_THREADS = "more threads"
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Something that lasts, in nanoseconds from the origin."""
+
+    begin_ns: int
+    length_ns: int
+    name: str
+    category: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """Texts and numbers, for whoever clicks on it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Track:
+    """A row of slices. Those of one track nest, or stand apart."""
+
+    number: int
+    """Unique in the trace, from 1."""
+    pid: int
+    name: str
+    parent: int | None = None
+    """Number of the thread's own track; None: this is one."""
+
+
+class Writer(Protocol):
+    """A format. `slices` come with those that hold others before what they hold."""
+
+    def process(self, pid: int, name: str) -> None:
+        """A process, before its tracks."""
+
+    def track(self, track: Track) -> None:
+        """A track, before its slices."""
+
+    def slices(self, track: Track, slices: Iterable[Slice]) -> None:
+        """More of a track, all after what it has."""
+
+    def instant(self, track: Track, at_ns: int, name: str, facts: dict[str, Any]) -> None:
+        """Something that takes no time."""
+
+
+def draw(exported: Exported, writer: Writer) -> None:
+    """Writes all tracks."""
+    process: _Process | None = None
+    numbers = _Numbers()
+    for stall in exported.stalls:
+        if process is None or process.session != stall.session:
+            process = _Process(stall.session, numbers.pid(stall.pid), numbers, writer)
+            writer.process(process.pid, name_of(exported.program(stall).name))
+        process.draw(stall, stall.began_wall_ns - exported.origin_wall_ns)
+
+
+class _Numbers:
+    """Numbers that are given once."""
+
+    def __init__(self) -> None:
+        self._pids: set[int] = set()
+        self._stolen = _STOLEN_PIDS
+        self._track = 0
+
+    def pid(self, pid: int) -> int:
+        """The process's own, where no other session in the trace has it."""
+        if pid in self._pids or not 0 < pid < _STOLEN_PIDS:
+            self._stolen += 1
+            pid = self._stolen
+        self._pids.add(pid)
+        return pid
+
+    def track(self) -> int:
+        self._track += 1
+        return self._track
+
+
+class _Process:
+    """The tracks of one session."""
+
+    def __init__(self, session: str, pid: int, numbers: _Numbers, writer: Writer) -> None:
+        self.session = session
+        self.pid = pid
+        self._numbers = numbers
+        self._writer = writer
+        self._threads: dict[str, Track] = {}
+        self._watched: tuple[str, str] | None = None
+        self._rows: dict[str, Track] = {}
+        self._until: dict[str, int] = {}
+
+    def draw(self, stall: Stall, begin_ns: int) -> None:
+        """One stall."""
+        if self._watched != (stall.thread, stall.loop):
+            self._watched, self._rows, self._until = (stall.thread, stall.loop), {}, {}
+        own = self._row(stall, "")
+        timeline = timeline_of(stall)
+        self._writer.slices(own, _stall_and_frames(stall, begin_ns))
+        for kind, slices in (
+            ("what it did", _doings(timeline, begin_ns)),
+            ("held up by", _holders(timeline, begin_ns)),
+            ("garbage collections", _pauses(timeline, begin_ns)),
+            ("turns before stalls", _turns(timeline, begin_ns)),
+        ):
+            self._add(stall, kind, slices)
+        if timeline.threads_at_ns is not None:
+            self._draw_threads(stall, begin_ns + timeline.threads_at_ns)
+
+    def _row(self, stall: Stall, kind: str) -> Track:
+        track = self._rows.get(kind)
+        if track is None:
+            parent = self._rows[""].number if kind else None
+            name = kind or f"{name_of(stall.thread)} ({name_of(stall.loop)})"
+            track = Track(number=self._numbers.track(), pid=self.pid, name=name, parent=parent)
+            self._rows[kind] = track
+            self._writer.track(track)
+        return track
+
+    def _add(self, stall: Stall, kind: str, slices: Iterable[Slice]) -> None:
+        """What another stall before has told of the same moment is not told again."""
+        news = []
+        for one in slices:
+            if one.begin_ns >= self._until.get(kind, one.begin_ns):
+                self._until[kind] = one.begin_ns + one.length_ns
+                news.append(one)
+        if news:
+            self._writer.slices(self._row(stall, kind), news)
+
+    def _draw_threads(self, stall: Stall, at_ns: int) -> None:
+        for thread in stall.threads:
+            name = name_of(thread.name or f"thread {thread.tid}")
+            if name not in self._threads and len(self._threads) >= _OTHER_THREADS_MAX:
+                name = _MORE_THREADS
+            track = self._threads.get(name)
+            if track is None:
+                track = Track(number=self._numbers.track(), pid=self.pid, name=f"{name}, at hangs")
+                self._threads[name] = track
+                self._writer.track(track)
+            facts = {
+                "state": whole(thread.state),
+                "holds the GIL": thread.holds_gil,
+                "waits for the GIL": thread.waits_for_gil,
+                "stall": whole(stall.id),
+                **_stack_facts(thread.frames),
+            }
+            top = thread.frames[0] if thread.frames else None
+            self._writer.instant(track, at_ns, "(no frames)" if top is None else frame_name(top), facts)
+
+
+def stall_facts(stall: Stall) -> dict[str, Any]:
+    """What one wants to know of a stall at a glance."""
+    facts: dict[str, Any] = {
+        "cause": stall.cause.value,
+        "confidence": stall.confidence,
+        "group": stall.fingerprint,
+        "id": stall.id,
+        "state": stall.state.value,
+        "severity": stall.severity.value,
+        "loop": stall.loop,
+        "callback": stall.callback,
+        "task": stall.task,
+        "scene": stall.scene,
+        "culprit": place_of(stall),
+        "source": None if stall.culprit is None else stall.culprit.source,
+        "holder": None if stall.holder is None else stall.holder.thread,
+        "waited_on": None if stall.waited_on is None else stall.waited_on.name,
+        "evidence": "\n".join(stall.evidence),
+        "advice": stall.advice,
+        **{
+            f"{name}_ms": None if ns is None else ns / 1_000_000
+            for name in ("on_cpu", "gil_wait", "run_queue", "blocked", "gc")
+            for ns in (getattr(stall.ledger, f"{name}_ns"),)
+        },
+    }
+    return {
+        name: whole(value) if isinstance(value, str) else value
+        for name, value in facts.items()
+        if value not in (None, "")
+    }
+
+
+def _stall_and_frames(stall: Stall, begin_ns: int) -> list[Slice]:
+    facts = stall_facts(stall)
+    slices = [Slice(begin_ns, max(0, stall.duration_ns), name_of(stall.title), stall.cause.value, facts)]
+    opened: list[tuple[int, int, StackFrame]] = []  # place in `slices`, begin, frame
+    for event in events(stall):
+        if event.entered is not None:
+            opened.append((len(slices), event.at_ns, event.entered))
+            slices.append(slices[0])  # its place, as it comes before what it holds
+            continue
+        place, entered_ns, frame = opened.pop()
+        where = {"file": whole(frame.file), "line": frame.line} if frame.file else {}
+        slices[place] = Slice(
+            begin_ns + entered_ns,
+            event.at_ns - entered_ns,
+            frame_name(frame),
+            "own code" if frame.in_app else "library",
+            where,
+        )
+    return slices
+
+
+def _doings(timeline: Timeline, begin_ns: int) -> Iterator[Slice]:
+    for name, activity, from_ns, until_ns in _merged(timeline, activity_words):
+        facts = {"kernel state": whole(activity.state), "gil": activity.gil.value}
+        yield Slice(begin_ns + from_ns, until_ns - from_ns, name, activity.doing.value, facts)
+
+
+def _holders(timeline: Timeline, begin_ns: int) -> Iterator[Slice]:
+    for name, activity, from_ns, until_ns in _merged(timeline, _holder_words):
+        if name:
+            held = "lock" if activity.lock is not None else "gil"
+            facts = _stack_facts(activity.holder_frames)
+            yield Slice(begin_ns + from_ns, until_ns - from_ns, name, held, facts)
+
+
+def _holder_words(activity: Activity) -> str:
+    if activity.holder is None:
+        return ""
+    what = activity.lock or "GIL"
+    running = f": {frame_name(activity.holder_frames[0])}" if activity.holder_frames else ""
+    return name_of(f"{what} held by {activity.holder}{running}")
+
+
+def _merged(timeline: Timeline, words: Any) -> Iterator[tuple[str, Activity, int, int]]:
+    """(words, activity, from, until) of neighbours that go by the same words."""
+    name, activity, from_ns, until_ns = None, None, 0, 0
+    for span in timeline.spans:
+        said = words(span.activity)
+        if activity is not None and said != name:
+            yield name or "", activity, from_ns, until_ns
+            activity = None
+        if activity is None:
+            name, activity, from_ns = said, span.activity, span.offset_ns
+        until_ns = span.offset_ns + span.length_ns
+    if activity is not None:
+        yield name or "", activity, from_ns, until_ns
+
+
+def _pauses(timeline: Timeline, begin_ns: int) -> Iterator[Slice]:
+    for pause in timeline.pauses:
+        name = f"generation {pause.generation} on {name_of(pause.thread)}"
+        facts = {"collected": pause.collected, "on the stalled thread": pause.own}
+        yield Slice(begin_ns + pause.offset_ns, pause.length_ns, name, Doing.GC.value, facts)
+
+
+def _turns(timeline: Timeline, begin_ns: int) -> Iterator[Slice]:
+    for turn in timeline.earlier:
+        facts = {
+            "callbacks": turn.callbacks,
+            "longest_ms": turn.longest_ns / 1_000_000,
+            "short turns since the one before": turn.short_turns,
+            "short_ms": turn.short_ns / 1_000_000,
+        }
+        yield Slice(begin_ns - turn.ago_ns, turn.length_ns, "turn", "turn", facts)
+
+
+def _stack_facts(frames: tuple[StackFrame, ...]) -> dict[str, Any]:
+    if not frames:
+        return {}
+    lines = [f"{frame_name(frame)} ({short_file(frame.file)}:{frame.line})" for frame in frames]
+    return {"stack": "\n".join(lines)}

@@ -1,0 +1,16 @@
+"""A frame as reports show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackFrame:
+    """A frame as reports show it."""
+
+    function: str
+    qualname: str
+    file: str
+    line: int
+    in_app: bool

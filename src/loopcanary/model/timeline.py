@@ -1,0 +1,111 @@
+"""A stall from its begin to its end: what the samples saw, in order, and what ran shortly before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from loopcanary.model.stack_frame import StackFrame
+from loopcanary.model.waiting import GilState, Target
+
+
+class Doing(Enum):
+    """What a thread did, in one word."""
+
+    ON_CPU = "on-cpu"
+    READY = "ready"
+    """It could have run, and the host did not let it."""
+    GIL_WAIT = "gil-wait"
+    GC = "gc"
+    BLOCKED = "blocked"
+    STOPPED = "stopped"
+    """By a signal or a debugger."""
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """What the stalled thread did, and who kept it from going on."""
+
+    doing: Doing
+    state: str = ""
+    """The kernel's letter: R S D T t Z; empty where unknown."""
+    syscall: str | None = None
+    """Name of the system call that it slept in."""
+    waited_on: Target | None = None
+    lock: str | None = None
+    """Type of the lock that it waited for."""
+    gil: GilState = GilState.UNKNOWN
+    holder: str | None = None
+    """The thread that held the lock or, without a `lock`, the GIL."""
+    holder_frames: tuple[StackFrame, ...] = ()
+    """What that thread ran, innermost first; empty where it was not read, or not kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A time in which the samples saw one stack and one activity."""
+
+    offset_ns: int
+    """From the stall's begin."""
+    length_ns: int
+    samples: int
+    stack: int | None
+    """Index into the stall's `stacks`; None: it could not be read."""
+    activity: Activity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """One garbage collection."""
+
+    offset_ns: int
+    """From the stall's begin; less than 0 where it began before."""
+    length_ns: int
+    generation: int
+    collected: int
+    thread: str
+    """That ran it."""
+    own: bool
+    """That was the stalled thread."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierTurn:
+    """A long turn of the same loop before the stall. Short ones are only counted, with the next long one."""
+
+    ago_ns: int
+    """Its begin, before that of the stall."""
+    length_ns: int
+    callbacks: int
+    longest_ns: int
+    """Its longest callback."""
+    short_turns: int
+    """Turns between the long one before it and itself..."""
+    short_ns: int
+    """...and their sum."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """Spans from the stall's begin to its end, without gaps: each moment is the nearest sample's."""
+
+    spans: tuple[Span, ...]
+    seen_from_ns: int
+    """When the first look was; before, the first span is a guess..."""
+    seen_until_ns: int
+    """...as the last one is from here on."""
+    pauses: tuple[Pause, ...] = ()
+    """In order of time, from `earlier_from_ns` before the stall to its end."""
+    thinned: bool = False
+    """Some spans stand for several that differed: there were too many."""
+    earlier: tuple[EarlierTurn, ...] = ()
+    """Oldest first."""
+    threads_at_ns: int | None = None
+    """When the stall's `threads` were read, from its begin; None: they were not."""
+    turn_ago_ns: int | None = None
+    """Of a stalled callback: its turn's begin before its own; None: not known, or the turn stalled..."""
+    turn_callbacks: int = 0
+    """...and how many callbacks of that turn were over then."""
+    earlier_from_ns: int | None = None
+    """How far before the stall's begin the record of turns reaches back; None: there is none."""
