@@ -83,6 +83,7 @@ _VERSION_4 = (
     "CREATE INDEX stalls_by_group ON stalls (fingerprint, began_wall_ns, duration_ns)",
     "ALTER TABLE stalls ADD COLUMN scene TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE stalls ADD COLUMN in_app INTEGER",
+    "CREATE INDEX stalls_by_scene ON stalls (scene) WHERE scene <> ''",
     """CREATE TABLE remarks (
         fingerprint TEXT PRIMARY KEY,
         ignored INTEGER NOT NULL,

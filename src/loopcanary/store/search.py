@@ -44,7 +44,7 @@ def condition(query: StallQuery) -> tuple[str, list[Any]]:
     if query.session is not None:
         terms.append(("session >= ? AND session < ?", prefix_range(query.session)))
     if query.fingerprint is not None:
-        terms.append(("fingerprint = ?", [query.fingerprint]))
+        terms.append(("fingerprint = ?", [storable(query.fingerprint)]))
     if query.scene is not None:
         terms.append(("scene = ?", [storable(query.scene)]))
     if query.in_app is not None:
@@ -217,5 +217,5 @@ def marks(
     return [
         StallMark._make(row)
         for fingerprint in fingerprints
-        for row in connection.execute(statement, [*values, fingerprint])
+        for row in connection.execute(statement, [*values, storable(fingerprint)])
     ]

@@ -249,7 +249,9 @@ class Store:
     def stall(self, stall_id: str) -> Stall | None:
         """The stall with this id."""
         statement = "SELECT payload FROM payloads WHERE row = (SELECT row FROM stalls WHERE id = ?)"
-        row = self._database.read(lambda connection: connection.execute(statement, [stall_id]).fetchone())
+        row = self._database.read(
+            lambda connection: connection.execute(statement, [search.storable(stall_id)]).fetchone()
+        )
         return None if row is None else search.stall_of(row[0])
 
     def issues(self, query: StallQuery, limit: int = 0) -> list[LagIssue]:

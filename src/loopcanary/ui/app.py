@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import parse_qsl
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -32,6 +33,7 @@ from loopcanary.ui.rendering import STATIC, Renderer, url
 from loopcanary.ui.tools import Tools
 
 _NOTE_MAX = 10_000
+_FORM_BYTES_MAX = 200_000
 _HERE = {
     "overview.html": "overview",
     "groups.html": "groups",
@@ -193,8 +195,8 @@ class _Pages:
 
     async def delete(self, request: Request) -> Response:
         """Deletes a bug's stalls; the question was asked by the page before."""
-        form = await request.form()
-        fingerprint = str(form.get("f", ""))
+        form = await _form(request)
+        fingerprint = form.get("f", "")
         if not fingerprint or form.get("sure") != "yes":
             return RedirectResponse(url("/group/delete", f=fingerprint), 303)
         return await self._changing(
@@ -203,9 +205,9 @@ class _Pages:
 
     async def remark(self, request: Request) -> Response:
         """Ignores a bug, or not, and keeps a note."""
-        form = await request.form()
-        fingerprint = str(form.get("f", ""))
-        note = str(form.get("note", ""))[:_NOTE_MAX].strip()
+        form = await _form(request)
+        fingerprint = form.get("f", "")
+        note = form.get("note", "")[:_NOTE_MAX].strip()
         remark = Remark(ignored=form.get("ignored") == "1", note=note)
         back = url("/group", f=fingerprint)
         return await self._changing(lambda: self._source.remark(fingerprint, remark), back)
@@ -237,3 +239,13 @@ class _Pages:
         """What goes on, as server-sent events."""
         stream = beats.beats(self._site.watch.now, self._site.is_over, request.is_disconnected)
         return StreamingResponse(stream, media_type="text/event-stream")
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """What a form of ours sent, the last value of each name; nothing of one that is too long."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _FORM_BYTES_MAX:
+            return {}
+    return dict(parse_qsl(body.decode("latin-1"), keep_blank_values=True))

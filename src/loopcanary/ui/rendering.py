@@ -119,7 +119,7 @@ class Renderer:
         """The address by which an editor opens the line; None for what is no file."""
         if not file.startswith("/") or len(file) > 4_000:
             return None
-        path = quote(file.encode("utf-8", "surrogateescape"))
+        path = quote(file.encode("utf-8", "replace"))
         return self._editor.replace("{path}", path).replace("{line}", str(max(line, 1)))
 
 

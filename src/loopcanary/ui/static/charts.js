@@ -59,7 +59,7 @@ function draw(place, told) {
     legend: { show: true, live: true },
     cursor: { drag: { x: false, y: false }, points: { show: !isStack } },
     scales: { x: { time: true }, y: { range: (_, low, high) => [0, Math.max(high, 0.001) * 1.05] } },
-    axes: [{ ...axis, values: moments }, { ...axis, size: 52 }],
+    axes: [{ ...axis, space: 90, values: moments }, { ...axis, size: 52 }],
     ...(isStack ? stack(told, times) : lines(told)),
   };
   const chart = new uPlot(options, options.data, place);
