@@ -12,6 +12,7 @@ pytest.importorskip("jinja2")
 pytest.importorskip("httpx2")
 
 from starlette.testclient import TestClient
+from tests.store.samples import ISSUES, KILLED, SESSION, STALL, TRACES, stall
 
 from loopcanary.store import Retention, Store, StoreError
 from loopcanary.ui.app import Site
@@ -19,7 +20,6 @@ from loopcanary.ui.live import Sight, Watch
 from loopcanary.ui.rendering import Renderer
 from loopcanary.ui.serving import guarded
 from loopcanary.ui.tools import SourceText, Tools
-from tests.store.samples import ISSUES, KILLED, SESSION, STALL, TRACES, stall
 
 TOKEN = "a-token-of-forty-three-characters-1234567890"
 PORT = 8765
@@ -34,7 +34,7 @@ def nothing_to_read(file: str) -> SourceText | None:
 TOOLS = Tools(
     read_source=nothing_to_read,
     why_grouped=lambda stall: (f"blocker={stall.fingerprint}",),
-    delays=lambda loops: lambda durations: None,
+    delays=lambda _: lambda _: None,
     doctor=lambda: [("engine", "ok", "native"), ("store", "problem", "</script>")],
 )
 
@@ -57,6 +57,7 @@ def filled(store: Store) -> Store:
     return store
 
 
+RENDERER = Renderer(folder="/srv", editor="vscode")
 _open = ExitStack()
 
 
@@ -70,9 +71,9 @@ def _closed() -> Iterator[None]:
 def client_of(*stores: Store, sight: Sight | None = None, tools: Tools = TOOLS) -> TestClient:
     """A browser that has not shown the token yet."""
     site = Site(
-        watch=Watch(stores, lambda store: sight or Sight(), (StoreError,)),
+        watch=Watch(stores, lambda _: sight or Sight(), (StoreError,)),
         tools=tools,
-        renderer=Renderer(folder="/srv", editor="vscode"),
+        renderer=RENDERER,
         errors=(StoreError,),
         is_over=lambda: False,
     )

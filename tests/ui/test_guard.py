@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 from starlette.testclient import TestClient
+from tests.ui.conftest import HOST, PORT, TOKEN, client_of, let_in
 
 from loopcanary.store import Store
-from tests.ui.conftest import HOST, PORT, TOKEN, client_of, let_in
 
 SECRET = "orders.py"
 

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
-
-from loopcanary.model.search import Remark
-from loopcanary.store import Store
-from loopcanary.ui.live import Sight
 from tests.store.samples import HOSTILE, KILLED, SESSION, STALL, hostile_stall, session, stall
 from tests.ui.conftest import HOST, client_of, let_in
 
+from loopcanary.model import SessionEnd, StallState
+from loopcanary.model.search import Remark, StallQuery
+from loopcanary.store import Store
+from loopcanary.ui.live import Sight
+
 PAGES = ("/", "/groups", "/sessions", "/changes", "/frames", "/issues", "/doctor")
 ORIGIN = {"origin": f"http://{HOST}"}
-_VOID = frozenset("meta link input br img hr".split())
+_VOID = frozenset({"meta", "link", "input", "br", "img", "hr"})
 
 
 class Checked(HTMLParser):
@@ -81,8 +82,6 @@ def checked(text: str) -> Checked:
 def all_pages(client: TestClient, store: Store) -> dict[str, str]:
     """Every page that there is of what is in the store."""
     paths = list(PAGES)
-    from loopcanary.model.search import StallQuery
-
     paths += [f"/issues?kind={kind}" for kind in ("jank", "input", "idle", "stall", "</script>")]
     answers = {path: client.get(path) for path in paths}
     for group in store.groups(StallQuery()):
@@ -262,8 +261,6 @@ def test_a_stall_is_shared_in_three_forms(client: TestClient):
 
 
 def test_what_goes_on_now_stands_above_all(store: Store):
-    from loopcanary.model import SessionEnd, StallState
-
     running = session(end=SessionEnd.RUNNING, ended_wall_ns=None)
     going_on = stall(id="s1-9", state=StallState.ONGOING)
     store.overlay([running], [going_on])

@@ -49,9 +49,10 @@ def command(
     try:
         from loopcanary.ui.serving import Parts, Wishes, serve
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in _EXTRA:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in _EXTRA:
             raise
-        return refuse(f'the pages need {error.name}: pip install "loopcanary[ui]"')
+        return refuse(f'the pages need {missing}: pip install "loopcanary[ui]"')
     with ExitStack() as stack:
         sources = [stack.enter_context(opened(store)) for store in (*stores, *more) or (None,)]
         found = [source for source in sources if source is not None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from starlette.datastructures import QueryParams  # noqa: TC002 - an import is an edge, as everywhere
+from starlette.datastructures import QueryParams
 
 from loopcanary.model import Cause, IssueKind
 from loopcanary.model.search import StallQuery

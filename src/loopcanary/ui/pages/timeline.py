@@ -110,8 +110,7 @@ def timeline_view(stall: Stall) -> TimelineView | None:
             span.offset_ns,
             span.length_ns,
             "holder",
-            f"{printable(span.activity.lock or 'GIL', _NAME_MAX)} held by {printable(span.activity.holder, _NAME_MAX)}"
-            + _inside(span),
+            _held_words(span),
             printable(span.activity.holder, 24),
         )
         for span in timeline.spans
@@ -218,6 +217,11 @@ def _where(stall: Stall, span: Span) -> str:
         return "no frame"
     file = frame.file.rpartition("/")[2]
     return printable(f"{frame.function} ({file}:{frame.line})", _NAME_MAX)
+
+
+def _held_words(span: Span) -> str:
+    lock = printable(span.activity.lock or "GIL", _NAME_MAX)
+    return f"{lock} held by {printable(span.activity.holder or '', _NAME_MAX)}{_inside(span)}"
 
 
 def _inside(span: Span) -> str:
