@@ -74,27 +74,20 @@ def test_a_port_that_is_taken_is_told_in_one_line(environment: dict[str, str], f
         taken.listen()
         port = str(taken.getsockname()[1])
         command = [sys.executable, "-c", LOOPCANARY, "ui", "--no-browser", "--port", port, str(filled.folder)]
-        ran = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=280, check=False
-        )
+        ran = run(command, environment)
     assert ran.returncode == 2
     assert ran.stderr.startswith(f"loopcanary: port {port} cannot be served: ")
     assert ran.stderr.count("\n") == 1
 
 
 def test_without_its_libraries_it_says_what_to_install(environment: dict[str, str]):
-    command = [sys.executable, "-c", WITHOUT, "ui", "--no-browser"]
-    ran = subprocess.run(
-        command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=280, check=False
-    )
+    ran = run([sys.executable, "-c", WITHOUT, "ui", "--no-browser"], environment)
     assert ran.returncode == 2
     assert ran.stderr == 'loopcanary: the pages need starlette: pip install "loopcanary[ui]"\n'
 
 
 def test_without_a_store_it_serves_nothing(environment: dict[str, str], tmp_path: Path):
     command = [sys.executable, "-c", LOOPCANARY, "ui", "--no-browser", str(tmp_path / "none")]
-    ran = subprocess.run(
-        command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=280, check=False
-    )
+    ran = run(command, environment)
     assert ran.returncode == 1
     assert "there is no store" in ran.stderr

@@ -69,6 +69,7 @@ class Renderer:
         )
         self._environment.filters |= {
             "name": name,
+            "named": lambda text, limit: name(text, limit) or "(no name)",
             "text": lambda text: printable(text, 2_000),
             "duration": format_duration,
             "number": format_number,

@@ -7,6 +7,10 @@ import { offerSharing } from "./sharing.js";
 function dress(root) {
   drawCharts(root);
   drawFlames(root);
+  // What has to be scrolled sideways is reached by keys, too.
+  for (const one of root.querySelectorAll(".scroll")) {
+    if (one.scrollWidth > one.clientWidth) one.tabIndex = 0;
+  }
 }
 
 // The libraries are deferred classic scripts, which have run when a module does.
