@@ -1,5 +1,8 @@
-"""The pages in headless Chromium: with real data of a real run, read, filtered, changed, followed, and judged by
-axe-core. With LOOPCANARY_FULL=1 only."""
+"""The pages in headless Chromium: with real data of a real run, read, filtered, changed, followed, judged by
+axe-core.
+
+With LOOPCANARY_FULL=1 only.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -88,19 +92,21 @@ def program(folder: Path, environment: dict[str, str]) -> Iterator[subprocess.Po
         process.kill()
 
 
-def serve(environment: dict[str, str], store: Path) -> tuple[subprocess.Popen[str], str]:
+@contextmanager
+def served(environment: dict[str, str], store: Path) -> Iterator[str]:
     command = [sys.executable, "-c", LOOPCANARY, "ui", "--no-browser", str(store)]
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    return process, process.stdout.readline().split()[-1]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().split()[-1]
+        finally:
+            process.kill()
 
 
 @pytest.fixture(scope="module")
 def address(program: subprocess.Popen[str], folder: Path, environment: dict[str, str]) -> Iterator[str]:
-    process, address = serve(environment, folder / "store")
-    yield address
-    process.kill()
-    process.wait()
+    with served(environment, folder / "store") as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -117,10 +123,8 @@ def hostile(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactor
     for issue in ISSUES:
         store.put_issue(issue)
     store.close()
-    process, address = serve({**environment, "LOOPCANARY_RETENTION_AGE": "36500d"}, folder)
-    yield address
-    process.kill()
-    process.wait()
+    with served({**environment, "LOOPCANARY_RETENTION_AGE": "36500d"}, folder) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")

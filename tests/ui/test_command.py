@@ -55,14 +55,15 @@ def test_it_serves_until_it_is_interrupted(environment: dict[str, str], filled: 
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(address.partition("?")[0], timeout=60)
         assert refused.value.code == 403
+        refused.value.close()
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
-        page = browser.open(address, timeout=60)
-        assert "token" not in page.url
-        assert "flush (cache.py:12)" in page.read().decode()
-        origin = address.partition("/?")[0]
-        stream = browser.open(origin + "/live", timeout=60)
-        assert stream.readline().startswith(b"data: {")
-        process.send_signal(signal.SIGINT)
+        with browser.open(address, timeout=60) as page:
+            assert "token" not in page.url
+            assert "flush (cache.py:12)" in page.read().decode()
+        with browser.open(address.partition("/?")[0] + "/live", timeout=60) as stream:
+            assert stream.readline().startswith(b"data: {")
+            process.send_signal(signal.SIGINT)
+            stream.read()
         assert process.wait(timeout=120) == 0
         assert process.stderr is not None
         assert process.stderr.read() == ""

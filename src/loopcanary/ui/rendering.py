@@ -80,6 +80,7 @@ class Renderer:
             "data": _data,
             "advice": _advice,
             "source": _source,
+            "sentence": lambda text: text[:1].upper() + text[1:],
             "arrows": lambda text: text.replace(" -> ", " \u2192 "),
             "series": _series,
             "fps_series": _fps_series,

@@ -31,6 +31,8 @@ class GroupPage:
     rank: int
     worst: Stall | None
     code: CodeView | None
+    holder: CodeView | None
+    """The line of the thread that held what this one waited for."""
     trend: str
     gains: tuple[str, ...]
     grouped_by: tuple[tuple[str, str], ...]
@@ -64,6 +66,7 @@ def group_page(source: Source, fingerprint: str, tools: Tools, now_wall_ns: int)
         rank=1 + sum(other.total_ns > group.total_ns for other in source.groups(StallQuery(), 100)),
         worst=worst,
         code=code_of(group, worst, source, tools),
+        holder=holder_code(worst, source, tools),
         trend=trend_words(figures.trend) if figures is not None else "",
         gains=tuple(gain_words(figures.gains)) if figures is not None else (),
         grouped_by=tuple(_pair(part) for part in report.details.parts),
@@ -86,6 +89,13 @@ def code_of(
         return None
     latest = next(iter(source.stalls(StallQuery(fingerprint=group.fingerprint), 1)), worst)
     return code_view(group.culprit, started_of(source, latest), tools.read_source, around)
+
+
+def holder_code(stall: Stall | None, source: Source, tools: Tools, around: int = AROUND) -> CodeView | None:
+    """The line of the thread that held the GIL or lock; None where nobody did, or it is not known."""
+    if stall is None or stall.holder is None or stall.holder.culprit is None:
+        return None
+    return code_view(stall.holder.culprit, started_of(source, stall), tools.read_source, around)
 
 
 def started_of(source: Source, stall: Stall | None) -> int | None:

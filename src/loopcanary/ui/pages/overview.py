@@ -14,7 +14,7 @@ from loopcanary.report.open_stalls import with_open_stalls
 from loopcanary.report.watched import Watched
 from loopcanary.ui.drawing import TimeScale, round_scale
 from loopcanary.ui.pages.code import CodeView
-from loopcanary.ui.pages.group import code_of
+from loopcanary.ui.pages.group import code_of, holder_code
 from loopcanary.ui.pages.groups import GroupRow, group_rows
 from loopcanary.ui.sources import Source
 from loopcanary.ui.tools import Tools
@@ -35,6 +35,7 @@ class Spotlight:
     row: GroupRow
     worst: Stall | None
     code: CodeView | None
+    holder: CodeView | None
     gains: tuple[str, ...]
 
 
@@ -144,6 +145,7 @@ def _spotlight(source: Source, row: GroupRow, tools: Tools, sessions: Sequence[S
         row=row,
         worst=worst,
         code=code_of(group, worst, source, tools, _AROUND),
+        holder=holder_code(worst, source, tools, _AROUND),
         gains=tuple(gain_words(gains)),
     )
 

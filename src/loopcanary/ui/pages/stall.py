@@ -10,7 +10,7 @@ from loopcanary.report.folding import Fold, folded
 from loopcanary.report.text_pieces import surroundings_words
 from loopcanary.ui.pages.code import CodeView, code_view
 from loopcanary.ui.pages.flame import Flame, flame
-from loopcanary.ui.pages.group import session_of
+from loopcanary.ui.pages.group import holder_code, session_of
 from loopcanary.ui.pages.timeline import TimelineView, timeline_view
 from loopcanary.ui.sources import Source
 from loopcanary.ui.tools import Tools
@@ -42,6 +42,8 @@ class StallPage:
     stall: Stall
     session: Session | None
     code: CodeView | None
+    holder: CodeView | None
+    """The line of the thread that held what this one waited for."""
     timeline: TimelineView | None
     stacks: tuple[StackView, ...]
     threads: tuple[ThreadRow, ...]
@@ -69,6 +71,7 @@ def stall_page(source: Source, stall_id: str, tools: Tools) -> StallPage | None:
         code=code_view(stall.culprit, session.started_wall_ns if session else None, tools.read_source)
         if stall.culprit is not None
         else None,
+        holder=holder_code(stall, source, tools),
         timeline=timeline_view(stall),
         stacks=tuple(
             StackView(
