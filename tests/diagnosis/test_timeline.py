@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.diagnosis.cases import MS, evidence, frame, judged, kernel, samples, stack
 
-from loopcanary.diagnosis.timeline import EARLIER_NS, PAUSES_MAX, SPANS_MAX
+from loopcanary.diagnosis.timeline import EARLIER_NS, EARLIER_PAUSES_MAX, PAUSES_MAX, SPANS_MAX
 from loopcanary.model import (
     Collection,
     Doing,
@@ -195,6 +195,19 @@ def test_of_very_many_collections_the_longest_are_told():
     made = timeline(replace(evidence(), collections=(*many, longest)))
     assert len(made.pauses) == PAUSES_MAX
     assert made.pauses[-1].length_ns == 9 * MS
+
+
+def test_of_very_many_collections_before_the_stall_fewer_are_told():
+    many = tuple(collection(19_000 + 10 * number, 19_001 + 10 * number) for number in range(50))
+    what = replace(
+        evidence(),
+        begin_ns=20_000 * MS,
+        end_ns=20_300 * MS,
+        earlier_collections=(*many, collection(19_600, 19_609)),
+    )
+    made = timeline(what)
+    assert len(made.pauses) == EARLIER_PAUSES_MAX
+    assert max(pause.length_ns for pause in made.pauses) == 9 * MS
 
 
 def long_turn(begin_ms: int, end_ms: int) -> LongTurn:

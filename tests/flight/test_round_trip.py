@@ -444,3 +444,17 @@ def test_a_wait_of_a_kind_without_a_name_here_is_none():
     (found,) = read(flight).slot_evidence(slot).samples
 
     assert (found.target, found.lock) == (None, None)
+
+
+def test_collections_before_the_stall_are_told_apart_from_those_in_it():
+    flight = FlightBuilder()
+    spans = ((-90, -80), (-5, 5), (20, 30), (249, 260), (251, 260))
+    every = [
+        Collection(begin_ns=BEGIN + begin * MS, end_ns=BEGIN + end * MS, tid=41, generation=2)
+        for begin, end in spans
+    ]
+    for collection in every:
+        flight.add_collection(collection)
+    found = read_one(flight, stall())
+    assert found.earlier_collections == (every[0],)
+    assert found.collections == tuple(every[1:4])

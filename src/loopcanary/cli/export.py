@@ -101,13 +101,10 @@ def command(
     loop: str | None,
     thread: str | None,
 ) -> int:
-    r"""Write stalls in the formats of other tools.
+    """Write stalls in the formats of other tools.
 
-    \b
-    perfetto    Perfetto trace           collapsed  stacks for flame graphs
-    chrome      Chrome trace, JSON       csv        one line a stall
-    firefox     Firefox Profiler         jsonl      one JSON object a stall
-    speedscope  Speedscope               pprof      pprof profile
+    Traces (perfetto, chrome, firefox), profiles (speedscope, pprof, collapsed) and tables (csv, jsonl). All
+    weights are time. docs/export.md has an example of each.
     """
     if output == _STDOUT and form.binary and sys.stdout.isatty():
         return refuse(f"{form.name} is no text for a terminal: name a file with --output")

@@ -26,13 +26,7 @@ from loopcanary.diagnosis.sources import FileSources, SourceReader
 from loopcanary.diagnosis.surroundings import make_surroundings
 from loopcanary.diagnosis.timeline import make_timeline
 from loopcanary.diagnosis.title import make_title
-from loopcanary.diagnosis.weights import (
-    MergedStacks,
-    SampleWeights,
-    fit_to_counters,
-    merge_stacks,
-    weigh,
-)
+from loopcanary.diagnosis.weights import MergedStacks, SampleWeights, fit_to_counters, merge_stacks, weigh
 from loopcanary.model import (
     Blocker,
     Cause,

@@ -25,9 +25,11 @@ from loopcanary.model import (
 
 SPANS_MAX = 256
 PAUSES_MAX = 64
+EARLIER_PAUSES_MAX = 16
+"""Those before a stall; they stand again in each stall that follows soon."""
 EARLIER_MAX = 64
 EARLIER_NS = 10_000_000_000
-"""How far back collections before a stall are of interest."""
+"""How far back collections and turns before a stall are of interest."""
 _HOLDER_STACKS_MAX = 16
 """Different stacks of holders that are kept, those that held longest: each may be as large as one of the
 thread's own."""
@@ -74,7 +76,9 @@ def make_timeline(
         turn_ago_ns=turn_ago_ns,
         turn_callbacks=turn_callbacks,
         earlier_from_ns=(
-            None if evidence.earlier_from_ns is None else max(0, evidence.begin_ns - evidence.earlier_from_ns)
+            None
+            if evidence.earlier_from_ns is None
+            else min(max(0, evidence.begin_ns - evidence.earlier_from_ns), EARLIER_NS)
         ),
     )
 
@@ -174,9 +178,9 @@ def doing_of(seen: Seen) -> Doing:
 def _pauses(observation: Observation, duration_ns: int) -> tuple[Pause, ...]:
     evidence = observation.evidence
     since_ns = evidence.begin_ns - EARLIER_NS
-    found = [one for one in evidence.earlier_collections if one.end_ns > since_ns]
-    found += [one for one in evidence.collections if one.begin_ns < evidence.begin_ns + duration_ns]
-    longest = sorted(found, key=_length_ns, reverse=True)[:PAUSES_MAX]
+    before = [one for one in evidence.earlier_collections if one.end_ns > since_ns]
+    inside = [one for one in evidence.collections if one.begin_ns < evidence.begin_ns + duration_ns]
+    longest = [*_longest(before, EARLIER_PAUSES_MAX), *_longest(inside, PAUSES_MAX)]
     return tuple(
         Pause(
             offset_ns=one.begin_ns - evidence.begin_ns,
@@ -188,6 +192,10 @@ def _pauses(observation: Observation, duration_ns: int) -> tuple[Pause, ...]:
         )
         for one in sorted(longest, key=lambda one: one.begin_ns)
     )
+
+
+def _longest(collections: list[Collection], count: int) -> list[Collection]:
+    return sorted(collections, key=_length_ns, reverse=True)[:count]
 
 
 def _length_ns(one: Collection) -> int:
@@ -205,5 +213,5 @@ def _earlier(turns: Iterable[LongTurn], begin_ns: int) -> tuple[EarlierTurn, ...
             short_ns=turn.short_ns,
         )
         for turn in tuple(turns)[-EARLIER_MAX:]
-        if turn.begin_ns <= turn.end_ns <= begin_ns
+        if turn.begin_ns <= turn.end_ns <= begin_ns and turn.end_ns > begin_ns - EARLIER_NS
     )

@@ -9,10 +9,11 @@ hang.
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing
+from contextlib import closing
 from itertools import chain, groupby
 from typing import IO, TYPE_CHECKING, Any
 
+from loopcanary.exporters.columns import Spool
 from loopcanary.exporters.firefox_threads import CATEGORIES, ThreadTables
 from loopcanary.exporters.spans import stretches, timeline_of
 from loopcanary.exporters.texts import activity_words, encoded, name_of, place_of, whole
@@ -36,8 +37,8 @@ def write(exported: Exported, out: IO[bytes]) -> None:
     out.write(f'{{"meta":{encoded(_meta(exported))},"libs":[],"pages":[],"threads":['.encode("ascii"))
     numbers = _Numbers()
     for session, stalls in groupby(exported.stalls, key=lambda stall: stall.session):
-        with ExitStack() as others:
-            process = _Process(session, exported, numbers, others)
+        with closing(Spool()) as spool:
+            process = _Process(session, exported, numbers, spool)
             for _, of_thread in groupby(stalls, key=lambda stall: (stall.thread, stall.loop)):
                 process.watched(of_thread, out)
             process.write_others(out)
@@ -127,11 +128,11 @@ class _Numbers:
 
 
 class _Process:
-    def __init__(self, session: str, exported: Exported, numbers: _Numbers, others: ExitStack) -> None:
+    def __init__(self, session: str, exported: Exported, numbers: _Numbers, spool: Spool) -> None:
         self._session = session
         self._exported = exported
         self._numbers = numbers
-        self._stack = others
+        self._spool = spool
         self._others: dict[str, ThreadTables] = {}
         self._pid = ""
         self._name = ""
@@ -143,7 +144,8 @@ class _Process:
             self._pid = self._numbers.pid(first.pid, self._session)
             self._name = name_of(self._exported.program(first).name)
         until_ms: dict[str, float] = {}
-        with closing(ThreadTables()) as tables:
+        with closing(Spool()) as spool:
+            tables = ThreadTables(spool)
             for stall in chain((first,), stalls):
                 self._add(stall, tables, until_ms)
             name = f"{name_of(first.thread)} ({name_of(first.loop)})"
@@ -225,7 +227,7 @@ class _Process:
         if name not in self._others and len(self._others) >= _OTHER_THREADS_MAX:
             name = _MORE_THREADS
         if name not in self._others:
-            self._others[name] = self._stack.enter_context(closing(ThreadTables()))
+            self._others[name] = ThreadTables(self._spool)
         return self._others[name]
 
 

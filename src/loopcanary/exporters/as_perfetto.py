@@ -16,6 +16,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
 )
 from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
+from loopcanary.exporters.texts import int64
 from loopcanary.exporters.trace import Slice, Track, draw
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class _Writer:
             if isinstance(value, bool):
                 fact.bool_value = value
             elif isinstance(value, int):
-                fact.int_value = value
+                fact.int_value = int64(value)
             elif isinstance(value, float):
                 fact.double_value = value
             else:
@@ -118,4 +119,4 @@ class _Writer:
         self._builder.write_packet(packet)
 
     def _time(self, at_ns: int) -> int:
-        return max(0, self._origin_wall_ns + at_ns)
+        return int64(max(0, self._origin_wall_ns + at_ns))

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from loopcanary.exporters.pprof_messages import profile_class
 from loopcanary.exporters.spans import weights
-from loopcanary.exporters.texts import frame_name, whole
+from loopcanary.exporters.texts import frame_name, int64, whole
 
 if TYPE_CHECKING:
     from loopcanary.exporters.source import Exported
@@ -55,12 +55,12 @@ class _Profile:
             has_line_numbers=True,
         )
         piece.comment.append(self._string("Stalled time, by loopcanary."))
-        piece.time_nanos = origin_wall_ns
+        piece.time_nanos = int64(origin_wall_ns)
         return self._taken()
 
     def tail(self, duration_ns: int) -> bytes:
         """How long it was from the first stall to the end of the last."""
-        self._piece.duration_nanos = duration_ns
+        self._piece.duration_nanos = int64(duration_ns)
         return self._taken()
 
     def piece(self, stall: Stall, program: str) -> bytes:
@@ -76,7 +76,7 @@ class _Profile:
         }
         told = [(self._string(name), self._string(whole(value))) for name, value in labels.items() if value]
         for frames, length_ns, samples in weights(stall):
-            sample = self._piece.sample.add(value=(samples, length_ns))
+            sample = self._piece.sample.add(value=(int64(samples), int64(length_ns)))
             sample.location_id.extend(self._location(frame) for frame in reversed(frames))
             for key, value in told:
                 sample.label.add(key=key, str=value)
@@ -100,7 +100,7 @@ class _Profile:
         if number is None:
             number = self._locations[function, frame.line] = len(self._locations) + 1
             location = self._piece.location.add(id=number, mapping_id=_MAPPING)
-            location.line.add(function_id=function, line=frame.line)
+            location.line.add(function_id=function, line=int64(frame.line))
         return number
 
     def _function(self, frame: StackFrame) -> int:

@@ -11,7 +11,7 @@ from contextlib import closing
 from itertools import chain, groupby
 from typing import IO, TYPE_CHECKING
 
-from loopcanary.exporters.columns import Column
+from loopcanary.exporters.columns import Column, Spool
 from loopcanary.exporters.spans import stretches
 from loopcanary.exporters.texts import encoded, frame_name, name_of, whole
 
@@ -69,7 +69,8 @@ def _write_profile(exported: Exported, stalls: Iterator[Stall], frames: _Frames,
     program = name_of(exported.program(first).name)
     name = f"{program} ({first.pid}), {name_of(first.thread)} ({name_of(first.loop)})"
     head = {"type": "sampled", "name": name, "unit": "nanoseconds", "startValue": 0}
-    with closing(Column()) as samples, closing(Column()) as weights:
+    with closing(Spool()) as spool:
+        samples, weights = Column(spool), Column(spool)
         for stall in chain((first,), stalls):
             for stretch in stretches(stall):
                 samples.add([frames.heading(stall), *map(frames.number, stretch.frames)])

@@ -1,46 +1,80 @@
-"""Columns of JSON that are written one after the other, though their values come side by side."""
+"""Columns of JSON that are written one after the other, though their values come side by side.
+
+What is much goes to a temporary file: one for all columns of an export, as there may be thousands of them.
+"""
 
 from __future__ import annotations
 
-from tempfile import SpooledTemporaryFile
+from tempfile import TemporaryFile
 from typing import IO, Any
 
 from loopcanary.exporters.texts import encoded
 
-_IN_MEMORY_BYTES = 1 << 16
-_BLOCK_BYTES = 1 << 16
+_BLOCK_BYTES = 1 << 10
+"""What a column keeps in memory at most, and one value more."""
+
+
+class Spool:
+    """The temporary file, made when it is needed."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] | None = None
+        self._length = 0
+
+    def put(self, block: bytes) -> tuple[int, int]:
+        """Takes a block in; its place."""
+        if self._file is None:
+            self._file = TemporaryFile()  # noqa: SIM115 - closed with the spool
+        self._file.seek(self._length)
+        self._file.write(block)
+        place = self._length, len(block)
+        self._length += len(block)
+        return place
+
+    def get(self, place: tuple[int, int]) -> bytes:
+        """The block at a place."""
+        assert self._file is not None
+        self._file.seek(place[0])
+        return self._file.read(place[1])
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        if self._file is not None:
+            self._file.close()
 
 
 class Column:
-    """A JSON array that grows; what is much goes to a temporary file."""
+    """A JSON array that grows."""
 
-    def __init__(self) -> None:
-        self._file = SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES)  # noqa: SIM115 - closed with the column
+    def __init__(self, spool: Spool) -> None:
+        self._spool = spool
+        self._places: list[tuple[int, int]] = []
+        self._rest = bytearray()
         self.length = 0
 
     def add(self, value: Any) -> None:
         """One more value."""
-        self._file.write((b"," if self.length else b"") + encoded(value).encode("ascii"))
+        if self.length:
+            self._rest += b","
+        self._rest += encoded(value).encode("ascii")
         self.length += 1
+        if len(self._rest) > _BLOCK_BYTES:
+            self._places.append(self._spool.put(bytes(self._rest)))
+            self._rest.clear()
 
     def copy_to(self, out: IO[bytes]) -> None:
         """Writes the array."""
         out.write(b"[")
-        self._file.seek(0)
-        while block := self._file.read(_BLOCK_BYTES):
-            out.write(block)
-        out.write(b"]")
-
-    def close(self) -> None:
-        """Lets go of the file."""
-        self._file.close()
+        for place in self._places:
+            out.write(self._spool.get(place))
+        out.write(self._rest + b"]")
 
 
 class Columns:
     """Columns of one length, written as an object."""
 
-    def __init__(self, *names: str) -> None:
-        self._columns = {name: Column() for name in names}
+    def __init__(self, spool: Spool, *names: str) -> None:
+        self._columns = {name: Column(spool) for name in names}
 
     @property
     def length(self) -> int:
@@ -62,8 +96,3 @@ class Columns:
             column.copy_to(out)
             out.write(b",")
         out.write(f'"length":{self.length}}}'.encode("ascii"))
-
-    def close(self) -> None:
-        """Lets go of their files."""
-        for column in self._columns.values():
-            column.close()

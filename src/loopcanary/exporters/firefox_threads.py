@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from loopcanary.exporters.columns import Columns
+from loopcanary.exporters.columns import Columns, Spool
 from loopcanary.exporters.texts import encoded, frame_name, whole
 
 if TYPE_CHECKING:
@@ -23,18 +23,19 @@ _INTERVAL = 1
 class ThreadTables:
     """Samples, markers, and the stacks, frames, functions and strings that they speak of."""
 
-    def __init__(self) -> None:
+    def __init__(self, spool: Spool) -> None:
         self._strings: dict[str, int] = {}
         self._numbers: dict[tuple[Any, ...], int] = {}
-        self._samples = Columns("stack", "time", "weight")
-        self._markers = Columns("data", "name", "startTime", "endTime", "phase", "category")
-        self._stacks = Columns("frame", "prefix", "category", "subcategory")
+        self._samples = Columns(spool, "stack", "time", "weight")
+        self._markers = Columns(spool, "data", "name", "startTime", "endTime", "phase", "category")
+        self._stacks = Columns(spool, "frame", "prefix", "category", "subcategory")
         self._frames = Columns(
+            spool,
             *("address", "inlineDepth", "category", "subcategory", "func", "nativeSymbol", "innerWindowID"),
             *("implementation", "line", "column"),
         )
         self._functions = Columns(
-            *("isJS", "relevantForJS", "name", "resource", "fileName", "lineNumber", "columnNumber")
+            spool, *("isJS", "relevantForJS", "name", "resource", "fileName", "lineNumber", "columnNumber")
         )
 
     def sample(self, stack: int | None, at_ms: float, weight: float) -> None:
@@ -106,8 +107,3 @@ class ThreadTables:
         for number, text in enumerate(self._strings):
             out.write((b"," if number else b"") + encoded(text).encode("ascii"))
         out.write(b"]}")
-
-    def close(self) -> None:
-        """Lets go of temporary files."""
-        for columns in (self._samples, self._markers, self._stacks, self._frames, self._functions):
-            columns.close()

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from loopcanary.model import Activity, StackFrame, Stall
 
 NAME_MAX = 200
+_INT64_MAX = (1 << 63) - 1
 _NOT_READ = "(stack not read)"
 _LEFT_OUT = "(outer frames left out)"
 
@@ -23,6 +24,11 @@ def name_of(text: str) -> str:
 def whole(text: str) -> str:
     """The text as UTF-8 can hold it."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def int64(number: int) -> int:
+    """The number, or the nearest one that 64 bits hold: a damaged store may have any."""
+    return min(max(number, -_INT64_MAX), _INT64_MAX)
 
 
 def encoded(value: Any) -> str:

@@ -150,10 +150,12 @@ class FlightFile:
         evidence = slot_evidence(slot, extent)
         header = self.header
         until_ns = evidence.last_look_ns if evidence.end_ns is None else evidence.end_ns
+        collections = self.collections()
         return replace(
             evidence,
+            earlier_collections=tuple(one for one in collections if one.end_ns <= evidence.begin_ns),
             threads=slot.threads(self._thread_names()) if slot.facts["thread_count"] else (),
-            collections=overlapping(self.collections(), header, evidence.begin_ns, until_ns),
+            collections=overlapping(collections, header, evidence.begin_ns, until_ns),
         )
 
     def stalls(self, *, include_ongoing: bool = True) -> list[tuple[int, StallEvidence]]:

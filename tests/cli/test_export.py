@@ -1,0 +1,115 @@
+"""loopcanary export."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+from tests.store.samples import BEGAN, KILLED, SESSION, STALL, S
+
+from loopcanary.cli import main
+from loopcanary.store import Store
+
+WORKER = replace(
+    STALL, id="s1-3", fingerprint="1:beef", thread="worker", loop="thread", began_wall_ns=BEGAN + 120 * S
+)
+
+
+@pytest.fixture
+def filled(store: Store) -> Store:
+    store.put([SESSION], [KILLED, WORKER, STALL])
+    store.close()
+    return store
+
+
+def exported(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    """Ids of the stalls that a selection gives, in their order."""
+    assert main(["export", "--format", "jsonl", *arguments]) == 0
+    return [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.mark.usefixtures("filled")
+def test_all_stalls_come_thread_by_thread(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exported(capsys) == ["s1-1", "s1-3", "s1-2"]
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        (["--group", "1:f"], ["s1-1"]),
+        (["--stall", "s1-2"], ["s1-2"]),
+        (["--cause", "lock"], ["s1-2"]),
+        (["--scene", "checkout"], ["s1-2"]),
+        (["--loop", "thread"], ["s1-3"]),
+        (["--thread", "MainThread"], ["s1-1"]),
+        (["--session", "s"], ["s1-1", "s1-3", "s1-2"]),
+        (["--since", "2023-11-14T22:14:00Z"], ["s1-3", "s1-2"]),
+        (["--until", "2023-11-14T22:14:00Z"], ["s1-1"]),
+        (["--text", "cache.py"], ["s1-2"]),
+    ],
+)
+def test_a_selection_gives_what_it_names(
+    capsys: pytest.CaptureFixture[str], asked: list[str], expected: list[str]
+) -> None:
+    assert exported(capsys, *asked) == expected
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_file_is_private_and_whole(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = place / "trace.json"
+    target.write_text("what was there before")
+    assert main(["export", "--format", "chrome", "--output", str(target)]) == 0
+    names = {event["name"] for event in json.loads(target.read_bytes())["traceEvents"]}
+    assert {STALL.title, KILLED.title, "process_name"} <= names
+    assert target.stat().st_mode & 0o777 == 0o600
+    assert {path.name for path in place.iterdir()} == {".loopcanary", "trace.json"}
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.usefixtures("filled")
+def test_programs_go_by_their_names(place: Path) -> None:
+    assert main(["export", "--format", "collapsed", "--output", "out"]) == 0
+    lines = (place / "out").read_text().splitlines()
+    assert lines
+    assert all(line.startswith("shop;") for line in lines)
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize(
+    ("asked", "status", "says"),
+    [
+        (["--format", "svg"], 2, "'svg' is no format: use perfetto, chrome"),
+        (["--format", "csv", "--group", "9"], 2, "no bug in the store begins with 9"),
+        (["--format", "csv", "--group", "1:"], 2, "1: is the start of several"),
+        (["--format", "csv", "--stall", "x"], 2, "no stall in the store begins with x"),
+        (["--format", "csv", "--scene", "nowhere"], 1, "no stall matches"),
+        (["--format", "csv", "--output", "no/such/folder"], 2, "no/such/folder cannot be written"),
+    ],
+)
+def test_what_cannot_be_is_told_in_one_line_and_leaves_no_file(
+    place: Path, capsys: pytest.CaptureFixture[str], asked: list[str], status: int, says: str
+) -> None:
+    assert main(["export", *asked]) == status
+    captured = capsys.readouterr()
+    [line] = captured.err.splitlines()
+    assert says in line
+    assert captured.out == ""
+    assert [path.name for path in place.iterdir()] == [".loopcanary"]
+
+
+@pytest.mark.usefixtures("place")
+def test_without_a_store_nothing_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "--format", "csv"]) == 1
+    assert "there is no store" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_pipe_gets_the_bytes(loopcanary: Callable[..., CompletedProcess[str]]) -> None:
+    done = loopcanary("export", "--format", "csv")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == 4

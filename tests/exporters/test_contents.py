@@ -1,0 +1,204 @@
+"""What each format shows."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from tests.exporters.conftest import written
+from tests.exporters.proto_text import fields_of
+from tests.exporters.readers import PUBLISHED, csv_rows, perfetto_packets, pprof_profile
+from tests.store.samples import BEGAN, FRAMES, KILLED, MS, STALL, S, stall
+
+from loopcanary.model import Stall, ThreadView, Timeline
+from loopcanary.model.wire import stall_to_dict
+
+
+def hang() -> Stall:
+    """A hang at which all threads were read."""
+    assert STALL.timeline is not None
+    threads = (
+        ThreadView(tid=5, name="pool-1", state="S", holds_gil=True, waits_for_gil=False, frames=FRAMES[:4]),
+        ThreadView(tid=6, name="", state="S", holds_gil=False, waits_for_gil=False, frames=()),
+    )
+    return replace(
+        STALL, threads=threads, timeline=replace(STALL.timeline, threads_at_ns=400 * MS), scene="checkout"
+    )
+
+
+def test_speedscope_shows_a_profile_a_thread_with_each_stall_as_a_root() -> None:
+    other = replace(STALL, id="s1-9", thread="worker", title="other")
+    document = json.loads(written("speedscope", [STALL, other]))
+    assert [profile["name"] for profile in document["profiles"]] == [
+        "shop (41), MainThread (asyncio)",
+        "shop (41), worker (asyncio)",
+    ]
+    frames = document["shared"]["frames"]
+    sample = document["profiles"][0]["samples"][0]
+    named = [frames[number]["name"] for number in sample]
+    assert named[:2] == [STALL.title, "main"]
+    assert frames[sample[-1]] == {
+        "name": "raw_decode",
+        "file": "/usr/lib/python3.12/json/decoder.py",
+        "line": 355,
+    }
+
+
+def test_collapsed_stacks_begin_with_program_and_thread() -> None:
+    lines = written("collapsed", [STALL]).decode().splitlines()
+    assert lines[0].startswith("shop;MainThread;main (web.py:40);")
+    assert lines[0].endswith(";raw_decode (decoder.py:355) 390345678")
+    assert lines[1].startswith("shop;MainThread;(outer frames left out);")
+
+
+def test_pprof_tells_where_and_of_what_a_sample_is() -> None:
+    profile = pprof_profile(written("pprof", [hang()]))
+    strings = profile.string_table
+    sample = profile.sample[0]
+    labels = {strings[label.key]: strings[label.str] for label in sample.label}
+    assert labels == {
+        "program": "shop",
+        "thread": "MainThread",
+        "loop": "asyncio",
+        "scene": "checkout",
+        "cause": "native-cpu",
+        "group": "1:f00d",
+        "callback": "handle",
+    }
+    functions = {function.id: strings[function.name] for function in profile.function}
+    lines = {location.id: location.line[0] for location in profile.location}
+    leaf = lines[sample.location_id[0]]
+    assert (functions[leaf.function_id], leaf.line) == ("raw_decode", 355)
+    assert (profile.time_nanos, profile.duration_nanos) == (BEGAN, STALL.duration_ns)
+    assert sum(sample.value[0] for sample in profile.sample) == STALL.samples
+
+
+def test_the_messages_of_pprof_are_those_that_it_publishes() -> None:
+    messages = pytest.importorskip("loopcanary.exporters.pprof_messages").MESSAGES
+    published = fields_of((PUBLISHED / "profile.proto").read_text())
+    for message, fields in messages.items():
+        for name, number, kind in fields:
+            assert published[message][name] == (number, kind), f"{message}.{name}"
+
+
+def test_chrome_has_rows_for_what_the_thread_did_who_held_it_up_and_collections() -> None:
+    events = json.loads(written("chrome", [hang()]))["traceEvents"]
+    names = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    rows: dict[str, list[dict[str, object]]] = {name: [] for name in names.values()}
+    for event in events:
+        if event["ph"] != "M":
+            rows[names[event["tid"]]].append(event)
+    assert list(rows) == [
+        "MainThread (asyncio)",
+        "what it did",
+        "held up by",
+        "garbage collections",
+        "turns before stalls",
+        "pool-1, at hangs",
+        "thread 6, at hangs",
+    ]
+    did = [(event["name"], event["ts"], event["dur"]) for event in rows["what it did"]]
+    assert did == [
+        ("on-cpu", 0, 300_000),
+        ("gil-wait, held by pool-1", 300_000, 22_000),
+        ("gc", 322_000, 90_345.678),
+    ]
+    [held] = rows["held up by"]
+    assert held["name"] == "GIL held by pool-1: loads"
+    assert [event["ts"] for event in rows["garbage collections"]] == [-2_000_000, 330_000]
+    [turn] = rows["turns before stalls"]
+    assert (turn["ts"], turn["dur"]) == (-900_000, 40_000)
+    [pool] = rows["pool-1, at hangs"]
+    assert (pool["ph"], pool["ts"], pool["name"]) == ("i", 400_000, "raw_decode")
+
+
+def test_what_two_stalls_tell_of_the_same_moment_is_told_once() -> None:
+    assert STALL.timeline is not None
+    later = 3 * S
+    again = replace(STALL.timeline.pauses[1], offset_ns=330 * MS - later)
+    seen = replace(STALL.timeline, pauses=(again,), earlier=())
+    events = json.loads(
+        written("chrome", [STALL, replace(STALL, id="s1-7", began_wall_ns=BEGAN + later, timeline=seen)])
+    )["traceEvents"]
+    assert sum(event.get("cat") == "gc" and "generation" in event["name"] for event in events) == 2
+
+
+def test_sessions_with_one_pid_are_processes_of_their_own() -> None:
+    stalls = [stall(session="a", id="a-1"), stall(session="b", id="b-1")]
+    events = json.loads(written("chrome", stalls))["traceEvents"]
+    assert len({event["pid"] for event in events if event["name"] == "process_name"}) == 2
+    threads = json.loads(written("firefox", stalls))["threads"]
+    assert len({thread["pid"] for thread in threads}) == 2
+
+
+def test_firefox_has_markers_for_stalls_and_threads_for_what_others_did_at_hangs() -> None:
+    document = json.loads(written("firefox", [hang()]))
+    main, pool, nameless = document["threads"]
+    assert [thread["name"] for thread in (main, pool, nameless)] == [
+        "MainThread (asyncio)",
+        "pool-1, at hangs",
+        "thread 6, at hangs",
+    ]
+    assert main["processName"] == "shop"
+    kinds = [data["type"] for data in main["markers"]["data"]]
+    assert kinds == [
+        "Stall",
+        *["StallActivity"] * 3,
+        *["GarbageCollection"] * 2,
+        "TurnBefore",
+    ]
+    marker = main["markers"]["data"][0]
+    assert (marker["title"], marker["culprit"]) == (STALL.title, "/srv/shop/orders.py:87")
+    assert (main["markers"]["startTime"][0], main["markers"]["endTime"][0]) == (0, 412.345678)
+    assert pool["samples"]["time"] == [400]
+    # Nine samples, and the moment at which the stall was over.
+    assert main["samples"]["length"] == STALL.samples + 1
+    assert main["samples"]["stack"][-1] is None
+
+
+def test_perfetto_has_the_same_rows_with_the_wall_clock() -> None:
+    packets = perfetto_packets(written("perfetto", [hang()]))
+    names = [
+        packet.track_descriptor.name or packet.track_descriptor.thread.thread_name
+        for packet in packets
+        if packet.HasField("track_descriptor") and not packet.track_descriptor.HasField("process")
+    ]
+    assert names == [
+        "MainThread (asyncio)",
+        "what it did",
+        "held up by",
+        "garbage collections",
+        "turns before stalls",
+        "pool-1, at hangs",
+        "thread 6, at hangs",
+    ]
+    first = next(packet for packet in packets if packet.HasField("track_event"))
+    assert (first.track_event.name, first.timestamp) == (STALL.title, BEGAN)
+    facts = {fact.name: fact for fact in first.track_event.debug_annotations}
+    assert facts["cause"].string_value == "native-cpu"
+    assert facts["on_cpu_ms"].double_value == 380
+
+
+def test_csv_has_a_line_a_stall_that_no_spreadsheet_runs() -> None:
+    odd = replace(STALL, callback="=cmd|' /C calc'!A0", task='a,b\n"c"')
+    [row, killed] = csv_rows(written("csv", [odd, KILLED]))
+    assert row["callback"] == "'=cmd|' /C calc'!A0"
+    assert row["task"] == odd.task
+    assert (row["program"], row["line"], row["on_cpu_ms"]) == ("shop", "87", "380.0")
+    assert (killed["task"], killed["gil_wait_ms"], killed["state"]) == ("", "", "killed")
+
+
+def test_json_lines_are_the_reports_stalls_with_their_program() -> None:
+    [line] = written("jsonl", [STALL]).splitlines()
+    document = json.loads(line)
+    assert document.pop("program") == "shop"
+    assert document == stall_to_dict(STALL)
+
+
+def test_a_timeline_without_spans_still_tells_of_its_collections() -> None:
+    assert STALL.timeline is not None
+    bare = Timeline(spans=(), seen_from_ns=0, seen_until_ns=0, pauses=STALL.timeline.pauses)
+    document = json.loads(written("firefox", [replace(STALL, timeline=bare, stacks=())]))
+    kinds = [data["type"] for data in document["threads"][0]["markers"]["data"]]
+    assert kinds == ["Stall", "GarbageCollection", "GarbageCollection"]

@@ -1,0 +1,204 @@
+"""Every format, read back by its own schema or reader."""
+
+from __future__ import annotations
+
+import io
+import tracemalloc
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib import metadata, util
+
+import pytest
+from hypothesis import given, settings
+from tests.exporters.conftest import can_write, need, written
+from tests.exporters.readers import READERS
+from tests.store.samples import BEGAN, HOSTILE, KILLED, MS, STALL, S, any_of, hostile_stall, stall
+
+from loopcanary.exporters import FORMATS, Exported, ExportError, Format, find
+from loopcanary.exporters.spans import events, stretches, weights
+from loopcanary.model import Stall
+
+NAMES = sorted(FORMATS)
+OLD = replace(STALL, id="s1-3", began_wall_ns=BEGAN + 5 * S, timeline=None)
+UNSEEN = replace(
+    STALL, id="s1-4", began_wall_ns=BEGAN + 9 * S, samples=0, stacks=(), timeline=None, culprit=None
+)
+STACKS_NS = 412 * MS
+"""What the stacks of the old stall weigh together."""
+
+
+@pytest.mark.parametrize("form", NAMES)
+def test_a_format_tells_all_of_the_stalled_time_and_its_reader_takes_it(form: str) -> None:
+    assert READERS[form](written(form, [STALL, UNSEEN])) == STALL.duration_ns + UNSEEN.duration_ns
+
+
+@pytest.mark.parametrize("form", NAMES)
+def test_stalls_that_were_kept_without_a_timeline_are_told_by_their_stacks(form: str) -> None:
+    told = READERS[form](written(form, [OLD]))
+    assert told == (OLD.duration_ns if form in ("csv", "jsonl", "chrome", "perfetto") else STACKS_NS)
+
+
+@pytest.mark.parametrize("form", NAMES)
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_no_text_of_the_watched_program_breaks_a_format(form: str, text: str) -> None:
+    stalls = [replace(hostile_stall(text, number), began_wall_ns=BEGAN + number * S) for number in (0, 1)]
+    assert READERS[form](written(form, stalls, {})) == sum(one.duration_ns for one in stalls)
+
+
+@pytest.mark.parametrize("form", NAMES)
+def test_the_same_stalls_make_the_same_bytes(form: str) -> None:
+    assert written(form, [STALL, KILLED]) == written(form, [STALL, KILLED])
+
+
+@settings(max_examples=15)
+@given(one=any_of(Stall))
+def test_any_stall_that_a_store_can_hold_is_written(one: Stall) -> None:
+    for form in NAMES:
+        if can_write(form):
+            assert isinstance(written(form, [one]), bytes)
+
+
+def _many(count: int) -> Iterator[Stall]:
+    for number in range(count):
+        session = f"s{number * 4 // count}"
+        yield stall(id=f"{session}-{number}", session=session, began_wall_ns=BEGAN + number * S)
+
+
+def _peak_bytes(form: str, count: int) -> tuple[int, int]:
+    """(memory that an export needs at most, bytes that it wrote)"""
+
+    class Sink(io.RawIOBase):
+        length = 0
+
+        def writable(self) -> bool:
+            return True
+
+        def write(self, data: bytes) -> int:
+            self.length += len(data)
+            return len(data)
+
+    sink = Sink()
+    write = FORMATS[form].writer()
+    tracemalloc.start()
+    try:
+        write(Exported(stalls=_many(count), origin_wall_ns=BEGAN), sink)
+        return tracemalloc.get_traced_memory()[1], sink.length
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("form", NAMES)
+def test_more_stalls_need_no_more_memory(form: str) -> None:
+    need(form)
+    _peak_bytes(form, 8)  # what is loaded and made once
+    few, _ = _peak_bytes(form, 40)
+    many, length = _peak_bytes(form, 160)
+    # 120 stalls more; each of them is 5 kB and more in memory.
+    assert many - few < 60_000, f"{length} bytes written"
+
+
+# ---- one after the other -----------------------------------------------------------------------
+
+
+def test_stretches_cover_the_stall_in_order() -> None:
+    edge = 0
+    for stretch in stretches(STALL):
+        assert stretch.begin_ns == edge
+        edge += stretch.length_ns
+    assert edge == STALL.duration_ns
+
+
+def test_weights_add_up_to_the_stall() -> None:
+    assert sum(length_ns for _, length_ns, _ in weights(STALL)) == STALL.duration_ns
+
+
+def test_outer_frames_that_were_left_out_are_told_as_such() -> None:
+    roots = {frames[0].function for frames, _, _ in weights(STALL)}
+    assert "(outer frames left out)" in roots
+
+
+def test_a_frame_that_neighbours_share_goes_on_through_both() -> None:
+    shared = replace(STALL.stacks[1], truncated=False)
+    one = replace(STALL, stacks=(STALL.stacks[0], shared))
+    entered = [event.entered.function for event in events(one) if event.entered is not None]
+    # `main` to `load_orders` stand in all three spans; what they call, in the first and the last.
+    assert entered.count("main") == entered.count("load_orders") == 1
+    assert entered.count("raw_decode") == 2
+
+
+@settings(max_examples=20)
+@given(one=any_of(Stall))
+def test_every_frame_that_is_entered_is_left(one: Stall) -> None:
+    depth = 0
+    for event in events(one):
+        depth += 1 if event.entered is not None else -1
+        assert depth >= 0
+    assert depth == 0
+
+
+# ---- the table of formats ----------------------------------------------------------------------
+
+
+def test_the_table_has_every_file_of_a_format() -> None:
+    from pathlib import Path
+
+    from loopcanary import exporters
+
+    [folder] = exporters.__path__
+    files = {path.stem.removeprefix("as_") for path in Path(folder).glob("as_*.py")}
+    assert files == set(FORMATS) == set(READERS)
+
+
+def test_a_format_whose_library_is_not_there_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.delitem(sys.modules, "loopcanary.exporters.as_perfetto", raising=False)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "perfetto"]:
+        monkeypatch.delitem(sys.modules, name)
+
+    class Blocked:
+        @staticmethod
+        def find_spec(name: str, *_: object) -> None:
+            if name.partition(".")[0] == "perfetto":
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    monkeypatch.setattr(sys, "meta_path", [Blocked, *sys.meta_path])
+    with pytest.raises(ExportError, match=r"needs perfetto.*loopcanary\[export\]"):
+        FORMATS["perfetto"].writer()
+
+
+class _Point:
+    value = "theirs:FORMAT"
+
+    def __init__(self, made: object) -> None:
+        self._made = made
+
+    def load(self) -> object:
+        if isinstance(self._made, Exception):
+            raise self._made
+        return self._made
+
+
+THEIRS = Format(name="theirs", module="theirs")
+
+
+def test_a_third_partys_format_is_found_by_its_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata, "entry_points", lambda **_: [_Point(THEIRS)])
+    assert find("theirs") is THEIRS
+    assert find("csv") is FORMATS["csv"]
+
+
+@pytest.mark.parametrize("made", [object(), RuntimeError("broken")])
+def test_a_third_partys_format_that_is_none_is_told(made: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata, "entry_points", lambda **_: [_Point(made)])
+    with pytest.raises(ExportError, match="theirs"):
+        find("theirs")
+
+
+def test_a_format_that_nobody_knows_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata, "entry_points", lambda **_: [])
+    assert find("svg") is None
+
+
+def test_every_module_in_the_table_is_there() -> None:
+    assert all(util.find_spec(one.module) for one in FORMATS.values())
