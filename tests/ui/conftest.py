@@ -5,12 +5,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("starlette")
-pytest.importorskip("uvicorn")
-pytest.importorskip("jinja2")
-pytest.importorskip("httpx2")
-
 from starlette.testclient import TestClient
 from tests.store.samples import ISSUES, KILLED, SESSION, STALL, TRACES, stall
 
