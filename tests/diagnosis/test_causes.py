@@ -738,6 +738,14 @@ def test_a_short_collection_is_not_the_cause():
     assert stall.cause is Cause.CPU
 
 
+def test_a_collection_is_no_c_call_on_a_crowded_machine_either():
+    asked = stack(at("gc.collect()", "gc.collect()\n"))
+    taken = samples(*[asked] * 60, running=True, queued=0.93, in_gc=True)
+    stall = judged(evidence(taken, collections=(collection(1, 610),)), SOURCE)
+    assert stall.cause in (Cause.GC, Cause.HOST)
+    assert Cause.NATIVE_CPU not in (stall.cause, stall.second_cause)
+
+
 def test_a_collection_that_was_not_run_is_the_hosts():
     what = evidence(samples(*moving(), running=True, queued=0.9), collections=(collection(1, 139),))
     stall = judged(what, SOURCE)

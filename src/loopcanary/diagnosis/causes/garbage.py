@@ -36,7 +36,7 @@ def find_garbage(observation: Observation) -> Finding | None:
         else observation.select(lambda seen: seen.sample.in_gc)
     )
     share = _share(observation, whole_ns, inside, stamped=bool(mine))
-    if share < _WORTH_SAYING:
+    if share < _WORTH_SAYING and not (inside and 2 * share > _ran(observation)):
         return None
     asked = _was_asked_for(observation, inside)
     return Finding(
@@ -50,6 +50,13 @@ def find_garbage(observation: Observation) -> Finding | None:
         blameless=not asked,
         yields=not asked and observation.duration_ns * (1.0 - share) > observation.evidence.threshold_ns,
     )
+
+
+def _ran(observation: Observation) -> float:
+    """Share of the stall that the thread ran; 1 where that is not known. On a crowded machine a collection
+    may be all that it did in the little time it was given."""
+    on_cpu_ns = observation.ledger.on_cpu_ns
+    return on_cpu_ns / observation.duration_ns if on_cpu_ns is not None and observation.duration_ns else 1.0
 
 
 def _share(observation: Observation, recorded_ns: int, inside: tuple[Seen, ...], *, stamped: bool) -> float:
