@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-import gevent.socket  # noqa: TC002 - a benchmark annotates what it runs
+import gevent.socket
 from gevent.os import tp_read
 from gevent.server import StreamServer
 from harness import table

@@ -22,7 +22,9 @@ WIRING = frozenset({"__init__", "__main__", "_bootstrap", "_startup", "assembly"
 # Beyond the centre and itself, and why.
 MORE = {
     # A command is wiring too, of one run of a tool: it finds the store, opens it and has a report written.
-    "cli": frozenset({"", "assembly", "config", "exporters", "report", "store"}),
+    "cli": frozenset({"", "assembly", "config", "exporters", "report", "store", "ui"}),
+    # The pages tell what reports tell, with their figures and words.
+    "ui": frozenset({"report"}),
     # The middlewares stand in programs: they use what programs use.
     "integrations": frozenset({""}),
 }
@@ -32,6 +34,7 @@ LIBRARIES = {
     "cli": frozenset({"click", "rich"}),
     "exporters": frozenset({"google", "perfetto"}),  # of pprof and Perfetto; extra `export`
     "report": frozenset({"click", "rich"}),
+    "ui": frozenset({"anyio", "jinja2", "markupsafe", "rich", "starlette", "uvicorn"}),
 }
 
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)

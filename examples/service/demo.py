@@ -2,7 +2,7 @@
 
 Makes a virtual environment of its own, serves the shop under `loopcanary run` while visitors come, then
 once more until a request hangs and the process is killed, and prints what `loopcanary report` knows of
-both.
+both, and how to see it in the browser.
 """
 
 from __future__ import annotations
@@ -43,6 +43,9 @@ def main() -> None:
     say("What is known afterwards: `loopcanary report`")
     subprocess.run([binaries / "loopcanary", "report", "--store", store], check=True)
 
+    say("The same in the browser: until Control-C, by")
+    print(f"cd {FOLDER} && {binaries / 'loopcanary'} ui {store}")
+
 
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Shows loopcanary at work on a small service.")
@@ -63,7 +66,7 @@ def provide_environment(folder: Path, wheel: Path | None) -> Path:
     pip = [folder / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check"]
     if wheel:
         subprocess.run([*pip, "--force-reinstall", "--no-deps", wheel], check=True)
-    subprocess.run([*pip, wheel or "loopcanary", "aiohttp"], check=True)
+    subprocess.run([*pip, f"{wheel or 'loopcanary'}[ui]", "aiohttp"], check=True)
     return folder / "bin"
 
 

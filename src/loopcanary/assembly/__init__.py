@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from loopcanary.diagnosis.sources import SourceText
     from loopcanary.engine.canary import Canary
     from loopcanary.model import Config, LagIssue, LoopHealth, Stall
     from loopcanary.model.outside import Attached, Detached, ProcessSight, Unseen
@@ -76,6 +77,13 @@ def delays(loops: Sequence[LoopHealth]) -> Callable[[Sequence[int]], int | None]
     from loopcanary.assembly import explaining
 
     return explaining.delays(loops)
+
+
+def source_reader() -> Callable[[str], SourceText | None]:
+    """A function from a file's name to its source as it is now; None where there is none."""
+    from loopcanary.diagnosis.sources import FileSources
+
+    return FileSources().read
 
 
 def doctor_facts() -> list[tuple[str, str, str]]:

@@ -25,6 +25,11 @@ class StallQuery:
     session: str | None = None
     """Start of the session's id."""
     fingerprint: str | None = None
+    scene: str | None = None
+    """Just this scene; empty: none was known."""
+    in_app: bool | None = None
+    """Whether the culprit is the program's own code. Stalls of a store that was written before this was kept
+    are neither."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,3 +86,22 @@ class SessionMark(NamedTuple):
     """Empty where the program's settings give none."""
     started_wall_ns: int
     ended_wall_ns: int | None
+
+
+class TimeCell(NamedTuple):
+    """What stalls of one key (a fingerprint, a cause) took in one of several equal spans of wall time."""
+
+    key: str
+    cell: int
+    """Which span, from 0."""
+    stalls: int
+    total_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """What a person said of a bug."""
+
+    ignored: bool = False
+    """It is known, and lists leave it out."""
+    note: str = ""

@@ -76,7 +76,23 @@ _VERSION_3 = (
        BEGIN DELETE FROM traces WHERE session = old.id; END""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2, _VERSION_3)
+# What people filter by and say of a bug. Stalls of a version 3 have '' and NULL (unknown) there. The index
+# gets the duration, so that a bug's course over time is read off it alone.
+_VERSION_4 = (
+    "DROP INDEX stalls_by_group",
+    "CREATE INDEX stalls_by_group ON stalls (fingerprint, began_wall_ns, duration_ns)",
+    "ALTER TABLE stalls ADD COLUMN scene TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE stalls ADD COLUMN in_app INTEGER",
+    "CREATE INDEX stalls_by_scene ON stalls (scene) WHERE scene <> ''",
+    """CREATE TABLE remarks (
+        fingerprint TEXT PRIMARY KEY,
+        ignored INTEGER NOT NULL,
+        note TEXT NOT NULL,
+        changed_wall_ns INTEGER NOT NULL
+    ) WITHOUT ROWID""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4)
 """MIGRATIONS[i] brings a database of version i to i + 1; version 0 is an empty file. Never edit one that
 was released: append."""
 
@@ -84,7 +100,8 @@ VERSION = len(MIGRATIONS)
 
 # Live stalls and sessions lie over the stored ones in temporary tables of this connection alone. The
 # temporary views take the names of the tables they cover (SQLite looks in `temp` first), so every reading
-# statement sees both; writing statements say `main.`.
+# statement sees both; writing statements say `main.`. What is covered is told by row, which every index
+# has: by id, a count would read the whole table.
 OVERLAY = (
     "CREATE TEMP TABLE live_sessions AS SELECT * FROM main.sessions LIMIT 0",
     "CREATE TEMP TABLE live_stalls AS SELECT * FROM main.stalls LIMIT 0",
@@ -92,11 +109,18 @@ OVERLAY = (
     """CREATE TEMP VIEW sessions AS
        SELECT * FROM main.sessions WHERE id NOT IN (SELECT id FROM temp.live_sessions)
        UNION ALL SELECT * FROM temp.live_sessions""",
+)
+
+# Only while a stall goes on: over a view, sums read every row, and not an index alone.
+STALLS_OVERLAY = (
     """CREATE TEMP VIEW stalls AS
-       SELECT * FROM main.stalls WHERE id NOT IN (SELECT id FROM temp.live_stalls)
+       SELECT * FROM main.stalls WHERE row NOT IN (
+           SELECT covered.row FROM main.stalls AS covered
+           WHERE covered.id IN (SELECT id FROM temp.live_stalls))
        UNION ALL SELECT * FROM temp.live_stalls""",
     "CREATE TEMP VIEW payloads AS SELECT * FROM main.payloads UNION ALL SELECT * FROM temp.live_payloads",
 )
+NO_STALLS_OVERLAY = ("DROP VIEW IF EXISTS temp.stalls", "DROP VIEW IF EXISTS temp.payloads")
 
 
 def version_of(connection: sqlite3.Connection) -> int:

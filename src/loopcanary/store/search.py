@@ -8,8 +8,8 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.model import Cause, IssueKind, LagIssue, Session, Stall, TraceFigures
-from loopcanary.model.search import IssueGroup, StallGroup, StallMark, StallQuery
+from loopcanary.model import IssueKind, LagIssue, Session, Stall, TraceFigures
+from loopcanary.model.search import IssueGroup, StallMark, StallQuery
 from loopcanary.model.wire import (
     WireError,
     issue_from_dict,
@@ -44,7 +44,11 @@ def condition(query: StallQuery) -> tuple[str, list[Any]]:
     if query.session is not None:
         terms.append(("session >= ? AND session < ?", prefix_range(query.session)))
     if query.fingerprint is not None:
-        terms.append(("fingerprint = ?", [query.fingerprint]))
+        terms.append(("fingerprint = ?", [storable(query.fingerprint)]))
+    if query.scene is not None:
+        terms.append(("scene = ?", [storable(query.scene)]))
+    if query.in_app is not None:
+        terms.append(("in_app = ?", [int(query.in_app)]))
     # instr, not LIKE: no wildcards to escape, and both sides were folded by the same rules.
     terms += [("instr(search, ?) > 0", [storable(word.casefold())]) for word in query.words]
     clause = " AND ".join(term for term, _ in terms)
@@ -94,6 +98,8 @@ def stall_columns(stall: Stall) -> dict[str, Any]:
         "search": storable(_searched(stall)),
         "thread": storable(stall.thread),
         "loop": storable(stall.loop),
+        "scene": storable(stall.scene or ""),
+        "in_app": None if stall.culprit is None else int(stall.culprit.in_app),
     }
 
 
@@ -211,49 +217,8 @@ def marks(
     return [
         StallMark._make(row)
         for fingerprint in fingerprints
-        for row in connection.execute(statement, [*values, fingerprint])
+        for row in connection.execute(statement, [*values, storable(fingerprint)])
     ]
-
-
-def groups(connection: sqlite3.Connection, query: StallQuery, limit: int) -> list[StallGroup]:
-    """Groups by total time, largest first, at most `limit`; 0: all."""
-    clause, values = condition(query)
-    rows = connection.execute(
-        f"""SELECT fingerprint, count(*), CAST(total(duration_ns) AS INTEGER), max(duration_ns),
-                   min(began_wall_ns), max(began_wall_ns)
-            FROM stalls {clause} GROUP BY fingerprint ORDER BY 3 DESC, 1 LIMIT ?""",
-        [*values, limit or -1],
-    ).fetchall()
-    return [_group(connection, clause, values, row) for row in rows]
-
-
-def _group(
-    connection: sqlite3.Connection, clause: str, values: list[Any], row: tuple[Any, ...]
-) -> StallGroup:
-    fingerprint, count, total, longest, first, last = row
-    clause, values = narrowed(clause, "fingerprint = ?"), [*values, fingerprint]
-
-    def pick(columns: str, order: str, offset: int = 0) -> Any:
-        statement = f"SELECT {columns} FROM stalls {clause} ORDER BY {order} LIMIT 1 OFFSET {offset}"
-        return connection.execute(statement, values).fetchone()[0]
-
-    latest = pick("row", "began_wall_ns DESC")
-    stall = stall_of(connection.execute("SELECT payload FROM payloads WHERE row = ?", [latest]).fetchone()[0])
-    return StallGroup(
-        fingerprint=fingerprint,
-        kind=IssueKind.STALL,
-        title=stall.title,
-        cause=Cause(stall.cause),
-        count=count,
-        total_ns=total,
-        p50_ns=pick("duration_ns", "duration_ns", (count - 1) // 2),
-        max_ns=longest,
-        first_wall_ns=first,
-        last_wall_ns=last,
-        # The host strikes any code: the latest place says nothing of the group.
-        culprit=None if stall.cause is Cause.HOST and count > 1 else stall.culprit,
-        worst_id=pick("id", "duration_ns DESC, began_wall_ns DESC"),
-    )
 
 
 def issue_groups(connection: sqlite3.Connection, query: StallQuery, limit: int) -> list[IssueGroup]:

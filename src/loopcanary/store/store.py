@@ -7,10 +7,18 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from loopcanary.model import LagIssue, Session, SessionEnd, Stall, StallState, TraceFigures
-from loopcanary.model.search import IssueGroup, SessionMark, StallGroup, StallMark, StallQuery
+from loopcanary.model.search import (
+    IssueGroup,
+    Remark,
+    SessionMark,
+    StallGroup,
+    StallMark,
+    StallQuery,
+    TimeCell,
+)
 from loopcanary.store import schema, search
 from loopcanary.store.database import Database
 from loopcanary.store.retention import Retention, give_back_space, sweep, used_bytes
@@ -29,15 +37,16 @@ _READ_BATCH = 32
 # comes late, must not take back how it ended.
 _PUT_STALL = """
 INSERT INTO main.stalls
-    (id, session, fingerprint, kind, state, cause, began_wall_ns, duration_ns, search, thread, loop)
+    (id, session, fingerprint, kind, state, cause, began_wall_ns, duration_ns, search, thread, loop,
+     scene, in_app)
 VALUES
     (:id, :session, :fingerprint, :kind, :state, :cause, :began_wall_ns, :duration_ns, :search,
-     :thread, :loop)
+     :thread, :loop, :scene, :in_app)
 ON CONFLICT (id) DO UPDATE SET
     session = excluded.session, fingerprint = excluded.fingerprint, kind = excluded.kind,
     state = excluded.state, cause = excluded.cause, began_wall_ns = excluded.began_wall_ns,
     duration_ns = excluded.duration_ns, search = excluded.search, thread = excluded.thread,
-    loop = excluded.loop
+    loop = excluded.loop, scene = excluded.scene, in_app = excluded.in_app
 WHERE instr('ongoing killed ended', excluded.state) >= instr('ongoing killed ended', stalls.state)
 RETURNING row
 """
@@ -209,7 +218,9 @@ class Store:
 
     def groups(self, query: StallQuery, limit: int = 0) -> list[StallGroup]:
         """Groups by total time, largest first; limit 0: all."""
-        return self._database.read(lambda connection: search.groups(connection, query, limit))
+        from loopcanary.store import grouping
+
+        return self._database.read(lambda connection: grouping.groups(connection, query, limit))
 
     def stalls(self, query: StallQuery, limit: int = 0) -> list[Stall]:
         """Stalls, newest first; limit 0: all."""
@@ -279,6 +290,51 @@ class Store:
     def marks(self, query: StallQuery, fingerprints: Sequence[str] | None = None) -> list[StallMark]:
         """Stalls in short, in no order; `fingerprints`: of these groups only."""
         return self._database.read(lambda connection: search.marks(connection, query, fingerprints))
+
+    def time_cells(
+        self,
+        query: StallQuery,
+        key: Literal["fingerprint", "cause"],
+        *,
+        begin_wall_ns: int,
+        step_ns: int,
+        cells: int,
+        keys: Sequence[str] | None = None,
+    ) -> list[TimeCell]:
+        """Stalls by key and span of time, in no order: `cells` spans of `step_ns` from `begin_wall_ns` on.
+        `keys`: these only."""
+        from loopcanary.store import grouping
+
+        return self._database.read(
+            lambda connection: grouping.time_cells(
+                connection,
+                query,
+                key,
+                begin_wall_ns=begin_wall_ns,
+                step_ns=step_ns,
+                cells=cells,
+                keys=keys,
+            )
+        )
+
+    def scenes(self) -> list[str]:
+        """Names of all scenes of stalls, in order."""
+        statement = "SELECT DISTINCT scene FROM stalls WHERE scene <> '' ORDER BY 1"
+        rows = self._database.read(lambda connection: connection.execute(statement).fetchall())
+        return [scene for (scene,) in rows]
+
+    def remarks(self) -> dict[str, Remark]:
+        """What people said of bugs, by fingerprint."""
+        from loopcanary.store import remarks
+
+        return self._database.read(remarks.read)
+
+    def remark(self, fingerprint: str, remark: Remark) -> None:
+        """Puts this in the place of what was said of the bug before."""
+        from loopcanary.store import remarks
+
+        now = time.time_ns()
+        self._database.write(lambda connection: remarks.write(connection, fingerprint, remark, now))
 
     def sessions(self, query: StallQuery, limit: int = 0) -> list[Session]:
         """Sessions that ran in the query's time, newest first; limit 0: all."""
@@ -368,12 +424,14 @@ def _put(
 def _lay_over(
     connection: sqlite3.Connection,
     sessions: Iterable[dict[str, Any]],
-    stalls: Iterable[tuple[dict[str, Any], str]],
+    stalls: Sequence[tuple[dict[str, Any], str]],
 ) -> None:
     covered = connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'live_stalls'").fetchone()
-    if covered is None:
-        for statement in schema.OVERLAY:
-            connection.execute(statement)
+    statements = [] if covered else list(schema.OVERLAY)
+    statements += schema.NO_STALLS_OVERLAY
+    statements += schema.STALLS_OVERLAY if stalls else ()
+    for statement in statements:
+        connection.execute(statement)
     for table in ("live_sessions", "live_stalls", "live_payloads"):
         connection.execute(f"DELETE FROM temp.{table}")
     for session in sessions:

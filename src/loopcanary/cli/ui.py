@@ -1,0 +1,111 @@
+"""`loopcanary ui`: the stores as pages, in the browser."""
+
+from __future__ import annotations
+
+import webbrowser
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from loopcanary.cli import refuse
+from loopcanary.cli.formats import current_folder
+from loopcanary.cli.opening import NOTHING_FOUND, opened
+from loopcanary.cli.words import Folder
+
+if TYPE_CHECKING:
+    from loopcanary.ui.live import Sight
+    from loopcanary.ui.sources import StoreLike
+    from loopcanary.ui.tools import Tools
+
+_EXTRA = ("starlette", "uvicorn", "jinja2")
+
+
+@click.command()
+@click.argument("stores", metavar="[STORE ...]", nargs=-1, type=Folder())
+@click.option(
+    "--store", "more", multiple=True, type=Folder(), metavar="DIR", help="Another way to name a store."
+)
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), default=0, metavar="N", help="Default: one that is free."
+)
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+@click.option(
+    "--editor",
+    default="vscode",
+    metavar="NAME",
+    help="What lines are opened in: vscode, vscodium, cursor, zed, pycharm, sublime, emacs, or an address "
+    "with {path} and {line}.",
+)
+def command(
+    *, stores: tuple[Path, ...], more: tuple[Path, ...], port: int, no_browser: bool, editor: str
+) -> int:
+    """Show what stalled in the browser, live while programs run.
+
+    Of one store or several; default: .loopcanary in the current folder. Served to this machine only,
+    and only to who has the address.
+    """
+    try:
+        from loopcanary.ui.serving import Parts, Wishes, serve
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in _EXTRA:
+            raise
+        return refuse(f'the pages need {missing}: pip install "loopcanary[ui]"')
+    with ExitStack() as stack:
+        sources = [stack.enter_context(opened(store)) for store in (*stores, *more) or (None,)]
+        found = [source for source in sources if source is not None]
+        if len(found) < len(sources):
+            return NOTHING_FOUND
+        from loopcanary.store import StoreError
+
+        wishes = Wishes(port=port, editor=editor, folder=current_folder())
+        try:
+            parts = Parts(stores=found, tools=_tools(), look=_look, errors=(StoreError,))
+            serve(parts, wishes, lambda url: _ready(url, no_browser))
+        except OSError as error:
+            return refuse(f"port {port} cannot be served: {error.strerror or error}")
+        except KeyboardInterrupt:
+            pass
+    return 0
+
+
+def _tools() -> Tools:
+    from loopcanary import assembly
+    from loopcanary.ui.tools import Tools
+
+    return Tools(
+        read_source=assembly.source_reader(),
+        why_grouped=assembly.why_grouped,
+        delays=assembly.delays,
+        doctor=assembly.doctor_facts,
+    )
+
+
+def _look(store: StoreLike) -> Sight:
+    """Takes in what dead processes left, and lays what runs now over the store. StoreError."""
+    from loopcanary import assembly
+    from loopcanary.store import Store, StoreError
+    from loopcanary.ui.live import Sight
+
+    assert isinstance(store, Store)
+    store.open()
+    try:
+        found = assembly.recover(store)
+    except StoreError as error:
+        # Somebody else's store can be read all the same.
+        return Sight(notices=(f"what dead processes left was not taken in: {error}",))
+    finally:
+        notices, store.notices[:] = tuple(store.notices), []
+    store.overlay(found.running, found.ongoing)
+    return Sight(
+        running=tuple(found.running), ongoing=tuple(found.ongoing), notices=(*notices, *found.notices)
+    )
+
+
+def _ready(url: str, no_browser: bool) -> None:
+    click.echo(f"loopcanary: {url}")
+    if not no_browser:
+        with suppress(webbrowser.Error, OSError):
+            webbrowser.open(url)

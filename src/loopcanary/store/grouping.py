@@ -1,0 +1,172 @@
+"""Stalls by bug, and by bug and time, as SQL."""
+
+# ruff: noqa: S608 - statements are put together from this package's own literals; values are bound
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from loopcanary.model import Cause, IssueKind
+from loopcanary.model.search import StallGroup, StallQuery, TimeCell
+from loopcanary.store.search import bounded, condition, narrowed, stall_of
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator, Sequence
+
+
+class _Sums(NamedTuple):
+    """A group as far as rows tell it."""
+
+    fingerprint: str
+    stalls: int
+    total_ns: int
+    max_ns: int
+    first_wall_ns: int
+    last_wall_ns: int
+
+
+class _Picked(NamedTuple):
+    """What of a group is of one stall."""
+
+    p50_ns: int
+    worst_id: str
+    latest_row: int
+
+
+def groups(connection: sqlite3.Connection, query: StallQuery, limit: int) -> list[StallGroup]:
+    """Groups by total time, largest first, at most `limit`; 0: all."""
+    if _is_by_index(query) and not _is_covered(connection):
+        return _by_index(connection, query, limit)
+    return _by_scan(connection, query, limit)
+
+
+def _is_covered(connection: sqlite3.Connection) -> bool:
+    """Whether stalls that go on lie over the stored ones."""
+    return connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'stalls'").fetchone() is not None
+
+
+def _is_by_index(query: StallQuery) -> bool:
+    """Whether the indexes of fingerprint, time and duration answer it; for all else, rows are read."""
+    return not (query.causes or query.words or query.session or query.scene is not None) and (
+        query.in_app is None
+    )
+
+
+def _by_index(connection: sqlite3.Connection, query: StallQuery, limit: int) -> list[StallGroup]:
+    clause, values = condition(query)
+    rows = connection.execute(
+        f"""SELECT fingerprint, count(*), CAST(total(duration_ns) AS INTEGER), max(duration_ns),
+                   min(began_wall_ns), max(began_wall_ns)
+            FROM stalls {clause} GROUP BY fingerprint ORDER BY 3 DESC, 1 LIMIT ?""",
+        [*values, limit or -1],
+    ).fetchall()
+    found = [_Sums._make(row) for row in rows]
+    return [_group(connection, one, _picked(connection, one, clause, values)) for one in found]
+
+
+def _picked(connection: sqlite3.Connection, sums: _Sums, clause: str, values: list[Any]) -> _Picked:
+    clause, values = narrowed(clause, "fingerprint = ?"), [*values, sums.fingerprint]
+
+    def pick(columns: str, order: str, offset: int = 0) -> Any:
+        statement = f"SELECT {columns} FROM stalls {clause} ORDER BY {order} LIMIT 1 OFFSET {offset}"
+        return connection.execute(statement, values).fetchone()[0]
+
+    return _Picked(
+        p50_ns=pick("duration_ns", "duration_ns", (sums.stalls - 1) // 2),
+        worst_id=pick("id", "duration_ns DESC, began_wall_ns DESC"),
+        latest_row=pick("row", "began_wall_ns DESC"),
+    )
+
+
+def _by_scan(connection: sqlite3.Connection, query: StallQuery, limit: int) -> list[StallGroup]:
+    """Reads the rows once: picking each group's stalls by their own statements would search all texts again
+    and again."""
+    clause, values = condition(query)
+    found: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
+    statement = f"SELECT fingerprint, duration_ns, began_wall_ns, row FROM stalls {clause}"
+    for fingerprint, duration_ns, began_ns, row in connection.execute(statement, values):
+        found[fingerprint].append((duration_ns, began_ns, row))
+    sums = sorted(
+        (_summed(fingerprint, stalls) for fingerprint, stalls in found.items()),
+        key=lambda one: (-one.total_ns, one.fingerprint),
+    )
+    result = []
+    for one in sums[: limit or None]:
+        stalls = sorted(found[one.fingerprint])
+        worst_row, latest_row = stalls[-1][2], max(stalls, key=lambda stall: stall[1])[2]
+        worst_id = connection.execute("SELECT id FROM stalls WHERE row = ?", [worst_row]).fetchone()[0]
+        picked = _Picked(p50_ns=stalls[(len(stalls) - 1) // 2][0], worst_id=worst_id, latest_row=latest_row)
+        result.append(_group(connection, one, picked))
+    return result
+
+
+def _summed(fingerprint: str, stalls: Sequence[tuple[int, int, int]]) -> _Sums:
+    durations, moments = [stall[0] for stall in stalls], [stall[1] for stall in stalls]
+    return _Sums(fingerprint, len(stalls), sum(durations), max(durations), min(moments), max(moments))
+
+
+def _group(connection: sqlite3.Connection, sums: _Sums, picked: _Picked) -> StallGroup:
+    payload = connection.execute("SELECT payload FROM payloads WHERE row = ?", [picked.latest_row])
+    stall = stall_of(payload.fetchone()[0])
+    return StallGroup(
+        fingerprint=sums.fingerprint,
+        kind=IssueKind.STALL,
+        title=stall.title,
+        cause=Cause(stall.cause),
+        count=sums.stalls,
+        total_ns=sums.total_ns,
+        p50_ns=picked.p50_ns,
+        max_ns=sums.max_ns,
+        first_wall_ns=sums.first_wall_ns,
+        last_wall_ns=sums.last_wall_ns,
+        # The host strikes any code: the latest place says nothing of the group.
+        culprit=None if stall.cause is Cause.HOST and sums.stalls > 1 else stall.culprit,
+        worst_id=picked.worst_id,
+    )
+
+
+def time_cells(
+    connection: sqlite3.Connection,
+    query: StallQuery,
+    key: Literal["fingerprint", "cause"],
+    *,
+    begin_wall_ns: int,
+    step_ns: int,
+    cells: int,
+    keys: Sequence[str] | None,
+) -> list[TimeCell]:
+    """Stalls by key and span of time: `cells` spans of `step_ns` from `begin_wall_ns` on. `keys`: these
+    only."""
+    begin, step = bounded(begin_wall_ns), max(step_ns, 1)
+    edges = [bounded(begin + cell * step) for cell in range(cells + 1)]
+    if key == "fingerprint" and keys is not None and _is_by_index(query) and not _is_covered(connection):
+        return list(_cells_by_index(connection, query, keys, edges))
+    clause, values = condition(query)
+    clause = narrowed(clause, "began_wall_ns >= ? AND began_wall_ns < ?")
+    values = [begin, step, *values, begin, edges[-1]]
+    if keys is not None:
+        clause = narrowed(clause, f"{key} IN ({', '.join('?' * len(keys))})")
+        values += keys
+    rows = connection.execute(
+        f"""SELECT {key}, (began_wall_ns - ?) / ?, count(*), CAST(total(duration_ns) AS INTEGER)
+            FROM stalls {clause} GROUP BY 1, 2""",
+        values,
+    )
+    return [TimeCell._make(row) for row in rows]
+
+
+def _cells_by_index(
+    connection: sqlite3.Connection, query: StallQuery, fingerprints: Sequence[str], edges: Sequence[int]
+) -> Iterator[TimeCell]:
+    """A range of the index each: a GROUP BY would sort every stall first."""
+    clause, values = condition(query)
+    clause = narrowed(clause, "fingerprint = ? AND began_wall_ns >= ? AND began_wall_ns < ?")
+    statement = f"SELECT count(*), CAST(total(duration_ns) AS INTEGER) FROM stalls {clause}"
+    for fingerprint in fingerprints:
+        for cell, (low, high) in enumerate(pairwise(edges)):
+            count, total_ns = connection.execute(statement, [*values, fingerprint, low, high]).fetchone()
+            if count:
+                yield TimeCell(fingerprint, cell, count, total_ns)

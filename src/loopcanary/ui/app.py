@@ -1,0 +1,251 @@
+"""Addresses to pages. Pages are made on threads: a store may be slow."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from loopcanary.model.search import Remark, StallQuery
+from loopcanary.ui import beats
+from loopcanary.ui.asking import filters_of, kind_of
+from loopcanary.ui.export import exported
+from loopcanary.ui.live import Now, Watch
+from loopcanary.ui.pages.changes import changes_page
+from loopcanary.ui.pages.doctor import doctor_page
+from loopcanary.ui.pages.frames import frames_page
+from loopcanary.ui.pages.group import group_page
+from loopcanary.ui.pages.groups import groups_page
+from loopcanary.ui.pages.issues import issues_page
+from loopcanary.ui.pages.overview import overview_page
+from loopcanary.ui.pages.sessions import session_page, sessions_page
+from loopcanary.ui.pages.stall import stall_page
+from loopcanary.ui.rendering import STATIC, Renderer, url
+from loopcanary.ui.tools import Tools
+
+_NOTE_MAX = 10_000
+_FORM_BYTES_MAX = 200_000
+_HERE = {
+    "overview.html": "overview",
+    "groups.html": "groups",
+    "group.html": "groups",
+    "delete.html": "groups",
+    "stall.html": "groups",
+    "changes.html": "changes",
+    "sessions.html": "sessions",
+    "session.html": "sessions",
+    "frames.html": "frames",
+    "issues.html": "issues",
+    "doctor.html": "doctor",
+}
+"""Where each template is in the navigation."""
+Page = tuple[str, dict[str, Any]] | None
+"""A template and its values; None: there is no such thing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """All that the pages need."""
+
+    watch: Watch
+    tools: Tools
+    renderer: Renderer
+    errors: tuple[type[Exception], ...]
+    """What a store raises; its words are for people."""
+    is_over: Callable[[], bool]
+    """The server is about to end: streams must, too."""
+
+
+def application(site: Site) -> Starlette:
+    """The pages, without who may see them: that is `guard`."""
+    pages = _Pages(site)
+    return Starlette(
+        routes=[
+            Route("/", pages.made(pages.overview)),
+            Route("/groups", pages.made(pages.groups)),
+            Route("/group", pages.made(pages.group)),
+            Route("/group/delete", pages.made(pages.ask_delete)),
+            Route("/group/delete", pages.delete, methods=["POST"]),
+            Route("/group/remark", pages.remark, methods=["POST"]),
+            Route("/stall", pages.made(pages.stall)),
+            Route("/stall/export", pages.export),
+            Route("/sessions", pages.made(pages.sessions)),
+            Route("/session", pages.made(pages.session)),
+            Route("/changes", pages.made(pages.changes)),
+            Route("/frames", pages.made(pages.frames)),
+            Route("/issues", pages.made(pages.issues)),
+            Route("/doctor", pages.made(pages.doctor)),
+            Route("/live", pages.live),
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ],
+        exception_handlers={404: pages.not_found},
+    )
+
+
+class _Pages:
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._source = site.watch.source
+        self._tools = site.tools
+
+    def made(self, page: Callable[[Request, Now], Page]) -> Callable[[Request], Any]:
+        """The endpoint of a page."""
+
+        async def endpoint(request: Request) -> Response:
+            return await run_in_threadpool(self._answer, request, page)
+
+        return endpoint
+
+    def _answer(self, request: Request, page: Callable[[Request, Now], Page]) -> Response:
+        now = self._site.watch.now()
+        try:
+            found = page(request, now)
+        except self._site.errors as error:
+            return self._render(503, "trouble.html", now, title="The store cannot be read", words=str(error))
+        if found is None:
+            return self._missing(now)
+        template, values = found
+        return self._render(200, template, now, **values)
+
+    def _render(self, status: int, template: str, now: Now, **values: Any) -> HTMLResponse:
+        folders = [str(store.folder) for store in self._site.watch.stores]
+        html = self._site.renderer.page(
+            template,
+            now=now,
+            here=_HERE.get(template, ""),
+            folders=folders,
+            now_wall_ns=time.time_ns(),
+            **values,
+        )
+        # Undecodable names have lone surrogates, which UTF-8 has not.
+        return HTMLResponse(html.encode("utf-8", "backslashreplace"), status)
+
+    def _missing(self, now: Now) -> HTMLResponse:
+        words = "It may have been deleted, or swept out as the oldest of too many."
+        return self._render(404, "trouble.html", now, title="There is nothing here", words=words)
+
+    async def not_found(self, request: Request, error: Exception) -> Response:
+        """The page for an address that nothing is at."""
+        del request, error
+        return await run_in_threadpool(lambda: self._missing(self._site.watch.now()))
+
+    # ---- pages -----------------------------------------------------------------------------
+
+    def overview(self, request: Request, now: Now) -> Page:
+        del request
+        page = overview_page(self._source, self._tools, now.ongoing, time.time_ns())
+        return "overview.html", {"page": page}
+
+    def groups(self, request: Request, now: Now) -> Page:
+        del now
+        filters = filters_of(request.query_params, time.time_ns())
+        return "groups.html", {"page": groups_page(self._source, filters), "asked": request.query_params}
+
+    def group(self, request: Request, now: Now) -> Page:
+        del now
+        page = group_page(self._source, request.query_params.get("f", ""), self._tools, time.time_ns())
+        return None if page is None else ("group.html", {"page": page})
+
+    def ask_delete(self, request: Request, now: Now) -> Page:
+        del now
+        found = self._source.groups(StallQuery(fingerprint=request.query_params.get("f", "")), 1)
+        return ("delete.html", {"group": found[0]}) if found else None
+
+    def stall(self, request: Request, now: Now) -> Page:
+        del now
+        page = stall_page(self._source, request.query_params.get("id", ""), self._tools)
+        return None if page is None else ("stall.html", {"page": page})
+
+    def sessions(self, request: Request, now: Now) -> Page:
+        del request, now
+        return "sessions.html", {"page": sessions_page(self._source, time.time_ns())}
+
+    def session(self, request: Request, now: Now) -> Page:
+        del now
+        page = session_page(self._source, request.query_params.get("id", ""), time.time_ns())
+        return None if page is None else ("session.html", {"page": page})
+
+    def changes(self, request: Request, now: Now) -> Page:
+        del request, now
+        return "changes.html", {"page": changes_page(self._source, time.time_ns())}
+
+    def frames(self, request: Request, now: Now) -> Page:
+        del request, now
+        return "frames.html", {"page": frames_page(self._source)}
+
+    def issues(self, request: Request, now: Now) -> Page:
+        del now
+        return "issues.html", {"page": issues_page(self._source, kind_of(request.query_params))}
+
+    def doctor(self, request: Request, now: Now) -> Page:
+        del request, now
+        page = doctor_page(self._site.watch.stores, self._tools, self._site.errors)
+        return "doctor.html", {"page": page}
+
+    # ---- what is no page ---------------------------------------------------------------------
+
+    async def delete(self, request: Request) -> Response:
+        """Deletes a bug's stalls; the question was asked by the page before."""
+        form = await _form(request)
+        fingerprint = form.get("f", "")
+        if not fingerprint or form.get("sure") != "yes":
+            return RedirectResponse(url("/group/delete", f=fingerprint), 303)
+        return await self._changing(
+            lambda: self._source.delete(StallQuery(fingerprint=fingerprint)), "/groups"
+        )
+
+    async def remark(self, request: Request) -> Response:
+        """Ignores a bug, or not, and keeps a note."""
+        form = await _form(request)
+        fingerprint = form.get("f", "")
+        note = form.get("note", "")[:_NOTE_MAX].strip()
+        remark = Remark(ignored=form.get("ignored") == "1", note=note)
+        back = url("/group", f=fingerprint)
+        return await self._changing(lambda: self._source.remark(fingerprint, remark), back)
+
+    async def _changing(self, change: Callable[[], object], back: str) -> Response:
+        try:
+            await run_in_threadpool(change)
+        except self._site.errors as error:
+            title = "Nothing was changed"
+            return self._render(503, "trouble.html", Now(), title=title, words=str(error))
+        self._site.watch.again()
+        return RedirectResponse(back, 303)
+
+    async def export(self, request: Request) -> Response:
+        """A stall as text, Markdown or JSON."""
+        asked = request.query_params
+        try:
+            found = await run_in_threadpool(
+                exported, self._source, asked.get("id", ""), asked.get("form", ""), time.time_ns()
+            )
+        except self._site.errors as error:
+            return Response(str(error), 503, media_type="text/plain")
+        if found is None:
+            return Response("There is no such stall or form.\n", 404, media_type="text/plain")
+        media_type, text = found
+        return Response(text.encode("utf-8", "backslashreplace"), media_type=media_type)
+
+    async def live(self, request: Request) -> Response:
+        """What goes on, as server-sent events."""
+        stream = beats.beats(self._site.watch.now, self._site.is_over, request.is_disconnected)
+        return StreamingResponse(stream, media_type="text/event-stream")
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """What a form of ours sent, the last value of each name; nothing of one that is too long."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _FORM_BYTES_MAX:
+            return {}
+    return dict(parse_qsl(body.decode("latin-1"), keep_blank_values=True))

@@ -1,0 +1,67 @@
+"""What an address asks for, understood. Nothing in it is trusted; what is wrong is told, and left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from starlette.datastructures import QueryParams
+
+from loopcanary.model import Cause, IssueKind
+from loopcanary.model.search import StallQuery
+from loopcanary.model.units import parse_duration_ns
+from loopcanary.model.wording import printable
+from loopcanary.ui.pages.groups import Filters
+
+_WORDS_MAX = 8
+_PAGE_MAX = 100_000
+NO_SCENE = "-"
+"""Stands for stalls without a scene."""
+
+
+def filters_of(asked: QueryParams, now_wall_ns: int) -> Filters:
+    """The filters of the list of bugs."""
+    wrong: list[str] = []
+    text = asked.get("text", "").strip()
+    scene = asked.get("scene", "")
+    return Filters(
+        query=StallQuery(
+            since_wall_ns=_since(asked.get("since", ""), now_wall_ns, wrong),
+            causes=_causes(asked.getlist("cause"), wrong),
+            words=tuple(text.split()[:_WORDS_MAX]),
+            session=asked.get("session", "") or None,
+            scene=None if not scene else "" if scene == NO_SCENE else scene,
+            in_app={"own": True, "library": False}.get(asked.get("code", "")),
+        ),
+        since=asked.get("since", ""),
+        text=text,
+        with_ignored=asked.get("ignored", "") == "1",
+        page=_page(asked.get("page", "")),
+        wrong=tuple(wrong),
+    )
+
+
+def kind_of(asked: QueryParams) -> IssueKind | None:
+    """The kind of issues asked for; None: all."""
+    given = asked.get("kind", "")
+    return next((kind for kind in IssueKind if kind.value == given), None)
+
+
+def _since(given: str, now_wall_ns: int, wrong: list[str]) -> int | None:
+    if not given:
+        return None
+    try:
+        return now_wall_ns - parse_duration_ns(given)
+    except ValueError as error:
+        wrong.append(printable(str(error), 200))
+        return None
+
+
+def _causes(given: Sequence[str], wrong: list[str]) -> frozenset[Cause]:
+    names = [name for name in given if name]
+    known = {cause.value: cause for cause in Cause}
+    wrong += [f"{printable(name, 60)} is no cause" for name in names if name not in known]
+    return frozenset(known[name] for name in names if name in known)
+
+
+def _page(given: str) -> int:
+    return min(max(int(given), 1), _PAGE_MAX) if given.isascii() and given.isdigit() and len(given) < 9 else 1

@@ -1,0 +1,138 @@
+"""Numbers to shapes: sparklines, stacks over time, heat maps. Pure; units are those of an SVG's own box."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import log
+
+_MINUTE_NS = 60_000_000_000
+_HOUR_NS = 60 * _MINUTE_NS
+_STEPS_NS = tuple(
+    seconds * 1_000_000_000
+    for seconds in (
+        1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200,
+        86_400, 172_800, 604_800, 1_209_600, 2_592_000,
+    )
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeScale:
+    """Equal spans of wall time."""
+
+    begin_wall_ns: int
+    step_ns: int
+    cells: int
+
+    @property
+    def end_wall_ns(self) -> int:
+        """End of the last span."""
+        return self.begin_wall_ns + self.cells * self.step_ns
+
+    def moment(self, cell: int) -> int:
+        """When a span begins."""
+        return self.begin_wall_ns + cell * self.step_ns
+
+
+def exact_scale(first_wall_ns: int, last_wall_ns: int, cells: int) -> TimeScale:
+    """So many spans over just this time."""
+    length = max(last_wall_ns - first_wall_ns, 0) + 1
+    return TimeScale(begin_wall_ns=first_wall_ns, step_ns=max(-(-length // cells), 1), cells=cells)
+
+
+def round_scale(first_wall_ns: int, last_wall_ns: int, most: int) -> TimeScale:
+    """At most so many spans of a length that people know, each beginning at a multiple of it."""
+    length = max(last_wall_ns - first_wall_ns, 1)
+    step = next((step for step in _STEPS_NS if length // step + 2 <= most), None)
+    if step is None:
+        step = -(-length // (most - 2) // _STEPS_NS[-1]) * _STEPS_NS[-1] or _STEPS_NS[-1]
+    begin = first_wall_ns // step * step
+    return TimeScale(begin_wall_ns=begin, step_ns=step, cells=max((last_wall_ns - begin) // step + 1, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A rectangle."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+def spark_bars(values: Sequence[int], width: float, height: float) -> tuple[Bar, ...]:
+    """One bar a value, the largest as high as the box; a value that is not 0 is seen."""
+    most = max(values, default=0)
+    if most <= 0:
+        return ()
+    step = width / len(values)
+    bars = []
+    for index, value in enumerate(values):
+        if value > 0:
+            tall = max(height * value / most, 1.5)
+            bars.append(
+                Bar(round(index * step, 2), round(height - tall, 2), round(step - 0.5, 2), round(tall, 2))
+            )
+    return tuple(bars)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatCell:
+    """How many stalls of one span of time were of one length."""
+
+    column: int
+    row: int
+    count: int
+    level: int
+    """1 to LEVELS."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatMap:
+    """Time from left to right, length from below to above, on a logarithmic scale."""
+
+    scale: TimeScale
+    edges_ns: tuple[int, ...]
+    """Lower bounds of the rows, shortest first."""
+    cells: tuple[HeatCell, ...]
+    most: int
+
+
+LEVELS = 5
+_EDGES_MS = (0, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000)
+
+
+def heat_map(marks: Iterable[tuple[int, int]], columns: int) -> HeatMap | None:
+    """Of (wall time, duration in ns); None of none."""
+    known = list(marks)
+    if not known:
+        return None
+    moments = [moment for moment, _ in known]
+    scale = exact_scale(min(moments), max(moments), columns)
+    low, high = min(d for _, d in known) // 1_000_000, max(d for _, d in known) // 1_000_000
+    edges = [
+        edge
+        for index, edge in enumerate(_EDGES_MS)
+        if edge <= high and (index + 1 == len(_EDGES_MS) or _EDGES_MS[index + 1] > low)
+    ]
+    counts: dict[tuple[int, int], int] = {}
+    for moment, duration_ns in known:
+        row = max((index for index, edge in enumerate(edges) if edge * 1_000_000 <= duration_ns), default=0)
+        cell = ((moment - scale.begin_wall_ns) // scale.step_ns, row)
+        counts[cell] = counts.get(cell, 0) + 1
+    most = max(counts.values())
+    return HeatMap(
+        scale=scale,
+        edges_ns=tuple(edge * 1_000_000 for edge in edges),
+        cells=tuple(
+            HeatCell(column=column, row=row, count=count, level=level_of(count, most))
+            for (column, row), count in sorted(counts.items())
+        ),
+        most=most,
+    )
+
+
+def level_of(count: int, most: int) -> int:
+    """1 to LEVELS, logarithmic: one stall is seen beside a hundred."""
+    return LEVELS if most <= 1 else 1 + round((LEVELS - 1) * log(count) / log(most))

@@ -1,0 +1,98 @@
+"""Looks at the stores now and then, and says when something changed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from loopcanary.model import Session, Stall
+from loopcanary.model.search import StallQuery
+from loopcanary.ui.sources import Source, StoreLike, as_one
+
+LOOK_EVERY_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What runs now beside one store."""
+
+    running: tuple[Session, ...] = ()
+    ongoing: tuple[Stall, ...] = ()
+    notices: tuple[str, ...] = ()
+    """Lines for people."""
+
+
+Look = Callable[[StoreLike], Sight]
+"""Takes in what dead processes left, and lays what runs now over the store. Raises only `errors`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Now:
+    """What was found at the last look."""
+
+    stored: tuple[int, ...] = ()
+    """Changes with each stall that is stored or removed."""
+    running: int = 0
+    ongoing: tuple[str, ...] = ()
+    """Ids of stalls that go on."""
+    moving: int = 0
+    """Changes while programs run."""
+    trouble: tuple[str, ...] = ()
+    """What is wrong with a store, for people."""
+
+    @property
+    def version(self) -> str:
+        """Another one each time that stalls came, went or ended."""
+        return f"{hash((self.stored, self.ongoing, self.running)) & 0xFFFFFFFF:x}"
+
+
+class Watch:
+    """The stores, looked at again at most every second, when somebody asks. Thread-safe."""
+
+    def __init__(self, stores: Sequence[StoreLike], look: Look, errors: tuple[type[Exception], ...]) -> None:
+        self.stores = tuple(stores)
+        self.source: Source = as_one(self.stores)
+        self._look = look
+        self._errors = errors
+        self._lock = threading.Lock()
+        self._looked_s = float("-inf")
+        self._notices: dict[str, None] = {}
+        self._now = Now()
+
+    def now(self) -> Now:
+        """What is so now, or was a second ago."""
+        with self._lock:
+            if time.monotonic() - self._looked_s >= LOOK_EVERY_S:
+                self._now = self._looked()
+                self._looked_s = time.monotonic()
+            return self._now
+
+    def again(self) -> None:
+        """The next question looks anew: something was changed by us."""
+        with self._lock:
+            self._looked_s = float("-inf")
+
+    def _looked(self) -> Now:
+        sights: list[Sight] = []
+        trouble: list[str] = []
+        stored: list[int] = []
+        for store in self.stores:
+            try:
+                sight = self._look(store)
+                sums = store.totals(StallQuery())
+            except self._errors as error:
+                trouble.append(str(error))
+                continue
+            sights.append(sight)
+            self._notices |= dict.fromkeys(sight.notices)
+            stored += [sums.stalls, sums.total_ns]
+        running = [session for sight in sights for session in sight.running]
+        return Now(
+            stored=tuple(stored),
+            running=len(running),
+            ongoing=tuple(stall.id for sight in sights for stall in sight.ongoing),
+            moving=self._now.moving + bool(running),
+            trouble=(*self._notices, *trouble),
+        )

@@ -1,0 +1,1 @@
+"""One module a page: a pure function from a source to a frozen value."""

@@ -1,0 +1,99 @@
+"""The culprit's line among its neighbours, read from disk only where the file is still what ran."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from loopcanary.model import Culprit
+from loopcanary.ui.tools import SourceText
+
+AROUND = 5
+_LINE_MAX = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeLine:
+    """One line, cut in three where the call is marked."""
+
+    number: int
+    before: str
+    call: str = ""
+    after: str = ""
+    is_culprit: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeView:
+    """Some lines of one file."""
+
+    file: str
+    line: int
+    function: str
+    in_app: bool
+    lines: tuple[CodeLine, ...]
+    """Empty where nothing was stored and nothing can be read."""
+    is_current: bool
+    """Read from disk: the file has not changed since. False: the line as it was stored."""
+
+
+def code_view(
+    culprit: Culprit,
+    started_wall_ns: int | None,
+    read: Callable[[str], SourceText | None],
+    around: int = AROUND,
+) -> CodeView:
+    """The line with its neighbours, or as it was stored.
+
+    Shown from disk only if the file was not written after the process had started, and still has the stored
+    text in that line: so nothing of a file is shown to whom does not know what is in it.
+    """
+    found = _around(culprit, started_wall_ns, read, around) if culprit.source else ()
+    stored = (_marked(culprit, culprit.source, ""),) if culprit.source else ()
+    return CodeView(
+        file=culprit.file,
+        line=culprit.line,
+        function=culprit.qualname,
+        in_app=culprit.in_app,
+        lines=found or stored,
+        is_current=bool(found),
+    )
+
+
+def _around(
+    culprit: Culprit,
+    started_wall_ns: int | None,
+    read: Callable[[str], SourceText | None],
+    around: int,
+) -> tuple[CodeLine, ...]:
+    text = read(culprit.file)
+    if text is None or not 1 <= culprit.line <= len(text.lines):
+        return ()
+    if text.modified_wall_ns is not None and (
+        started_wall_ns is None or text.modified_wall_ns > started_wall_ns
+    ):
+        return ()
+    now = text.lines[culprit.line - 1]
+    if now.strip() != culprit.source:
+        return ()
+    first = max(culprit.line - around, 1)
+    indent = now[: len(now) - len(now.lstrip())]
+    return tuple(
+        _marked(culprit, now.strip(), indent)
+        if number == culprit.line
+        else CodeLine(number=number, before=line[:_LINE_MAX])
+        for number, line in enumerate(text.lines[first - 1 : culprit.line + around], start=first)
+    )
+
+
+def _marked(culprit: Culprit, source: str, indent: str) -> CodeLine:
+    begin, end = culprit.column - 1, culprit.end_column - 1
+    if not 0 <= begin < end or begin >= len(source):
+        return CodeLine(number=culprit.line, before=(indent + source)[:_LINE_MAX], is_culprit=True)
+    return CodeLine(
+        number=culprit.line,
+        before=(indent + source[:begin])[-_LINE_MAX:],
+        call=source[begin:end][:_LINE_MAX],
+        after=source[end:][:_LINE_MAX],
+        is_culprit=True,
+    )

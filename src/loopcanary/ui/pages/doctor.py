@@ -1,0 +1,48 @@
+"""What works here, what does not, and why; and the stores that are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loopcanary.model.search import StallQuery
+from loopcanary.ui.sources import StoreLike
+from loopcanary.ui.tools import Row, Tools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreRow:
+    """One store."""
+
+    folder: str
+    stalls: int | None
+    groups: int | None
+    wrong: str
+    """Why it cannot be read; else empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorPage:
+    """What the template shows."""
+
+    rows: tuple[Row, ...]
+    problems: int
+    stores: tuple[StoreRow, ...]
+
+
+def doctor_page(stores: Sequence[StoreLike], tools: Tools, errors: tuple[type[Exception], ...]) -> DoctorPage:
+    """Asks every part."""
+    rows = tuple(tools.doctor())
+    return DoctorPage(
+        rows=rows,
+        problems=sum(status == "problem" for _, status, _ in rows),
+        stores=tuple(_store(store, errors) for store in stores),
+    )
+
+
+def _store(store: StoreLike, errors: tuple[type[Exception], ...]) -> StoreRow:
+    try:
+        sums = store.totals(StallQuery())
+    except errors as error:
+        return StoreRow(folder=str(store.folder), stalls=None, groups=None, wrong=str(error))
+    return StoreRow(folder=str(store.folder), stalls=sums.stalls, groups=sums.groups, wrong="")

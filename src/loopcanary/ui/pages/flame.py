@@ -1,0 +1,109 @@
+"""Stacks of stalls put together: a tree for the flame graph, and the lines that held most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from loopcanary.model import StackFrame, Stall
+from loopcanary.model.wording import printable
+from loopcanary.report.folding import library_path
+
+_NAME_MAX = 120
+_DEPTH_MAX = 150
+_HOT_MAX = 8
+
+
+@dataclass(slots=True)
+class _Node:
+    name: str
+    place: str
+    own: bool
+    weight_ns: int = 0
+    below: dict[tuple[str, str], _Node] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HotLine:
+    """A line of the program, and how much of the stalled time it was on the stack."""
+
+    function: str
+    file: str
+    line: int
+    share: float
+    self_share: float
+    """Of all: it was the innermost line of the program's own code."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flame:
+    """Stalled time by stack."""
+
+    stalls: int
+    total_ns: int
+    tree: dict[str, Any] | None
+    """As d3-flame-graph takes it: `name`, `value` (ns), `children`; besides, `place` and `own`."""
+    hot: tuple[HotLine, ...]
+
+
+def flame(stalls: Iterable[Stall]) -> Flame:
+    """Of all stacks of these stalls, each by the time that it held."""
+    root = _Node("stalled time", "", own=False)
+    on_stack: dict[tuple[str, str, int], int] = {}
+    innermost: dict[tuple[str, str, int], int] = {}
+    count = 0
+    for stall in stalls:
+        count += 1
+        for stack in stall.stacks:
+            if stack.weight_ns > 0 and stack.frames:
+                _add(root, stack.frames, stack.weight_ns)
+                own = [(one.qualname, one.file, one.line) for one in stack.frames if one.in_app]
+                for key in set(own):
+                    on_stack[key] = on_stack.get(key, 0) + stack.weight_ns
+                if own:
+                    innermost[own[0]] = innermost.get(own[0], 0) + stack.weight_ns
+    total = root.weight_ns
+    hot = sorted(on_stack, key=lambda key: (-innermost.get(key, 0), -on_stack[key], key))[:_HOT_MAX]
+    return Flame(
+        stalls=count,
+        total_ns=total,
+        tree=_to_dict(root, 0) if total else None,
+        hot=tuple(
+            HotLine(
+                function=key[0],
+                file=key[1],
+                line=key[2],
+                share=on_stack[key] / total,
+                self_share=innermost.get(key, 0) / total,
+            )
+            for key in hot
+        ),
+    )
+
+
+def _add(root: _Node, frames: tuple[StackFrame, ...], weight_ns: int) -> None:
+    node = root
+    node.weight_ns += weight_ns
+    for frame in reversed(frames[-_DEPTH_MAX:]):
+        key = frame.qualname, frame.file
+        if key not in node.below:
+            place = frame.file if frame.in_app else library_path(frame.file)
+            node.below[key] = _Node(
+                printable(frame.qualname, _NAME_MAX), printable(place, _NAME_MAX), frame.in_app
+            )
+        node = node.below[key]
+        node.weight_ns += weight_ns
+
+
+def _to_dict(node: _Node, depth: int) -> dict[str, Any]:
+    return {
+        "name": node.name,
+        "place": node.place,
+        "own": node.own,
+        "value": node.weight_ns,
+        "children": [
+            _to_dict(below, depth + 1)
+            for below in sorted(node.below.values(), key=lambda one: (-one.weight_ns, one.name))
+        ],
+    }

@@ -1,0 +1,132 @@
+"""The list of bugs: ranked by stalled time, filtered, each with its course over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from loopcanary.model import Cause
+from loopcanary.model.search import Remark, SessionMark, StallGroup, StallQuery
+from loopcanary.ui.drawing import TimeScale, exact_scale
+from loopcanary.ui.sources import Source
+
+ROWS = 50
+SPARK_CELLS = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """What was asked for, as it was asked: the page shows it again."""
+
+    query: StallQuery = field(default_factory=StallQuery)
+    since: str = ""
+    text: str = ""
+    with_ignored: bool = False
+    page: int = 1
+    wrong: tuple[str, ...] = ()
+    """What could not be understood, for people."""
+
+    @property
+    def is_any(self) -> bool:
+        """Something is left out."""
+        return self.query != StallQuery() or self.with_ignored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRow:
+    """One bug in a list."""
+
+    rank: int
+    group: StallGroup
+    share: float
+    """Of all stalled time that the list is about."""
+    spark: tuple[int, ...]
+    """Stalled time in equal spans of the list's time."""
+    remark: Remark
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupsPage:
+    """What the template shows."""
+
+    filters: Filters
+    stalls: int
+    groups: int
+    total_ns: int
+    rows: tuple[GroupRow, ...]
+    ignored: int
+    """Bugs that are left out because somebody said so."""
+    pages: int
+    spark_scale: TimeScale | None
+    causes: tuple[Cause, ...]
+    scenes: tuple[str, ...]
+    sessions: tuple[SessionMark, ...]
+
+
+def groups_page(source: Source, filters: Filters) -> GroupsPage:
+    """Groups that the filters let through, one page of them."""
+    query = filters.query
+    remarks = source.remarks()
+    ignored = {name for name, remark in remarks.items() if remark.ignored}
+    sums = source.totals(query)
+    end = filters.page * ROWS
+    # Ignored ones among the first are made up for by as many more.
+    found = source.groups(query, end + (0 if filters.with_ignored else len(ignored)))
+    shown = [one for one in found if filters.with_ignored or one.fingerprint not in ignored]
+    first = end - ROWS
+    rows, scale = group_rows(source, query, shown[first:end], sums.total_ns, remarks, first_rank=first + 1)
+    left_out = sum(one.fingerprint in ignored for one in found) if not filters.with_ignored else 0
+    return GroupsPage(
+        filters=filters,
+        stalls=sums.stalls,
+        groups=sums.groups,
+        total_ns=sums.total_ns,
+        rows=rows,
+        ignored=left_out,
+        pages=max(-(-(sums.groups - left_out) // ROWS), 1),
+        spark_scale=scale,
+        causes=tuple(Cause),
+        scenes=tuple(source.scenes()),
+        sessions=tuple(source.session_marks(StallQuery())[:100]),
+    )
+
+
+def group_rows(
+    source: Source,
+    query: StallQuery,
+    groups: Sequence[StallGroup],
+    total_ns: int,
+    remarks: dict[str, Remark],
+    *,
+    first_rank: int = 1,
+) -> tuple[tuple[GroupRow, ...], TimeScale | None]:
+    """These groups with their course over the time of all of them."""
+    if not groups:
+        return (), None
+    scale = exact_scale(
+        min(group.first_wall_ns for group in groups),
+        max(group.last_wall_ns for group in groups),
+        SPARK_CELLS,
+    )
+    sparks = {group.fingerprint: [0] * scale.cells for group in groups}
+    for cell in source.time_cells(
+        query,
+        "fingerprint",
+        begin_wall_ns=scale.begin_wall_ns,
+        step_ns=scale.step_ns,
+        cells=scale.cells,
+        keys=list(sparks),
+    ):
+        if cell.key in sparks and 0 <= cell.cell < scale.cells:
+            sparks[cell.key][cell.cell] += cell.total_ns
+    rows = tuple(
+        GroupRow(
+            rank=rank,
+            group=group,
+            share=group.total_ns / total_ns if total_ns else 0.0,
+            spark=tuple(sparks[group.fingerprint]),
+            remark=remarks.get(group.fingerprint, Remark()),
+        )
+        for rank, group in enumerate(groups, start=first_rank)
+    )
+    return rows, scale

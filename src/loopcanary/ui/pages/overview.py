@@ -1,0 +1,186 @@
+"""The first page: which line stalls most, why, what to do; and how the loops are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loopcanary.model import LoopHealth, SceneFrames, Session, SessionEnd, Stall
+from loopcanary.model.search import StallQuery
+from loopcanary.report.gain_words import gain_words
+from loopcanary.report.loop_figures import LoopFigures, figures_of
+from loopcanary.report.loops import Loops
+from loopcanary.report.open_stalls import with_open_stalls
+from loopcanary.report.watched import Watched
+from loopcanary.ui.drawing import TimeScale, round_scale
+from loopcanary.ui.pages.code import CodeView
+from loopcanary.ui.pages.group import code_of, holder_code
+from loopcanary.ui.pages.groups import GroupRow, group_rows
+from loopcanary.ui.sources import Source
+from loopcanary.ui.tools import Tools
+
+_TOP = 7
+_SESSIONS = 50
+_LOOPS = 12
+_SCENES = 8
+_CELLS = 60
+_CAUSES = 6
+_AROUND = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spotlight:
+    """The bug that takes most time."""
+
+    row: GroupRow
+    worst: Stall | None
+    code: CodeView | None
+    holder: CodeView | None
+    gains: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopRow:
+    """One loop of one session."""
+
+    session: Session
+    loop: LoopHealth
+    figures: LoopFigures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SceneRow:
+    """Frames of one scene of one session."""
+
+    session: Session
+    scene: SceneFrames
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CauseTime:
+    """One cause over time."""
+
+    cause: str
+    total_ns: int
+    cells_ns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackedTime:
+    """Stalled time by cause over time, most first; what has little is put together as `other`."""
+
+    scale: TimeScale
+    causes: tuple[CauseTime, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverviewPage:
+    """What the template shows."""
+
+    stalls: int
+    groups: int
+    total_ns: int
+    watched_ns: int
+    last_wall_ns: int | None
+    sessions: int
+    killed: int
+    """Of the sessions looked at."""
+    running: tuple[Session, ...]
+    ongoing: tuple[Stall, ...]
+    top: Spotlight | None
+    rows: tuple[GroupRow, ...]
+    ignored: int
+    chart: StackedTime | None
+    loops: tuple[LoopRow, ...]
+    scenes: tuple[SceneRow, ...]
+    issues: int
+
+
+def overview_page(source: Source, tools: Tools, ongoing: Sequence[str], now_wall_ns: int) -> OverviewPage:
+    """Of all that is stored and runs. `ongoing`: ids of stalls that go on."""
+    query = StallQuery()
+    sums = source.totals(query)
+    sessions = [with_open_stalls(source, session) for session in source.sessions(query, _SESSIONS)]
+    marks = source.session_marks(query)
+    remarks = source.remarks()
+    ignored = {name for name, remark in remarks.items() if remark.ignored}
+    found = [group for group in source.groups(query, _TOP + len(ignored)) if group.fingerprint not in ignored]
+    rows, _ = group_rows(source, query, found[:_TOP], sums.total_ns, remarks)
+    newest = source.stalls(query, 1)
+    going_on = [source.stall(stall_id) for stall_id in ongoing]
+    return OverviewPage(
+        stalls=sums.stalls,
+        groups=sums.groups,
+        total_ns=sums.total_ns,
+        watched_ns=Watched.by(marks, now_wall_ns).total_ns,
+        last_wall_ns=newest[0].began_wall_ns if newest else None,
+        sessions=len(marks),
+        killed=sum(session.end is SessionEnd.KILLED for session in sessions),
+        running=tuple(session for session in sessions if session.end is SessionEnd.RUNNING),
+        ongoing=tuple(stall for stall in going_on if stall is not None),
+        top=_spotlight(source, rows[0], tools, sessions) if rows else None,
+        rows=rows,
+        ignored=len(ignored),
+        chart=_chart(
+            source,
+            newest[0].began_wall_ns if newest else None,
+            [mark.started_wall_ns for mark in marks] + [group.first_wall_ns for group in found],
+        ),
+        loops=tuple(_loops(sessions))[:_LOOPS],
+        scenes=tuple(
+            SceneRow(session=session, scene=scene)
+            for session in sessions
+            for scene in session.traces.frames
+            if scene.figures.frames
+        )[:_SCENES],
+        issues=len(source.issues(query, 1_000)),
+    )
+
+
+def _spotlight(source: Source, row: GroupRow, tools: Tools, sessions: Sequence[Session]) -> Spotlight:
+    group = row.group
+    worst = source.stall(group.worst_id)
+    gains = Loops(sessions, tools.delays).gains(source.marks(StallQuery(), [group.fingerprint]))
+    return Spotlight(
+        row=row,
+        worst=worst,
+        code=code_of(group, worst, source, tools, _AROUND),
+        holder=holder_code(worst, source, tools, _AROUND),
+        gains=tuple(gain_words(gains)),
+    )
+
+
+def _loops(sessions: Sequence[Session]) -> list[LoopRow]:
+    """What runs first, then newest first."""
+    rows = [
+        LoopRow(session=session, loop=loop, figures=figures_of(loop))
+        for session in sessions
+        for loop in session.loops
+        if loop.turns
+    ]
+    return sorted(rows, key=lambda row: row.session.end is not SessionEnd.RUNNING)
+
+
+def _chart(source: Source, last: int | None, begins: Sequence[int]) -> StackedTime | None:
+    if last is None:
+        return None
+    first = min([last, *begins])
+    scale = round_scale(first, last, _CELLS)
+    found: dict[str, list[int]] = {}
+    for cell in source.time_cells(
+        StallQuery(), "cause", begin_wall_ns=scale.begin_wall_ns, step_ns=scale.step_ns, cells=scale.cells
+    ):
+        cells = found.setdefault(cell.key, [0] * scale.cells)
+        if 0 <= cell.cell < scale.cells:
+            cells[cell.cell] += cell.total_ns
+    ranked = sorted(found, key=lambda cause: (-sum(found[cause]), cause))
+    most, rest = ranked[:_CAUSES], ranked[_CAUSES:]
+    causes = [_cause_time(cause, found[cause]) for cause in most]
+    if rest:
+        together = [sum(column) for column in zip(*(found[cause] for cause in rest), strict=True)]
+        causes.append(_cause_time("other", together))
+    return StackedTime(scale=scale, causes=tuple(causes))
+
+
+def _cause_time(cause: str, cells: Sequence[int]) -> CauseTime:
+    return CauseTime(cause=cause, total_ns=sum(cells), cells_ns=tuple(cells))

@@ -1,0 +1,86 @@
+"""Watched processes: versions, hosts, how they ended, own overhead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loopcanary.model import LoopHealth, Session, Stall
+from loopcanary.model.search import StallQuery
+from loopcanary.report.guard_words import guard_words
+from loopcanary.report.loop_figures import LoopFigures, figures_of
+from loopcanary.report.open_stalls import with_open_stalls
+from loopcanary.ui.sources import Source
+
+LIMIT = 200
+_LATEST = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRow:
+    """One process in the list."""
+
+    session: Session
+    length_ns: int
+    stalls: int
+    stalled_ns: int
+    utilization: float | None
+    """Of its busiest loop."""
+    p99_ns: int | None
+    """The worst of its loops."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionsPage:
+    """What the template shows, newest first."""
+
+    rows: tuple[SessionRow, ...]
+    more: int
+
+
+def sessions_page(source: Source, now_wall_ns: int) -> SessionsPage:
+    """All processes, at most LIMIT of them."""
+    marks = source.session_marks(StallQuery())
+    sessions = source.sessions(StallQuery(), LIMIT)
+    return SessionsPage(
+        rows=tuple(_row(with_open_stalls(source, session), now_wall_ns) for session in sessions),
+        more=max(len(marks) - len(sessions), 0),
+    )
+
+
+def _row(session: Session, now_wall_ns: int) -> SessionRow:
+    loops = [loop for loop in session.loops if loop.turns]
+    end = now_wall_ns if session.ended_wall_ns is None else session.ended_wall_ns
+    return SessionRow(
+        session=session,
+        length_ns=max(end - session.started_wall_ns, 0),
+        stalls=sum(loop.stalls for loop in loops),
+        stalled_ns=sum(loop.stalled_ns for loop in loops),
+        utilization=max((loop.utilization for loop in loops), default=None),
+        p99_ns=max((loop.delay_p99_ns for loop in loops), default=None),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionPage:
+    """One process."""
+
+    row: SessionRow
+    loops: tuple[tuple[LoopHealth, LoopFigures], ...]
+    guards: tuple[str, ...]
+    """What loopcanary did not report or had to switch off, in words."""
+    latest: tuple[Stall, ...]
+
+
+def session_page(source: Source, session_id: str, now_wall_ns: int) -> SessionPage | None:
+    """None where there is no such session."""
+    found = source.sessions(StallQuery(session=session_id), 2)
+    session = next((one for one in found if one.id == session_id), None)
+    if session is None:
+        return None
+    session = with_open_stalls(source, session)
+    return SessionPage(
+        row=_row(session, now_wall_ns),
+        loops=tuple((loop, figures_of(loop)) for loop in session.loops),
+        guards=tuple(guard_words(session)),
+        latest=tuple(source.stalls(StallQuery(session=session_id), _LATEST)),
+    )

@@ -1,0 +1,284 @@
+"""A stall's samples from left to right: what the thread did, where it stood, who held it up, collections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from loopcanary.model import Stall
+from loopcanary.model.timeline import Doing, Span, Timeline
+from loopcanary.model.units import format_duration
+from loopcanary.model.waiting_words import target_words
+from loopcanary.model.wording import count_of, printable
+
+_NAME_MAX = 60
+_ROWS_MAX = 200
+_EARLIER_MAX = 20
+
+WORDS = {
+    Doing.ON_CPU: "on a CPU",
+    Doing.READY: "ready, not run",
+    Doing.GIL_WAIT: "waiting for the GIL",
+    Doing.GC: "collecting garbage",
+    Doing.BLOCKED: "blocked",
+    Doing.STOPPED: "stopped",
+    Doing.UNKNOWN: "unknown",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A stretch of one lane; x and width in per cent of the whole time."""
+
+    x: float
+    width: float
+    key: str
+    """What it is, for its colour and pattern."""
+    words: str
+    """For the tip."""
+    label: str = ""
+    """Written into it where it is wide enough."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """A row of blocks."""
+
+    name: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpanRow:
+    """A span in words."""
+
+    offset_ns: int
+    length_ns: int
+    samples: int
+    doing: str
+    where: str
+    more: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineView:
+    """What the template draws."""
+
+    begin_ns: int
+    """Of the drawn time, from the stall's begin: less than 0 where what came before is known."""
+    length_ns: int
+    ticks: tuple[tuple[float, str], ...]
+    """Position in per cent, and when, from the stall's begin."""
+    lanes: tuple[Lane, ...]
+    threshold_x: float | None
+    stall_x: float
+    """Where the stall begins."""
+    threads_x: float | None
+    unseen: tuple[Block, ...]
+    """Before the first look, and after the last."""
+    keys: tuple[tuple[str, str], ...]
+    """What occurs in the first lane, and its words."""
+    rows: tuple[SpanRow, ...]
+    left_out: int
+    thinned: bool
+    queued_ns: int
+    earlier: tuple[str, ...]
+    """Long turns before the stall, in words."""
+
+
+def timeline_view(stall: Stall) -> TimelineView | None:
+    """None where the samples' order was not kept."""
+    timeline = stall.timeline
+    if timeline is None or not timeline.spans or stall.duration_ns <= 0:
+        return None
+    queued = min(stall.queue_ns, stall.duration_ns // 2) if stall.queue_ns > stall.duration_ns // 100 else 0
+    begin = -queued
+    length = stall.duration_ns - begin
+
+    def x(offset_ns: int) -> float:
+        return round(100 * min(max(offset_ns - begin, 0), length) / length, 3)
+
+    def block(offset_ns: int, length_ns: int, key: str, words: str, label: str = "") -> Block:
+        left, right = x(offset_ns), x(offset_ns + length_ns)
+        return Block(x=left, width=round(max(right - left, 0.15), 3), key=key, words=words, label=label)
+
+    doing = [_doing_block(span, block) for span in timeline.spans]
+    lanes = [Lane(name="Thread", blocks=tuple(doing)), _stack_lane(stall, timeline, block)]
+    holders = tuple(
+        block(
+            span.offset_ns,
+            span.length_ns,
+            "holder",
+            _held_words(span),
+            printable(span.activity.holder, 24),
+        )
+        for span in timeline.spans
+        if span.activity.holder
+    )
+    pauses = tuple(
+        block(
+            pause.offset_ns,
+            pause.length_ns,
+            "gc" if pause.own else "other-gc",
+            f"generation {pause.generation} on {printable(pause.thread, _NAME_MAX)}, "
+            f"{format_duration(pause.length_ns)}, {pause.collected:,} objects",
+        )
+        for pause in timeline.pauses
+        if pause.offset_ns + pause.length_ns > begin
+    )
+    if holders:
+        lanes.append(Lane(name="Held by", blocks=_joined(holders)))
+    if pauses:
+        lanes.append(Lane(name="Garbage", blocks=pauses))
+    if queued:
+        words = f"its callback waited {format_duration(stall.queue_ns)} for the loop"
+        lanes.append(Lane(name="Queue", blocks=(block(-queued, queued, "queued", words),)))
+    seen = [
+        block(0, timeline.seen_from_ns, "unseen", "before the first sample: as the first one"),
+        block(
+            timeline.seen_until_ns,
+            stall.duration_ns - timeline.seen_until_ns,
+            "unseen",
+            "after the last sample: as the last one",
+        ),
+    ]
+    occurring = {span.activity.doing for span in timeline.spans}
+    return TimelineView(
+        begin_ns=begin,
+        length_ns=length,
+        ticks=tuple((x(offset), _tick(offset)) for offset in _ticks(stall.duration_ns)),
+        lanes=tuple(lanes),
+        threshold_x=x(stall.threshold_ns) if 0 < stall.threshold_ns < stall.duration_ns else None,
+        stall_x=x(0),
+        threads_x=x(timeline.threads_at_ns) if timeline.threads_at_ns is not None else None,
+        unseen=tuple(one for one in seen if one.width > 0.3),
+        keys=tuple((kind.value, words) for kind, words in WORDS.items() if kind in occurring),
+        rows=tuple(_row(stall, span) for span in timeline.spans[:_ROWS_MAX]),
+        left_out=max(len(timeline.spans) - _ROWS_MAX, 0),
+        thinned=timeline.thinned,
+        queued_ns=stall.queue_ns,
+        earlier=tuple(_earlier(timeline)),
+    )
+
+
+class _MakeBlock(Protocol):
+    def __call__(self, offset_ns: int, length_ns: int, key: str, words: str, label: str = "") -> Block: ...
+
+
+def _doing_block(span: Span, block: _MakeBlock) -> Block:
+    more = _more(span)
+    words = f"{WORDS[span.activity.doing]}, {format_duration(span.length_ns)}" + (f": {more}" if more else "")
+    return block(span.offset_ns, span.length_ns, span.activity.doing.value, words, WORDS[span.activity.doing])
+
+
+def _stack_lane(stall: Stall, timeline: Timeline, block: _MakeBlock) -> Lane:
+    """Where the program's own code stood; neighbours in the same line are one block."""
+    blocks: list[Block] = []
+    numbers: dict[str, int] = {}
+    begin = end = 0
+    last: str | None = None
+    for span in timeline.spans:
+        where = _where(stall, span)
+        if where != last and last is not None:
+            number = numbers.setdefault(last, len(numbers))
+            blocks.append(_line_block(block, begin, end, last, number))
+        if where != last:
+            begin, last = span.offset_ns, where
+        end = span.offset_ns + span.length_ns
+    if last is not None:
+        blocks.append(_line_block(block, begin, end, last, numbers.setdefault(last, len(numbers))))
+    return Lane(name="Line", blocks=tuple(blocks))
+
+
+def _line_block(block: _MakeBlock, begin: int, end: int, where: str, number: int) -> Block:
+    words = f"{where}, {format_duration(end - begin)}"
+    return block(begin, end - begin, f"line{number % 4}", words, where)
+
+
+def _joined(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Neighbours that say the same become one."""
+    joined: list[Block] = []
+    for one in blocks:
+        last = joined[-1] if joined else None
+        if last is not None and last.words == one.words and one.x - (last.x + last.width) < 0.05:
+            joined[-1] = replace(last, width=round(one.x + one.width - last.x, 3))
+        else:
+            joined.append(one)
+    return tuple(joined)
+
+
+def _where(stall: Stall, span: Span) -> str:
+    if span.stack is None or not 0 <= span.stack < len(stall.stacks):
+        return "no stack could be read"
+    frames = stall.stacks[span.stack].frames
+    frame = next((one for one in frames if one.in_app), frames[0] if frames else None)
+    if frame is None:
+        return "no frame"
+    file = frame.file.rpartition("/")[2]
+    return printable(f"{frame.function} ({file}:{frame.line})", _NAME_MAX)
+
+
+def _held_words(span: Span) -> str:
+    lock = printable(span.activity.lock or "GIL", _NAME_MAX)
+    return f"{lock} held by {printable(span.activity.holder or '', _NAME_MAX)}{_inside(span)}"
+
+
+def _inside(span: Span) -> str:
+    frame = next((one for one in span.activity.holder_frames if one.in_app), None)
+    if frame is None:
+        return ""
+    return printable(f" in {frame.function} ({frame.file.rpartition('/')[2]}:{frame.line})", _NAME_MAX)
+
+
+def _more(span: Span) -> str:
+    activity = span.activity
+    parts = [
+        f"in {printable(activity.syscall, _NAME_MAX)}" if activity.syscall else "",
+        target_words(activity.waited_on, _NAME_MAX) if activity.waited_on is not None else "",
+        f"for a {printable(activity.lock, _NAME_MAX)}" if activity.lock else "",
+        f"held by {printable(activity.holder, _NAME_MAX)}{_inside(span)}" if activity.holder else "",
+        f"state {printable(activity.state, 4)}" if activity.state else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _row(stall: Stall, span: Span) -> SpanRow:
+    return SpanRow(
+        offset_ns=span.offset_ns,
+        length_ns=span.length_ns,
+        samples=span.samples,
+        doing=WORDS[span.activity.doing],
+        where=_where(stall, span),
+        more=_more(span),
+    )
+
+
+def _earlier(timeline: Timeline) -> Iterator[str]:
+    for turn in timeline.earlier[-_EARLIER_MAX:]:
+        short = (
+            f"; before it {count_of(turn.short_turns, 'short turn')}, {format_duration(turn.short_ns)}"
+            if turn.short_turns
+            else ""
+        )
+        yield (
+            f"{format_duration(turn.ago_ns)} before: a turn of {format_duration(turn.length_ns)}, "
+            f"{count_of(turn.callbacks, 'callback')}, the longest {format_duration(turn.longest_ns)}{short}"
+        )
+
+
+def _ticks(duration_ns: int) -> Iterator[int]:
+    step = next(
+        (
+            mantissa * 10**power
+            for power in range(3, 20)
+            for mantissa in (1, 2, 5)
+            if duration_ns // (mantissa * 10**power) <= 6
+        ),
+        duration_ns,
+    )
+    return iter(range(0, duration_ns + 1, step))
+
+
+def _tick(offset_ns: int) -> str:
+    return format_duration(offset_ns) if offset_ns else "0"

@@ -1,0 +1,197 @@
+"""Templates, and the words and shapes they use. All text is escaped; names of programs are made printable."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from loopcanary.model import FrameSlice
+from loopcanary.model.units import format_duration, format_number, format_size
+from loopcanary.model.waiting_words import (
+    contributor_words,
+    holder_words,
+    scheduler_words,
+    second_cause_words,
+    share_words,
+    target_words,
+)
+from loopcanary.model.wording import (
+    cause_words,
+    confidence_word,
+    count_of,
+    place,
+    printable,
+    severity_word,
+    struck_words,
+)
+from loopcanary.report import frame_words
+from loopcanary.report.folding import Fold, library_path
+from loopcanary.report.times import age, moment, span
+from loopcanary.ui import drawing
+from loopcanary.ui.pages.overview import CauseTime
+
+_FOLDER = Path(__file__).resolve().parent
+STATIC = _FOLDER / "static"
+_NAME_MAX = 100
+_S = 1_000_000_000
+
+EDITORS = {
+    "vscode": "vscode://file{path}:{line}",
+    "vscodium": "vscodium://file{path}:{line}",
+    "cursor": "cursor://file{path}:{line}",
+    "zed": "zed://file{path}:{line}",
+    "pycharm": "pycharm://open?file={path}&line={line}",
+    "sublime": "subl://open?url=file://{path}&line={line}",
+    "emacs": "org-protocol://open-source?url=file://{path}&line={line}",
+}
+"""How editors take a place from a browser."""
+
+
+class Renderer:
+    """Makes pages of values."""
+
+    def __init__(self, *, folder: str, editor: str) -> None:
+        self._folder = folder
+        self._editor = EDITORS.get(editor, editor)
+        self._environment = Environment(
+            loader=FileSystemLoader(_FOLDER / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters |= {
+            "name": name,
+            "named": lambda text, limit: name(text, limit) or "(no name)",
+            "text": lambda text: printable(text, 2_000),
+            "duration": format_duration,
+            "number": format_number,
+            "size": format_size,
+            "share": share_words,
+            "moment": moment,
+            "iso": _iso,
+            "data": _data,
+            "advice": _advice,
+            "source": _source,
+            "sentence": lambda text: text[:1].upper() + text[1:],
+            "arrows": lambda text: text.replace(" -> ", " \u2192 "),
+            "series": _series,
+            "fps_series": _fps_series,
+            "ms": lambda ns: round(ns / 1_000_000, 3),
+        }
+        self._environment.globals |= {
+            "url": url,
+            "here_with": here_with,
+            "place": self.place,
+            "editor": self.editor,
+            "count_of": count_of,
+            "age": age,
+            "span": span,
+            "cause_words": cause_words,
+            "struck_words": struck_words,
+            "severity_word": severity_word,
+            "confidence_word": confidence_word,
+            "second_cause_words": second_cause_words,
+            "holder_words": holder_words,
+            "target_words": target_words,
+            "contributor_words": contributor_words,
+            "scheduler_words": lambda one: scheduler_words(one, folder),
+            "library_path": library_path,
+            "is_fold": lambda row: isinstance(row, Fold),
+            "spark_bars": drawing.spark_bars,
+            "frame_words": frame_words,
+        }
+
+    def page(self, template: str, **values: Any) -> str:
+        """The page as HTML."""
+        return self._environment.get_template(template).render(**values)
+
+    def place(self, file: str, line: int) -> str:
+        """`path:line`, relative to the current folder where it is below it."""
+        return printable(place(file, line, self._folder), 200)
+
+    def editor(self, file: str, line: int) -> str | None:
+        """The address by which an editor opens the line; None for what is no file."""
+        if not file.startswith("/") or len(file) > 4_000:
+            return None
+        path = quote(file.encode("utf-8", "replace"))
+        return self._editor.replace("{path}", path).replace("{line}", str(max(line, 1)))
+
+
+def name(text: str | None, limit: int = _NAME_MAX) -> str:
+    """A name of the watched program, made safe and not too long."""
+    return printable(text or "", limit)
+
+
+def url(path: str, **parameters: Any) -> str:
+    """An address of ours; parameters that are empty are left out."""
+    pairs: list[tuple[str, str]] = []
+    for key, value in parameters.items():
+        values = value if isinstance(value, (list, tuple)) else [value]
+        pairs += [
+            (key, str(one).encode("utf-8", "backslashreplace").decode())
+            for one in values
+            if one not in (None, "", False)
+        ]
+    return path + ("?" + urlencode(pairs) if pairs else "")
+
+
+def here_with(asked: Any, **changed: Any) -> str:
+    """The address of the list with some parameters changed."""
+    kept: dict[str, Any] = {}
+    for key, value in asked.multi_items():
+        if key not in changed:
+            kept.setdefault(key, []).append(value)
+    return url("/groups", **kept, **changed)
+
+
+def _advice(text: str) -> Markup:
+    """A sentence with its code, which stands between backquotes, as code."""
+    parts = printable(text, 2_000).split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if index % 2 else part for index, part in enumerate(parts)
+    )
+
+
+def _source(text: str) -> str:
+    """A piece of source with its spaces."""
+    return printable(text.replace("\t", "    "), 2_000)
+
+
+def _series(causes: Iterable[CauseTime]) -> list[dict[str, Any]]:
+    """Stalled seconds by cause, for the chart."""
+    return [
+        {"label": one.cause, "stacked": True, "values": [round(ns / _S, 4) for ns in one.cells_ns]}
+        for one in causes
+    ]
+
+
+def _fps_series(slices: Sequence[FrameSlice]) -> dict[str, Any]:
+    """Frames a second and lateness, slice by slice, for the chart."""
+    return {
+        "times": [round(one.began_wall_ns / _S, 3) for one in slices],
+        "series": [
+            {"label": "fps", "values": [round(one.figures.fps, 2) for one in slices]},
+            {"label": "worst frame ms", "values": [round(one.figures.worst_ns / 1e6, 1) for one in slices]},
+        ],
+    }
+
+
+def _iso(wall_ns: int) -> str:
+    try:
+        return datetime.fromtimestamp(wall_ns // _S, UTC).isoformat()
+    except (OverflowError, ValueError, OSError):
+        return ""
+
+
+def _data(value: Any) -> Markup:
+    """JSON that stands in a `script` of a page: nothing in it ends the element."""
+    text = json.dumps(value, separators=(",", ":"))  # ASCII only
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))  # noqa: S704

@@ -1,0 +1,96 @@
+"""The server: on this machine only, on a port of its own, with a token that nobody guesses."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import uvicorn
+
+from loopcanary.ui.app import Site, application
+from loopcanary.ui.guard import TOKEN, App, Guard
+from loopcanary.ui.live import Look, Watch
+from loopcanary.ui.rendering import Renderer
+from loopcanary.ui.sources import StoreLike
+from loopcanary.ui.tools import Tools
+
+HOST = "127.0.0.1"
+_GRACE_S = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What is served."""
+
+    stores: Sequence[StoreLike]
+    tools: Tools
+    look: Look
+    errors: tuple[type[Exception], ...]
+    """What a store raises."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """How it is served."""
+
+    port: int = 0
+    """0: any that is free."""
+    editor: str = "vscode"
+    """Name of an editor, or an address with `{path}` and `{line}`."""
+    folder: str = ""
+    """Paths below it are shown relative to it."""
+
+
+def guarded(site: Site, *, token: str, port: int) -> App:
+    """The pages for who has the token."""
+    return Guard(application(site), token=token, port=port)
+
+
+def serve(parts: Parts, wishes: Wishes, ready: Callable[[str], None]) -> None:
+    """Serves until SIGINT or SIGTERM. `ready` gets the address, with the token, as soon as it answers.
+    OSError where the port is taken."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
+        # A port that was served a minute ago may be served again; on Linux nobody else's is taken by this.
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((HOST, wishes.port))
+        listening.listen(64)
+        port = listening.getsockname()[1]
+        token = secrets.token_urlsafe(32)
+        server: uvicorn.Server
+        site = Site(
+            watch=Watch(parts.stores, parts.look, parts.errors),
+            tools=parts.tools,
+            renderer=Renderer(folder=wishes.folder, editor=wishes.editor),
+            errors=parts.errors,
+            is_over=lambda: server.should_exit,
+        )
+        server = _Server(
+            uvicorn.Config(
+                guarded(site, token=token, port=port),
+                log_level="error",
+                access_log=False,
+                lifespan="off",
+                server_header=False,
+                date_header=False,
+                timeout_graceful_shutdown=_GRACE_S,
+                ws="none",
+            ),
+            lambda: ready(f"http://{HOST}:{port}/?{TOKEN}={token}"),
+        )
+        server.run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """Says when it answers."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._say = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn's, and then says so."""
+        await super().startup(sockets=sockets)
+        if self.started:
+            self._say()

@@ -1,0 +1,184 @@
+"""What pages read from: one store, or many as one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from heapq import merge
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeVar
+
+from loopcanary.model import LagIssue, Session, Stall
+from loopcanary.model.search import Remark, SessionMark, StallGroup, StallMark, StallQuery, TimeCell
+from loopcanary.report.model import StallSource, Sums
+
+_T = TypeVar("_T")
+Key = Literal["fingerprint", "cause"]
+
+
+class Source(StallSource, Protocol):
+    """What a store answers; see `loopcanary.store.Store`."""
+
+    def time_cells(
+        self,
+        query: StallQuery,
+        key: Key,
+        *,
+        begin_wall_ns: int,
+        step_ns: int,
+        cells: int,
+        keys: Sequence[str] | None = None,
+    ) -> Sequence[TimeCell]:
+        """Stalls by key and span of time."""
+
+    def scenes(self) -> Sequence[str]:
+        """Names of all scenes."""
+
+    def remarks(self) -> dict[str, Remark]:
+        """What people said of bugs, by fingerprint."""
+
+    def remark(self, fingerprint: str, remark: Remark) -> None:
+        """Says something of a bug."""
+
+    def delete(self, query: StallQuery) -> int:
+        """Deletes stalls for good; how many there were."""
+
+
+class StoreLike(Source, Protocol):
+    """A source that is one folder."""
+
+    @property
+    def folder(self) -> Path:
+        """Where it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllSums:
+    """Sums over several stores."""
+
+    stalls: int
+    groups: int
+    total_ns: int
+
+
+class ManyStores:
+    """Several stores as one: a bug that has the same fingerprint in two of them is one bug."""
+
+    def __init__(self, stores: Sequence[Source]) -> None:
+        self._stores = tuple(stores)
+
+    def totals(self, query: StallQuery) -> Sums:
+        """Sums over all of them."""
+        sums = [store.totals(query) for store in self._stores]
+        return AllSums(
+            stalls=sum(one.stalls for one in sums),
+            groups=len(self.groups(query)),
+            total_ns=sum(one.total_ns for one in sums),
+        )
+
+    def groups(self, query: StallQuery, limit: int = 0) -> Sequence[StallGroup]:
+        """Groups by total time over all of them."""
+        found: dict[str, list[tuple[Source, StallGroup]]] = defaultdict(list)
+        for store in self._stores:
+            for group in store.groups(query):
+                found[group.fingerprint].append((store, group))
+        groups = sorted(
+            (_merged(parts, query) for parts in found.values()),
+            key=lambda group: (-group.total_ns, group.fingerprint),
+        )
+        return groups[: limit or None]
+
+    def stalls(self, query: StallQuery, limit: int = 0) -> Sequence[Stall]:
+        """Newest first."""
+        return self._newest(lambda store: store.stalls(query, limit), lambda one: one.began_wall_ns, limit)
+
+    def issues(self, query: StallQuery, limit: int = 0) -> Sequence[LagIssue]:
+        """Newest first."""
+        return self._newest(lambda store: store.issues(query, limit), lambda one: one.began_wall_ns, limit)
+
+    def sessions(self, query: StallQuery, limit: int = 0) -> Sequence[Session]:
+        """Newest first."""
+        return self._newest(
+            lambda store: store.sessions(query, limit), lambda one: one.started_wall_ns, limit
+        )
+
+    def session_marks(self, query: StallQuery) -> Sequence[SessionMark]:
+        """Newest first."""
+        return self._newest(lambda store: store.session_marks(query), lambda one: one.started_wall_ns, 0)
+
+    def stall(self, stall_id: str) -> Stall | None:
+        """The stall with this id, wherever it is."""
+        found = (store.stall(stall_id) for store in self._stores)
+        return next((stall for stall in found if stall is not None), None)
+
+    def marks(self, query: StallQuery, fingerprints: Sequence[str] | None = None) -> Sequence[StallMark]:
+        """In no order."""
+        return self._all(lambda store: store.marks(query, fingerprints))
+
+    def time_cells(
+        self,
+        query: StallQuery,
+        key: Key,
+        *,
+        begin_wall_ns: int,
+        step_ns: int,
+        cells: int,
+        keys: Sequence[str] | None = None,
+    ) -> Sequence[TimeCell]:
+        """A key and span may occur several times."""
+        return self._all(
+            lambda store: store.time_cells(
+                query, key, begin_wall_ns=begin_wall_ns, step_ns=step_ns, cells=cells, keys=keys
+            )
+        )
+
+    def scenes(self) -> Sequence[str]:
+        """In order."""
+        return sorted(set(self._all(lambda store: store.scenes())))
+
+    def remarks(self) -> dict[str, Remark]:
+        """The first store that says something is heard."""
+        return {name: remark for store in reversed(self._stores) for name, remark in store.remarks().items()}
+
+    def remark(self, fingerprint: str, remark: Remark) -> None:
+        """Says it in all of them."""
+        for store in self._stores:
+            store.remark(fingerprint, remark)
+
+    def delete(self, query: StallQuery) -> int:
+        """Deletes in all of them."""
+        return sum(store.delete(query) for store in self._stores)
+
+    def _all(self, ask: Callable[[Source], Iterable[_T]]) -> list[_T]:
+        return [one for store in self._stores for one in ask(store)]
+
+    def _newest(
+        self, ask: Callable[[Source], Iterable[_T]], when: Callable[[_T], int], limit: int
+    ) -> list[_T]:
+        found: Any = merge(*(ask(store) for store in self._stores), key=when, reverse=True)
+        return list(islice(found, limit or None))
+
+
+def _merged(parts: Sequence[tuple[Source, StallGroup]], query: StallQuery) -> StallGroup:
+    groups = [group for _, group in parts]
+    if len(groups) == 1:
+        return groups[0]
+    latest = max(groups, key=lambda group: group.last_wall_ns)
+    marks = [mark for store, _ in parts for mark in store.marks(query, [latest.fingerprint])]
+    durations = sorted(mark.duration_ns for mark in marks) or [latest.p50_ns]
+    return replace(
+        latest,
+        count=sum(group.count for group in groups),
+        total_ns=sum(group.total_ns for group in groups),
+        p50_ns=durations[(len(durations) - 1) // 2],
+        max_ns=max(group.max_ns for group in groups),
+        first_wall_ns=min(group.first_wall_ns for group in groups),
+        worst_id=max(groups, key=lambda group: group.max_ns).worst_id,
+    )
+
+
+def as_one(stores: Sequence[Source]) -> Source:
+    """The only store, or all of them together."""
+    return stores[0] if len(stores) == 1 else ManyStores(stores)

@@ -1,0 +1,19 @@
+// What the pages can do beyond being read: charts, flame graphs, copying, and following what goes on.
+import { drawCharts } from "./charts.js";
+import { drawFlames } from "./flames.js";
+import { follow } from "./follow.js";
+import { offerSharing } from "./sharing.js";
+
+function dress(root) {
+  drawCharts(root);
+  drawFlames(root);
+  // What has to be scrolled sideways is reached by keys, too.
+  for (const one of root.querySelectorAll(".scroll")) {
+    if (one.scrollWidth > one.clientWidth) one.tabIndex = 0;
+  }
+}
+
+// The libraries are deferred classic scripts, which have run when a module does.
+dress(document);
+offerSharing(document);
+follow(dress);

@@ -1,0 +1,39 @@
+"""What pages ask of other parts; assembly brings it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from loopcanary.model import Stall
+from loopcanary.report.loops import Delays
+
+
+class SourceText(Protocol):
+    """A file of source as it is now."""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Without line ends."""
+
+    @property
+    def modified_wall_ns(self) -> int | None:
+        """When it was last written; None: never since it was compiled."""
+
+
+Row = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """Functions that raise nothing."""
+
+    read_source: Callable[[str], SourceText | None]
+    """The text of a file, by the name its code objects have."""
+    why_grouped: Callable[[Stall], tuple[str, ...]]
+    """What a stall's fingerprint is made of, each part as `name=value`."""
+    delays: Delays
+    """From loops to the p99 delay that they would have had without some stalls."""
+    doctor: Callable[[], Sequence[Row]]
+    """(name, `ok` | `off` | `problem`, detail) of everything that may or may not work here."""

@@ -1,0 +1,333 @@
+"""The pages in headless Chromium: with real data of a real run, read, filtered, changed, followed, judged by
+axe-core.
+
+With LOOPCANARY_FULL=1 only.
+"""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.store.samples import HOSTILE, ISSUES, SESSION, TRACES, hostile_stall, session, stall
+
+from loopcanary.store import Retention, Store
+
+if os.environ.get("LOOPCANARY_FULL") != "1":
+    pytest.skip("LOOPCANARY_FULL is not 1", allow_module_level=True)
+playwright = pytest.importorskip("playwright.sync_api")
+CHROMIUM = next((found for name in ("chromium", "google-chrome") if (found := shutil.which(name))), None)
+if CHROMIUM is None:
+    pytest.skip("no Chromium", allow_module_level=True)
+
+LOOPCANARY = "import sys; from loopcanary.cli import main; sys.exit(main())"
+PROGRAM = """
+import asyncio, sys, time
+async def price():
+    time.sleep(0.25)
+async def main():
+    for _ in range(3):
+        await asyncio.create_task(price(), name="price-7")
+        await asyncio.sleep(0)
+    print("stalled", flush=True)
+    await asyncio.to_thread(sys.stdin.readline)
+    await asyncio.create_task(late(), name="late")
+    print("late", flush=True)
+    await asyncio.to_thread(sys.stdin.readline)
+async def late():
+    time.sleep(0.3)
+asyncio.run(main())
+"""
+_PATIENCE_MS = 120_000
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    package = Path(sys.modules["loopcanary"].__file__).parents[1]
+    path = os.pathsep.join(filter(None, [str(package), os.environ.get("PYTHONPATH")]))
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
+    return {**kept, "PYTHONPATH": path, "XDG_STATE_HOME": str(tmp_path_factory.mktemp("state"))}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("run")
+
+
+@pytest.fixture(scope="module")
+def program(folder: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """A program that stalled three times, runs, and stalls once more when it gets a line."""
+    (folder / "app.py").write_text(PROGRAM)
+    command = [
+        sys.executable,
+        "-c",
+        LOOPCANARY,
+        "run",
+        "--store",
+        str(folder / "store"),
+        str(folder / "app.py"),
+    ]
+    with subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "stalled\n"
+        yield process
+        process.kill()
+
+
+@contextmanager
+def served(environment: dict[str, str], store: Path) -> Iterator[str]:
+    command = [sys.executable, "-c", LOOPCANARY, "ui", "--no-browser", str(store)]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().split()[-1]
+        finally:
+            process.kill()
+
+
+@pytest.fixture(scope="module")
+def address(program: subprocess.Popen[str], folder: Path, environment: dict[str, str]) -> Iterator[str]:
+    with served(environment, folder / "store") as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def hostile(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A store in which every text is hostile, and which has one issue of each kind."""
+    folder = tmp_path_factory.mktemp("hostile") / "store"
+    store = Store(folder, retention=Retention(age_ns=1 << 62))
+    for number, text in enumerate(HOSTILE):
+        store.put(
+            [session(id=f"h{number}", name=text, host=text, version=text)], [hostile_stall(text, number)]
+        )
+    store.put([SESSION], [stall()])
+    store.put_traces(SESSION.id, TRACES)
+    for issue in ISSUES:
+        store.put_issue(issue)
+    store.close()
+    with served({**environment, "LOOPCANARY_RETENTION_AGE": "36500d"}, folder) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Visit:
+    """A page, and what went wrong in it: errors, refusals of the content policy, requests to others."""
+
+    def __init__(self, browser: Any, address: str, **options: Any) -> None:
+        self.context = browser.new_context(**options)
+        self.context.set_default_timeout(_PATIENCE_MS)
+        self.page = self.context.new_page()
+        self.wrong: list[str] = []
+        self.origin = address.partition("/?")[0]
+        self.page.on(
+            "console", lambda message: self.wrong.append(message.text) if message.type == "error" else None
+        )
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.page.on("request", lambda request: self._asked(request.url))
+        self.page.goto(address)
+
+    def _asked(self, url: str) -> None:
+        if not url.startswith(self.origin):
+            self.wrong.append(url)
+
+    def to(self, path: str) -> Any:
+        self.page.goto(self.origin + path)
+        return self.page
+
+    def address_of(self, page: str, selector: str) -> str:
+        return self.to(page).get_attribute(selector, "href")
+
+
+@pytest.fixture
+def visit(chromium: Any, address: str) -> Iterator[Visit]:
+    made = Visit(chromium, address)
+    yield made
+    assert made.wrong == []
+    made.context.close()
+
+
+def paths(visit: Visit) -> list[str]:
+    """One of each kind of page."""
+    group = visit.address_of("/", ".rank a")
+    stall = visit.address_of(group, ".figures a")
+    ran = visit.address_of("/sessions", "tbody a")
+    fixed = ["/", "/groups", "/changes", "/sessions", "/frames", "/issues", "/doctor"]
+    return [*fixed, group, stall, ran, group.replace("/group?", "/group/delete?")]
+
+
+def axe_findings(page: Any) -> list[str]:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    found = axe.Axe().run(page).response["violations"]
+    return [f"{one['id']}: {node['html'][:200]}" for one in found for node in one["nodes"]]
+
+
+def test_the_overview_answers_which_line_why_and_what_to_do(visit: Visit):
+    page = visit.to("/")
+    top = page.locator(".card.top")
+    assert "time.sleep(0.25)" in top.locator("mark").inner_text()
+    words = top.inner_text()
+    assert "app.py:4" in words
+    assert "sleep" in words
+    assert "await asyncio.sleep" in words
+    assert page.locator(".chart canvas").count() == 1
+
+
+def test_a_group_has_its_flame_graph_and_keys_zoom_it(visit: Visit):
+    page = visit.to(visit.address_of("/", ".rank a"))
+    assert page.locator(".flame rect.own").count() >= 1
+    frame = page.locator(".flame g.frame").last
+    frame.focus()
+    page.keyboard.press("Enter")
+    assert visit.wrong == []
+
+
+@pytest.mark.parametrize(
+    ("scheme", "width", "store"),
+    [("light", 1400, "address"), ("dark", 390, "address"), ("light", 390, "hostile")],
+)
+def test_every_page_is_accessible_and_fits(
+    chromium: Any, request: pytest.FixtureRequest, scheme: str, width: int, store: str
+):
+    told = request.getfixturevalue(store)
+    visit = Visit(chromium, told, color_scheme=scheme, viewport={"width": width, "height": 900})
+    for path in paths(visit):
+        page = visit.to(path)
+        assert axe_findings(page) == [], path
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, path
+    assert visit.wrong == []
+    visit.context.close()
+
+
+def test_every_page_reads_without_scripts(chromium: Any, address: str):
+    visit = Visit(chromium, address, java_script_enabled=False)
+    for path in paths(visit):
+        assert visit.to(path).locator("h1").count() == 1
+    assert visit.wrong == []
+    visit.context.close()
+
+
+def test_nothing_hostile_runs(chromium: Any, hostile: str):
+    visit = Visit(chromium, hostile)
+    dialogs: list[str] = []
+    visit.page.on("dialog", lambda dialog: dialogs.append(dialog.message))
+    rows = visit.to("/groups").locator(".groups a[href^='/group']")
+    addresses = [rows.nth(index).get_attribute("href") for index in range(rows.count())]
+    assert len(addresses) == len(HOSTILE) + 1
+    for path in addresses:
+        page = visit.to(path)
+        stalls = page.locator("#latest tbody a")
+        visit.to(stalls.first.get_attribute("href"))
+    assert dialogs == []
+    assert visit.wrong == []
+    visit.context.close()
+
+
+def test_filters_narrow_the_list(visit: Visit):
+    page = visit.to("/groups")
+    page.get_by_label("Cause").select_option("lock")
+    page.get_by_role("button", name="Filter").click()
+    page.get_by_text("Nothing matches").wait_for()
+    page.get_by_role("link", name="Reset").click()
+    page.get_by_label("Text").fill("price")
+    page.get_by_label("Text").press("Enter")
+    page.locator(".groups tbody tr").first.wait_for()
+    assert "text=price" in page.url
+
+
+def test_a_stall_is_copied(chromium: Any, address: str):
+    visit = Visit(chromium, address, permissions=["clipboard-read", "clipboard-write"])
+    visit.to(visit.address_of(visit.address_of("/", ".rank a"), ".figures a"))
+    visit.page.get_by_role("button", name="Copy as Markdown").click()
+    visit.page.get_by_text("Copied.").wait_for()
+    assert "time.sleep(0.25)" in visit.page.evaluate("navigator.clipboard.readText()")
+    visit.context.close()
+
+
+def test_another_origin_gets_nothing(chromium: Any, address: str, tmp_path: Path):
+    """With the cookie in the same browser: by fetch, by frame, by window, by form."""
+    visit = Visit(chromium, address)
+    (tmp_path / "evil.html").write_text("<h1>evil</h1>")
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path))
+    handler.log_message = lambda *_: None
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        evil = visit.context.new_page()
+        evil.goto(f"http://127.0.0.1:{other.server_port}/evil.html")
+        told = evil.evaluate(
+            """async (origin) => {
+                const tried = async (options) => {
+                    try {
+                        return (await (await fetch(origin + "/groups", options)).text());
+                    } catch { return ""; }
+                };
+                const given = {credentials: "include"};
+                return [await tried(given), await tried({mode: "no-cors", ...given})];
+            }""",
+            visit.origin,
+        )
+        assert told == ["", ""]
+        with evil.expect_popup() as opened:
+            evil.evaluate("(origin) => { window.open(origin + '/groups'); }", visit.origin)
+        opened.value.wait_for_load_state()
+        assert "Another site may not ask" in opened.value.content()
+        other.shutdown()
+    visit.context.close()
+
+
+def test_a_note_is_kept_and_ignoring_hides(visit: Visit):
+    group = visit.address_of("/", ".rank a")
+    page = visit.to(group)
+    page.get_by_label("Note").fill("TICKET-9 </script>")
+    page.get_by_label("ignore: lists leave it out").check()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Save").click()
+    assert page.get_by_label("Note").input_value() == "TICKET-9 </script>"
+    assert visit.to("/groups").locator(".groups tbody tr").count() == 0
+    page = visit.to(group)
+    page.get_by_label("ignore: lists leave it out").uncheck()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Save").click()
+    assert visit.to("/groups").locator(".groups tbody tr").count() == 1
+
+
+def test_a_new_stall_comes_by_itself_and_is_deleted_after_a_question(
+    visit: Visit, program: subprocess.Popen[str]
+):
+    page = visit.to("/groups")
+    assert page.locator(".groups tbody tr").count() == 1
+    assert program.stdin is not None
+    assert program.stdout is not None
+    program.stdin.write("\n")
+    program.stdin.flush()
+    assert program.stdout.readline() == "late\n"
+    page.get_by_text(re.compile("in late")).first.wait_for()
+    page.get_by_text(re.compile("in late")).first.click()
+    page.get_by_role("link", name="Delete …").click()
+    page.get_by_role("button", name="Delete").click()
+    page.wait_for_url("**/groups")
+    assert page.get_by_text(re.compile("in late")).count() == 0

@@ -1,0 +1,271 @@
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+from tests.store.samples import HOSTILE, KILLED, SESSION, STALL, hostile_stall, session, stall
+from tests.ui.conftest import HOST, client_of, let_in
+
+from loopcanary.model import SessionEnd, StallState
+from loopcanary.model.search import Remark, StallQuery
+from loopcanary.store import Store
+from loopcanary.ui.live import Sight
+
+PAGES = ("/", "/groups", "/sessions", "/changes", "/frames", "/issues", "/doctor")
+ORIGIN = {"origin": f"http://{HOST}"}
+_VOID = frozenset({"meta", "link", "input", "br", "img", "hr"})
+
+
+class Checked(HTMLParser):
+    """What a browser would find in a page; tells of what a strict policy forbids."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.wrong: list[str] = []
+        self.scripts: list[str] = []
+        self.addresses: list[str] = []
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self._script: str | None = None
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.wrong += [f"<{tag} {name}>" for name in given if name.startswith("on") or name == "style"]
+        self.addresses += [given[name] or "" for name in ("href", "src", "action") if name in given]
+        self.ids += [given["id"] or ""] if "id" in given else []
+        if tag == "style" or (
+            tag == "script" and "src" not in given and given.get("type") != "application/json"
+        ):
+            self.wrong.append(f"<{tag}> within the page")
+        if tag not in _VOID:
+            self.open.append(tag)
+        if tag == "script" and "src" not in given:
+            self._script = ""
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in _VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(f"</{tag}> out of place")
+        if tag == "script" and self._script is not None:
+            self.scripts.append(self._script)
+            self._script = None
+
+    def handle_data(self, data: str) -> None:
+        if self._script is not None:
+            self._script += data
+
+
+def checked(text: str) -> Checked:
+    page = Checked(text)
+    assert page.wrong == []
+    assert page.open == []
+    assert len(set(page.ids)) == len(page.ids)
+    for script in page.scripts:
+        json.loads(script)
+    foreign = [
+        one for one in page.addresses if not re.match(r"[/#?]|vscode://file/", one) or one.startswith("//")
+    ]
+    assert foreign == []
+    return page
+
+
+def all_pages(client: TestClient, store: Store) -> dict[str, str]:
+    """Every page that there is of what is in the store."""
+    paths = list(PAGES)
+    paths += [f"/issues?kind={kind}" for kind in ("jank", "input", "idle", "stall", "</script>")]
+    answers = {path: client.get(path) for path in paths}
+    for group in store.groups(StallQuery()):
+        answers[f"group {group.fingerprint}"] = client.get("/group", params={"f": group.fingerprint})
+        answers[f"delete {group.fingerprint}"] = client.get("/group/delete", params={"f": group.fingerprint})
+    for one in store.stalls(StallQuery()):
+        answers[f"stall {one.id}"] = client.get("/stall", params={"id": one.id})
+    for ran in store.sessions(StallQuery()):
+        answers[f"session {ran.id}"] = client.get("/session", params={"id": ran.id})
+    assert {path: answer.status_code for path, answer in answers.items() if answer.status_code != 200} == {}
+    return {path: answer.text for path, answer in answers.items()}
+
+
+def test_every_page_is_whole_and_keeps_to_the_policy(client: TestClient, filled: Store):
+    for text in all_pages(client, filled).values():
+        checked(text)
+
+
+def test_the_overview_names_line_cause_and_what_to_do(client: TestClient):
+    text = client.get("/").text
+    assert "lock.acquire() in flush (cache.py:12)" in text
+    assert "it waited for a lock" in text.lower()
+    assert "1 killed" in text
+
+
+def test_a_group_and_its_stall_tell_all(client: TestClient):
+    group = client.get("/group", params={"f": "1:f00d"}).text
+    for words in (
+        "json.loads(body)",
+        "shop/orders.py:87",
+        "native-cpu",
+        "await asyncio.to_thread",
+        "innermost frame stayed",
+    ):
+        assert words in group
+    one = client.get("/stall", params={"id": "s1-1"}).text
+    for words in (
+        "412 ms",
+        "orders.py:87",
+        "vscode://file/srv/shop/orders.py:87",
+        "Task-17",
+        "From begin to end",
+    ):
+        assert words in one
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_names_stay_text(store: Store, text: str):
+    """In every field of everything; nothing of it is markup, and nothing turns the reading order."""
+    ran = session(
+        id="h", name=text, version=text, host=text, python=text, command=text, user=text, engine=text
+    )
+    store.put([ran], [hostile_stall(text, number) for number in range(2)])
+    store.put([], [stall(id="other", session="h", fingerprint=text or "empty", title=text, scene=text)])
+    store.remark("h0", Remark(note=text))
+    client = let_in(client_of(store, sight=Sight(notices=(text,))))
+    for path, page in all_pages(client, store).items():
+        checked(page)
+        # What a form sends back has to be what was stored.
+        shown = re.sub(r"<textarea.*?</textarea>|value=\"[^\"]*\"", "", page, flags=re.DOTALL)
+        found = re.search("[\u202a-\u202e\u2066-\u2069\u200f\x00\x1b\x9b]", shown)
+        assert found is None, (path, shown[max(found.start() - 80, 0) : found.end() + 40])
+        assert len(page) < 400_000
+    for form in ("text", "markdown", "json"):
+        assert client.get("/stall/export", params={"id": "h-0", "form": form}).status_code == 200
+
+
+def test_an_empty_store_says_how_to_begin(store: Store):
+    client = let_in(client_of(store))
+    for text in all_pages(client, store).values():
+        checked(text)
+    assert "loopcanary run app.py" in client.get("/").text
+
+
+def test_a_store_that_was_watched_without_a_stall(store: Store):
+    store.put([SESSION], [])
+    assert "No stall was recorded" in let_in(client_of(store)).get("/").text
+
+
+def test_a_damaged_store_is_told_and_begun_anew(filled: Store):
+    client = let_in(client_of(filled))
+    assert client.get("/groups").status_code == 200
+    filled.close()
+    filled.path.write_bytes(b"this is no database" * 1_000)
+    for path in PAGES:
+        answer = client.get(path)
+        assert answer.status_code in (200, 503)
+        checked(answer.text)
+    assert client.get("/groups").status_code == 200
+
+
+def test_a_store_that_cannot_be_opened_is_a_page_that_says_so(tmp_path: Path):
+    folder = tmp_path / "store"
+    folder.write_text("a file")
+    answer = let_in(client_of(Store(folder))).get("/groups")
+    assert answer.status_code == 503
+    checked(answer.text)
+    assert "cannot be" in answer.text
+
+
+def test_what_is_not_there_is_404(client: TestClient):
+    for path in ("/none", "/group", "/group?f=none", "/stall?id=none", "/session?id=s", "/group/delete?f=x"):
+        answer = client.get(path)
+        assert answer.status_code == 404
+        checked(answer.text)
+    assert client.get("/stall/export?id=none&form=json").status_code == 404
+    assert client.get("/stall/export?id=s1-1&form=exe").status_code == 404
+    assert client.get("/static/../app.py").status_code == 404
+
+
+def test_the_filters_let_through_what_they_say(client: TestClient):
+    def titles(**asked: str) -> set[str]:
+        text = client.get("/groups", params=asked).text
+        return {title for title in (STALL.title, KILLED.title) if title in text}
+
+    assert titles() == {STALL.title, KILLED.title}
+    assert titles(cause="lock") == {KILLED.title}
+    assert titles(text="orders loads") == {STALL.title, KILLED.title}
+    assert titles(text="flush") == {KILLED.title}
+    assert titles(scene="checkout") == {STALL.title, KILLED.title}
+    assert titles(scene="-") == {STALL.title}
+    assert titles(scene="nowhere") == set()
+    assert titles(session="s1") == {STALL.title, KILLED.title}
+    assert titles(session="s2") == set()
+    assert titles(code="own") == {STALL.title, KILLED.title}
+    assert titles(code="library") == set()
+    assert titles(since="1h") == set()
+    assert "Nothing matches" in client.get("/groups", params={"since": "1h"}).text
+
+
+def test_filters_that_make_no_sense_are_told(client: TestClient):
+    asked = {"since": "soon", "cause": "</script>", "page": "-7", "scene": "\x00"}
+    text = client.get("/groups", params=asked).text
+    checked(text)
+    assert "is no duration" in text
+    assert "is no cause" in text
+    for page in ("0", "99999999999999999999", "x", "٣", "2"):
+        assert client.get("/groups", params={"page": page}).status_code == 200
+
+
+def test_a_bug_is_ignored_with_a_note_and_comes_back(client: TestClient, filled: Store):
+    group = {"f": "1:f00d"}
+    answer = client.post("/group/remark", data={**group, "note": "TICKET-7", "ignored": "1"}, headers=ORIGIN)
+    assert answer.status_code == 303
+    assert filled.remarks() == {"1:f00d": Remark(ignored=True, note="TICKET-7")}
+    assert STALL.title not in client.get("/groups").text
+    assert STALL.title not in client.get("/").text
+    assert "TICKET-7" in client.get("/groups", params={"ignored": "1"}).text
+    assert "TICKET-7" in client.get("/group", params=group).text
+    client.post("/group/remark", data=group, headers=ORIGIN)
+    assert filled.remarks() == {}
+    assert STALL.title in client.get("/groups").text
+
+
+def test_deleting_asks_first(client: TestClient, filled: Store):
+    question = client.get("/group/delete", params={"f": "1:f00d"}).text
+    assert "2 stalls" in question
+    unsure = client.post("/group/delete", data={"f": "1:f00d"}, headers=ORIGIN)
+    assert unsure.headers["location"] == "/group/delete?f=1%3Af00d"
+    assert filled.stall("s1-1") is not None
+    client.post("/group/delete", data={"f": "1:f00d", "sure": "yes"}, headers=ORIGIN)
+    assert filled.stall("s1-1") is None
+    assert filled.stall("s1-2") is not None
+
+
+def test_nothing_in_particular_is_never_deleted(client: TestClient, filled: Store):
+    client.post("/group/delete", data={"f": "", "sure": "yes"}, headers=ORIGIN)
+    assert filled.stall("s1-1") is not None
+
+
+def test_a_stall_is_shared_in_three_forms(client: TestClient):
+    told = client.get("/stall/export", params={"id": "s1-1", "form": "json"})
+    assert told.headers["content-type"] == "application/json"
+    assert told.json()["stalls"][0]["id"] == "s1-1"
+    assert "json.loads(body)" in client.get("/stall/export", params={"id": "s1-1", "form": "text"}).text
+    assert "```" in client.get("/stall/export", params={"id": "s1-1", "form": "markdown"}).text
+
+
+def test_what_goes_on_now_stands_above_all(store: Store):
+    running = session(end=SessionEnd.RUNNING, ended_wall_ns=None)
+    going_on = stall(id="s1-9", state=StallState.ONGOING)
+    store.overlay([running], [going_on])
+    client = let_in(client_of(store, sight=Sight(running=(running,), ongoing=(going_on,))))
+    text = client.get("/").text
+    checked(text)
+    assert "Stalled now for" in text
+    assert "1 stall going on" in text

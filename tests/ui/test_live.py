@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import asyncio
+import json
+
+from tests.store.samples import SESSION, stall
+
+from loopcanary.store import Store, StoreError
+from loopcanary.ui.beats import beats
+from loopcanary.ui.live import Now, Sight, Watch
+
+
+def watch_of(store: Store, sights: list[Sight]) -> Watch:
+    return Watch([store], lambda _: sights[-1], (StoreError,))
+
+
+def test_a_new_stall_is_news_and_nothing_else_is(filled: Store):
+    watch = watch_of(filled, [Sight()])
+    first = watch.now()
+    watch.again()
+    assert watch.now().version == first.version
+    filled.put_stall(stall(id="s1-77"))
+    watch.again()
+    assert watch.now().version != first.version
+
+
+def test_it_looks_no_more_than_it_must(filled: Store):
+    looks: list[int] = []
+    watch = Watch([filled], lambda _: looks.append(1) or Sight(), (StoreError,))
+    for _ in range(50):
+        watch.now()
+    assert len(looks) < 50
+
+
+def test_running_programs_keep_it_moving(filled: Store):
+    sights = [Sight()]
+    watch = watch_of(filled, sights)
+    still = watch.now()
+    sights.append(Sight(running=(SESSION,), ongoing=(stall(id="s1-5"),)))
+    watch.again()
+    moved = watch.now()
+    assert (moved.running, moved.ongoing) == (1, ("s1-5",))
+    assert moved.moving > still.moving
+    assert moved.version != still.version
+
+
+def test_one_store_in_trouble_does_not_hide_the_others(filled: Store, tmp_path):
+    def look(store: Store) -> Sight:
+        if store is not filled:
+            raise StoreError("the disk is full")
+        return Sight(running=(SESSION,), notices=("set aside",))
+
+    watch = Watch([Store(tmp_path / "none"), filled], look, (StoreError,))
+    now = watch.now()
+    assert now.running == 1
+    assert set(now.trouble) == {"the disk is full", "set aside"}
+
+
+def told(nows: list[Now], gone_after: int) -> list[str]:
+    """What a listener hears while one look after the other gives these."""
+    left = list(nows)
+    turns = 0
+
+    async def is_gone() -> bool:
+        nonlocal turns
+        turns += 1
+        return turns > gone_after
+
+    async def heard() -> list[str]:
+        look = lambda: left.pop(0) if len(left) > 1 else left[0]  # noqa: E731
+        return [one async for one in beats(look, lambda: False, is_gone, every_s=0)]
+
+    return asyncio.run(heard())
+
+
+def test_a_listener_hears_of_changes_only():
+    heard = told([Now(), Now(), Now(running=1, moving=1), Now(running=1, moving=1), Now()], 5)
+    assert [json.loads(one.removeprefix("data: "))["running"] for one in heard] == [0, 1, 0]
+    assert all(one.endswith("\n\n") for one in heard)
+
+
+def test_a_long_silence_is_broken_by_a_comment():
+    heard = told([Now()], 40)
+    assert [one[0] for one in heard] == ["d", ":", ":"]
+
+
+def test_the_stream_ends_with_the_server():
+    async def never() -> bool:
+        return False
+
+    async def heard() -> list[str]:
+        return [one async for one in beats(Now, lambda: True, never, every_s=0)]
+
+    assert asyncio.run(heard()) == []

@@ -1,0 +1,359 @@
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import pytest
+from tests.store.samples import BEGAN, CULPRIT, KILLED, MS, SESSION, STALL, S, session, stall
+from tests.ui.conftest import TOOLS
+
+from loopcanary.model import Cause, SessionEnd, StackFrame, WeightedStack
+from loopcanary.model.search import Remark, StallQuery
+from loopcanary.model.timeline import Activity, Doing, Pause, Span, Timeline
+from loopcanary.store import Retention, Store
+from loopcanary.ui.drawing import exact_scale, heat_map, level_of, round_scale, spark_bars
+from loopcanary.ui.pages.changes import changes_page
+from loopcanary.ui.pages.code import code_view
+from loopcanary.ui.pages.flame import flame
+from loopcanary.ui.pages.frames import frames_page
+from loopcanary.ui.pages.group import group_page
+from loopcanary.ui.pages.groups import ROWS, Filters, groups_page
+from loopcanary.ui.pages.issues import issues_page
+from loopcanary.ui.pages.overview import overview_page
+from loopcanary.ui.pages.sessions import session_page, sessions_page
+from loopcanary.ui.pages.stall import stall_page
+from loopcanary.ui.pages.timeline import timeline_view
+from loopcanary.ui.sources import ManyStores, as_one
+
+NOW = BEGAN + 600 * S
+
+
+@dataclass(frozen=True)
+class Text:
+    lines: tuple[str, ...]
+    modified_wall_ns: int | None
+
+
+LINES = (*(f"line {number}" for number in range(1, 87)), f"    {CULPRIT.source}", "after")
+
+
+def reading(text: Text | None):
+    return lambda file: text if file == CULPRIT.file else None
+
+
+# ---- the culprit's line ----------------------------------------------------------------------
+
+
+def test_the_line_is_shown_among_its_neighbours_with_the_call_marked():
+    view = code_view(CULPRIT, BEGAN, reading(Text(LINES, BEGAN - 1)))
+    assert view.is_current
+    assert [line.number for line in view.lines] == [82, 83, 84, 85, 86, 87, 88]
+    [line] = [line for line in view.lines if line.is_culprit]
+    assert (line.before, line.call, line.after) == (
+        "    rows = [parse(row) for row in ",
+        "json.loads(body",
+        ")]",
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        Text(LINES, BEGAN + 1),
+        Text(("# another line", *LINES), BEGAN - 1),
+        Text(LINES[:80], BEGAN - 1),
+    ],
+    ids=["gone", "written since", "moved", "shorter"],
+)
+def test_of_a_file_that_is_not_what_ran_only_what_was_stored_is_shown(text: Text | None):
+    view = code_view(CULPRIT, BEGAN, reading(text))
+    assert not view.is_current
+    assert [line.before + line.call + line.after for line in view.lines] == [CULPRIT.source]
+
+
+def test_a_file_that_nothing_was_stored_of_is_not_read():
+    """A store names files; it must not have this page show them to somebody."""
+    asked: list[str] = []
+    view = code_view(dataclasses.replace(CULPRIT, source=None), BEGAN, asked.append)
+    assert (view.lines, asked) == ((), [])
+
+
+def test_without_the_session_nobody_knows_whether_the_file_is_still_the_same():
+    assert not code_view(CULPRIT, None, reading(Text(LINES, BEGAN - 1))).is_current
+
+
+# ---- lists -----------------------------------------------------------------------------------
+
+
+def test_groups_are_ranked_with_their_share_and_course(filled: Store):
+    page = groups_page(filled, Filters())
+    assert [(row.rank, row.group.fingerprint) for row in page.rows] == [(1, "1:dead"), (2, "1:f00d")]
+    assert sum(row.share for row in page.rows) == pytest.approx(1)
+    for row in page.rows:
+        assert sum(row.spark) == row.group.total_ns
+
+
+def test_ignored_groups_are_left_out_and_counted(filled: Store):
+    filled.remark("1:dead", Remark(ignored=True))
+    page = groups_page(filled, Filters())
+    assert [row.group.fingerprint for row in page.rows] == ["1:f00d"]
+    assert page.ignored == 1
+    assert len(groups_page(filled, Filters(with_ignored=True)).rows) == 2
+
+
+def test_a_long_list_has_pages(store: Store):
+    store.put(
+        [SESSION], [stall(id=f"s1-{n}", fingerprint=f"1:{n:04}", duration_ns=10**9 - n) for n in range(120)]
+    )
+    pages = [groups_page(store, Filters(page=number)) for number in (1, 2, 3, 4)]
+    assert [len(page.rows) for page in pages] == [ROWS, ROWS, 20, 0]
+    assert {page.pages for page in pages} == {3}
+    assert [row.rank for row in pages[2].rows] == list(range(101, 121))
+
+
+def test_the_overview_puts_the_worst_first_and_counts_what_was_killed(filled: Store):
+    page = overview_page(filled, TOOLS, (), NOW)
+    assert page.top is not None
+    assert page.top.row.group.fingerprint == "1:dead"
+    assert (page.stalls, page.groups, page.killed, page.sessions) == (3, 2, 1, 1)
+    assert page.chart is not None
+    assert sum(one.total_ns for one in page.chart.causes) == page.total_ns
+    assert all(sum(one.cells_ns) == one.total_ns for one in page.chart.causes)
+    assert [row.scene.scene for row in page.scenes] == ["boss"]
+    assert page.issues == 3
+
+
+def test_an_ignored_bug_is_not_the_worst_one(filled: Store):
+    filled.remark("1:dead", Remark(ignored=True))
+    page = overview_page(filled, TOOLS, (), NOW)
+    assert page.top is not None
+    assert page.top.row.group.fingerprint == "1:f00d"
+    assert page.ignored == 1
+
+
+def test_causes_beyond_the_first_are_put_together(store: Store):
+    stalls = [
+        stall(id=f"s1-{n}", cause=cause, fingerprint=f"1:{n}", began_wall_ns=BEGAN + n * S)
+        for n, cause in enumerate(Cause)
+    ]
+    store.put([SESSION], stalls)
+    chart = overview_page(store, TOOLS, (), NOW).chart
+    assert chart is not None
+    assert len(chart.causes) == 7
+    assert chart.causes[-1].cause == "other"
+    assert sum(one.total_ns for one in chart.causes) == sum(one.duration_ns for one in stalls)
+
+
+# ---- one of each -----------------------------------------------------------------------------
+
+
+def test_a_group_has_its_longest_stall_its_reasons_and_its_stacks(filled: Store):
+    page = group_page(filled, "1:f00d", TOOLS, NOW)
+    assert page is not None
+    assert page.worst is not None
+    assert page.worst.id == "s1-3"
+    assert page.grouped_by == (("blocker", "1:f00d"),)
+    assert (page.rank, page.flame.stalls) == (2, 2)
+    assert [one.id for one in page.latest] == ["s1-3", "s1-1"]
+    assert group_page(filled, "none", TOOLS, NOW) is None
+
+
+def test_stalls_of_one_bug_are_beside_each_other(store: Store):
+    stalls = [stall(id=f"s1-{n}", began_wall_ns=BEGAN + n * S) for n in range(3)]
+    store.put([SESSION], stalls)
+    pages = [stall_page(store, f"s1-{n}", TOOLS) for n in range(3)]
+    assert [(page.older, page.newer) for page in pages if page] == [
+        (None, "s1-1"),
+        ("s1-0", "s1-2"),
+        ("s1-1", None),
+    ]
+
+
+def test_stacks_are_folded_to_own_code_and_kept_whole(filled: Store):
+    page = stall_page(filled, "s1-1", TOOLS)
+    assert page is not None
+    assert len(page.stacks[0].rows) < len(page.stacks[0].frames)
+    assert page.stacks[0].share == pytest.approx(390 / 412.345678)
+
+
+def test_sessions_tell_how_they_ended(filled: Store):
+    filled.put_session(session(id="s2", started_wall_ns=BEGAN, ended_wall_ns=None, end=SessionEnd.RUNNING))
+    page = sessions_page(filled, NOW)
+    assert [(row.session.id, row.session.end.value) for row in page.rows] == [
+        ("s2", "running"),
+        ("s1", "killed"),
+    ]
+    assert page.rows[0].length_ns == NOW - BEGAN
+    one = session_page(filled, "s1", NOW)
+    assert one is not None
+    assert [stall.id for stall in one.latest] == ["s1-2", "s1-3", "s1-1"]
+    assert session_page(filled, "s", NOW) is None
+
+
+def test_frames_and_issues_have_their_pages(filled: Store):
+    frames = frames_page(filled)
+    assert [one.session.id for one in frames.sessions] == ["s1"]
+    assert [(one.dropped, one.stall) for one in frames.worst] == [(23, "s1-1")]
+    kinds = {row.longest.kind.value for row in issues_page(filled).rows}
+    assert kinds == {"jank", "input", "idle"}
+
+
+def test_changes_are_those_of_the_latest_version(store: Store):
+    old = session(id="a", version="1.0", started_wall_ns=BEGAN, ended_wall_ns=BEGAN + 3_600 * S)
+    new = session(id="b", version="1.1", started_wall_ns=BEGAN + 7_200 * S, ended_wall_ns=BEGAN + 10_800 * S)
+    store.put([old, new], [stall(id=f"a-{n}", session="a", began_wall_ns=BEGAN + n * S) for n in range(40)])
+    page = changes_page(store, NOW)
+    assert page.comparison is not None
+    assert (page.comparison.before.label, page.comparison.after.label) == ("version 1.0", "version 1.1")
+    assert [one.change.value for one in page.rows] == ["gone"]
+
+
+def test_one_run_has_nothing_to_be_compared_with(filled: Store):
+    assert changes_page(filled, NOW).comparison is None
+
+
+# ---- pictures --------------------------------------------------------------------------------
+
+
+def test_a_flame_graph_has_every_stack_by_its_weight():
+    graph = flame([STALL, STALL])
+    assert graph.total_ns == 2 * 412 * MS
+    assert graph.tree is not None
+
+    def weights(node: dict) -> None:
+        assert sum(child["value"] for child in node["children"]) <= node["value"]
+        for child in node["children"]:
+            weights(child)
+
+    weights(graph.tree)
+    assert graph.tree["children"][0]["name"] == "main"
+    assert (graph.hot[0].function, graph.hot[0].line, graph.hot[0].share) == ("load_orders", 87, 1.0)
+
+
+def test_recursion_counts_a_line_once():
+    frame = StackFrame(function="f", qualname="f", file="/a.py", line=1, in_app=True)
+    deep = dataclasses.replace(STALL, stacks=(WeightedStack(weight_ns=5, frames=(frame,) * 5_000),))
+    graph = flame([deep])
+    assert [(one.share, one.self_share) for one in graph.hot] == [(1.0, 1.0)]
+
+
+def test_nothing_is_drawn_of_nothing():
+    assert flame([]).tree is None
+    assert heat_map([], 10) is None
+    assert spark_bars([0, 0], 10, 10) == ()
+    assert spark_bars([], 10, 10) == ()
+
+
+def test_each_stall_has_its_place_in_the_heat_map():
+    marks = [(BEGAN, 120 * MS), (BEGAN + 10 * S, 120 * MS), (BEGAN + 10 * S, 7 * S)]
+    heat = heat_map(marks, 10)
+    assert heat is not None
+    assert sum(cell.count for cell in heat.cells) == 3
+    assert {(cell.column, heat.edges_ns[cell.row]) for cell in heat.cells} == {
+        (0, 100 * MS),
+        (9, 100 * MS),
+        (9, 5 * S),
+    }
+
+
+def test_levels_show_one_beside_many():
+    assert level_of(1, 1_000) == 1
+    assert level_of(1_000, 1_000) == 5
+    assert level_of(1, 1) == 5
+
+
+@pytest.mark.parametrize("length", [0, 1, S, 59 * S, 86_400 * S, 400 * 86_400 * S, 1 << 61])
+def test_scales_cover_their_time(length: int):
+    for scale in (round_scale(BEGAN, BEGAN + length, 60), exact_scale(BEGAN, BEGAN + length, 60)):
+        assert scale.begin_wall_ns <= BEGAN
+        assert scale.end_wall_ns > BEGAN + length
+        assert scale.cells <= 60
+
+
+def test_a_timeline_covers_the_stall_without_gaps():
+    spans = (
+        Span(offset_ns=0, length_ns=60 * MS, samples=3, stack=0, activity=Activity(doing=Doing.ON_CPU)),
+        Span(
+            offset_ns=60 * MS,
+            length_ns=40 * MS,
+            samples=2,
+            stack=None,
+            activity=Activity(doing=Doing.GIL_WAIT, holder="pool-1"),
+        ),
+    )
+    pause = Pause(
+        offset_ns=10 * MS, length_ns=5 * MS, generation=2, collected=9, thread="MainThread", own=True
+    )
+    timed = Timeline(
+        spans=spans, seen_from_ns=20 * MS, seen_until_ns=95 * MS, pauses=(pause,), threads_at_ns=50 * MS
+    )
+    view = timeline_view(dataclasses.replace(STALL, duration_ns=100 * MS, queue_ns=50 * MS, timeline=timed))
+    assert view is not None
+    assert [lane.name for lane in view.lanes] == ["Thread", "Line", "Held by", "Garbage", "Queue"]
+    thread = view.lanes[0].blocks
+    assert thread[0].x == pytest.approx(view.stall_x, abs=0.01)
+    assert thread[0].x + thread[0].width == pytest.approx(thread[1].x, abs=0.01)
+    assert thread[1].x + thread[1].width == pytest.approx(100, abs=0.01)
+    assert "GIL held by pool-1" in view.lanes[2].blocks[0].words
+    assert view.threshold_x is None
+    assert view.threads_x is not None
+
+
+@pytest.mark.parametrize("offset", [-(1 << 62), 0, 1 << 62])
+@pytest.mark.parametrize("duration", [1, 100 * MS, 1 << 62])
+def test_a_timeline_that_lies_stays_in_its_box(offset: int, duration: int):
+    span = Span(offset_ns=offset, length_ns=1 << 62, samples=0, stack=99, activity=Activity(doing=Doing.GC))
+    pause = Pause(offset_ns=offset, length_ns=1 << 62, generation=9, collected=0, thread="", own=False)
+    timed = Timeline(spans=(span,), seen_from_ns=offset, seen_until_ns=offset, pauses=(pause,))
+    view = timeline_view(dataclasses.replace(STALL, duration_ns=duration, queue_ns=1 << 62, timeline=timed))
+    assert view is not None
+    for lane in view.lanes:
+        for block in lane.blocks:
+            assert 0 <= block.x <= 100
+            assert block.x + block.width <= 100.2
+
+
+# ---- many stores -----------------------------------------------------------------------------
+
+
+def test_several_stores_are_shown_as_one(filled: Store, tmp_path):
+    other = Store(tmp_path / "other", retention=Retention(age_ns=1 << 62))
+    other.put(
+        [session(id="t1", started_wall_ns=BEGAN + 500 * S, ended_wall_ns=BEGAN + 560 * S)],
+        [
+            stall(id="t1-1", session="t1", began_wall_ns=BEGAN + 510 * S, duration_ns=20 * S),
+            stall(id="t1-2", session="t1", began_wall_ns=BEGAN + 520 * S, fingerprint="1:beef"),
+        ],
+    )
+    source = as_one([filled, other])
+    assert isinstance(source, ManyStores)
+    groups = {group.fingerprint: group for group in source.groups(StallQuery())}
+    assert list(groups) == ["1:f00d", "1:dead", "1:beef"]
+    both = groups["1:f00d"]
+    assert (both.count, both.max_ns, both.worst_id, both.p50_ns) == (3, 20 * S, "t1-1", 900_000_000)
+    assert both.first_wall_ns == BEGAN
+    assert both.last_wall_ns == BEGAN + 510 * S
+    sums = source.totals(StallQuery())
+    assert (sums.stalls, sums.groups) == (5, 3)
+    assert [one.id for one in source.stalls(StallQuery(), 3)] == ["t1-2", "t1-1", "s1-2"]
+    assert [one.id for one in source.sessions(StallQuery())] == ["t1", "s1"]
+    assert source.stall("t1-2") is not None
+    assert source.stall("s1-1") is not None
+    page = groups_page(source, Filters())
+    assert all(sum(row.spark) == row.group.total_ns for row in page.rows)
+    source.remark("1:f00d", Remark(note="both"))
+    assert other.remarks() == filled.remarks() == source.remarks()
+    assert source.delete(StallQuery(fingerprint="1:f00d")) == 3
+    other.close()
+
+
+def test_one_store_is_itself(filled: Store):
+    assert as_one([filled]) is filled
+
+
+def test_a_killed_stall_is_told(filled: Store):
+    page = stall_page(filled, KILLED.id, TOOLS)
+    assert page is not None
+    assert page.stall.state.value == "killed"
+    assert [row.thread.name for row in page.threads] == ["pool-1"]
