@@ -22,7 +22,7 @@ WIRING = frozenset({"__init__", "__main__", "_bootstrap", "_startup", "assembly"
 # Beyond the centre and itself, and why.
 MORE = {
     # A command is wiring too, of one run of a tool: it finds the store, opens it and has a report written.
-    "cli": frozenset({"", "assembly", "config", "report", "store"}),
+    "cli": frozenset({"", "assembly", "config", "report", "store", "top"}),
     # The middlewares stand in programs: they use what programs use.
     "integrations": frozenset({""}),
 }
@@ -31,6 +31,7 @@ LIBRARIES = {
     "_bootstrap": frozenset({"sitecustomize"}),  # the program's own, which ours stands in front of
     "cli": frozenset({"click", "rich"}),
     "report": frozenset({"click", "rich"}),
+    "top": frozenset({"rich", "textual"}),
 }
 
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
