@@ -78,9 +78,9 @@ def process(*lanes: LaneReading, **fields: Any) -> ProcessReading:
 
 def stall(**fields: Any) -> Stall:
     """A stall of a quarter of a second."""
-    from tests.store.samples import STALL
-
     from dataclasses import replace
+
+    from tests.store.samples import STALL
 
     culprit = Culprit(
         function="price",

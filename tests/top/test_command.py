@@ -40,7 +40,7 @@ def test_once_loads_no_textual(loopcanary: Any):
 
 
 def test_a_screen_needs_a_terminal(capsys: Captured, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(top.importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(top.importlib.util, "find_spec", lambda _: object())
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
     assert main(["top"]) == 2
     assert "--once" in told(capsys)

@@ -1,4 +1,4 @@
-"""Real programs: one that hangs, one that was killed, one that works; as `loopcanary top --once` shows them."""
+"""Real programs: one that hangs and is killed, one that stalls now and then and exits."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from loopcanary.model.live import LaneReading, Life, ProcessReading, Work
 from loopcanary.top.past import RECENT_NS, Past, between, busy_ns, utilization_between
 from loopcanary.top.rows import LaneRow, State, rows
 
-from .readings import MS, NOW, S, WALL, in_callback, lane, process, stall, totals
+from .readings import MS, NOW, WALL, S, in_callback, lane, process, stall, totals
 
 
 def one(reading: ProcessReading, past: Past | None = None, now_wall_ns: int = WALL) -> LaneRow:
@@ -186,7 +186,7 @@ counts = st.dictionaries(st.integers(1, 200 * S), st.integers(0, 1_000), max_siz
     window=st.integers(-S, 20 * S),
     since=st.none() | st.integers(0, 600 * S),
 )
-def test_differences_stay_in_their_bounds(earlier, more, busy, gained, window, since):
+def test_differences_stay_in_their_bounds(*, earlier, more, busy, gained, window, since):
     """Readings may be torn, clocks refined, files damaged."""
     joined = {upper: earlier.get(upper, 0) + more.get(upper, 0) for upper in {*earlier, *more}}
     first = totals(busy_ns=busy, histogram=tuple(sorted(earlier.items())))

@@ -16,7 +16,7 @@ from loopcanary.top.choosing import Choice
 from loopcanary.top.past import Past
 from loopcanary.top.rows import LaneRow, rows
 
-from .readings import MS, S, WALL, in_callback, process, session, stall
+from .readings import MS, WALL, S, in_callback, process, session, stall
 
 # Textual is others' code: what it is warned of on newer Pythons is not our business.
 pytestmark = pytest.mark.filterwarnings("default")
@@ -36,10 +36,10 @@ def shop(hung_ns: int = 5 * S) -> list[LaneRow]:
 class Told:
     """Pages that say what they were asked for."""
 
-    def stack(self, row: LaneRow, width: int) -> Sequence[Text]:
+    def stack(self, row: LaneRow, _width: int) -> Sequence[Text]:
         return [Text(f"stack of {row.program}"), *(Text(f"frame {n}") for n in range(60))]
 
-    def group(self, row: LaneRow, width: int) -> Sequence[Text]:
+    def group(self, row: LaneRow, _width: int) -> Sequence[Text]:
         return [Text(f"group of {row.program} [bold]as it is[/bold]")]
 
 

@@ -21,7 +21,7 @@ from loopcanary.top.columns import COLUMNS, NOTHING, fitted, fitting, headline
 from loopcanary.top.past import Past
 from loopcanary.top.rows import LaneRow, State, rows
 
-from .readings import MS, NOW, S, WALL, in_callback, lane, process, session, stall
+from .readings import MS, NOW, WALL, S, in_callback, lane, process, session, stall
 
 
 def rows_of(*processes, now_wall_ns=WALL) -> list[LaneRow]:
@@ -29,7 +29,9 @@ def rows_of(*processes, now_wall_ns=WALL) -> list[LaneRow]:
 
 
 def named(name: str, *lanes, pid: int = 41, **fields):
-    return process(*lanes, key=f"{name}-{pid}", session=session(name=name, pid=pid, id=f"{name}-{pid}"), **fields)
+    return process(
+        *lanes, key=f"{name}-{pid}", session=session(name=name, pid=pid, id=f"{name}-{pid}"), **fields
+    )
 
 
 SHOP = rows_of(

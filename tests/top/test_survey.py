@@ -151,7 +151,9 @@ def test_changes_are_seen(survey: Survey, memory: Path, alive: Hold):
     lane = flight.add_lane(turns=1, busy_ticks=5 * MS)
     path = alive(put(flight, memory))
     assert one(survey).lanes[0].totals.busy_ns == 5 * MS
-    flight.put_lane(lane, turns=2, busy_ticks=9 * MS, turn_epoch=3, turn_begin=BEGIN, epoch=5, begin=BEGIN + 7)
+    flight.put_lane(
+        lane, turns=2, busy_ticks=9 * MS, turn_epoch=3, turn_begin=BEGIN, epoch=5, begin=BEGIN + 7
+    )
     _write_over(path, bytes(flight))
     now = one(survey).lanes[0]
     assert (now.totals.turns, now.totals.busy_ns) == (2, 9 * MS)
@@ -235,14 +237,14 @@ def test_a_store_may_hold_files_and_links_to_them(memory: Path, tmp_path: Path):
 
 
 def test_files_are_given_back(memory: Path):
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     with Survey((), memory) as survey:
         for number in range(5):
             put(gone(), memory, f"g{number}")
             put(builder(heartbeat_ns=number), memory, f"r{number}")
         for _ in range(3):
             survey.read()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def test_nothing_is_written(survey: Survey, memory: Path):

@@ -1,4 +1,4 @@
-"""The whole of it in a terminal: tmux, a real program that hangs and is killed, keys, what the terminal shows."""
+"""The whole of it in a terminal (tmux): a real program that hangs and is killed, keys, what is shown."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ class Terminal:
 
     def __init__(self, folder: Path, command: list[str], size: tuple[int, int], **environ: str) -> None:
         self._socket = str(folder / "tmux")
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("LOOPCANARY", "TMUX"))}
+        kept = {
+            name: value for name, value in os.environ.items() if not name.startswith(("LOOPCANARY", "TMUX"))
+        }
         columns, lines = map(str, size)
         new = ["-f", os.devnull, "new-session", "-d", "-s", "top", "-x", columns, "-y", lines, *command]
         subprocess.run(["tmux", "-S", self._socket, *new], env={**kept, **environ}, check=True)

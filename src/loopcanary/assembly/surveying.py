@@ -28,6 +28,7 @@ _JUDGED_MAX = 4
 _FACTS_EVERY_NS = 10_000_000_000
 _KEPT_NS = 30_000_000_000
 """For how long a process is told of whose file is gone."""
+_DEAD = (Life.KILLED, Life.EXITED)
 _NAMELESS_NS = 3_000_000_000
 """For how long a process that runs may take to end once its file is gone."""
 
@@ -72,7 +73,11 @@ class Survey:
         budget = _Budget(_JUDGED_MAX)
         now_ns, now_wall_ns = time.monotonic_ns(), time.time_ns()
         readings = []
-        for identity, watched in list(self._watched.items()):
+        # Those that run first: what is dead can wait for its verdict, and does not change meanwhile.
+        for identity, watched in sorted(self._watched.items(), key=lambda item: item[1].waits is not None):
+            if watched.waits is not None and not budget.left:
+                readings.append(watched.waits)
+                continue
             try:
                 # Its name first: a process that removes it now is alive in this reading, and not in the next.
                 is_there = watched.is_there()
@@ -85,6 +90,7 @@ class Survey:
                 self._final[identity] = watched.path, reading
             elif is_there or not watched.is_over(reading, now_ns):
                 readings.append(reading)
+                watched.waits = reading if reading.life in _DEAD else None
             else:
                 self._forget(identity)
                 if reading.life is not Life.RUNS:
@@ -107,7 +113,8 @@ class Survey:
         self._watched.pop(identity).file.close()
 
     def _find(self) -> None:
-        paths = list(self._paths())
+        # The latest sessions first, should there be more than are read.
+        paths = sorted(self._paths(), key=lambda path: path.name, reverse=True)
         self._refused = {path: stamp for path, stamp in self._refused.items() if path in paths}
         for path in paths:
             try:
@@ -144,8 +151,10 @@ class _Budget:
     left: int
 
     def take(self) -> bool:
+        if not self.left:
+            return False
         self.left -= 1
-        return self.left >= 0
+        return True
 
 
 @dataclass(slots=True, kw_only=True)
@@ -166,6 +175,8 @@ class _Watched:
     heartbeat_ns: int = -1
     was_alive: bool = False
     nameless_since_ns: int = 0
+    waits: ProcessReading | None = None
+    """Of a dead process whose stalls wait for their verdicts."""
     is_judged: bool = False
     """No stall waits for its verdict."""
     judged: dict[tuple[int, int], tuple[int, int, bool]] = field(default_factory=dict)
@@ -201,7 +212,7 @@ class _Watched:
 
     def is_final(self, reading: ProcessReading) -> bool:
         """Whether its process is dead, and every verdict given."""
-        return reading.life in (Life.KILLED, Life.EXITED) and self.is_judged
+        return reading.life in _DEAD and self.is_judged
 
     def is_over(self, reading: ProcessReading, now_ns: int) -> bool:
         """Whether nothing more will come, as the file has no name any more: its process has ended, a report
