@@ -23,7 +23,7 @@ from loopcanary.model.live import LaneReading, Life, ProcessReading
 from loopcanary.model.wire import WireError, session_from_dict
 
 _FILES_MAX = 512
-_JUDGED_MAX = 4
+_JUDGED_LIVING, _JUDGED_DEAD = 8, 4
 """Verdicts at one reading: each may read source files, and who stalls hundreds of times a second waits."""
 _FACTS_EVERY_NS = 10_000_000_000
 _KEPT_NS = 30_000_000_000
@@ -70,12 +70,12 @@ class Survey:
     def read(self) -> list[ProcessReading]:
         """Every process, those that ran last first."""
         self._find()
-        budget = _Budget(_JUDGED_MAX)
+        budget = _Budget(_JUDGED_LIVING, _JUDGED_DEAD)
         now_ns, now_wall_ns = time.monotonic_ns(), time.time_ns()
         readings = []
         # Those that run first: what is dead can wait for its verdict, and does not change meanwhile.
         for identity, watched in sorted(self._watched.items(), key=lambda item: item[1].waits is not None):
-            if watched.waits is not None and not budget.left:
+            if watched.waits is not None and not budget.dead:
                 readings.append(watched.waits)
                 continue
             try:
@@ -148,12 +148,16 @@ class Survey:
 
 @dataclass(slots=True)
 class _Budget:
-    left: int
+    """How many verdicts are left, of processes that run and of dead ones."""
 
-    def take(self) -> bool:
-        if not self.left:
+    living: int
+    dead: int
+
+    def take(self, *, runs: bool) -> bool:
+        if not (self.living if runs else self.dead):
             return False
-        self.left -= 1
+        self.living -= runs
+        self.dead -= not runs
         return True
 
 
@@ -290,7 +294,7 @@ class _Watched:
             wanted = stall.serial, stall.level, stall.end_ns is not None or not running
             if self.judged.get(lane) == wanted:
                 continue
-            if not budget.take():
+            if not budget.take(runs=running):
                 self.is_judged = False
                 continue
             evidence = self.file.slot_evidence(stall.index, drained=True)

@@ -139,7 +139,7 @@ COLUMNS: Final = (
         cell=lambda row: (printable(row.program, NAME_MAX), "bold"),
     ),
     Column(heading="loop", importance=11, width=8, cell=lambda row: (printable(row.loop_kind, 12), "")),
-    Column(heading="thread", importance=13, width=12, cell=lambda row: (printable(row.thread, 24), "")),
+    Column(heading="thread", importance=13, width=10, cell=lambda row: (printable(row.thread, 24), "")),
     Column(
         heading="busy",
         importance=4,
@@ -164,9 +164,9 @@ COLUMNS: Final = (
         cell=lambda row: (format_number(row.stalls), "" if row.stalls else "dim"),
         to_right=True,
     ),
-    Column(heading="in callback", importance=5, width=12, most=36, grows=2, cell=_work_cell),
+    Column(heading="in callback", importance=5, width=18, most=36, grows=2, cell=_work_cell),
     Column(heading="for", importance=9, width=8, cell=_work_ns_cell, to_right=True),
-    Column(heading="last stall", importance=8, width=28, most=48, grows=1, cell=_last_cell),
+    Column(heading="last stall", importance=8, width=26, most=48, grows=1, cell=_last_cell),
 )
 """From left to right."""
 
