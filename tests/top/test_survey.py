@@ -128,6 +128,17 @@ def test_the_last_stall_is_known_after_the_drain_has_taken_it(survey: Survey, me
     assert last.id.endswith("-9")
 
 
+def test_of_a_stall_whose_slot_was_used_again_the_duration_is_known(survey: Survey, memory: Path):
+    flight = gone()
+    index = flight.add_lane(opened_ns=BEGIN)
+    for sequence in range(1, 19):
+        flight.add_ended(index, sequence=sequence, begin=BEGIN, end=BEGIN + (100 + sequence) * MS)
+    earlier = flight.add_lane(opened_ns=BEGIN + 1_000 * MS)
+    flight.add_ended(earlier, begin=BEGIN, end=BEGIN + 200 * MS)
+    put(flight, memory)
+    assert [lane.latest_stall_ns for lane in one(survey).lanes] == [118 * MS, None]
+
+
 def test_work_that_ended_in_time_is_no_stall(survey: Survey, memory: Path):
     flight = gone()
     lane = flight.add_lane()

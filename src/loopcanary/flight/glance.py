@@ -103,7 +103,11 @@ class Glances:
         if totals is not None:
             # A setting, which its way through ticks and back has moved by nanoseconds.
             threshold_ns = round(clock.duration_ns(fields["threshold"]), -3)
-            reading = LaneReading(totals=totals, threshold_ns=threshold_ns)
+            reading = LaneReading(
+                totals=totals,
+                threshold_ns=threshold_ns,
+                latest_stall_ns=_latest_stall_ns(fields, after, clock),
+            )
             if fields["state"] == LaneState.ACTIVE:
                 reading = _with_present(reading, fields, before, after, clock)
         found = _Known(raw=raw, reading=reading, is_closed=fields["state"] == LaneState.CLOSED)
@@ -182,6 +186,21 @@ def _with_present(
         turn_callbacks=bounded(fields["turn_callbacks"]) if in_turn else 0,
         turn_judged=bool(fields["turn_stalled"]) if in_turn else False,
     )
+
+
+def _latest_stall_ns(fields: dict[str, Any], after: bytes, clock: TickClock) -> int | None:
+    """Of the lane's latest record, where that is whole (the same in two copies) and of its present owner."""
+    count = fields["ended_count"]
+    at = (count - 1) % layout.ENDED_COUNT * layout.ENDED.size
+    raw = fields["ended"][at : at + layout.ENDED.size]
+    begin = layout.LANE.offsets["ended"] + at
+    if not count or raw != after[begin : begin + layout.ENDED.size]:
+        return None
+    ended = layout.ENDED.read(raw)
+    is_sound = ended["sequence"] == count and ended["begin"] <= ended["end"]
+    if not is_sound or clock.instant_ns(ended["end"]) < fields["opened_ns"]:
+        return None
+    return clock.duration_ns(ended["end"] - ended["begin"])
 
 
 def _stalls(slots: Sequence[tuple[int, dict[str, Any]]]) -> tuple[SlotGlance, ...]:

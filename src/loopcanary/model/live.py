@@ -50,6 +50,8 @@ class LaneReading:
     """The watchdog has found the present work to be a stall."""
     last_look_ns: int = 0
     """When the watchdog last saw it going on; 0: it did not look."""
+    latest_stall_ns: int | None = None
+    """How long the latest stall was that is over, as its own thread recorded it; None: there was none."""
     work: Work | None = None
     """Known of what is busy for longer than the sample delay."""
 

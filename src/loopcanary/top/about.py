@@ -60,6 +60,8 @@ def _last(row: LaneRow) -> Iterator[Cell]:
     yield f"{stalls} so far", ""
     last = row.last
     if last is None:
+        if row.latest_stall_ns is not None:
+            yield f"; last: {format_duration(row.latest_stall_ns)}", ""
         return
     duration_ns, over = last.duration_ns, "last"
     if last.state is StallState.ONGOING:

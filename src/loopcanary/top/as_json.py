@@ -46,6 +46,7 @@ def row_to_dict(row: LaneRow) -> Json:
         "running_ms": _ms(row.work_ns),
         "stalls": row.stalls,
         "stalled_ms": _ms(row.stalled_ns),
+        "latest_stall_ms": _ms(row.latest_stall_ns),
         "last_stall": None if row.last is None else _last(row.last),
         "store": row.store,
     }

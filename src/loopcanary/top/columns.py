@@ -96,7 +96,7 @@ def _work_ns_cell(row: LaneRow) -> Cell:
 def _last_cell(row: LaneRow) -> Cell:
     last = row.last
     if last is None:
-        return "", ""
+        return ("" if row.latest_stall_ns is None else format_duration(row.latest_stall_ns)), ""
     words = last_words(row)
     if last.culprit is not None:  # the end of a path tells most
         head = words[: len(words) - len(place(last.culprit.file, last.culprit.line, ""))]
@@ -194,7 +194,7 @@ def fitted(text: str, width: int, *, to_right: bool = False) -> str:
     """The text in exactly so many terminal columns, cut in its middle where it is longer."""
     limit = width
     cut = text
-    while display_width(cut) > width and limit > 0:
+    while display_width(cut) > width and limit >= 0:
         cut, limit = printable(text, limit), limit - 1
     blank = " " * (width - display_width(cut))
     return blank + cut if to_right else cut + blank

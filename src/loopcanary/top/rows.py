@@ -80,6 +80,9 @@ class LaneRow:
     """So far, the one that goes on included."""
     stalled_ns: int
     last: Stall | None
+    """The latest stall that could be judged."""
+    latest_stall_ns: int | None
+    """Duration of the latest one that is over, judged or not."""
     store: str | None
     is_past: bool = False
     """Its loop is gone, while its process has another one, or had a later one."""
@@ -134,6 +137,7 @@ def _row(process: ProcessReading, lane: LaneReading, past: Past, health: Health,
         stalls=totals.stalls + goes_on,
         stalled_ns=totals.stalled_ns + ((work_ns or 0) if goes_on else 0),
         last=process.last.get(totals.lane),
+        latest_stall_ns=lane.latest_stall_ns,
         store=process.store,
     )
 
