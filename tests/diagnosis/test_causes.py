@@ -16,6 +16,7 @@ from tests.diagnosis.cases import (
     evidence,
     frame,
     judged,
+    kernel,
     samples,
     stack,
 )
@@ -437,6 +438,19 @@ def test_a_cause_of_a_small_share_is_not_mentioned():
     reading = samples(*[at_call("file.read()")] * 12, syscall="openat")[11:]
     stall = judged(evidence((*mixed, *reading)), SOURCE)
     assert not any(sentence.startswith("Also") for sentence in stall.evidence)
+
+
+def test_a_thread_that_ran_was_not_asleep_however_often_it_was_found_so():
+    steps = [stack(frame("step", APP, line), at("total += 1", SOURCE)) for line in range(2, 25)]
+    taken = [
+        replace(
+            sample,
+            kernel=kernel("S" if index % 5 < 3 else "R", "futex" if index % 5 < 3 else None, index * 10 * MS),
+        )
+        for index, sample in enumerate(samples(*steps))
+    ]
+    stall = judged(evidence(tuple(taken)), SOURCE)
+    assert (stall.cause, stall.second_cause) == (Cause.CPU, None)
 
 
 def test_a_stall_that_an_idle_host_had_seen_too_is_blamed_on_the_code():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopcanary.diagnosis.weights import weigh
+from loopcanary.diagnosis.weights import fit_to_counters, weigh
 
 MOMENTS = st.integers(0, 10**10)
 
@@ -57,3 +57,24 @@ def test_each_moment_belongs_to_a_nearest_sample(stall):
         for moment in (edge, edge + weight):
             assert abs(moment - time) <= min(abs(moment - other) for other in times) + 1
         edge += weight
+
+
+def test_sleeps_have_no_more_of_a_stall_than_the_counters_leave():
+    assert fit_to_counters([10, 10, 10, 10], [True, False, True, True], 100, 25) == (3, 30, 3, 3)
+    assert fit_to_counters([10, 10, 10, 10], [True, False, True, True], 100, 80) == (10, 10, 10, 10)
+
+
+def test_where_no_sample_ran_the_sleeps_keep_what_they_have():
+    assert fit_to_counters([10, 10], [True, True], 100, 5) == (10, 10)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 10**9), st.booleans()), max_size=50),
+    st.integers(0, 10**10),
+    st.integers(0, 10**10),
+)
+def test_weights_that_fit_the_counters_sum_to_the_same(samples, duration_ns, not_run_ns):
+    weights = [weight for weight, _ in samples]
+    fitted = fit_to_counters(weights, [sleeps for _, sleeps in samples], duration_ns, not_run_ns)
+    assert abs(sum(fitted) - sum(weights)) <= len(weights)
+    assert all(weight >= 0 for weight in fitted)

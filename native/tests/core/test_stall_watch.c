@@ -1,5 +1,10 @@
 /* The life of a stall, told as stories; the watchdog looks when the story says so. Ages are set, not slept. */
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+
 #include "bench_lane.h"
+#include "thread_view.h"
 
 static stage s;
 
@@ -111,6 +116,54 @@ static void the_stack_of_a_holder_does_not_write_over_that_of_who_waits(void)
     lc_slot *it = slot(&s, 0);
     CHECK(LC_LOAD(it->sample_count) == 1);
     CHECK(is_called(it, it->samples[0].stack, "waiting") && is_called(it, it->samples[0].holder_stack, "holder"));
+    end_callback();
+    end_turn();
+    look(&s);
+    LC_STORE(s.lane->tid, (uint64_t)syscall(SYS_gettid));
+    s.source.source = before;
+}
+
+static _Atomic uint32_t gil_word;
+static _Atomic uint64_t waiting_tid;
+
+static void *wait_for_the_gil(void *argument)
+{
+    waiting_tid = (uint64_t)syscall(SYS_gettid);
+    while (gil_word == 0) {
+        syscall(SYS_futex, &gil_word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+    }
+    return argument;
+}
+
+static void nobody_has_the_gil(lc_frame_source *self, uint64_t thread_state, lc_gil_view *out)
+{
+    (void)self;
+    (void)thread_state;
+    const uint64_t low = (uint64_t)(uintptr_t)&gil_word;
+    *out = (lc_gil_view){.state = LC_GIL_FREE, .wait_address_low = low, .wait_address_high = low + 4u};
+}
+
+static void who_sleeps_on_the_gil_waits_for_it_also_between_two_holders(void)
+{
+    const lc_frame_source before = s.source.source;
+    pthread_t thread;
+    s.source.source.gil = nobody_has_the_gil;
+    CHECK(pthread_create(&thread, NULL, wait_for_the_gil, NULL) == 0);
+    const uint64_t until = lc_now_ns() + UINT64_C(30000000000);
+    while (waiting_tid == 0 || lc_thread_call(waiting_tid).number != SYS_futex) {
+        sched_yield();
+        CHECK(lc_now_ns() < until);
+    }
+    LC_STORE(s.lane->tid, waiting_tid);
+    begin_callback(7);
+    age_callback(&s, 50);
+    look(&s);
+    lc_slot *it = slot(&s, 0);
+    CHECK(LC_LOAD(it->sample_count) == 1 && it->samples[0].syscall == SYS_futex);
+    CHECK(it->samples[0].flags & LC_SAMPLE_WAITS_FOR_GIL);
+    gil_word = 1;
+    syscall(SYS_futex, &gil_word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    pthread_join(thread, NULL);
     end_callback();
     end_turn();
     look(&s);
@@ -344,6 +397,7 @@ int main(void)
     a_callback_past_the_threshold_is_a_stall_while_it_lasts_and_exact_when_it_ends();
     a_stall_that_the_watchdog_never_saw_is_recorded_without_samples();
     the_stack_of_a_holder_does_not_write_over_that_of_who_waits();
+    who_sleeps_on_the_gil_waits_for_it_also_between_two_holders();
     many_short_callbacks_in_one_turn_are_one_stall_of_the_turn();
     a_turn_is_judged_once_as_its_long_callback();
     a_slot_that_was_opened_for_a_turn_follows_its_long_callback();

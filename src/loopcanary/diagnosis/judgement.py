@@ -25,13 +25,14 @@ from loopcanary.diagnosis.portions import find_portions
 from loopcanary.diagnosis.sources import FileSources, SourceReader
 from loopcanary.diagnosis.surroundings import make_surroundings
 from loopcanary.diagnosis.title import make_title
-from loopcanary.diagnosis.weights import SampleWeights, merge_stacks, weigh
+from loopcanary.diagnosis.weights import SampleWeights, fit_to_counters, merge_stacks, weigh
 from loopcanary.model import (
     Blocker,
     Cause,
     Clock,
     Config,
     Holder,
+    Ledger,
     Session,
     Severity,
     Stall,
@@ -50,6 +51,8 @@ _THIN_COVERAGE = 0.5
 _THREAD = "thread"
 """The kind of lanes that have no loop: their first turn is no start of one."""
 _LATE_NS = 5_000_000
+_ASLEEP = ("S", "D")
+"""The kernel's letters for a thread that sleeps."""
 _at_ns = attrgetter("at_ns")
 
 
@@ -174,7 +177,8 @@ def _open_case(
     table = FrameTable(Ownership(paths, config.concern))
     sites = CallSites(sources, session.started_wall_ns)
     machine = session.machine or _own_machine()
-    seen = see(evidence.samples, counted.seen_ns, table.place, sites, machine)
+    ledger = make_ledger(evidence, end_ns, weights)
+    seen = see(evidence.samples, _votes(evidence, counted, ledger), table.place, sites, machine)
     observation = Observation(
         evidence=evidence,
         duration_ns=weights.duration_ns,
@@ -182,7 +186,7 @@ def _open_case(
         kinds=one_of_each(seen),
         total_ns=counted.covered_ns + frozen_ns,
         sample_count=len(seen),
-        ledger=make_ledger(evidence, end_ns, weights),
+        ledger=ledger,
         frozen_ns=frozen_ns,
         surroundings=around,
         sites=sites,
@@ -200,6 +204,16 @@ def _open_case(
         observation=observation,
         paths=paths,
     )
+
+
+def _votes(evidence: StallEvidence, counted: SampleWeights, ledger: Ledger) -> tuple[int, ...]:
+    """What each sample stands for, as far as the counters bear it out."""
+    if ledger.on_cpu_ns is None:
+        return counted.seen_ns
+    states = ["" if sample.kernel is None else sample.kernel.thread_state for sample in evidence.samples]
+    not_run_ns = counted.duration_ns - ledger.on_cpu_ns + (ledger.error_ns or 0)
+    asleep = [state in _ASLEEP for state in states]
+    return fit_to_counters(counted.seen_ns, asleep, counted.duration_ns, max(0, not_run_ns))
 
 
 def _without_gaps(

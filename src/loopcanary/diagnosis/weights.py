@@ -53,6 +53,26 @@ def weigh(times_ns: Sequence[int], begin_ns: int, end_ns: int, interval_ns: int)
     )
 
 
+def fit_to_counters(
+    seen_ns: Sequence[int], asleep: Sequence[bool], duration_ns: int, not_run_ns: int
+) -> tuple[int, ...]:
+    """The weights, with those of samples that found the thread asleep made less where they have more of the
+    stall than the kernel's counters leave for not running, `not_run_ns` of `duration_ns`; the others get it.
+
+    Whatever wakes threads at the same moments as the watchdog is seen too often: a thread that gave up the
+    GIL for half a millisecond at each look has not slept for the whole stall.
+    """
+    total = sum(seen_ns)
+    slept = sum(weight for weight, sleeps in zip(seen_ns, asleep, strict=True) if sleeps)
+    room = total * not_run_ns // duration_ns if duration_ns > 0 else total
+    if slept <= room or slept == total:
+        return tuple(seen_ns)
+    less, more = room / slept, (total - room) / (total - slept)
+    return tuple(
+        round(weight * (less if sleeps else more)) for weight, sleeps in zip(seen_ns, asleep, strict=True)
+    )
+
+
 _shown = attrgetter("shown")
 
 

@@ -9,7 +9,6 @@ import gc
 import json
 import os
 import sys
-import threading
 import time
 from importlib import import_module
 from pathlib import Path
@@ -47,15 +46,13 @@ def frame(work=None, *args):
     pygame.display.flip()
 
 
-def in_a_frame(block, clock):
-    made = []
+def prepared(block):
+    """What the block needs to be made, before there are frames: making it takes long, too."""
     make = getattr(block, "prepare", None)
-    if make is not None:
-        maker = threading.Thread(target=lambda: made.append(make()))
-        maker.start()
-        while maker.is_alive():  # a loading screen
-            frame()
-            ticker.tick(60)
+    return () if make is None else (make(),)
+
+
+def in_a_frame(block, clock, *made):
     for _ in range(3):
         frame()
         ticker.tick(60)
@@ -77,16 +74,16 @@ def key_handler(clock):
     clock.after()
 
 
-@own
-def scaling(clock):
-    """A picture that is scaled again and again."""
+def scale(times):
     picture = pygame.Surface((256, 256), depth=32)
+    for _ in range(times):
+        pygame.transform.smoothscale(picture, (512, 512))  # culprit of scale
 
-    def scale(times):
-        for _ in range(times):
-            pygame.transform.smoothscale(picture, (512, 512))  # culprit of scale
 
-    times = sized(scale, 5, 2 * LONG_S)
+@own
+@blocks.needs(lambda: sized(scale, 5, 2 * LONG_S))
+def scaling(clock, times):
+    """A picture that is scaled again and again."""
     frame()
     clock.before()
     pygame.event.pump()
@@ -115,21 +112,20 @@ def scene_of_a_frame(clock):
 def main(truth_file, wanted):
     global screen  # noqa: PLW0603 - a game
     gc.disable()
+    shared = {name: block for name, (drive, block) in blocks.KINDS.items() if drive is blocks.in_a_task}
+    todo = {name: block for name, block in {**shared, **OWN}.items() if not wanted or name in wanted}
+    made = {name: prepared(block) for name, block in todo.items()}
     pygame.display.init()
     screen = pygame.display.set_mode((160, 120))
     truth = []
-    todo = {name: block for name, (drive, block) in blocks.KINDS.items() if drive is blocks.in_a_task}
     for name, block in todo.items():
-        if not wanted or name in wanted:
-            clock = BlockClock(name)
-            in_a_frame(block, clock)
-            truth.append(clock.facts)
-    for name, block in OWN.items():
-        if not wanted or name in wanted:
-            clock = BlockClock(name)
+        clock = BlockClock(name)
+        if name in OWN:
             frame()
-            block(clock)
-            truth.append(clock.facts)
+            block(clock, *made[name])
+        else:
+            in_a_frame(block, clock, *made[name])
+        truth.append(clock.facts)
     for _ in range(30):
         frame()
         ticker.tick(60)

@@ -100,9 +100,11 @@ def test_each_blocked_frame_dropped_as_many_as_its_time_says(run):
     (session,) = run.report["sessions"]
     frames = session["frames"]
     assert {"dungeon", None} <= {scene["scene"] for scene in frames}
-    # Each of the blocks is a quarter of a second or more: at least 14 refreshes of 60 Hz without a frame.
+    # Most of the blocks are a quarter of a second long. Those sized by a first try may come out shorter; ten
+    # refreshes of 60 Hz without a frame are `middle` at least.
+    long = [kind for kind, facts in run.truth.items() if facts["end_ns"] - facts["begin_ns"] > 10.5e9 / 60]
     worse = sum(scene["drop_level"][level] for scene in frames for level in ("middle", "high", "frozen"))
-    assert worse >= len(run.truth)
+    assert worse >= len(long) >= 10
     assert sum(sum(scene["drop_level"].values()) for scene in frames) == sum(
         scene["frames"] for scene in frames
     )
