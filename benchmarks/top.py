@@ -3,7 +3,7 @@
     python benchmarks/top.py [SECONDS]
 
 Prints the share of a core that one reading a second needs, without a screen (as `--once` reads) and with it
-(80x24 in a pseudo-terminal). Budget: 2 %. Other watched programs of the user are read as well: best run alone.
+(80x24 in a pseudo-terminal). Budget: 2 %. Other watched programs of the user are read, too: best run alone.
 """
 
 from __future__ import annotations
