@@ -87,23 +87,32 @@ class Top(App[None]):
         self._rows: Sequence[LaneRow] | None = None
         self._hidden = 0
         self._folder = _folder()
+        self._shown: Sequence[LaneRow] = ()
+        self._texts: dict[str, str] = {}
+        # Kept by hand: what is asked for by its name is looked for on the page on top.
+        self._head = Static(id="head")
+        self._table = LaneTable()
+        nothing = Text("\n").join([Text(NOTHING[0], "bold"), *map(Text, NOTHING[1:])])
+        self._nothing = Static(nothing, id="nothing")
+        self._about = Static(id="about")
+        self._filter = Input(placeholder="words", id="filter")
         self.theme = "textual-dark" if is_dark else "textual-light"
 
     # ---- the parts of the screen -----------------------------------------------------------------------
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
-        yield Static(id="head")
-        yield LaneTable()
-        yield Static(Text("\n").join([Text(NOTHING[0], "bold"), *map(Text, NOTHING[1:])]), id="nothing")
-        yield Static(id="about")
-        yield Input(placeholder="words", id="filter")
+        yield self._head
+        yield self._table
+        yield self._nothing
+        yield self._about
+        yield self._filter
         yield Static(Text(_KEYS, no_wrap=True, overflow="ellipsis"), id="keys")
 
     def on_mount(self) -> None:
         """Begins to read."""
-        self.query_one(LaneTable).focus()
-        self.query_one("#filter", Input).value = self._choice.words
+        self._table.focus()
+        self._filter.value = self._choice.words
         threading.Thread(target=self._read, daemon=True, name="loopcanary top").start()
 
     def on_unmount(self) -> None:
@@ -126,7 +135,7 @@ class Top(App[None]):
 
     def on_resize(self, event: Resize) -> None:
         """Low screens are for the table."""
-        self.query_one("#about").display = event.size.height >= _LEAST_HEIGHT
+        self._about.display = event.size.height >= _LEAST_HEIGHT
         self.call_after_refresh(self._show)
 
     def on_lane_table_moved(self) -> None:
@@ -134,23 +143,28 @@ class Top(App[None]):
         self._show_about()
         self._show_head()
 
+    @property
+    def _is_there(self) -> bool:
+        """A reading may come while the screen is taken down."""
+        return not self._end.is_set() and self._table.is_attached
+
     def _show(self) -> None:
-        if self._rows is None:
+        if self._rows is None or not self._is_there:
             return
         shown = chosen(self._rows, self._choice)
         self._hidden = len(self._rows) - len(shown)
         self._shown = shown
-        table = self.query_one(LaneTable)
+        table = self._table
         table.show(shown)
         table.display = bool(shown) or bool(self._rows)
-        self.query_one("#nothing").display = not self._rows
+        self._nothing.display = not self._rows
         self._show_head()
         self._show_about()
 
     def _show_head(self) -> None:
-        if self._rows is None:
+        if self._rows is None or not self._is_there:
             return
-        first, last = self.query_one(LaneTable).span
+        first, last = self._table.span
         parts = [headline(self._shown, self._hidden)]
         if last - first + 1 < len(self._shown):
             parts.append(f"lines {first} to {last}")
@@ -160,10 +174,12 @@ class Top(App[None]):
             parts.append(f"with {printable(self._choice.words, 30)}")
         if self._is_paused:
             parts.insert(0, "PAUSED")
-        self._update("#head", Text("   ".join(parts), no_wrap=True, overflow="ellipsis"))
+        self._update(self._head, Text("   ".join(parts), no_wrap=True, overflow="ellipsis"))
 
     def _show_about(self) -> None:
-        row = self.query_one(LaneTable).chosen
+        if not self._is_there:
+            return
+        row = self._table.chosen
         styles = looks(is_dark=self.current_theme.dark)
         lines = []
         for pieces in about(row, self._folder) if row is not None else []:
@@ -171,14 +187,13 @@ class Top(App[None]):
             for text, look in pieces:
                 line.append(text, styles.get(look))
             lines.append(line)
-        self._update("#about", Text("\n", no_wrap=True, overflow="ellipsis").join(lines))
+        self._update(self._about, Text("\n", no_wrap=True, overflow="ellipsis").join(lines))
 
-    def _update(self, which: str, text: Text) -> None:
+    def _update(self, part: Static, text: Text) -> None:
         """Only what has changed is drawn again."""
-        part = self.query_one(which, Static)
-        key = text.markup
-        if getattr(part, "shown_text", None) != key:
-            part.shown_text = key  # type: ignore[attr-defined]
+        key = str(part.id)
+        if self._texts.get(key) != text.markup:
+            self._texts[key] = text.markup
             part.update(text)
 
     # ---- keys -------------------------------------------------------------------------------------------
@@ -212,7 +227,7 @@ class Top(App[None]):
 
     def action_filter(self) -> None:
         """Asks for words."""
-        field = self.query_one("#filter", Input)
+        field = self._filter
         field.display = True
         field.focus()
 
@@ -226,7 +241,7 @@ class Top(App[None]):
 
     def action_leave(self) -> None:
         """Out of the filter, which is taken back; then out of a filter that stayed; then out."""
-        field = self.query_one("#filter", Input)
+        field = self._filter
         if field.display or self._choice.words:
             field.value = ""
             self._leave_filter()
@@ -235,19 +250,19 @@ class Top(App[None]):
             self.exit()
 
     def _leave_filter(self) -> None:
-        self.query_one("#filter", Input).display = False
-        self.query_one(LaneTable).focus()
+        self._filter.display = False
+        self._table.focus()
 
     def action_stack(self) -> None:
         """The live stack of the chosen lane."""
-        row = self.query_one(LaneTable).chosen
+        row = self._table.chosen
         if row is not None:
             title = f"live stack: {printable(row.program, 40)}, pid {row.pid}"
             self.push_screen(Page(title, lambda width: self._pages.stack(row, width), every_s=1.0))
 
     def action_group(self) -> None:
         """The bug behind the chosen lane's last stall."""
-        row = self.query_one(LaneTable).chosen
+        row = self._table.chosen
         if row is not None:
             title = f"last stall and its group: {printable(row.program, 40)}, pid {row.pid}"
             self.push_screen(Page(title, lambda width: self._pages.group(row, width)))

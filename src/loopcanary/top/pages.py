@@ -119,6 +119,8 @@ class Page(ModalScreen[None]):
         """Shows the lines."""
         self._is_loading = False
         self.lines = message.lines
+        if not self.is_attached:
+            return
         self.query_one("#body Static", Static).update(Text("\n", no_wrap=True, end="").join(message.lines))
 
     def action_pause(self) -> None:
