@@ -101,6 +101,21 @@ def ask_everything(data: bytes) -> None:
         assert {slot for slot, _ in file.stalls()} <= set(range(file.slot_count))
         for evidence in file.unslotted_stalls():
             check_evidence(evidence)
+        check_glances(file)
+
+
+def check_glances(file: FlightFile) -> None:
+    glances = file.glances()
+    assert len(glances.look()[0]) <= layout.LANE_COUNT
+    lanes, slots = glances.look()
+    for lane in lanes:
+        times = [lane.threshold_ns, lane.allowance_ns, lane.last_look_ns, lane.turn_callbacks]
+        times += [lane.callback_since_ns or 0, lane.turn_since_ns or 0]
+        assert all(0 <= number <= LARGEST + 1_000 for number in times)
+        repr(lane).encode()
+    assert len(slots) <= 64
+    for slot in slots:
+        check_evidence(file.slot_evidence(slot.index, drained=True))
 
 
 def check_line(line: str) -> None:

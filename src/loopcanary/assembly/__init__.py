@@ -6,6 +6,7 @@
     explaining  what reports ask the diagnosis
     checkup     what works here, for `loopcanary doctor`
     dumping     another process, read from outside
+    surveying   all watched processes, from their flight files
     attaching   another process, watched from now on; `attached` is what runs in it
 
 The functions here load what they need when they are called: a process that only might run a loop shall
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from loopcanary.assembly.surveying import Survey
     from loopcanary.diagnosis.sources import SourceText
     from loopcanary.engine.canary import Canary
-    from loopcanary.model import Config, LagIssue, LoopHealth, Stall
+    from loopcanary.model import Config, LagIssue, LaneTotals, LoopHealth, Stall
     from loopcanary.model.outside import Attached, Detached, ProcessSight, Unseen
     from loopcanary.store import Recovery, Store
 
@@ -105,6 +107,21 @@ def look_at(pid: int) -> ProcessSight | Unseen:
     from loopcanary.assembly import dumping
 
     return dumping.look_at(pid)
+
+
+def survey(stores: Sequence[Path]) -> Survey:
+    """A reader of all watched processes of the user; `stores`: folders that may have flight files, too."""
+    from loopcanary.assembly import surveying
+    from loopcanary.store import FLIGHT_FOLDER
+
+    return surveying.Survey([folder / FLIGHT_FOLDER for folder in stores])
+
+
+def health_of(totals: LaneTotals, now_ns: int) -> LoopHealth:
+    """Figures of a lane at a monotonic time."""
+    from loopcanary.assembly import surveying
+
+    return surveying.health_of(totals, now_ns)
 
 
 def attach(pid: int, settings: dict[str, Any], timeout_s: float) -> Attached | Unseen:

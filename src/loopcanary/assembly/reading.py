@@ -14,6 +14,7 @@ from loopcanary.model import Clock, Config, Session, Stall, StallEvidence, Stall
 
 CODE_PATHS = "code_paths"
 SETTINGS = "settings"
+STORE = "store"
 """Keys that the facts in a flight file have beside the session's own."""
 _CLOCK_SLACK_NS = 5_000_000_000
 """btime of /proc/stat is in whole seconds, and the wall clock may have been set since the boot."""
@@ -44,7 +45,7 @@ def recover(into: store.Store, own: Path | None = None, *, living: bool = True) 
     )
     found = store.recover(into, forensics, living=living)
     if living:
-        store.settle(into, found, host=_host(), is_gone=_is_gone)
+        store.settle(into, found, host=host_name(), is_gone=_is_gone)
         _give_memory_back(autopsy)
     return found
 
@@ -74,24 +75,25 @@ class _Autopsy:
         if remains.header.pid == os.getpid() and Path(remains.name) != self._own:
             # This process once was another program (exec), which left its file.
             return flight.liveness(remains.header) is flight.Liveness.RUNNING
-        same_host = remains.facts().get("host") == _host()
+        same_host = remains.facts().get("host") == host_name()
         alive = flight.liveness(remains.header, same_host=same_host)
         if alive is flight.Liveness.UNKNOWABLE:
             return flight.holds_lock(Path(remains.name)) is False
         if alive is flight.Liveness.RUNNING and flight.holds_lock(Path(remains.name)) is False:
             # It gave up the lock (a daemon closes all descriptors), or became another program (exec).
-            return _maps(remains.header.pid, remains.name) is False
+            return maps(remains.header.pid, remains.name) is False
         return alive is flight.Liveness.DEAD
 
     def judge(self, evidence: StallEvidence, session: Session, clock: Clock, state: StallState) -> Stall:
         if session.id not in self._facts and self._opened is not None:
             facts = self._opened.facts()
-            self._facts[session.id] = _paths_of(facts), _config_of(facts)
+            self._facts[session.id] = paths_of(facts), config_of(facts)
         paths, config = self._facts.get(session.id, (diagnosis.CodePaths(), Config()))
         return diagnosis.diagnose(evidence, session, config, clock, state=state, paths=paths)
 
 
-def _host() -> str:
+def host_name() -> str:
+    """Name of this host, as sessions have it."""
     if hasattr(os, "uname"):
         return os.uname().nodename
     import platform  # only where the cheaper source is missing
@@ -99,7 +101,7 @@ def _host() -> str:
     return platform.node()
 
 
-def _maps(pid: int, file: str) -> bool | None:
+def maps(pid: int, file: str) -> bool | None:
     """Whether the process has the file in its memory; None where it cannot be asked."""
     try:
         return os.fsencode(os.path.basename(file)) in Path(f"/proc/{pid}/maps").read_bytes()  # noqa: PTH119
@@ -107,12 +109,14 @@ def _maps(pid: int, file: str) -> bool | None:
         return None
 
 
-def _paths_of(facts: dict[str, Any]) -> diagnosis.CodePaths:
+def paths_of(facts: dict[str, Any]) -> diagnosis.CodePaths:
+    """Where the code of the process lies that wrote these facts."""
     paths = facts.get(CODE_PATHS)
     return diagnosis.CodePaths.from_json(paths) if isinstance(paths, dict) else diagnosis.CodePaths()
 
 
-def _config_of(facts: dict[str, Any]) -> Config:
+def config_of(facts: dict[str, Any]) -> Config:
+    """Those of its settings that a verdict depends on."""
     settings = facts.get(SETTINGS)
     concern = settings.get("concern") if isinstance(settings, dict) else None
     names = tuple(name for name in concern if isinstance(name, str)) if isinstance(concern, list) else ()

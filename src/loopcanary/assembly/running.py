@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from loopcanary import diagnosis, flight, store
-from loopcanary.assembly.reading import CODE_PATHS, SETTINGS, open_store, recover
+from loopcanary.assembly.reading import CODE_PATHS, SETTINGS, STORE, open_store, recover
 from loopcanary.engine.canary import Canary, FileBackend, Parts
 from loopcanary.engine.facts import session_facts
 from loopcanary.engine.guards import DebuggerGuard, StormGuard
@@ -65,6 +65,7 @@ def make_parts(canary: Canary, native: ModuleType | None) -> Parts:
             **session_to_dict(session),
             CODE_PATHS: paths.refresh().to_json(),
             SETTINGS: {"concern": list(config.concern)},
+            STORE: str(folder),
         },
         recover=lambda: _recover(sink, backend),
     )

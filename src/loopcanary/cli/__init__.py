@@ -14,7 +14,10 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS = ("run", "report", "show", "ui", "diff", "export", "clean", "doctor", "attach", "dump")
+COMMANDS = (
+    *("run", "report", "show", "ui", "top", "diff", "export"),
+    *("clean", "doctor", "attach", "dump"),
+)
 BAD_USE = 2
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 

@@ -55,6 +55,15 @@ def candidates(folder: Path, session_id: str, shared_memory: Path = SHARED_MEMOR
         yield FlightPlace(path=path, link=None, is_nameless=True)
 
 
+def in_memory(shared_memory: Path = SHARED_MEMORY) -> list[Path]:
+    """Flight files in shared memory: those of this user, and for root all."""
+    try:
+        owner = "*" if os.getuid() == 0 else str(os.getuid())
+        return list(shared_memory.glob(f"loopcanary-{owner}-*{SUFFIX}"))
+    except OSError:
+        return []
+
+
 def forgotten(now_s: float, shared_memory: Path = SHARED_MEMORY) -> list[Path]:
     """Flight files of this user that were made more than a month ago: of programs that still run, or of dead
     ones whose store is gone or never looked at again."""

@@ -79,9 +79,14 @@ def read_lane(source: Source, section: Section, index: int) -> dict[str, Any]:
         data = source.read(at, layout.LANE.struct.size)
         # A carry between the two words of a sum of squares would be an error of 2^64.
         again = source.read(at, layout.LANE.struct.size)
-        if all(again[high : high + 8] == data[high : high + 8] for high in _HIGH_WORDS):
+        if not carried(data, again):
             break
     return layout.LANE.read(data)
+
+
+def carried(one: bytes, another: bytes) -> bool:
+    """Whether a sum of squares went from its low word into its high one between two copies of a lane."""
+    return any(another[high : high + 8] != one[high : high + 8] for high in _HIGH_WORDS)
 
 
 def lane_totals(fields: dict[str, Any], index: int, clock: TickClock) -> LaneTotals | None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from loopcanary.flight.errors import FlightError
 from loopcanary.flight.facts import read_counters, read_facts
@@ -35,6 +35,9 @@ from loopcanary.flight.slots import SlotCopy, copy_slot, read_slot_facts
 from loopcanary.flight.source import BufferSource, Source, open_source
 from loopcanary.flight.stalls import LaneView, is_about, record_evidence, settle, slot_evidence
 from loopcanary.model import Collection, LaneTotals, StallEvidence
+
+if TYPE_CHECKING:
+    from loopcanary.flight.glance import Glances
 
 
 class FlightFile:
@@ -134,13 +137,23 @@ class FlightFile:
         """How many slots there are."""
         return self._sections[SectionKind.SLOTS].count
 
-    def slot_evidence(self, index: int, *, include_open: bool = False) -> StallEvidence | None:
+    def glances(self) -> Glances:
+        """A reader of lanes and slots that is cheap enough to look once a second; it lives with this file."""
+        from loopcanary.flight.glance import Glances  # watched programs have no use for it
+
+        return Glances(self._source, self._sections)
+
+    def slot_evidence(
+        self, index: int, *, include_open: bool = False, drained: bool = False
+    ) -> StallEvidence | None:
         """The stall in a slot.
 
         None where the slot is free, where its work was no stall (yet), and where the slot changed at
-        every look. `include_open`: also work that is watched but still below its threshold.
+        every look. `include_open`: also work that is watched but still below its threshold. `drained`: also
+        a stall that was taken from the slot, while no other has come into it.
         """
-        slot = copy_slot(self._source, self._section_of(SectionKind.SLOTS, index), index)
+        section = self._section_of(SectionKind.SLOTS, index)
+        slot = copy_slot(self._source, section, index, drained=drained)
         if slot is None:
             return None
         # The lane is looked at after the slot: a thread that has moved on by then has left its record.

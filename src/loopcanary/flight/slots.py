@@ -230,11 +230,16 @@ def read_slot_facts(source: Source, section: Section, index: int) -> dict[str, A
     return layout.SLOT_FACTS.read(source.read(section.at(index), layout.SLOT_FACTS.size))
 
 
-def copy_slot(source: Source, section: Section, index: int) -> SlotCopy | None:
-    """A slot that did not change while it was copied; None if it is free or changed at every try."""
+def copy_slot(source: Source, section: Section, index: int, *, drained: bool = False) -> SlotCopy | None:
+    """A slot that did not change while it was copied; None if it is free or changed at every try.
+
+    `drained`: also a stall that is over and was taken by the drain; it stands there until the slot is needed
+    again, and its end is the first thing that is wiped then.
+    """
     for _ in range(_TRIES):
         before = read_slot_facts(source, section, index)
-        if before["state"] not in _TAKEN:
+        left = drained and before["state"] == SlotState.FREE and before["end_ns"]
+        if before["state"] not in _TAKEN and not left:
             return None
         data = source.read(section.at(index), section.stride)
         after = read_slot_facts(source, section, index)

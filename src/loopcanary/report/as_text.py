@@ -37,11 +37,16 @@ def show_report(report: Report, console: Console) -> None:
 
 def show_group(report: Report, console: Console) -> None:
     """One bug: what its stalls tell together, its longest stall in full, its latest stalls."""
-    page = page_of(console)
-    show(console, group_lines(report, page))
+    show(console, group_page(report, page_of(console)))
+
+
+def group_page(report: Report, page: Page) -> Iterator[Text]:
+    """The lines of it."""
+    yield from group_lines(report, page)
     if worst := report.worst.get(report.groups[0].fingerprint):
-        show(console, [Text("The longest one", "bold"), *stall_lines(worst, _session(report, worst), page)])
-    show(console, _latest(report))
+        yield Text("The longest one", "bold")
+        yield from stall_lines(worst, _session(report, worst), page)
+    yield from _latest(report)
 
 
 def show_stall(report: Report, console: Console) -> None:

@@ -1,0 +1,141 @@
+"""`loopcanary top`: what all watched processes do now."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import click
+
+from loopcanary.cli import refuse
+from loopcanary.cli.opening import NOTHING_FOUND, store_option
+from loopcanary.cli.words import Word
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loopcanary.top.choosing import Choice
+    from loopcanary.top.watching import Watch
+
+_ORDERS = ("trouble", "busy", "delay", "callbacks", "stalls", "latest", "program", "pid")
+_NO_TEXTUAL = (
+    "the live screen needs Textual: pip install 'loopcanary[top]'; `loopcanary top --once` does without"
+)
+
+
+@click.command(short_help="Show what all watched processes do now, live.")
+@click.option("--once", is_flag=True, help="Print once and end, for scripts.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default=None, help="Of --once. Default: text."
+)
+@click.option(
+    "--interval",
+    type=click.FloatRange(min=0.1, max=3600),
+    default=1.0,
+    metavar="SECONDS",
+    help="Between two readings. Default: 1.",
+)
+@click.option("--sort", type=click.Choice(_ORDERS), default="trouble", help="Default: trouble.")
+@click.option("--reverse", is_flag=True, help="The other way round.")
+@click.option("--filter", "words", type=Word(), metavar="TEXT", help="Only what has these words somewhere.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Loops that are gone, and what was killed long ago, too."
+)
+@click.option(
+    "--theme",
+    type=click.Choice(["auto", "dark", "light"]),
+    default="auto",
+    help="Of the screen. Default: auto, as COLORFGBG says, or dark.",
+)
+@store_option
+def command(
+    *,
+    once: bool,
+    form: str | None,
+    interval: float,
+    sort: str,
+    reverse: bool,
+    words: str | None,
+    everything: bool,
+    theme: str,
+    store: Path | None,
+) -> int:
+    """Show what all watched processes of yours do now.
+
+    They are read from their flight files: none of them is asked, so one that hangs is shown as well, and
+    one that was killed until its stalls are taken in by `loopcanary report`.
+    """
+    from loopcanary.top.choosing import Choice
+
+    if form is not None and not once:
+        return refuse("--format is for --once")
+    if not once and (problem := _no_screen()) is not None:
+        return refuse(problem)
+    from loopcanary import assembly
+    from loopcanary.top.watching import Watch
+
+    choice = Choice(order=sort, reverse=reverse, words=words or "", everything=everything)
+    with assembly.survey(_stores(store)) as survey:
+        watch = Watch(survey.read, assembly.health_of)
+        if once:
+            return _print(watch, choice, form or "text", interval)
+        from loopcanary.cli.top_pages import LivePages
+        from loopcanary.top.app import Top
+
+        Top(watch.look, choice, LivePages(), interval_s=interval, is_dark=_is_dark(theme)).run()
+    return 0
+
+
+def _no_screen() -> str | None:
+    """Why there can be no live screen."""
+    if importlib.util.find_spec("textual") is None:
+        return _NO_TEXTUAL
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return "the live screen needs a terminal; `loopcanary top --once` prints to anything"
+    return None
+
+
+def _stores(given: Path | None) -> list[Path]:
+    """Stores that may have flight files of their own, where there is no shared memory."""
+    from loopcanary.store import StoreError, find
+
+    with suppress(StoreError, OSError):
+        return [find(given).folder]
+    return []
+
+
+def _print(watch: Watch, choice: Choice, form: str, interval_s: float) -> int:
+    """Two readings, since what is now lies between them."""
+    from loopcanary.top import as_json, as_text
+    from loopcanary.top.choosing import chosen
+
+    if watch.look():
+        time.sleep(interval_s)
+    rows = watch.look()
+    found = chosen(rows, choice)
+    if form == "json":
+        click.echo(as_json.render(found, time.time_ns()), nl=False)
+    else:
+        for line in as_text.lines(found, len(rows) - len(found), _width()):
+            click.echo(line)
+    return NOTHING_FOUND if choice.words and not found else 0
+
+
+def _width() -> int | None:
+    """Of the terminal; None where it goes elsewhere."""
+    from loopcanary.cli.screen import Screen
+
+    return Screen().width if sys.stdout.isatty() else None
+
+
+def _is_dark(theme: str) -> bool:
+    """COLORFGBG is `foreground;background` in the terminal's numbers: 7 and 9 to 15 are light."""
+    import os
+
+    if theme != "auto":
+        return theme == "dark"
+    background = os.environ.get("COLORFGBG", "").rpartition(";")[2]
+    return not (background.isdigit() and (int(background) == 7 or 9 <= int(background) <= 15))

@@ -1,0 +1,102 @@
+"""Pages of `loopcanary top`: a process seen from outside, a group of a store."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from loopcanary.report.text_pieces import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from loopcanary.top.rows import LaneRow
+
+_DATABASE = "loopcanary.db"
+_LATEST = 20
+
+
+class LivePages:
+    """Reads what a page shows when it is asked for. Any thread."""
+
+    def __init__(self) -> None:
+        from loopcanary.cli.formats import current_folder
+
+        self._folder = current_folder()
+
+    def stack(self, row: LaneRow, width: int) -> Sequence[Text]:
+        """Threads of the row's process, the row's own first."""
+        from loopcanary import assembly
+        from loopcanary.model.outside import Unseen
+        from loopcanary.report.dump_text import dump_lines
+
+        if not row.state.is_live:
+            return [Text(f"Process {row.pid} runs no more. What was sampled of its last stall: key g.")]
+        if not row.is_near:
+            return [Text(f"Process {row.pid} runs in another container: run `loopcanary dump` there.")]
+        sight = assembly.look_at(row.pid)
+        if isinstance(sight, Unseen):
+            return [Text(sight.why)]
+        threads = sorted(sight.threads, key=lambda thread: thread.tid != row.tid)
+        return list(dump_lines(replace(sight, threads=tuple(threads)), self._page(width), everything=False))
+
+    def group(self, row: LaneRow, width: int) -> Sequence[Text]:
+        """The row's last stall as the flight file has it, and its bug as the store has it."""
+        return list(self._group(row, self._page(width)))
+
+    def _page(self, width: int) -> Page:
+        return Page(width=min(width, 120), folder=self._folder)
+
+    def _group(self, row: LaneRow, page: Page) -> Iterator[Text]:
+        from loopcanary.report.text_stall import stall_lines
+
+        if row.last is None:
+            yield Text("No stall so far." if not row.stalls else "Its last stall was not sampled.")
+            return
+        yield Text("The last stall", "bold")
+        yield from stall_lines(row.last, row.session, page)
+        yield from self._stored(row, row.last.fingerprint, page)
+
+    def _stored(self, row: LaneRow, fingerprint: str, page: Page) -> Iterator[Text]:
+        from loopcanary import assembly
+        from loopcanary.report.as_text import group_page
+        from loopcanary.report.model import of_group
+        from loopcanary.store import StoreError
+
+        folder = Path(row.store or "")
+        if row.store is None or not _is_own_store(folder):
+            yield Text(f"\nIts store {row.store or ''} is not there, or not yours.", "dim")
+            return
+        store = assembly.open_store(folder)
+        try:
+            if fingerprint not in store.fingerprints_like(fingerprint, 1):
+                yield Text(f"\nNo stall of this group is in {folder} yet.", "dim")
+                return
+            report = of_group(
+                store,
+                fingerprint,
+                limit=_LATEST,
+                now_wall_ns=time.time_ns(),
+                explain=assembly.why_grouped,
+                delays=assembly.delays,
+            )
+            yield Text()
+            yield from group_page(report, page)
+        except StoreError as error:
+            yield Text(f"\n{error}", "yellow")
+        finally:
+            store.close()
+
+
+def _is_own_store(folder: Path) -> bool:
+    """Whether a store is there, and belongs to this user: what is said of it comes from another process, and
+    opening a store may repair it."""
+    try:
+        return folder.stat().st_uid == os.geteuid() and (folder / _DATABASE).is_file()
+    except OSError:
+        return False

@@ -1,0 +1,76 @@
+"""Watched processes as their flight files have them at one moment: what `loopcanary top` is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from loopcanary.model.evidence import LaneTotals
+from loopcanary.model.session import Session
+from loopcanary.model.stall import Stall
+
+
+class Life(Enum):
+    """What is known of the process."""
+
+    RUNS = "runs"
+    EXITED = "exited"
+    """It ended by its own will."""
+    KILLED = "killed"
+    UNKNOWN = "unknown"
+    """It belongs to another pid namespace, and nothing tells whether it runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """Names of what a thread is in; None: it has none, or it was not read."""
+
+    callback: str | None = None
+    task: str | None = None
+    scene: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneReading:
+    """A lane that a thread has or had, at one moment."""
+
+    totals: LaneTotals
+    threshold_ns: int
+    allowance_ns: int = 0
+    """What `expect` grants to the callback that runs."""
+    callback_since_ns: int | None = None
+    """None outside a callback, and where it changed while it was looked at."""
+    turn_since_ns: int | None = None
+    turn_callbacks: int = 0
+    """Of the running turn, those that are over; they are not in the totals yet."""
+    turn_judged: bool = False
+    """A callback of the running turn was a stall of its own, so that the turn is none."""
+    in_stall: bool = False
+    """The watchdog has found the present work to be a stall."""
+    last_look_ns: int = 0
+    """When the watchdog last saw it going on; 0: it did not look."""
+    latest_stall_ns: int | None = None
+    """How long the latest stall was that is over, as its own thread recorded it; None: there was none."""
+    work: Work | None = None
+    """Known of what is busy for longer than the sample delay."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessReading:
+    """A process at one moment. Times are monotonic, of the machine's present boot where it runs."""
+
+    key: str
+    """The same at every reading, and of no other process."""
+    session: Session
+    life: Life
+    is_near: bool
+    """Its number means the same here as it does there: it can be looked at."""
+    at_ns: int
+    """When it was read; of one that runs no more, when it was last seen alive."""
+    at_wall_ns: int
+    lanes: tuple[LaneReading, ...]
+    last: Mapping[int, Stall] = field(default_factory=dict)
+    """The latest stall of a lane, judged."""
+    store: str | None = None
+    """Folder of its store; None: not told."""

@@ -1,0 +1,279 @@
+"""The screen of `loopcanary top`: a thin layer over rows that others make."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import Input, Static
+
+from loopcanary.model.wording import printable
+from loopcanary.top.about import LINES, about
+from loopcanary.top.choosing import ORDERS, Choice, chosen
+from loopcanary.top.columns import NOTHING, headline
+from loopcanary.top.pages import Page, Pages, help_lines
+from loopcanary.top.rows import LaneRow
+from loopcanary.top.table import LaneTable, looks
+
+if TYPE_CHECKING:
+    from textual.events import Resize
+
+_LEAST_HEIGHT = 14
+"""Of a screen that has room for the lines about the chosen row."""
+_KEYS = "? help  q quit  l stack  g group  s sort  r reverse  / filter  a all  p pause  t light"
+_ORDERS = tuple(ORDERS)
+
+
+class Top(App[None]):
+    """The table, with what is known of the chosen row below. Reads on a thread of its own."""
+
+    CSS = f"""
+    Screen {{ background: $background; }}
+    #head {{ height: 1; padding: 0 2; text-style: bold; background: $panel; }}
+    LaneTable {{ height: 1fr; }}
+    #nothing {{ height: 1fr; padding: 2 4; display: none; }}
+    #about {{ height: {LINES + 1}; padding: 0 2; border-top: solid $panel; }}
+    #filter {{ height: 1; border: none; padding: 0 2; display: none; }}
+    #keys {{ height: 1; padding: 0 2; background: $panel; }}
+    #head, #about, #keys {{ text-wrap: nowrap; text-overflow: ellipsis; }}
+    """
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q,ctrl+c", "quit", "quit"),
+        Binding("escape", "leave", "quit"),
+        Binding("l,enter", "stack", "live stack"),
+        Binding("g", "group", "group"),
+        Binding("s", "order(1)", "order"),
+        Binding("S", "order(-1)", "order before"),
+        Binding("r", "reverse", "reverse"),
+        Binding("slash", "filter", "filter"),
+        Binding("a", "everything", "all"),
+        Binding("p,space", "pause", "pause"),
+        Binding("t", "light", "dark or light"),
+        Binding("question_mark,h,f1", "help", "help"),
+    ]
+
+    class Seen(Message):
+        """A reading is there."""
+
+        def __init__(self, rows: Sequence[LaneRow]) -> None:
+            super().__init__()
+            self.rows = rows
+
+    def __init__(
+        self,
+        look: Callable[[], Sequence[LaneRow]],
+        choice: Choice,
+        pages: Pages,
+        *,
+        interval_s: float = 1.0,
+        is_dark: bool = True,
+    ) -> None:
+        """`look`: gives the rows of this moment; called on one thread, one call after the other."""
+        super().__init__()
+        self._look = look
+        self._choice = choice
+        self._pages = pages
+        self._interval_s = interval_s
+        self._end = threading.Event()
+        self._is_paused = False
+        self._rows: Sequence[LaneRow] | None = None
+        self._hidden = 0
+        self._folder = _folder()
+        self._shown: Sequence[LaneRow] = ()
+        self._texts: dict[str, str] = {}
+        # Kept by hand: what is asked for by its name is looked for on the page on top.
+        self._head = Static(id="head")
+        self._table = LaneTable()
+        nothing = Text("\n").join([Text(NOTHING[0], "bold"), *map(Text, NOTHING[1:])])
+        self._nothing = Static(nothing, id="nothing")
+        self._about = Static(id="about")
+        self._filter = Input(placeholder="words", id="filter")
+        self.theme = "textual-dark" if is_dark else "textual-light"
+
+    # ---- the parts of the screen -----------------------------------------------------------------------
+
+    def compose(self) -> ComposeResult:
+        """From top to bottom."""
+        yield self._head
+        yield self._table
+        yield self._nothing
+        yield self._about
+        yield self._filter
+        yield Static(Text(_KEYS, no_wrap=True, overflow="ellipsis"), id="keys")
+
+    def on_mount(self) -> None:
+        """Begins to read."""
+        self._table.focus()
+        self._filter.value = self._choice.words
+        threading.Thread(target=self._read, daemon=True, name="loopcanary top").start()
+
+    def on_unmount(self) -> None:
+        """Ends reading."""
+        self._end.set()
+
+    def _read(self) -> None:
+        """One reading after the other; what takes longer than the interval is not made up for."""
+        while not self._end.is_set():
+            if not self._is_paused:
+                self.post_message(self.Seen(self._look()))
+            self._end.wait(self._interval_s)
+
+    # ---- showing ----------------------------------------------------------------------------------------
+
+    def on_top_seen(self, message: Seen) -> None:
+        """Shows a reading."""
+        self._rows = message.rows
+        self._show()
+
+    def on_resize(self, event: Resize) -> None:
+        """Low screens are for the table."""
+        self._about.display = event.size.height >= _LEAST_HEIGHT
+        self.call_after_refresh(self._show)
+
+    def on_lane_table_moved(self) -> None:
+        """Another row was chosen."""
+        self._show_about()
+        self._show_head()
+
+    @property
+    def _is_there(self) -> bool:
+        """A reading may come while the screen is taken down."""
+        return not self._end.is_set() and self._table.is_attached
+
+    def _show(self) -> None:
+        if self._rows is None or not self._is_there:
+            return
+        shown = chosen(self._rows, self._choice)
+        self._hidden = len(self._rows) - len(shown)
+        self._shown = shown
+        table = self._table
+        table.show(shown)
+        table.display = bool(shown) or bool(self._rows)
+        self._nothing.display = not self._rows
+        self._show_head()
+        self._show_about()
+
+    def _show_head(self) -> None:
+        if self._rows is None or not self._is_there:
+            return
+        first, last = self._table.span
+        parts = [headline(self._shown, self._hidden)]
+        if last - first + 1 < len(self._shown):
+            parts.append(f"lines {first} to {last}")
+        order = self._choice.order + (" reversed" if self._choice.reverse else "")
+        parts.append(f"by {order}")
+        if self._choice.words:
+            parts.append(f"with {printable(self._choice.words, 30)}")
+        if self._is_paused:
+            parts.insert(0, "PAUSED")
+        self._update(self._head, Text("   ".join(parts), no_wrap=True, overflow="ellipsis"))
+
+    def _show_about(self) -> None:
+        if not self._is_there:
+            return
+        row = self._table.chosen
+        styles = looks(is_dark=self.current_theme.dark)
+        lines = []
+        for pieces in about(row, self._folder) if row is not None else []:
+            line = Text(no_wrap=True, overflow="ellipsis")
+            for text, look in pieces:
+                line.append(text, styles.get(look))
+            lines.append(line)
+        self._update(self._about, Text("\n", no_wrap=True, overflow="ellipsis").join(lines))
+
+    def _update(self, part: Static, text: Text) -> None:
+        """Only what has changed is drawn again."""
+        key = str(part.id)
+        if self._texts.get(key) != text.markup:
+            self._texts[key] = text.markup
+            part.update(text)
+
+    # ---- keys -------------------------------------------------------------------------------------------
+
+    def _choose(self, choice: Choice) -> None:
+        self._choice = choice
+        self._show()
+
+    def action_order(self, by: int) -> None:
+        """The next order."""
+        at = (_ORDERS.index(self._choice.order) + by) % len(_ORDERS)
+        self._choose(replace(self._choice, order=_ORDERS[at]))
+
+    def action_reverse(self) -> None:
+        """The other way round."""
+        self._choose(replace(self._choice, reverse=not self._choice.reverse))
+
+    def action_everything(self) -> None:
+        """All, or what is of interest now."""
+        self._choose(replace(self._choice, everything=not self._choice.everything))
+
+    def action_pause(self) -> None:
+        """Stops reading, or goes on."""
+        self._is_paused = not self._is_paused
+        self._show_head()
+
+    def action_light(self) -> None:
+        """Dark, or light."""
+        self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
+        self._show()
+
+    def action_filter(self) -> None:
+        """Asks for words."""
+        field = self._filter
+        field.display = True
+        field.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Filters while one types."""
+        self._choose(replace(self._choice, words=event.value))
+
+    def on_input_submitted(self) -> None:
+        """The words stay."""
+        self._leave_filter()
+
+    def action_leave(self) -> None:
+        """Out of the filter, which is taken back; then out of a filter that stayed; then out."""
+        field = self._filter
+        if field.display or self._choice.words:
+            field.value = ""
+            self._leave_filter()
+            self._choose(replace(self._choice, words=""))
+        else:
+            self.exit()
+
+    def _leave_filter(self) -> None:
+        self._filter.display = False
+        self._table.focus()
+
+    def action_stack(self) -> None:
+        """The live stack of the chosen lane."""
+        row = self._table.chosen
+        if row is not None:
+            title = f"live stack: {printable(row.program, 40)}, pid {row.pid}"
+            self.push_screen(Page(title, lambda width: self._pages.stack(row, width), every_s=1.0))
+
+    def action_group(self) -> None:
+        """The bug behind the chosen lane's last stall."""
+        row = self._table.chosen
+        if row is not None:
+            title = f"last stall and its group: {printable(row.program, 40)}, pid {row.pid}"
+            self.push_screen(Page(title, lambda width: self._pages.group(row, width)))
+
+    def action_help(self) -> None:
+        """Keys and words."""
+        self.push_screen(Page("loopcanary top", help_lines))
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109 - a text is wanted, and "" where the folder is gone
+    except OSError:
+        return ""

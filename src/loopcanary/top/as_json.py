@@ -1,0 +1,82 @@
+"""Rows as JSON; docs/top.md has the fields. Fields are added, never renamed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from loopcanary.model.stall import Stall
+from loopcanary.model.wire import Json, time_to_text
+from loopcanary.top.rows import Delays, LaneRow
+
+SCHEMA: Final = 1
+
+
+def render(rows: Sequence[LaneRow], now_wall_ns: int) -> str:
+    """The rows as a JSON text."""
+    whole = {
+        "schema": SCHEMA,
+        "taken_at": time_to_text(now_wall_ns),
+        "loops": [row_to_dict(row) for row in rows],
+    }
+    return json.dumps(whole, indent=2) + "\n"
+
+
+def row_to_dict(row: LaneRow) -> Json:
+    """One row as a JSON-able dict."""
+    work = row.work
+    return {
+        "pid": row.pid,
+        "program": row.program,
+        "session": row.session.id,
+        "python": row.session.python,
+        "loop": row.loop_kind,
+        "thread": row.thread,
+        "tid": row.tid,
+        "state": row.state.value,
+        "state_ms": _ms(row.state_ns),
+        "threshold_ms": _ms(row.threshold_ns),
+        "utilization": {"now": row.utilization_now, "total": row.utilization},
+        "delay_ms": {"now": _delays(row.delay_now), "total": _delays(row.delay)},
+        "callbacks_per_s": row.callbacks_per_s,
+        "callback": None if work is None else work.callback,
+        "task": None if work is None else work.task,
+        "scene": None if work is None else work.scene,
+        "running_ms": _ms(row.work_ns),
+        "stalls": row.stalls,
+        "stalled_ms": _ms(row.stalled_ns),
+        "latest_stall_ms": _ms(row.latest_stall_ns),
+        "last_stall": None if row.last is None else _last(row.last),
+        "store": row.store,
+    }
+
+
+def _ms(ns: int | None) -> float | None:
+    return None if ns is None else ns / 1_000_000
+
+
+def _delays(delays: Delays | None) -> Json | None:
+    return None if delays is None else {"p50": _ms(delays.p50_ns), "p99": _ms(delays.p99_ns)}
+
+
+def _last(last: Stall) -> Json:
+    culprit = last.culprit
+    return {
+        "id": last.id,
+        "fingerprint": last.fingerprint,
+        "state": last.state.value,
+        "began_at": time_to_text(last.began_wall_ns),
+        "duration_ms": _ms(last.duration_ns),
+        "cause": last.cause.value,
+        "culprit": None
+        if culprit is None
+        else {
+            "function": culprit.function,
+            "qualname": culprit.qualname,
+            "file": culprit.file,
+            "line": culprit.line,
+            "source": culprit.source,
+            "in_app": culprit.in_app,
+        },
+    }

@@ -1,0 +1,73 @@
+"""Which rows are shown, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from loopcanary.top.rows import LaneRow, State
+
+DEAD_SHOWN_NS: Final = 600_000_000_000
+"""Processes that were killed longer ago are shown only where everything is."""
+_RANK: Final = {state: rank for rank, state in enumerate(State)}
+# Those that come and go many times a second have one rank: their rows shall stay where they are.
+_RANK[State.IDLE] = _RANK[State.BUSY]
+
+Order = Callable[[LaneRow], Any]
+
+ORDERS: Final[dict[str, Order]] = {
+    "trouble": lambda row: (_RANK[row.state], *((-(row.state_ns or 0),) if _is_late(row) else ())),
+    "busy": lambda row: -(row.utilization_now if row.utilization_now is not None else -1.0),
+    "delay": lambda row: -(row.delay_now or row.delay).p99_ns if row.state.is_live else 1,
+    "callbacks": lambda row: -(row.callbacks_per_s if row.callbacks_per_s is not None else -1.0),
+    "stalls": lambda row: -row.stalls,
+    "latest": lambda row: -(row.last.began_wall_ns if row.last is not None else 0),
+    "program": lambda row: row.program.lower(),
+    "pid": lambda row: row.pid,
+}
+"""By name, what comes first; `trouble` is the first one's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What is shown, and how."""
+
+    order: str = "trouble"
+    reverse: bool = False
+    words: str = ""
+    """Each word occurs, in any case, in the program, thread, loop, state, callback or last stall."""
+    everything: bool = False
+    """Loops that are gone, and what was killed long ago, too."""
+
+
+def chosen(rows: Sequence[LaneRow], choice: Choice) -> list[LaneRow]:
+    """The rows in order; equal ones by program, process and lane."""
+    order = ORDERS[choice.order]
+    shown = [row for row in rows if choice.everything or _is_current(row)]
+    words = choice.words.lower().split()
+    found = [row for row in shown if not words or _has(row, words)]
+    found.sort(key=lambda row: (row.program, row.pid, row.key))
+    found.sort(key=order, reverse=choice.reverse)
+    return found
+
+
+def _is_late(row: LaneRow) -> bool:
+    return row.state in (State.HUNG, State.STALLED)
+
+
+def _is_current(row: LaneRow) -> bool:
+    is_dead = row.state in (State.KILLED, State.EXITED)
+    return not row.is_past and not (is_dead and (row.state_ns or 0) >= DEAD_SHOWN_NS)
+
+
+def _has(row: LaneRow, words: Iterable[str]) -> bool:
+    work, last = row.work, row.last
+    parts = [row.program, row.thread, row.loop_kind, row.state.value, str(row.pid), row.session.id]
+    if work is not None:
+        parts += [part for part in (work.callback, work.task, work.scene) if part]
+    if last is not None:
+        parts += [last.cause.value, last.fingerprint]
+        parts += [last.culprit.qualname, last.culprit.file] if last.culprit is not None else []
+    text = "\n".join(parts).lower()
+    return all(word in text for word in words)

@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from tests.cli.conftest import loopcanary, place
+
+__all__ = ["loopcanary", "place"]
