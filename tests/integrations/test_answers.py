@@ -1,4 +1,4 @@
-"""How long requests waited for the loop, from the arrival of their bytes: told by the kernel."""
+"""How long requests waited for the loop, from the arrival of their bytes: told by the kernel, of uvicorn."""
 
 from __future__ import annotations
 

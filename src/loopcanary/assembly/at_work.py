@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 from loopcanary.engine import scopes
@@ -20,7 +19,7 @@ def _tracers(canary: Canary) -> Tracers:
     return tracing_of(canary)
 
 
-def integrations(canary: Canary, native: ModuleType | None) -> Integrations:
+def integrations(canary: Canary) -> Integrations:
     """All of them, not yet installed."""
     tell = Telling(
         scopes,
@@ -28,7 +27,6 @@ def integrations(canary: Canary, native: ModuleType | None) -> Integrations:
         lambda: _tracers(canary),
         request_threshold_ns=canary.config.request_threshold_ns,
         task_threshold_ns=canary.config.task_threshold_ns,
-        answers_elsewhere=None if native is None else native.answers_elsewhere,
     )
 
     def contain(part: str, patch: Callable[[], Any]) -> None:
