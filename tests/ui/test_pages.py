@@ -195,7 +195,7 @@ def test_frames_and_issues_have_their_pages(filled: Store):
     frames = frames_page(filled)
     assert [one.session.id for one in frames.sessions] == ["s1"]
     assert [(one.dropped, one.stall) for one in frames.worst] == [(23, "s1-1")]
-    kinds = {row.longest.kind.value for row in issues_page(filled).rows}
+    kinds = {row.worst.kind.value for row in issues_page(filled).rows}
     assert kinds == {"jank", "input", "idle"}
 
 

@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
 from loopcanary.model import LagIssue, Session, Stall
-from loopcanary.model.search import Remark, SessionMark, StallGroup, StallMark, StallQuery, TimeCell
+from loopcanary.model.search import (
+    IssueGroup,
+    Remark,
+    SessionMark,
+    StallGroup,
+    StallMark,
+    StallQuery,
+    TimeCell,
+)
 from loopcanary.report.model import StallSource, Sums
 
 _T = TypeVar("_T")
@@ -98,6 +106,27 @@ class ManyStores:
         """Newest first."""
         return self._newest(lambda store: store.issues(query, limit), lambda one: one.began_wall_ns, limit)
 
+    def issue_groups(self, query: StallQuery, limit: int = 0) -> Sequence[IssueGroup]:
+        """Groups by total time over all of them."""
+        found: dict[str, list[IssueGroup]] = defaultdict(list)
+        for store in self._stores:
+            for group in store.issue_groups(query):
+                found[group.fingerprint].append(group)
+        groups = sorted(
+            (self._merged_issues(parts, query) for parts in found.values()),
+            key=lambda group: (-group.total_ns, group.fingerprint),
+        )
+        return groups[: limit or None]
+
+    def issue_totals(self, query: StallQuery) -> Sums:
+        """Sums over all of them."""
+        sums = [store.issue_totals(query) for store in self._stores]
+        return AllSums(
+            stalls=sum(one.stalls for one in sums),
+            groups=len(self.issue_groups(query)),
+            total_ns=sum(one.total_ns for one in sums),
+        )
+
     def sessions(self, query: StallQuery, limit: int = 0) -> Sequence[Session]:
         """Newest first."""
         return self._newest(
@@ -150,6 +179,22 @@ class ManyStores:
     def delete(self, query: StallQuery) -> int:
         """Deletes in all of them."""
         return sum(store.delete(query) for store in self._stores)
+
+    def _merged_issues(self, parts: Sequence[IssueGroup], query: StallQuery) -> IssueGroup:
+        if len(parts) == 1:
+            return parts[0]
+        worst = max((part.worst for part in parts), key=lambda issue: issue.duration_ns)
+        issues = self.issues(replace(query, fingerprint=worst.fingerprint))
+        durations = sorted(issue.duration_ns for issue in issues) or [worst.duration_ns]
+        return IssueGroup(
+            fingerprint=worst.fingerprint,
+            count=sum(part.count for part in parts),
+            total_ns=sum(part.total_ns for part in parts),
+            p50_ns=durations[(len(durations) - 1) // 2],
+            first_wall_ns=min(part.first_wall_ns for part in parts),
+            last_wall_ns=max(part.last_wall_ns for part in parts),
+            worst=worst,
+        )
 
     def _all(self, ask: Callable[[Source], Iterable[_T]]) -> list[_T]:
         return [one for store in self._stores for one in ask(store)]
