@@ -4,7 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 
 import pytest
-from tests.store.samples import BEGAN, CULPRIT, KILLED, MS, SESSION, STALL, S, session, stall
+from tests.store.samples import BEGAN, CULPRIT, ISSUES, KILLED, MS, SESSION, STALL, S, session, stall
 from tests.ui.conftest import TOOLS
 
 from loopcanary.model import Cause, SessionEnd, StackFrame, WeightedStack
@@ -340,6 +340,12 @@ def test_several_stores_are_shown_as_one(filled: Store, tmp_path):
     assert [one.id for one in source.sessions(StallQuery())] == ["t1", "s1"]
     assert source.stall("t1-2") is not None
     assert source.stall("s1-1") is not None
+    again = dataclasses.replace(ISSUES[0], id="t1-jank", session="t1", duration_ns=ISSUES[0].duration_ns + S)
+    other.put_issue(again)
+    found = {group.fingerprint: group for group in source.issue_groups(StallQuery())}[again.fingerprint]
+    assert (found.count, found.worst) == (2, again)
+    assert found.total_ns == 2 * ISSUES[0].duration_ns + S
+    assert source.issue_totals(StallQuery()).stalls == len(ISSUES) + 1
     page = groups_page(source, Filters())
     assert all(sum(row.spark) == row.group.total_ns for row in page.rows)
     source.remark("1:f00d", Remark(note="both"))
