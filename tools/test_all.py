@@ -4,6 +4,9 @@ An interpreter is looked for on PATH and among pyenv's; one that is not here is 
 root folder of its own that debootstrap makes (as root, on a system that has or can install debootstrap;
 tools/sid_root.py). One that cannot be had is skipped, with the reason. Each gets its own virtual
 environment and build folder in the tree, so that a second run is quick.
+
+With --parallel those of this machine and those of the Debian root run at once, each side one after the
+other: the tests wait more than they compute. What a version printed then comes when it is through.
 """
 
 from __future__ import annotations
@@ -15,7 +18,9 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -26,6 +31,10 @@ TREE = Path(__file__).resolve().parent.parent
 VERSIONS = ("3.11", "3.12", "3.13", "3.14", "3.15")
 # pytest's closing line: "=== 12 passed, 1 skipped in 3.45s ===".
 _CLOSING_LINE = re.compile(r"^=+ (.*\bin \d[\d.]*s.*?) =+$")
+
+
+Say = Callable[[str], None]
+"""Where text goes."""
 
 
 class Place(Protocol):
@@ -64,21 +73,47 @@ class Outcome:
 def main() -> int:
     """Runs the versions asked for; 0 where none failed."""
     options = _options()
-    outcomes = []
-    for version in options.versions:
-        if version in options.skip:
-            continue
-        print(f"\n== CPython {version}", flush=True)
-        outcome = _test(version, options.sid_root)
-        print(f"== CPython {version}: {_word(outcome)}, {outcome.detail}", flush=True)
-        outcomes.append(outcome)
-    return _summarize(outcomes)
+    versions = [version for version in options.versions if version not in options.skip]
+    if not options.parallel:
+        return _summarize([_report(version, options.sid_root, _print) for version in versions])
+    sides = [
+        [version for version in versions if (_find_here(version) is None) is elsewhere]
+        for elsewhere in (False, True)
+    ]
+    with ThreadPoolExecutor(len(sides)) as pool:
+        done = pool.map(lambda side: [_at_its_end(version, options.sid_root) for version in side], sides)
+        outcomes = [outcome for side in done for outcome in side]
+    return _summarize(sorted(outcomes, key=lambda outcome: versions.index(outcome.version)))
+
+
+def _report(version: str, sid_root: Path, say: Say) -> Outcome:
+    say(f"\n== CPython {version}\n")
+    outcome = _test(version, sid_root, say)
+    say(f"== CPython {version}: {_word(outcome)}, {outcome.detail}\n")
+    return outcome
+
+
+def _print(text: str) -> None:
+    print(text, end="", flush=True)
+
+
+_printing = threading.Lock()
+
+
+def _at_its_end(version: str, sid_root: Path) -> Outcome:
+    said: list[str] = []
+    try:
+        return _report(version, sid_root, said.append)
+    finally:
+        with _printing:
+            _print("".join(said))
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--versions", nargs="+", default=VERSIONS, choices=VERSIONS, metavar="X.Y")
     parser.add_argument("--skip", nargs="+", default=(), metavar="X.Y", help="versions tested otherwise")
+    parser.add_argument("--parallel", action="store_true", help="this machine's and Debian's at once")
     parser.add_argument(
         "--sid-root",
         type=Path,
@@ -89,12 +124,12 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _test(version: str, sid_folder: Path) -> Outcome:
+def _test(version: str, sid_folder: Path, say: Say) -> Outcome:
     try:
         interpreter = _find_here(version) or _take_from_sid(version, SidRoot(sid_folder))
     except SidRootError as error:
         return Outcome(version=version, passed=None, detail=f"not on this machine, and {error}")
-    return _run_tests(interpreter)
+    return _run_tests(interpreter, say)
 
 
 def _find_here(version: str) -> Interpreter | None:
@@ -139,11 +174,11 @@ def _take_from_sid(version: str, root: SidRoot) -> Interpreter:
     return Interpreter(version=version, path=f"/usr/bin/python{version}", place=root)
 
 
-def _run_tests(interpreter: Interpreter) -> Outcome:
+def _run_tests(interpreter: Interpreter, say: Say) -> Outcome:
     venv = f".venv-{interpreter.version}"
     make = ["make", "test-python", f"PYTHON={interpreter.path}", f"VENV={venv}"]
     command = interpreter.place.command(TREE, make)
-    print(shlex.join(make), flush=True)
+    say(f"{shlex.join(make)}\n")
     closing_line = ""
     # A make that called this script must not pass its own flags and variables on.
     environment = {
@@ -159,7 +194,7 @@ def _run_tests(interpreter: Interpreter) -> Outcome:
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            print(line, end="", flush=True)
+            say(line)
             if closing := _CLOSING_LINE.match(line):
                 closing_line = closing[1]
     detail = closing_line or "did not come to its tests"
