@@ -328,7 +328,7 @@ def test_a_whole_stall_comes_back():
     assert file.stalls() == [(slot, stall())]
 
 
-def test_a_stall_brings_the_collections_that_overlap_it():
+def test_a_stall_brings_the_collections_that_overlap_it_and_those_before():
     before, inside, across, after = (
         Collection(begin_ns=BEGIN + begin * MS, end_ns=BEGIN + end * MS, tid=41, generation=2)
         for begin, end in ((-20, -10), (10, 20), (240, 260), (260, 270))
@@ -338,7 +338,9 @@ def test_a_stall_brings_the_collections_that_overlap_it():
         flight.add_collection(collection)
     slot = flight.add_stall(stall())
 
-    assert read(flight).slot_evidence(slot) == stall(collections=(inside, across))
+    assert read(flight).slot_evidence(slot) == stall(
+        collections=(inside, across), earlier_collections=(before,)
+    )
 
 
 def test_a_collection_that_runs_when_the_process_dies_lasts_to_the_last_look():
