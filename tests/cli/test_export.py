@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -69,6 +71,21 @@ def test_a_file_is_private_and_whole(place: Path, capsys: pytest.CaptureFixture[
     assert target.stat().st_mode & 0o777 == 0o600
     assert {path.name for path in place.iterdir()} == {".loopcanary", "trace.json"}
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.usefixtures("filled")
+def test_what_is_no_file_is_written_to_and_stays(place: Path) -> None:
+    """/dev/null, by root: a file in its place would be the end of it."""
+    target = place / "pipe"
+    os.mkfifo(target)
+    reader = os.open(target, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert main(["export", "--format", "csv", "--output", str(target)]) == 0
+        assert os.read(reader, 1 << 20).count(b"s1-") >= 3
+    finally:
+        os.close(reader)
+    assert stat.S_ISFIFO(target.stat().st_mode)
+    assert {path.name for path in place.iterdir()} == {".loopcanary", "pipe"}
 
 
 @pytest.mark.usefixtures("filled")

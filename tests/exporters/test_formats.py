@@ -91,9 +91,9 @@ def _peak_bytes(form: str, count: int) -> tuple[int, int]:
 def test_more_stalls_need_no_more_memory(form: str) -> None:
     need(form)
     _peak_bytes(form, 8)  # what is loaded and made once
-    few, _ = _peak_bytes(form, 40)
-    many, length = _peak_bytes(form, 160)
-    # 120 stalls more; each of them is 5 kB and more in memory.
+    few, _ = _peak_bytes(form, 16)
+    many, length = _peak_bytes(form, 64)
+    # 48 stalls more; each of them is 5 kB and more in memory.
     assert many - few < 60_000, f"{length} bytes written"
 
 

@@ -100,13 +100,10 @@ def test_a_program_that_hangs_with_the_gil_and_is_killed(survey: Any, tmp_path: 
         assert (row.work.callback, row.work.task) == ("work", "request-7")
         assert row.work_ns is not None
         assert row.work_ns >= 1_000_000_000
-        assert row.stalls == 1
+        assert row.stalls >= 1  # on a busy machine its start may have been one, too
         assert row.is_near
         assert row.store == str(tmp_path / "store")
-        row = until(lambda: eyes.row(lambda row: row.last is not None))
-        assert row.last is not None
-        assert row.last.culprit is not None
-        assert row.last.culprit.line == 6
+        until(lambda: eyes.row(is_of_work))
         program.send_signal(signal.SIGKILL)
         program.wait()
         row = until(lambda: eyes.row(lambda row: row.state is State.KILLED))
@@ -114,6 +111,11 @@ def test_a_program_that_hangs_with_the_gil_and_is_killed(survey: Any, tmp_path: 
         assert row.work.task == "request-7"
         assert row.last is not None
         assert row.last.state.value == "killed"
+
+
+def is_of_work(row: LaneRow) -> bool:
+    """Its last stall is the one that hangs, and not its start on a busy machine."""
+    return row.last is not None and row.last.culprit is not None and row.last.culprit.line == 6
 
 
 def is_of_price(row: LaneRow) -> bool:
@@ -164,7 +166,7 @@ def test_group_and_stack_of_a_program_that_hangs(survey: Any, tmp_path: Path, pa
 
     with watched(HANGS, tmp_path, package_path) as program:
         eyes = Eyes(survey, program.pid)
-        row = until(lambda: eyes.row(lambda row: row.last is not None))
+        row = until(lambda: eyes.row(is_of_work))
         group = "\n".join(line.plain for line in LivePages().group(row, 100))
         assert "it is still going on" in group
         assert "in work" in group

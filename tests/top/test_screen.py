@@ -184,7 +184,9 @@ def test_orders():
 
 def test_a_filter():
     async def story(screen: Screen) -> None:
-        await screen.press("slash", *"work")
+        await screen.press("slash")
+        await screen.until(lambda _: screen.app.focused is not None and screen.app.focused.id == "filter")
+        await screen.press(*"work")
         await screen.until(lambda text: "1 program" in text and "with work" in text)
         await screen.press("enter", "s")
         await screen.until(lambda text: "by busy" in text and "with work" in text)
@@ -199,8 +201,7 @@ def test_pause_light_and_all():
         await screen.press("p")
         await screen.until(lambda text: "PAUSED" in text)
         await screen.press("p", "t", "a")
-        await screen.until(lambda text: "PAUSED" not in text)
-        assert not screen.app.current_theme.dark
+        await screen.until(lambda text: "PAUSED" not in text and not screen.app.current_theme.dark)
 
     drive(story)
 

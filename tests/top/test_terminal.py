@@ -86,5 +86,5 @@ def test_from_the_first_reading_to_the_end(
         program.kill()
         program.wait()
         terminal.has("killed")
-    terminal.press("Escape", "q")
+    terminal.press("q")  # alone: an escape right before it is Alt in a terminal
     until(lambda: True if not terminal.text() else None)

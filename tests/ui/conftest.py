@@ -62,7 +62,7 @@ def _closed() -> Iterator[None]:
     _open.close()
 
 
-def client_of(*stores: Store, sight: Sight | None = None, tools: Tools = TOOLS) -> TestClient:
+def client_of(*stores: Store, sight: Sight | None = None, tools: Tools = TOOLS, once: str = "") -> TestClient:
     """A browser that has not shown the token yet."""
     site = Site(
         watch=Watch(stores, lambda _: sight or Sight(), (StoreError,)),
@@ -72,7 +72,7 @@ def client_of(*stores: Store, sight: Sight | None = None, tools: Tools = TOOLS) 
         is_over=lambda: False,
     )
     made = TestClient(
-        guarded(site, token=TOKEN, port=PORT), base_url=f"http://{HOST}", follow_redirects=False
+        guarded(site, token=TOKEN, port=PORT, once=once), base_url=f"http://{HOST}", follow_redirects=False
     )
     return _open.enter_context(made)
 

@@ -37,7 +37,7 @@ import asyncio, sys, time
 async def price():
     time.sleep(0.25)
 async def main():
-    for _ in range(3):
+    for _ in range(12):  # more than what a busy machine adds
         await asyncio.create_task(price(), name="price-7")
         await asyncio.sleep(0)
     print("stalled", flush=True)
@@ -67,7 +67,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def program(folder: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
-    """A program that stalled three times, runs, and stalls once more when it gets a line."""
+    """A program that stalled some times, runs, and stalls once more when it gets a line."""
     (folder / "app.py").write_text(PROGRAM)
     command = [
         sys.executable,
@@ -307,19 +307,20 @@ def test_a_note_is_kept_and_ignoring_hides(visit: Visit):
     with page.expect_navigation():
         page.get_by_role("button", name="Save").click()
     assert page.get_by_label("Note").input_value() == "TICKET-9 </script>"
-    assert visit.to("/groups").locator(".groups tbody tr").count() == 0
+    listed = f".groups a[href='{group}']"  # among others, of a busy machine
+    assert visit.to("/groups").locator(listed).count() == 0
     page = visit.to(group)
     page.get_by_label("ignore: lists leave it out").uncheck()
     with page.expect_navigation():
         page.get_by_role("button", name="Save").click()
-    assert visit.to("/groups").locator(".groups tbody tr").count() == 1
+    assert visit.to("/groups").locator(listed).count() == 1
 
 
 def test_a_new_stall_comes_by_itself_and_is_deleted_after_a_question(
     visit: Visit, program: subprocess.Popen[str]
 ):
     page = visit.to("/groups")
-    assert page.locator(".groups tbody tr").count() == 1
+    assert page.get_by_text(re.compile("in late")).count() == 0
     assert program.stdin is not None
     assert program.stdout is not None
     program.stdin.write("\n")

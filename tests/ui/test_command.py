@@ -16,6 +16,7 @@ import pytest
 
 from loopcanary.store import Store
 
+PATIENCE_S = 280
 LOOPCANARY = "import sys; from loopcanary.cli import main; sys.exit(main())"
 WITHOUT = "import sys; sys.modules['starlette'] = None; from loopcanary.cli import main; sys.exit(main())"
 
@@ -28,7 +29,9 @@ def environment(package_path: Path, tmp_path: Path) -> dict[str, str]:
 
 
 def run(command: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280, check=False)
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
 
 
 @contextmanager
@@ -53,18 +56,18 @@ def served(environment: dict[str, str], *arguments: str) -> Iterator[tuple[subpr
 def test_it_serves_until_it_is_interrupted(environment: dict[str, str], filled: Store):
     with served(environment, str(filled.folder)) as (process, address):
         with pytest.raises(urllib.error.HTTPError) as refused:
-            urllib.request.urlopen(address.partition("?")[0], timeout=60)
+            urllib.request.urlopen(address.partition("?")[0], timeout=PATIENCE_S)
         assert refused.value.code == 403
         refused.value.close()
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
-        with browser.open(address, timeout=60) as page:
+        with browser.open(address, timeout=PATIENCE_S) as page:
             assert "token" not in page.url
             assert "flush (cache.py:12)" in page.read().decode()
-        with browser.open(address.partition("/?")[0] + "/live", timeout=60) as stream:
+        with browser.open(address.partition("/?")[0] + "/live", timeout=PATIENCE_S) as stream:
             assert stream.readline().startswith(b"data: {")
             process.send_signal(signal.SIGINT)
             stream.read()
-        assert process.wait(timeout=120) == 0
+        assert process.wait(timeout=PATIENCE_S) == 0
         assert process.stderr is not None
         assert process.stderr.read() == ""
 

@@ -112,6 +112,23 @@ def test_every_answer_forbids_what_a_page_of_ours_never_does(client: TestClient,
         assert "access-control-allow-origin" not in answer.headers
 
 
+def test_cookies_of_other_ports_do_not_hide_ours(stranger: TestClient):
+    """All ports of a host share cookies, and not all servers keep to the grammar."""
+    ours = f"loopcanary-{PORT}={TOKEN}"
+    for cookies in ('a={"b": 1}; ' + ours, f"a b=1;{ours}", f"{ours}; =;c=d,e f", f"x=y=z; {ours};"):
+        assert stranger.get("/", headers={"cookie": cookies}).status_code == 200
+
+
+def test_the_browsers_own_token_opens_one_time_only(filled: Store):
+    """It stands in the browser's command line, which every user of the machine can read."""
+    first, second = client_of(filled, once="for-the-browser"), client_of(filled)
+    assert first.get("/", params={"token": "for-the-browser"}).status_code == 303
+    assert first.get("/").status_code == 200
+    assert first.get("/", params={"token": "for-the-browser"}, headers={"cookie": ""}).status_code == 403
+    assert second.get("/", params={"token": ""}).status_code == 403
+    assert second.get("/", headers={"cookie": f"loopcanary-{PORT}=for-the-browser"}).status_code == 403
+
+
 def test_cookies_that_are_none_are_no_way_in(stranger: TestClient):
     for cookie in ("", ";;;", "=", "a=b; loopcanary-1=x", f"loopcanary-{PORT}", "\x01=\x02"):
         assert stranger.get("/", headers={"cookie": cookie}).status_code == 403

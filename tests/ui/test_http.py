@@ -212,6 +212,15 @@ def test_the_filters_let_through_what_they_say(client: TestClient):
     assert "Nothing matches" in client.get("/groups", params={"since": "1h"}).text
 
 
+def test_what_no_filter_is_called_is_no_trouble(store: Store):
+    store.put([SESSION], [stall(id=f"s1-{n}", fingerprint=f"1:{n:04}") for n in range(60)])
+    client = let_in(client_of(store))
+    asked = {"path": "/x", "asked": "y", "self": "z", "cause": ["native-cpu", "lock"]}
+    text = client.get("/groups", params=asked).text
+    checked(text)
+    assert "path=%2Fx&amp;asked=y&amp;self=z&amp;cause=native-cpu&amp;cause=lock&amp;page=2" in text
+
+
 def test_filters_that_make_no_sense_are_told(client: TestClient):
     asked = {"since": "soon", "cause": "</script>", "page": "-7", "scene": "\x00"}
     text = client.get("/groups", params=asked).text

@@ -102,6 +102,25 @@ def test_ignored_groups_are_left_out_and_counted(filled: Store):
     assert len(groups_page(filled, Filters(with_ignored=True)).rows) == 2
 
 
+def test_ignored_bugs_are_counted_wherever_they_rank_and_only_if_they_are_there(store: Store):
+    store.put(
+        [SESSION], [stall(id=f"s1-{n}", fingerprint=f"1:{n:04}", duration_ns=10**9 - n) for n in range(105)]
+    )
+    for name in (*(f"1:{n:04}" for n in range(95, 105)), "1:gone"):
+        store.remark(name, Remark(ignored=True))
+    pages = [groups_page(store, Filters(page=number)) for number in (1, 2)]
+    assert [(len(page.rows), page.ignored, page.pages) for page in pages] == [(50, 10, 2), (45, 10, 2)]
+    assert overview_page(store, TOOLS, (), NOW).ignored == 10
+
+
+def test_the_rank_of_a_bug_is_told_where_it_is_known(store: Store):
+    store.put(
+        [SESSION], [stall(id=f"s1-{n}", fingerprint=f"1:{n:04}", duration_ns=10**9) for n in range(120)]
+    )
+    pages = [group_page(store, f"1:{n:04}", TOOLS, NOW) for n in (0, 99, 100)]
+    assert [page and page.rank for page in pages] == [1, 100, None]
+
+
 def test_a_long_list_has_pages(store: Store):
     store.put(
         [SESSION], [stall(id=f"s1-{n}", fingerprint=f"1:{n:04}", duration_ns=10**9 - n) for n in range(120)]

@@ -167,12 +167,21 @@ def _exported(source: Store, query: StallQuery, first: Stall, rest: Iterator[Sta
 
 @contextmanager
 def _opened_output(path: str) -> Iterator[IO[bytes]]:
-    """Standard output, or a file that is there once all is in it, and that others cannot read."""
+    """Standard output, or a file that is there once all is in it, and that others cannot read. What is there
+    and no file (a device, a pipe) is written to."""
     if path == _STDOUT:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
     target = Path(path)
+    if target.exists() and not target.is_file():
+        # A device or a pipe: a file that takes its place would be the end of it.
+        try:
+            with target.open("wb") as out:
+                yield out
+        except OSError as error:
+            raise ExportError(f"{path} cannot be written: {error.strerror or error}") from error
+        return
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

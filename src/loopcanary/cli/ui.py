@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import webbrowser
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -63,7 +64,7 @@ def command(
         wishes = Wishes(port=port, editor=editor, folder=current_folder())
         try:
             parts = Parts(stores=found, tools=_tools(), look=_look, errors=(StoreError,))
-            serve(parts, wishes, lambda url: _ready(url, no_browser))
+            serve(parts, wishes, lambda url, once: _ready(url, None if no_browser else once))
         except OSError as error:
             return refuse(f"port {port} cannot be served: {error.strerror or error}")
         except KeyboardInterrupt:
@@ -95,7 +96,7 @@ def _look(store: StoreLike) -> Sight:
         found = assembly.recover(store)
     except StoreError as error:
         # Somebody else's store can be read all the same.
-        return Sight(notices=(f"what dead processes left was not taken in: {error}",))
+        return Sight(trouble=(f"what dead processes left was not taken in: {error}",))
     finally:
         notices, store.notices[:] = tuple(store.notices), []
     store.overlay(found.running, found.ongoing)
@@ -104,8 +105,15 @@ def _look(store: StoreLike) -> Sight:
     )
 
 
-def _ready(url: str, no_browser: bool) -> None:
+def _ready(url: str, once: str | None) -> None:
+    """`once`: the address for the browser. What a browser is started with, every user of the machine can read
+    (/proc/PID/cmdline), so the token in it is of no use to a second one."""
     click.echo(f"loopcanary: {url}")
-    if not no_browser:
-        with suppress(webbrowser.Error, OSError):
-            webbrowser.open(url)
+    if once is not None:
+        # Browsers of terminals, and some others, are waited for; the server has to answer meanwhile.
+        threading.Thread(target=_open_browser, args=(once,), daemon=True, name="loopcanary browser").start()
+
+
+def _open_browser(url: str) -> None:
+    with suppress(webbrowser.Error, OSError):
+        webbrowser.open(url)

@@ -9,7 +9,6 @@ asks (Sec-Fetch-Site, Origin).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from secrets import compare_digest
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -41,9 +40,11 @@ _OWN_FETCHES = frozenset({"", "same-origin", "none"})
 class Guard:
     """Lets in who has the token; answers all others itself."""
 
-    def __init__(self, app: App, *, token: str, port: int) -> None:
+    def __init__(self, app: App, *, token: str, port: int, once: str = "") -> None:
+        """`once`: a token that opens one time only."""
         self._app = app
         self._token = token
+        self._once = once
         self._hosts = frozenset(f"{name}:{port}" for name in _NAMES) | (
             frozenset(_NAMES) if port == 80 else frozenset()
         )
@@ -73,15 +74,19 @@ class Guard:
             await self._app(scope, receive, _with_headers(send))
 
     def _is_known(self, cookies: str) -> bool:
-        try:
-            morsel = SimpleCookie(cookies).get(self._cookie)
-        except CookieError:
-            return False
-        return morsel is not None and _same(morsel.value, self._token)
+        # By hand: one cookie of another port that breaks the grammar has `http.cookies` drop ours as well.
+        pairs = [one.strip().partition("=") for one in cookies.split(";")]
+        return any(name == self._cookie and _same(value, self._token) for name, _, value in pairs)
+
+    def _opens(self, token: str) -> bool:
+        if self._once and _same(token, self._once):
+            self._once = ""
+            return True
+        return _same(token, self._token)
 
     async def _take_token(self, scope: MutableMapping[str, Any], token: str, send: Send) -> None:
         """The token becomes a cookie, and goes from the address: addresses are shown, kept and copied."""
-        if not _same(token, self._token):
+        if not self._opens(token):
             await _refuse(send, 403, "The token is not of this `loopcanary ui`; it has a new one each time.")
             return
         rest = [pair for pair in parse_qsl(scope["query_string"].decode("latin-1"), True) if pair[0] != TOKEN]

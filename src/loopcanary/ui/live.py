@@ -12,6 +12,7 @@ from loopcanary.model.search import StallQuery
 from loopcanary.ui.sources import Source, StoreLike, as_one
 
 LOOK_EVERY_S = 1.0
+_NOTICES_MAX = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +22,9 @@ class Sight:
     running: tuple[Session, ...] = ()
     ongoing: tuple[Stall, ...] = ()
     notices: tuple[str, ...] = ()
-    """Lines for people."""
+    """Lines for people about what happened; they stay."""
+    trouble: tuple[str, ...] = ()
+    """Lines for people about what is wrong at this moment."""
 
 
 Look = Callable[[StoreLike], Sight]
@@ -86,7 +89,8 @@ class Watch:
                 trouble.append(str(error))
                 continue
             sights.append(sight)
-            self._notices |= dict.fromkeys(sight.notices)
+            trouble += sight.trouble
+            self._note(sight.notices)
             stored += [sums.stalls, sums.total_ns]
         running = [session for sight in sights for session in sight.running]
         return Now(
@@ -96,3 +100,11 @@ class Watch:
             moving=self._now.moving + bool(running),
             trouble=(*self._notices, *trouble),
         )
+
+    def _note(self, notices: Sequence[str]) -> None:
+        """Keeps the last ones, each once: a page is served for weeks."""
+        for notice in notices:
+            self._notices.pop(notice, None)
+            self._notices[notice] = None
+        for old in list(self._notices)[:-_NOTICES_MAX]:
+            del self._notices[old]

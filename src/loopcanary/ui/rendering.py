@@ -119,7 +119,8 @@ class Renderer:
 
     def editor(self, file: str, line: int) -> str | None:
         """The address by which an editor opens the line; None for what is no file."""
-        if not file.startswith("/") or len(file) > 4_000:
+        # Two slashes begin the name of another machine's file.
+        if not file.startswith("/") or file.startswith("//") or len(file) > 4_000:
             return None
         path = quote(file.encode("utf-8", "replace"))
         return self._editor.replace("{path}", path).replace("{line}", str(max(line, 1)))
@@ -130,7 +131,7 @@ def name(text: str | None, limit: int = _NAME_MAX) -> str:
     return printable(text or "", limit)
 
 
-def url(path: str, **parameters: Any) -> str:
+def url(path: str, /, **parameters: Any) -> str:
     """An address of ours; parameters that are empty are left out."""
     pairs: list[tuple[str, str]] = []
     for key, value in parameters.items():
@@ -143,7 +144,7 @@ def url(path: str, **parameters: Any) -> str:
     return path + ("?" + urlencode(pairs) if pairs else "")
 
 
-def here_with(asked: Any, **changed: Any) -> str:
+def here_with(asked: Any, /, **changed: Any) -> str:
     """The address of the list with some parameters changed."""
     kept: dict[str, Any] = {}
     for key, value in asked.multi_items():

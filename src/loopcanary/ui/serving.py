@@ -43,21 +43,22 @@ class Wishes:
     """Paths below it are shown relative to it."""
 
 
-def guarded(site: Site, *, token: str, port: int) -> App:
-    """The pages for who has the token."""
-    return Guard(application(site), token=token, port=port)
+def guarded(site: Site, *, token: str, port: int, once: str = "") -> App:
+    """The pages for who has the token, or is the first with the one that opens one time only."""
+    return Guard(application(site), token=token, port=port, once=once)
 
 
-def serve(parts: Parts, wishes: Wishes, ready: Callable[[str], None]) -> None:
-    """Serves until SIGINT or SIGTERM. `ready` gets the address, with the token, as soon as it answers.
-    OSError where the port is taken."""
+def serve(parts: Parts, wishes: Wishes, ready: Callable[[str, str], None]) -> None:
+    """Serves until SIGINT or SIGTERM. As soon as it answers, `ready` gets the address, with the token, and
+    one that opens one time only. OSError where the port is taken."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
         # A port that was served a minute ago may be served again; on Linux nobody else's is taken by this.
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((HOST, wishes.port))
         listening.listen(64)
         port = listening.getsockname()[1]
-        token = secrets.token_urlsafe(32)
+        token, once = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        address = f"http://{HOST}:{port}/?{TOKEN}="
         server: uvicorn.Server
         site = Site(
             watch=Watch(parts.stores, parts.look, parts.errors),
@@ -68,7 +69,7 @@ def serve(parts: Parts, wishes: Wishes, ready: Callable[[str], None]) -> None:
         )
         server = _Server(
             uvicorn.Config(
-                guarded(site, token=token, port=port),
+                guarded(site, token=token, port=port, once=once),
                 log_level="error",
                 access_log=False,
                 lifespan="off",
@@ -77,7 +78,7 @@ def serve(parts: Parts, wishes: Wishes, ready: Callable[[str], None]) -> None:
                 timeout_graceful_shutdown=_GRACE_S,
                 ws="none",
             ),
-            lambda: ready(f"http://{HOST}:{port}/?{TOKEN}={token}"),
+            lambda: ready(address + token, address + once),
         )
         server.run(sockets=[listening])
 

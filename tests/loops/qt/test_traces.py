@@ -214,10 +214,11 @@ def first():
 def renamed():
     block(explicit)
 
-def explicit():
+def explicit(left=5):
+    # Again and again: the scene is asked for early in a callback, where a busy machine may stop it.
     with loopcanary.scene("said by the program"):
         time.sleep(0.15)
-    after(100, opens)
+    after(100, (lambda: explicit(left - 1)) if left else opens)
 
 def opens():
     dialog = QtWidgets.QDialog(window)
@@ -235,8 +236,9 @@ over()
 """,
     )
     expected = ["orders.txt - Editor", "another name", "said by the program", "Open a file", "another name"]
-    # A busy machine may bring stalls of its own.
-    assert [scene for scene in scenes if scene in expected][-5:] == expected
+    # In this order; a busy machine may bring stalls of its own anywhere.
+    in_order = iter(scenes)
+    assert all(scene in in_order for scene in expected), scenes
 
 
 def test_titles_are_not_told_where_they_are_nobody_s_business(run_window, binding):
@@ -250,4 +252,5 @@ application.exec()
 over()
 """,
     )
-    assert set(scenes) == {"QMainWindow"}
+    assert "QMainWindow" in scenes
+    assert set(scenes) <= {"QMainWindow", None}  # its start may be a stall on a busy machine

@@ -25,9 +25,11 @@ ball = canvas.create_oval(0, 0, 10, 10)
 shown = []
 loopcanary.on_frame(shown.append)
 
+def own(figures):
+    return [one for one in loopcanary.statistics()[figures] if one["loop"] == "tk"]
+
 def told(figures):
-    found = [one for one in loopcanary.statistics()[figures] if one["loop"] == "tk"]
-    print(json.dumps(found))
+    print(json.dumps(own(figures)))
 
 def stalls():
     loopcanary.uninstall()
@@ -82,7 +84,7 @@ told("frames")
 
 def test_a_window_that_is_drawn_now_and_then_drops_nothing():
     """Also where the loop does something else meanwhile, and where the program draws at a leisurely pace."""
-    (scene,) = run("""
+    (scene,), took_ms = run("""
 drawn = 0
 def tick():
     global drawn
@@ -97,12 +99,13 @@ def poll():
 
 root.after(200, tick)
 root.after(0, poll)
+began = time.monotonic()
 root.mainloop()
-told("frames")
+print(json.dumps([own("frames"), 1000 * (time.monotonic() - began)]))
 """)
     assert scene["frames"] >= 12
-    # Waits of 80 and 300 ms are no frames: that is 2 s.
-    assert scene["frame_ms"] < 1_500
+    # Waits of 80 and 300 ms are no frames: that is 2 s. What a busy machine adds may be.
+    assert scene["frame_ms"] < took_ms - 2_000
 
 
 def test_a_window_that_answers_late():
@@ -117,7 +120,7 @@ root.mainloop()
 told("frames")
 """)
     assert scene["worst_ms"] >= 800
-    assert scene["frozen"] == 1
+    assert scene["frozen"] >= 1
 
 
 def test_what_a_command_has_drawn_meanwhile_is_a_frame_each():
@@ -194,6 +197,13 @@ print(json.dumps([before, len(shown)]))
 BLOCKS = """
 def block():
     time.sleep(0.15)
+
+def in_front(window, then, *given):
+    # The X server says when the focus is there; then the probe has some turns to see it.
+    if str(root.tk.call("focus")) == str(window):
+        root.after(50, then, *given)
+    else:
+        root.after(10, in_front, window, then, *given)
 """
 
 
@@ -206,40 +216,40 @@ def opens():
     dialog.title("Open a file")
     dialog.wait_visibility()
     dialog.focus_force()
-    root.after(50, in_dialog, dialog)
+    in_front(dialog, in_dialog, dialog)
 
 def in_dialog(dialog):
     block()
     dialog.destroy()
     root.focus_force()
-    root.after(50, renamed)
+    in_front(root, renamed)
 
 def renamed():
     block()
     root.title("another name")
     root.after(50, explicit)
 
-def explicit():
+def explicit(left=5):
+    # Again and again: the scene is asked for early in a callback, where a busy machine may stop it.
     with loopcanary.scene("said by the program"):
         block()
-    root.after(50, last)
+    root.after(50, *((explicit, left - 1) if left else (last,)))
 
 def last():
     block()
     root.destroy()
 
 root.focus_force()
-root.after(50, opens)
+in_front(root, opens)
 root.mainloop()
 stalls()
 """,
         threshold="80ms",
     )
-    scenes = dict(found)
-    assert scenes["after: in_dialog"] == "Open a file"
-    assert scenes["after: renamed"] == "the canvas"
-    assert scenes["after: explicit"] == "said by the program"
-    assert scenes["after: last"] == "another name"
+    assert ["after: in_dialog", "Open a file"] in found
+    assert ["after: renamed", "the canvas"] in found
+    assert ["after: explicit", "said by the program"] in found
+    assert ["after: last", "another name"] in found
 
 
 def test_titles_are_not_told_where_they_are_nobody_s_business():

@@ -83,13 +83,15 @@ def test_a_handle_that_is_gone_while_its_callback_runs_has_no_other_s_name(watch
 
     loop = uvloop.new_event_loop()
     with watch.installed():
-        handles.append(loop.call_soon(cancels))
-        loop.call_soon(loop.stop)
-        loop.run_forever()
+        for _ in range(5):
+            handles.append(loop.call_soon(cancels))
+            loop.call_soon(loop.stop)
+            loop.run_forever()
     loop.close()
-    ((name, function),) = called(watch)
-    assert name in (None, cancels.__qualname__)  # the latter: it was looked at before it was cancelled
-    assert function == "cancels"
+    pairs = called(watch)
+    assert pairs  # some, on a crowded machine: what was the host's is none of these
+    # Its own name: it was looked at before it was cancelled.
+    assert set(pairs) <= {(None, "cancels"), (cancels.__qualname__, "cancels")}
 
 
 def contexts():
@@ -113,12 +115,14 @@ def test_what_was_a_loop_s_own_is_nobody_s_once_it_is_gone(watch):
         reused = [each for each in there if id(each) in its_own]
         if not reused:
             pytest.skip("its memory serves something else")
-        for context in reused:
+        for context in reused * 5:
             following.call_soon(first, context=context)
         following.call_soon(following.stop)
         following.run_forever()
         following.close()
-    assert called(watch) == [("first", "first")] * len(reused)
+    pairs = called(watch)
+    assert pairs  # some, on a crowded machine
+    assert set(pairs) == {("first", "first")}
 
 
 def test_a_loop_inside_a_callback_has_its_own_names_and_leaves_the_outer_ones(watch):

@@ -19,6 +19,7 @@ from loopcanary.ui.tools import Tools
 LATEST = 20
 _FLAME_STALLS = 200
 _HEAT_COLUMNS = 48
+_RANKS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +29,8 @@ class GroupPage:
     group: StallGroup
     share: float
     """Of all stalled time in the stores."""
-    rank: int
+    rank: int | None
+    """None: it is not among the first _RANKS."""
     worst: Stall | None
     code: CodeView | None
     holder: CodeView | None
@@ -63,7 +65,7 @@ def group_page(source: Source, fingerprint: str, tools: Tools, now_wall_ns: int)
     return GroupPage(
         group=group,
         share=group.total_ns / sums.total_ns if sums.total_ns else 0.0,
-        rank=1 + sum(other.total_ns > group.total_ns for other in source.groups(StallQuery(), 100)),
+        rank=_rank_of(fingerprint, source),
         worst=worst,
         code=code_of(group, worst, source, tools),
         holder=holder_code(worst, source, tools),
@@ -79,6 +81,12 @@ def group_page(source: Source, fingerprint: str, tools: Tools, now_wall_ns: int)
         sessions=tuple(report.sessions),
         remark=source.remarks().get(fingerprint, Remark()),
     )
+
+
+def _rank_of(fingerprint: str, source: Source) -> int | None:
+    """As the list of bugs has it."""
+    first = enumerate(source.groups(StallQuery(), _RANKS), start=1)
+    return next((rank for rank, other in first if other.fingerprint == fingerprint), None)
 
 
 def code_of(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from loopcanary.model import Cause
 from loopcanary.model.search import Remark, SessionMark, StallGroup, StallQuery
@@ -67,28 +67,36 @@ def groups_page(source: Source, filters: Filters) -> GroupsPage:
     """Groups that the filters let through, one page of them."""
     query = filters.query
     remarks = source.remarks()
-    ignored = {name for name, remark in remarks.items() if remark.ignored}
+    ignored = set() if filters.with_ignored else ignored_in(source, query, remarks)
     sums = source.totals(query)
     end = filters.page * ROWS
     # Ignored ones among the first are made up for by as many more.
-    found = source.groups(query, end + (0 if filters.with_ignored else len(ignored)))
-    shown = [one for one in found if filters.with_ignored or one.fingerprint not in ignored]
+    found = source.groups(query, end + len(ignored))
+    shown = [one for one in found if one.fingerprint not in ignored]
     first = end - ROWS
     rows, scale = group_rows(source, query, shown[first:end], sums.total_ns, remarks, first_rank=first + 1)
-    left_out = sum(one.fingerprint in ignored for one in found) if not filters.with_ignored else 0
     return GroupsPage(
         filters=filters,
         stalls=sums.stalls,
         groups=sums.groups,
         total_ns=sums.total_ns,
         rows=rows,
-        ignored=left_out,
-        pages=max(-(-(sums.groups - left_out) // ROWS), 1),
+        ignored=len(ignored),
+        pages=max(-(-(sums.groups - len(ignored)) // ROWS), 1),
         spark_scale=scale,
         causes=tuple(Cause),
         scenes=tuple(source.scenes()),
         sessions=tuple(source.session_marks(StallQuery())[:100]),
     )
+
+
+def ignored_in(source: Source, query: StallQuery, remarks: dict[str, Remark]) -> set[str]:
+    """Of the bugs that the query finds, those that are ignored. A remark outlives the stalls of its bug."""
+    return {
+        name
+        for name, remark in remarks.items()
+        if remark.ignored and source.totals(replace(query, fingerprint=name)).stalls
+    }
 
 
 def group_rows(

@@ -15,7 +15,7 @@ from loopcanary.report.watched import Watched
 from loopcanary.ui.drawing import TimeScale, round_scale
 from loopcanary.ui.pages.code import CodeView
 from loopcanary.ui.pages.group import code_of, holder_code
-from loopcanary.ui.pages.groups import GroupRow, group_rows
+from loopcanary.ui.pages.groups import GroupRow, group_rows, ignored_in
 from loopcanary.ui.sources import Source
 from loopcanary.ui.tools import Tools
 
@@ -103,7 +103,7 @@ def overview_page(source: Source, tools: Tools, ongoing: Sequence[str], now_wall
     sessions = [with_open_stalls(source, session) for session in source.sessions(query, _SESSIONS)]
     marks = source.session_marks(query)
     remarks = source.remarks()
-    ignored = {name for name, remark in remarks.items() if remark.ignored}
+    ignored = ignored_in(source, query, remarks)
     found = [group for group in source.groups(query, _TOP + len(ignored)) if group.fingerprint not in ignored]
     rows, _ = group_rows(source, query, found[:_TOP], sums.total_ns, remarks)
     newest = source.stalls(query, 1)
@@ -133,7 +133,7 @@ def overview_page(source: Source, tools: Tools, ongoing: Sequence[str], now_wall
             for scene in session.traces.frames
             if scene.figures.frames
         )[:_SCENES],
-        issues=len(source.issues(query, 1_000)),
+        issues=source.issue_totals(query).stalls,
     )
 
 

@@ -24,8 +24,7 @@ export function follow(dress) {
     }
   };
 
-  const stream = new EventSource("/live");
-  stream.onmessage = (event) => {
+  const heard = (event) => {
     const now = JSON.parse(event.data);
     const key = kind === "moving" ? `${now.version} ${now.moving}` : now.version;
     const isNews = seen === null ? now.version !== document.body.dataset.version : key !== seen;
@@ -34,10 +33,23 @@ export function follow(dress) {
       waiting = setTimeout(refresh, Math.max(0, refreshed + PAUSE_MS - Date.now()));
     }
   };
-  stream.onerror = () => {
-    const status = document.getElementById("status");
-    if (stream.readyState === EventSource.CLOSED && status) status.textContent = "loopcanary ui has ended";
+  // A browser keeps no more than six connections to one host: pages in the background leave theirs to others.
+  let stream = null;
+  const listen = () => {
+    if (document.hidden) {
+      stream?.close();
+      stream = null;
+    } else if (stream === null) {
+      stream = new EventSource("/live");
+      stream.onmessage = heard;
+      stream.onerror = () => {
+        const status = document.getElementById("status");
+        if (stream?.readyState === EventSource.CLOSED && status) status.textContent = "loopcanary ui has ended";
+      };
+    }
   };
+  document.addEventListener("visibilitychange", listen);
+  listen();
 }
 
 // Nothing is taken away from under somebody's hands.
