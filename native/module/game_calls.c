@@ -20,6 +20,7 @@ typedef struct {
     PyObject *shown;  /* or NULL */
     PyObject *target; /* what the game aims at; NULL: nothing yet, which is 0 */
     unsigned long thread; /* the watched one; 0: none */
+    unsigned long left;   /* one that is watched no more, and whose work has to be ended by itself; 0: none */
     uint64_t looked_ns;   /* when the game last looked for events */
     uint64_t screen_ns;   /* when the beat last looked at the screen */
     uint32_t ticks;       /* since the last frame */
@@ -32,8 +33,20 @@ static PyObject *real_name, *type_name, *framerate_name;
 static PyObject *began_name, *aims_at_name, *look_at_screen_name, *paused_name, *waited_name, *modal_over_name, *looked_name,
     *handled_name;
 
-/* NULL: of a stand-in that the collector has taken apart, and that a finalizer still calls. */
-static bool is_watched(const game_calls *self) { return self != NULL && self->thread == PyThread_get_thread_ident(); }
+/* NULL: of a stand-in that the collector has taken apart, and that a finalizer still calls. Also with an exception set. */
+static bool is_watched(game_calls *self)
+{
+    if (self == NULL) {
+        return false;
+    }
+    const unsigned long own = PyThread_get_thread_ident();
+    if (__builtin_expect(self->left == own, 0)) { /* another thread has called over() */
+        self->left = 0;
+        lc_loop_hooks_work_end();
+        lc_loop_hooks_run_end();
+    }
+    return self->thread == own;
+}
 
 /* ---- telling ------------------------------------------------------------------------------ */
 
@@ -129,6 +142,9 @@ static PyObject *after_call(game_calls *self, PyObject *result, bool (*rest)(gam
 
 static bool work_on(game_calls *self)
 {
+    if (__builtin_expect(!is_watched(self), 0)) { /* over() came meanwhile */
+        return true;
+    }
     lc_loop_wait_end();
     return lc_loop_hooks_work_begin(self->hooks, self->work);
 }
@@ -408,7 +424,9 @@ static PyObject *tick(lc_patched *patch, PyObject *const *args, size_t count, Py
     const size_t given = (size_t)PyVectorcall_NARGS(count) + (names != NULL ? (size_t)PyTuple_GET_SIZE(names) : 0u);
     PyObject *real = PyVectorcall_NARGS(count) > 0 && given <= TICK_ARGUMENTS_MAX ? PyObject_GetAttr(args[0], real_name) : NULL;
     if (real == NULL) { /* no instance of ours: the original says what it thinks of it */
-        PyErr_Clear();
+        if (PyErr_Occurred() && answer(NULL) < 0) {
+            return NULL;
+        }
         return tick_real(self, patch, args, count, names);
     }
     PyObject *passed[1 + TICK_ARGUMENTS_MAX];
@@ -489,6 +507,8 @@ static PyObject *over(PyObject *calls, PyObject *unused)
     if (is_watched(self)) {
         lc_loop_hooks_work_end();
         lc_loop_hooks_run_end();
+    } else {
+        self->left = self->thread;
     }
     self->thread = 0;
     self->is_pending = false;

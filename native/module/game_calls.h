@@ -25,7 +25,7 @@
  *     on_shown(function | None)    function(now_ns) is called after each frame
  *     on_input(types)              the numbers of the events that `looked` shall hear of
  *     is_watching() -> bool
- *     over()                       nothing is watched any more; on the watched thread, its work ends
+ *     over()                       nothing is watched any more; the watched thread ends its work: now, or at its next call
  *
  * All of it under the GIL. Times are time.monotonic_ns(). Of what the beat raises, an Exception is dropped. What the
  * library's function is given, gives and raises is as if it were called itself.

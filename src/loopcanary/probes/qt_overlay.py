@@ -29,6 +29,7 @@ class QtOverlay:
         self._board = board
         self._timer: Any = None
         self._label: Any = None
+        self._label_type: Any = None
         self._paints = 0
         self._is_over = False
         self._moved = False
@@ -76,6 +77,12 @@ class QtOverlay:
         label.say(self._board.text(threading.get_ident(), time.monotonic_ns()))
 
     def _make_label(self, window: Any) -> Any:
+        if self._label_type is None:  # bindings never free what they make for a type
+            self._label_type = self._make_type()
+        return self._label_type(window)
+
+    def _make_type(self) -> Any:
+        """It keeps no window: one that the program lets go of goes."""
         widgets, gui, core = (
             sys.modules[f"{self._binding}.{name}"] for name in ("QtWidgets", "QtGui", "QtCore")
         )
@@ -84,7 +91,7 @@ class QtOverlay:
         to_the_left = core.Qt.AlignmentFlag.AlignLeft | core.Qt.AlignmentFlag.AlignVCenter
 
         class LoopcanaryOverlay(widgets.QWidget):  # type: ignore[name-defined,misc]
-            def __init__(self) -> None:
+            def __init__(self, window: Any) -> None:
                 super().__init__(window)
                 self.setObjectName("loopcanary overlay")
                 self.setAttribute(attribute.WA_TransparentForMouseEvents)
@@ -103,7 +110,7 @@ class QtOverlay:
                 high = len(lines) * metrics.lineSpacing() + 2 * _PADDING
                 if lasts:  # what it uncovers has to be painted: not for each figure that is shorter
                     wide = max(wide, self.width())
-                left = max(0, window.width() - wide - _MARGIN)
+                left = max(0, self.parentWidget().width() - wide - _MARGIN)
                 if (left, wide, high) != (self.x(), self.width(), self.height()) or not self.isVisible():
                     overlay._moved = True
                     self.setGeometry(left, _MARGIN, wide, high)
@@ -122,7 +129,7 @@ class QtOverlay:
                 except Exception:  # noqa: BLE001 - PyQt ends the program for one
                     return
 
-        return LoopcanaryOverlay()
+        return LoopcanaryOverlay
 
     def _drop(self) -> None:
         label, self._label = self._label, None

@@ -2,6 +2,9 @@
 
 It is placed over what is there, which leaves the window's own layout alone, and goes to the other corner when
 the pointer comes: Tk's widgets let no click through. What it draws is nobody's frame. Its timer is `after`.
+
+The program's widgets are not kept: Tcl ends the process where an interpreter is freed on another thread than
+its own.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+import weakref
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -43,26 +47,38 @@ class TkOverlay:
         self._native = native
         self._board = board
         self._front = front
-        self._root: Any = None
+        self._root_seen: weakref.ref[Any] | None = None
         self._ident = 0
+        self._command = ""
         self._timer: str | None = None
-        self._label: Any = None
+        self._label_made: weakref.ref[Any] | None = None
         self._wide = 0
         """Pixels."""
         self._is_over = False
 
     def begin(self, widget: Any) -> None:
-        """There is a window, of this widget's program. Idempotent, and cheap then."""
-        if self._root is None and not self._is_over:
-            self._root = widget._root()
-            self._ident = threading.get_ident()
-            self._timer = self._root.after(_EVERY_MS, self._tick)
+        """There is a window, of this widget's program. Nothing while the one before is there."""
+        if self._is_over or _is_there(self._root):
+            return
+        root = widget._root()
+        self._root_seen, self._label_made = weakref.ref(root), None
+        self._ident = threading.get_ident()
+        self._command = root.register(self._tick)
+        self._tick_later(root)
 
     def close(self) -> None:
         """It goes: at once, or, where another thread says so, with the timer's next turn."""
         self._is_over = True
-        if self._root is not None and threading.get_ident() == self._ident:
+        if self._root_seen is not None and threading.get_ident() == self._ident:
             self._remove()
+
+    @property
+    def _root(self) -> Any:
+        return self._root_seen() if self._root_seen is not None else None
+
+    @property
+    def _label(self) -> Any:
+        return self._label_made() if self._label_made is not None else None
 
     # ---- the label ------------------------------------------------------------------------------
 
@@ -71,10 +87,14 @@ class TkOverlay:
             if self._is_over:
                 self._remove()
                 return
-            self._timer = self._root.after(_EVERY_MS, self._tick)
+            self._tick_later(self._root)
             self._show(self._front())
         except Exception:  # noqa: BLE001 - a window that is going; the next turn sees another
             return
+
+    def _tick_later(self, root: Any) -> None:
+        # The timer outlives the window, its command does not: of that Tcl would print an error.
+        self._timer = root.tk.call("after", _EVERY_MS, "catch", self._command)
 
     def _show(self, front: str) -> None:
         try:
@@ -84,7 +104,7 @@ class TkOverlay:
         label = self._label
         if label is None or label.master is not window or not label.winfo_exists():
             self._drop()
-            label = self._label = self._make_label(window)
+            label = self._make_label(window)
         text = self._board.text(self._ident, time.monotonic_ns())
         before = label.cget("text")
         if text != before:
@@ -103,6 +123,7 @@ class TkOverlay:
         label.bindtags((str(label),))
         label.bind("<Enter>", lambda _: self._give_way(label))
         label.place(_TOP)
+        self._label_made = weakref.ref(label)
         self._native.tk_own_window(label.winfo_id())
         return label
 
@@ -113,7 +134,7 @@ class TkOverlay:
             return
 
     def _drop(self) -> None:
-        label, self._label = self._label, None
+        label, self._label_made = self._label, None
         if label is not None:
             self._native.tk_own_window(0)
             try:
@@ -125,7 +146,15 @@ class TkOverlay:
         timer, self._timer = self._timer, None
         try:
             if timer is not None:
-                self._root.after_cancel(timer)
+                self._root.tk.call("after", "cancel", timer)
+                self._root.deletecommand(self._command)
         except Exception:  # noqa: BLE001 - gone with its window
             return
         self._drop()
+
+
+def _is_there(root: Any) -> bool:
+    try:
+        return root is not None and bool(root.winfo_exists())
+    except Exception:  # noqa: BLE001 - Tcl's interpreter is gone
+        return False

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
+_EXTENSION = b"RANDR"
+
 
 def refresh_rate_hz(screen: str) -> float | None:
     """Of the screen that X calls so, such as `:0.0`; None: it cannot be known.
@@ -16,15 +18,16 @@ def refresh_rate_hz(screen: str) -> float | None:
     """
     if not screen.removeprefix("unix").startswith(":"):
         return None
-    import ctypes  # only where Tk draws
-
     try:
+        import ctypes  # only where Tk draws
+
         x11, randr = ctypes.CDLL("libX11.so.6"), ctypes.CDLL("libXrandr.so.2")
-    except OSError:
+    except (ImportError, OSError):
         return None
     pointer, number = ctypes.c_void_p, ctypes.c_ulong
     x11.XOpenDisplay.restype, x11.XOpenDisplay.argtypes = pointer, (ctypes.c_char_p,)
     x11.XCloseDisplay.argtypes = (pointer,)
+    x11.XQueryExtension.argtypes = (pointer, ctypes.c_char_p, pointer, pointer, pointer)
     x11.XDefaultRootWindow.restype, x11.XDefaultRootWindow.argtypes = number, (pointer,)
     randr.XRRGetScreenInfo.restype, randr.XRRGetScreenInfo.argtypes = pointer, (pointer, number)
     randr.XRRConfigCurrentRate.restype, randr.XRRConfigCurrentRate.argtypes = ctypes.c_short, (pointer,)
@@ -32,7 +35,12 @@ def refresh_rate_hz(screen: str) -> float | None:
     display = x11.XOpenDisplay(screen.encode())
     if not display:
         return None
+    codes = (ctypes.c_int * 3)()
+    where = [ctypes.byref(codes, at * ctypes.sizeof(ctypes.c_int)) for at in range(3)]
     try:
+        # A server without the extension has libXrandr follow a null pointer.
+        if not x11.XQueryExtension(display, _EXTENSION, *where):
+            return None
         return _current_rate(randr, display, x11.XDefaultRootWindow(display))
     finally:
         x11.XCloseDisplay(display)

@@ -151,6 +151,42 @@ def test_when_it_is_over_the_work_is(canary, game):
     assert (before.callbacks, lane(canary).callbacks) == (1, 1)
 
 
+def test_over_by_another_thread_ends_the_work_at_the_next_call(canary, game):
+    game.flip()
+    end = Thread(target=game.calls.over)
+    end.start()
+    end.join()
+    counts = [lane(canary).callbacks]
+    for _ in range(2):
+        game.look()
+        counts.append(lane(canary).callbacks)
+    assert counts == [0, 1, 1]
+
+
+def test_over_by_another_thread_during_a_wait_leaves_no_work(canary, game):
+    def wait() -> None:
+        end = Thread(target=game.calls.over)
+        end.start()
+        end.join()
+
+    game.flip()
+    game.calls.stand_in(wait, "wait")()
+    counts = [lane(canary).callbacks]
+    game.flip()
+    game.look()
+    counts.append(lane(canary).callbacks)
+    assert counts == [1, 2]
+
+
+def test_an_exception_of_somebody_s_clock_goes_through(game):
+    class Odd:
+        def __getattr__(self, name: str) -> Any:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        game.calls.stand_in(lambda _: None, "tick")(Odd())
+
+
 # ---- frames ---------------------------------------------------------------------------------------
 
 

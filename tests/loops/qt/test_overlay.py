@@ -106,3 +106,26 @@ print(json.dumps(answers))
     assert painted > 20
     assert after == before
     assert left == 0
+
+
+def test_a_window_that_the_program_lets_go_of_goes(run_window, binding):
+    needs(binding)
+    left = run_window(
+        binding,
+        HEAD
+        + """
+import gc, weakref
+
+def let_go():
+    global window
+    window = None
+    gc.collect()
+    print(json.dumps([seen() is not None, len(application.topLevelWidgets())]))
+    application.quit()
+
+seen = weakref.ref(window)
+once(lambda: labels(window), let_go)
+application.exec()
+""",
+    )
+    assert left == [False, 0]

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -11,15 +12,15 @@ pytest.importorskip("loopcanary._native", reason="needs the C core")
 pytest.importorskip("_tkinter", reason="this Python has no tkinter")
 
 
-@pytest.fixture(autouse=True, scope="session")
-def screen() -> Iterator[None]:
-    """An X server of the tests' own, with no window manager."""
+@contextmanager
+def x_server(*more: str) -> Iterator[str]:
+    """One of the tests' own, with no window manager; its DISPLAY."""
     if shutil.which("Xvfb") is None:
         pytest.skip("Xvfb is not installed")
     reading, writing = os.pipe()
     # It chooses a free display and tells it; it ends by SIGTERM.
     server = subprocess.Popen(
-        ["Xvfb", "-displayfd", str(writing), "-screen", "0", "800x600x24", "-nolisten", "tcp"],
+        ["Xvfb", "-displayfd", str(writing), "-screen", "0", "800x600x24", "-nolisten", "tcp", *more],
         pass_fds=[writing],
         stderr=subprocess.DEVNULL,
     )
@@ -29,8 +30,16 @@ def screen() -> Iterator[None]:
     if not number:
         server.wait()
         pytest.skip("Xvfb does not start here")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DISPLAY", f":{number}")
+    try:
+        yield f":{number}"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def screen() -> Iterator[None]:
+    """Where all tests draw."""
+    with x_server() as display, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DISPLAY", display)
         yield
-    server.terminate()
-    server.wait()

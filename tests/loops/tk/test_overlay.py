@@ -128,3 +128,55 @@ root.mainloop()
 """
     )
     assert count == 0
+
+
+def test_windows_of_another_thread_are_freed_there():
+    texts = run(
+        LABELS
+        + """
+import gc, threading
+
+def show(texts):
+    global root
+    root = tk.Tk()
+    once(lambda: labels(root), lambda: (texts.append(labels(root)[0].winfo_class()), root.destroy()))
+    root.mainloop()
+    root = None
+    gc.collect()
+
+root.destroy()
+root = canvas = None
+texts = []
+thread = threading.Thread(target=show, args=(texts,))
+thread.start()
+thread.join()
+left = [one for one in gc.get_objects() if isinstance(one, tk.Tk)]
+loopcanary.uninstall()
+print(json.dumps([texts, len(left)]))
+""",
+        LOOPCANARY_OVERLAY="1",
+    )
+    assert texts == [["Label"], 0]
+
+
+def test_the_next_window_of_the_thread_has_one_too():
+    (count,) = run(
+        LABELS
+        + """
+def draw():
+    canvas.move(ball, 1, 1)
+    root.after(20, draw)
+
+once(lambda: labels(root), root.destroy)
+root.mainloop()
+first, root = root, tk.Tk()
+canvas = tk.Canvas(root)
+canvas.pack()
+ball = canvas.create_oval(0, 0, 10, 10)
+draw()
+root.after(2_000, lambda: (print(json.dumps([len(labels(root))])), root.destroy()))
+root.mainloop()
+""",
+        LOOPCANARY_OVERLAY="1",
+    )
+    assert count == 1

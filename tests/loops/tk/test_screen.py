@@ -1,0 +1,27 @@
+"""The screen's refresh rate, of whatever X server there is."""
+
+from __future__ import annotations
+
+import pytest
+
+from .conftest import x_server
+from .test_frames import run
+
+pytestmark = pytest.mark.native
+
+
+def test_a_server_without_randr_tells_no_rate():
+    with x_server("-extension", "RANDR") as display:
+        rates = run(
+            """
+def draw(times):
+    canvas.move(ball, 1, 1)
+    root.after(20, *([draw, times - 1] if times else [root.destroy]))
+
+draw(10)
+root.mainloop()
+print(json.dumps(sorted({frame.refresh_hz for frame in shown})))
+""",
+            DISPLAY=display,
+        )
+    assert rates == [60.0]
