@@ -115,8 +115,8 @@ def command(clock, go_on):
     go_on()
     yield
     clock.before()
-    # As the class's bindings do in the end. By events of the mouse it is a click only if none of the server's own
-    # comes between them: one that says the pointer is elsewhere makes the button forget that it was pressed.
+    # As the class's bindings do in the end. By events of the mouse it is a click only if none of the server's
+    # own comes between: one that says the pointer is elsewhere makes the button forget that it was pressed.
     root.tk.call("after", 1, f"{button} invoke")
     yield
     button.destroy()
