@@ -139,7 +139,7 @@ print(json.dumps([loop.callbacks, loop.turns >= 2]))
 
 
 def test_a_loop_turned_by_hand(tell):
-    turns, callbacks, stopped = tell("""
+    turns, callbacks, stopped, ticks = tell("""
 import tkinter
 canary = install()
 root = tkinter.Tk()
@@ -155,10 +155,11 @@ root.destroy()
 (loop,) = tk_loops(canary)
 time.sleep(0.05)
 (later,) = tk_loops(canary)
-print(json.dumps([loop.turns, loop.callbacks, loop.busy_ns == later.busy_ns]))
+print(json.dumps([loop.turns, loop.callbacks, loop.busy_ns == later.busy_ns, len(ticks)]))
 """)
-    assert callbacks == 19
-    assert turns >= 19
+    # The first one is called by hand; of the others two may be due in one update.
+    assert callbacks == ticks - 1 >= 19
+    assert turns >= 10
     assert stopped
 
 
