@@ -44,20 +44,7 @@ def make_timeline(
     """The timeline of a stall. `observation`: of all samples; `weights`: theirs, in the same order;
     `numbers`: which of the stall's stacks a stack is."""
     evidence, seen = observation.evidence, observation.seen
-    activities = _Activities(observation, weights)
-    spans: list[Span] = []
-    offset_ns = 0
-    for entry, length_ns in zip(seen, weights.weights_ns, strict=True):
-        stack = numbers[entry.stack.lines] if entry.stack.frames else None
-        activity = activities.of(entry)
-        last = spans[-1] if spans else None
-        if last is not None and last.stack == stack and last.activity is activity:
-            spans[-1] = _joined(last, length_ns, 1)
-        elif length_ns > 0:
-            spans.append(
-                Span(offset_ns=offset_ns, length_ns=length_ns, samples=1, stack=stack, activity=activity)
-            )
-        offset_ns += length_ns
+    spans = _spans(observation, weights, numbers)
     thinned = len(spans) > SPANS_MAX
     while len(spans) > SPANS_MAX:
         spans = _halved(spans)
@@ -83,16 +70,47 @@ def make_timeline(
     )
 
 
+def _spans(
+    observation: Observation, weights: SampleWeights, numbers: Mapping[tuple[Line, ...], int]
+) -> list[Span]:
+    """Neighbours with the same stack and activity as one."""
+    activities = _Activities(observation, weights)
+    spans: list[Span] = []
+    offset_ns = begin_ns = samples = 0
+    stack: int | None = None
+    activity: Activity | None = None  # none yet
+
+    def end() -> None:
+        if activity is not None:
+            spans.append(
+                Span(
+                    offset_ns=begin_ns,
+                    length_ns=offset_ns - begin_ns,
+                    samples=samples,
+                    stack=stack,
+                    activity=activity,
+                )
+            )
+
+    for entry, length_ns in zip(observation.seen, weights.weights_ns, strict=True):
+        its_stack = numbers[entry.stack.lines] if entry.stack.frames else None
+        its_activity = activities.of(entry)
+        if its_activity is activity and its_stack == stack:
+            samples += 1
+        elif length_ns > 0:
+            end()
+            begin_ns, samples, stack, activity = offset_ns, 1, its_stack, its_activity
+        offset_ns += length_ns
+    end()
+    return spans
+
+
 def _turn(evidence: StallEvidence) -> tuple[int | None, int]:
     """Of the turn that a stalled callback is in, what was before it: how long, how many callbacks."""
     if evidence.scope is not StallScope.CALLBACK or evidence.turn_begin_ns is None:
         return None, 0
     over = evidence.turn_callbacks - (evidence.end_ns is not None)  # itself, once it is over
     return max(0, evidence.begin_ns - evidence.turn_begin_ns), max(0, over)
-
-
-def _joined(span: Span, length_ns: int, samples: int) -> Span:
-    return replace(span, length_ns=span.length_ns + length_ns, samples=span.samples + samples)
 
 
 def _halved(spans: list[Span]) -> list[Span]:
@@ -115,6 +133,7 @@ class _Activities:
     def __init__(self, observation: Observation, weights: SampleWeights) -> None:
         self._observation = observation
         self._known: dict[tuple[object, ...], Activity] = {}
+        self._quick: dict[tuple[int, int, int | None, int], Activity] = {}
         held: Counter[PlacedStack] = Counter()
         for seen, weight_ns in zip(observation.seen, weights.weights_ns, strict=True):
             if (stack := self._holder_stack(seen)) is not None:
@@ -127,7 +146,16 @@ class _Activities:
 
     def of(self, seen: Seen) -> Activity:
         """The activity of one sample."""
-        sample, doing, holder = seen.sample, doing_of(seen), self._holder_stack(seen)
+        sample, doing = seen.sample, doing_of(seen)
+        # Members of an enum by identity: they hash by calling Python.
+        quick = (seen.kind, id(doing), sample.holder_tid, id(sample.holder_stack))
+        known = self._quick.get(quick)
+        if known is None:
+            known = self._quick[quick] = self._found(seen, doing)
+        return known
+
+    def _found(self, seen: Seen, doing: Doing) -> Activity:
+        sample, holder = seen.sample, self._holder_stack(seen)
         blocked = doing in (Doing.BLOCKED, Doing.UNKNOWN)
         key = (
             doing,
