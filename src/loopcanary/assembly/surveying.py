@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from loopcanary import diagnosis, flight
 from loopcanary.assembly.reading import STORE, config_of, host_name, maps, paths_of
@@ -20,7 +20,7 @@ from loopcanary.engine.flight_place import SHARED_MEMORY, SUFFIX, in_memory
 from loopcanary.flight.glance import Glances, SlotGlance
 from loopcanary.model import Clock, Config, LaneTotals, LoopHealth, Session, Stall, StallState
 from loopcanary.model.live import LaneReading, Life, ProcessReading
-from loopcanary.model.wire import WireError, session_from_dict
+from loopcanary.store.forensics import session_of
 
 _FILES_MAX = 512
 _JUDGED_LIVING, _JUDGED_DEAD = 8, 4
@@ -254,7 +254,7 @@ class _Watched:
             return
         facts = self.file.facts()
         if facts or self.session is None:
-            self.session = _session_of(facts, header)
+            self.session = replace(session_of(facts, header), pid=header.pid)
             self.store = _text(facts.get(STORE))
             self.config, self.code_paths = config_of(facts), paths_of(facts)
             # Facts that are not there yet are asked for at the next reading.
@@ -328,23 +328,6 @@ def _last_sign_ns(header: flight.FlightHeader, lanes: Sequence[LaneReading]) -> 
     if header.ended_ns is not None:
         return header.ended_ns
     return max([header.started_ns, header.heartbeat_ns, *(lane.last_look_ns for lane in lanes)])
-
-
-def _session_of(facts: dict[str, Any], header: flight.FlightHeader) -> Session:
-    try:
-        session = session_from_dict(facts)
-    except WireError:
-        session = Session(
-            id=f"unnamed-{header.pid}-{header.started_ns}",
-            name=f"process {header.pid}",
-            pid=header.pid,
-            parent_pid=header.parent_pid,
-            host="",
-            python="",
-            engine="native",
-            started_wall_ns=header.clock.to_wall_ns(header.started_ns),
-        )
-    return replace(session, pid=header.pid)
 
 
 def _text(value: object) -> str | None:

@@ -12,7 +12,7 @@ import click
 
 from loopcanary.cli import refuse
 from loopcanary.cli.opening import NOTHING_FOUND, opened, store_option
-from loopcanary.cli.times import Moment
+from loopcanary.cli.selecting import selection_options
 from loopcanary.cli.words import Word
 from loopcanary.exporters import FORMATS, Exported, ExportError, Format, Program, find
 from loopcanary.model.search import StallQuery
@@ -59,27 +59,7 @@ class _FormatName(click.ParamType[Format]):
     default=_STDOUT,
     help="Write to this file. Default: standard output.",
 )
-@click.option("--since", type=Moment(), help="Began then or later: 2h (ago), 2026-11-21, 2026-11-21T05:00.")
-@click.option("--until", type=Moment(), help="Began before then.")
-@click.option(
-    "--cause",
-    "causes",
-    multiple=True,
-    type=click.Choice([cause.value for cause in Cause]),
-    metavar="CAUSE",
-    help="Only this cause, such as lock or native-cpu; can be given several times.",
-)
-@click.option(
-    "--text",
-    "words",
-    multiple=True,
-    type=Word(),
-    metavar="TEXT",
-    help="Has this in a name, path or source line; can be given several times.",
-)
-@click.option(
-    "--session", metavar="ID", type=Word(), help="Only this session; the start of its id is enough."
-)
+@selection_options
 @click.option("--group", metavar="FINGERPRINT", type=Word(), help="Only this bug; the start of it is enough.")
 @click.option("--stall", metavar="ID", type=Word(), help="Only this stall; the start of its id is enough.")
 @click.option("--scene", metavar="SCENE", type=Word(), help="Only where the user was in this scene.")

@@ -9,8 +9,7 @@ import click
 
 from loopcanary.cli.formats import LIMITS, format_option, write
 from loopcanary.cli.opening import NOTHING_FOUND, opened, store_option
-from loopcanary.cli.times import Moment
-from loopcanary.cli.words import Word
+from loopcanary.cli.selecting import selection_options
 from loopcanary.model.search import StallQuery
 from loopcanary.model.stall import Cause
 
@@ -21,27 +20,7 @@ if TYPE_CHECKING:
 @click.command()
 @store_option
 @format_option
-@click.option("--since", type=Moment(), help="Began then or later: 2h (ago), 2026-11-21, 2026-11-21T05:00.")
-@click.option("--until", type=Moment(), help="Began before then.")
-@click.option(
-    "--cause",
-    "causes",
-    multiple=True,
-    type=click.Choice([cause.value for cause in Cause]),
-    metavar="CAUSE",
-    help="Only this cause, such as lock or native-cpu; can be given several times.",
-)
-@click.option(
-    "--text",
-    "words",
-    multiple=True,
-    type=Word(),
-    metavar="TEXT",
-    help="Has this in a name, path or source line; can be given several times.",
-)
-@click.option(
-    "--session", metavar="ID", type=Word(), help="Only this session; the start of its id is enough."
-)
+@selection_options
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Show at most N of each; 0: all.")
 def command(
     *,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from loopcanary.model import Clock, LaneTotals, LoopHealth, Session, Stall, StallEvidence, StallState
+from loopcanary.model.wire import WireError, session_from_dict
 
 
 class Header(Protocol):
@@ -79,3 +80,20 @@ class Forensics(Generic[_R]):
     """Figures of the loops at a monotonic time."""
     unreadable: tuple[type[Exception], ...]
     """What `open` and the readers raise for a file that is no flight file."""
+
+
+def session_of(facts: dict[str, Any], header: Header) -> Session:
+    """The session as its process described it, or, before it came to that, as the header tells."""
+    try:
+        return session_from_dict(facts)
+    except WireError:
+        return Session(
+            id=f"unnamed-{header.pid}-{header.started_ns}",
+            name=f"process {header.pid}",
+            pid=header.pid,
+            parent_pid=header.parent_pid,
+            host="",
+            python="",
+            engine="native",
+            started_wall_ns=header.clock.to_wall_ns(header.started_ns),
+        )

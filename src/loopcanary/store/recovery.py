@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from loopcanary.model import Session, SessionEnd, Stall, StallEvidence, StallState
-from loopcanary.model.wire import WireError, session_from_dict
 from loopcanary.store.files import set_aside
-from loopcanary.store.forensics import Forensics, Header, Remains
+from loopcanary.store.forensics import Forensics, Header, Remains, session_of
 from loopcanary.store.store import Store
 
 _R = TypeVar("_R", bound=Remains)
@@ -165,23 +164,8 @@ class _Visit(Generic[_R]):
         ]
 
     def _session(self, remains: _R, now_ns: int) -> Session:
-        """The session as its process described it, or, before it came to that, as the header tells."""
-        header = remains.header
-        try:
-            session = session_from_dict(remains.facts())
-        except WireError:
-            session = Session(
-                id=f"unnamed-{header.pid}-{header.started_ns}",
-                name=f"process {header.pid}",
-                pid=header.pid,
-                parent_pid=header.parent_pid,
-                host="",
-                python="",
-                engine="native",
-                started_wall_ns=header.clock.to_wall_ns(header.started_ns),
-            )
         return replace(
-            session,
+            session_of(remains.facts(), remains.header),
             end=SessionEnd.RUNNING,
             ended_wall_ns=None,
             loops=self._forensics.health(remains.lanes(), now_ns),
