@@ -43,7 +43,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         programs = [start(BUSY if number % 2 else IDLE, folder) for number in range(PROGRAMS)]
         try:
-            time.sleep(2)
+            time.sleep(2)  # until all have started: what imports cost is not measured
             told("reading", readings(seconds))
             if importlib.util.find_spec("textual") is not None:
                 told("reading and screen", screen(seconds))
@@ -75,7 +75,7 @@ def readings(seconds: float) -> float:
         begin, cpu = time.monotonic(), time.process_time()
         while time.monotonic() - begin < seconds:
             watch.look()
-            time.sleep(1)
+            time.sleep(1)  # as `top` does between two readings
         return (time.process_time() - cpu) / (time.monotonic() - begin)
 
 
@@ -89,7 +89,7 @@ def screen(seconds: float) -> float:
     )
     os.close(its)
     threading.Thread(target=swallow, args=(ours,), daemon=True).start()
-    time.sleep(5)
+    time.sleep(5)  # the first screen, with all that it imports, is not what is measured
     begin, cpu = time.monotonic(), cpu_s(top.pid)
     time.sleep(seconds)
     share = (cpu_s(top.pid) - cpu) / (time.monotonic() - begin)
