@@ -2,6 +2,7 @@
 
 #define PROBES 8u
 #define LINETABLE_PRINT_BYTES 256u
+#define PROOFS_ENOUGH 2u
 
 static uint32_t place(uint64_t address)
 {
@@ -69,17 +70,41 @@ static bool same_bytes(const lc_cpython_source *source, lc_snapshot *snapshot, u
     return object != NULL && lc_print_of_bytes(source, object, print.bytes).hash == print.hash;
 }
 
+static lc_known_code *find(lc_code_cache *cache, uint64_t address)
+{
+    for (uint32_t i = 0; i < PROBES; i++) {
+        const uint32_t index = (place(address) + i) & (LC_CODE_CACHE_SIZE - 1);
+        if (cache->keys[index] == address) {
+            return &cache->entries[index];
+        }
+    }
+    return NULL;
+}
+
+lc_known_code *lc_code_cache_trusted(lc_code_cache *cache, uint64_t address, uint64_t deaths)
+{
+    lc_known_code *entry = find(cache, address);
+    if (entry == NULL || entry->proofs < PROOFS_ENOUGH || entry->deaths != deaths) {
+        return NULL;
+    }
+    entry->used_at = cache->walk;
+    return entry;
+}
+
+void lc_code_cache_trust(lc_known_code *entry, uint64_t deaths, bool for_sure)
+{
+    if (entry->deaths != deaths) {
+        entry->deaths = deaths;
+        entry->proofs = 0;
+    }
+    entry->proofs += for_sure ? PROOFS_ENOUGH : entry->proofs < PROOFS_ENOUGH;
+}
+
 lc_known_code *lc_code_cache_prove(lc_code_cache *cache, const lc_cpython_source *source,
                                    lc_snapshot *snapshot, uint64_t address,
                                    const lc_code_words *words, lc_read_plan *plan)
 {
-    lc_known_code *entry = NULL;
-    for (uint32_t i = 0; i < PROBES && entry == NULL; i++) {
-        const uint32_t index = (place(address) + i) & (LC_CODE_CACHE_SIZE - 1);
-        if (cache->keys[index] == address) {
-            entry = &cache->entries[index];
-        }
-    }
+    lc_known_code *entry = find(cache, address);
     if (entry == NULL || !same_words(&entry->words, words)) {
         return NULL;
     }
@@ -148,6 +173,7 @@ lc_known_code *lc_code_cache_load(lc_code_cache *cache, const lc_cpython_source 
     entry->address = address;
     entry->words = *words;
     entry->used_at = cache->walk;
+    entry->proofs = 0;
     if (!lc_read_str(source, words->filename, cache->scratch, &filename) ||
         !lc_read_str(source, words->qualname, cache->scratch, &qualname)) {
         lc_code_cache_forget(cache, entry);

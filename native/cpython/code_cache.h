@@ -4,7 +4,9 @@
  * Addresses are reused: a program that compiles and drops functions gets the next one where the last
  * one was, strings and all. From 3.12 on a code object has a version number that no other one has
  * had, and its words are proof enough. Before that (and once the numbers have run out) the values of its strings and its
- * line table are compared too. */
+ * line table are compared too.
+ *
+ * Where the deaths of code objects are counted, a proof stands until there is another one at the address. */
 #ifndef LOOPCANARY_CODE_CACHE_H
 #define LOOPCANARY_CODE_CACHE_H
 
@@ -34,6 +36,8 @@ typedef struct { /* the words of a code object that never change */
 typedef struct {
     uint64_t address; /* of the code object, 0: free */
     uint64_t used_at; /* number of the walk that last used it */
+    uint64_t deaths; /* counted at the address when `proofs` began; see code_deaths.h */
+    uint32_t proofs; /* that it is what the address holds, with no death there since */
     lc_code_words words;
     lc_value_print filename_print;
     lc_value_print qualname_print;
@@ -71,6 +75,15 @@ bool lc_code_words_read(const lc_cpython_source *source, lc_snapshot *snapshot, 
 lc_known_code *lc_code_cache_prove(lc_code_cache *cache, const lc_cpython_source *source,
                                    lc_snapshot *snapshot, uint64_t address,
                                    const lc_code_words *words, lc_read_plan *plan);
+
+/* The entry of the code object, if it was proven often enough and `deaths`, counted after the address was read from
+ * where it is in use, is what it was then. No memory is read. NULL: it has to be proven. */
+lc_known_code *lc_code_cache_trusted(lc_code_cache *cache, uint64_t address, uint64_t deaths);
+
+/* A walk that is proven has proven the entry, with so many deaths counted at its address before. One that stood still
+ * (`for_sure`) is enough; of readings that agree it takes two walks, since what an entry says is from then on said again
+ * without a look. */
+void lc_code_cache_trust(lc_known_code *entry, uint64_t deaths, bool for_sure);
 
 /* Reads the strings of a code object into a new entry, with a new serial. NULL if they are not what they must
  * be, or if every place for it is taken by the current walk. Not to be believed before it

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "code_deaths.h"
 #include "frame_source.h"
 #include "layout.h"
 #include "memory_reader.h"
@@ -73,6 +74,7 @@ typedef struct {
     _Atomic uint64_t shortened; /* only the outer frames agreed: the inner ones moved at every try */
     _Atomic uint64_t retries;
     _Atomic uint64_t codes_loaded;
+    _Atomic uint64_t codes_trusted; /* known without a look at them, since none had died there */
 } lc_walk_counts;
 
 typedef struct lc_walker lc_walker; /* working memory of the watchdog's thread */
@@ -80,6 +82,7 @@ typedef struct lc_walker lc_walker; /* working memory of the watchdog's thread *
 typedef struct lc_cpython_source {
     lc_frame_source source; /* first: the seam's functions are given its address */
     const lc_memory_reader *reader;
+    lc_code_deaths *deaths; /* of this process's code objects; NULL: not counted, set before the first walk */
     lc_layout layout;
     lc_interpreter_addresses at;
     lc_asyncio_facts asyncio;

@@ -119,6 +119,8 @@ static bool is_thread(const lc_cpython_source *source, lc_reading *reading, uint
         return false;
     }
     const uint32_t tid = (uint32_t)lc_u64_at(words, l->thread_native_id);
+    /* Another interpreter's memory can be gone, at its end, with code objects in it that nobody saw die. */
+    reading->counted = source->deaths != NULL && lc_u64_at(words, l->thread_interp) == source->at.interp;
     if (tid != thread->tid) {
         thread->tid = tid;
         reading->cpu_before_ns = 0; /* was another thread's */
@@ -164,6 +166,28 @@ static bool incomplete(const lc_layout *layout, const lc_raw_frame *frame,
     return frame->owner != layout->owner_generator && unit < (int64_t)code->words.first_traceable;
 }
 
+static bool trusted(lc_cpython_source *source, lc_walk_code *code)
+{
+    code->entry = lc_code_cache_trusted(&source->walker->cache, code->address, code->deaths);
+    if (code->entry == NULL) {
+        return false;
+    }
+    code->trusted = true;
+    code->words = code->entry->words;
+    code->serial = code->entry->facts.serial;
+    count(&source->counts.codes_trusted);
+    return true;
+}
+
+/* The frames have been read: a code object of theirs that none has died in the place of since it was proven is that one.
+ * Of any other, the words are read. */
+static bool find_words(lc_cpython_source *source, lc_reading *reading, lc_walk_code *code)
+{
+    code->counted = reading->counted && lc_deaths_counted(source->deaths, code->address, &code->deaths);
+    return (code->counted && trusted(source, code)) ||
+           lc_code_words_read(source, &reading->snapshot, code->address, &code->words, &source->walker->plan);
+}
+
 static bool know_code(lc_cpython_source *source, lc_reading *reading, lc_walk_code *code)
 {
     lc_walker *walker = source->walker;
@@ -196,8 +220,7 @@ static bool resolve_codes(lc_cpython_source *source, lc_reading *reading)
         }
         bool is_new = false;
         lc_walk_code *code = code_of(walker, reading, raw->code, &is_new);
-        if (code == NULL || (is_new && !lc_code_words_read(source, &reading->snapshot, raw->code,
-                                                           &code->words, &walker->plan))) {
+        if (code == NULL || (is_new && !find_words(source, reading, code))) {
             return false;
         }
         int64_t unit = 0;
@@ -228,8 +251,19 @@ static void find_positions(lc_cpython_source *source, lc_reading *reading)
     }
 }
 
+/* Also where positions of it have been read since. */
+static bool still_trusted(lc_cpython_source *source, const lc_walk_code *code)
+{
+    uint64_t deaths = 0;
+    return code->trusted && lc_deaths_counted(source->deaths, code->address, &deaths) && deaths == code->deaths &&
+           code->entry->address == code->address && code->entry->facts.serial == code->serial;
+}
+
 static bool still_proven(lc_cpython_source *source, const lc_walk_code *code, lc_snapshot *later)
 {
+    if (still_trusted(source, code)) {
+        return true;
+    }
     lc_code_words words;
     return lc_code_words_read(source, later, code->address, &words, NULL) &&
            lc_code_cache_prove(&source->walker->cache, source, later, code->address, &words,
@@ -272,6 +306,17 @@ static void settle_now(lc_cpython_source *source, lc_reading *reading)
     lc_snapshot *now = &source->walker->confirmation;
     lc_snapshot_take(now, source->reader, &source->walker->plan);
     settle(source, reading, now);
+}
+
+/* The reading has been proven: its code objects were there, and were what their entries say. */
+static void trust_codes(lc_reading *reading, bool for_sure)
+{
+    for (uint32_t i = 0; i < reading->code_count; i++) {
+        const lc_walk_code *code = &reading->codes[i];
+        if (code->counted && !code->trusted && code->entry != NULL) {
+            lc_code_cache_trust(code->entry, code->deaths, for_sure);
+        }
+    }
 }
 
 /* ---- from a reading to a stack ----------------------------------------------------------------- */
@@ -353,6 +398,7 @@ static read_outcome read_stack(lc_cpython_source *source, lc_remembered_thread *
     reading->code_count = 0;
     reading->chain.count = 0;
     reading->learned = false;
+    reading->counted = false;
     reading->cpu_before_ns = cpu_before_ns;
     const lc_chain_result chain = read_chain(source, reading, thread->thread_state);
     const bool ours = is_thread(source, reading, thread->thread_state, thread);
@@ -437,6 +483,7 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
                 settle(source, first, &reading->snapshot);
             }
             count(&source->counts.still);
+            trust_codes(reading, true);
             copy_plan(&thread->plan, &walker->plan);
             const lc_walk_result result = fill(reading, 0, out);
             out->still_cpu_ns = reading->cpu_after_ns;
@@ -448,6 +495,7 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
         if (first != NULL &&
             proven(source, thread_state, first, reading, try < WHOLE_TRIES, &from)) {
             settle_now(source, reading);
+            trust_codes(first, false);
             count(from == 0 ? &source->counts.agreed : &source->counts.shortened);
             copy_plan(&thread->plan, &walker->plan);
             return fill(first, from, out);

@@ -20,6 +20,9 @@ typedef struct { /* a distinct code object of the walk */
     lc_code_words words;
     lc_known_code *entry; /* NULL: not needed, or not proven */
     uint64_t serial;      /* of the entry when it was taken: an entry can be replaced */
+    uint64_t deaths;      /* at the address, counted before the entry was proven or loaded */
+    bool counted;         /* they are */
+    bool trusted;         /* the entry was known without a look at the code object */
     bool fresh;           /* loaded by this reading, not yet proven */
 } lc_walk_code;
 
@@ -37,6 +40,7 @@ typedef struct { /* one reading of a stack, with all that is known of its frames
     uint32_t code_count;
     lc_walk_code codes[LC_WALK_FRAMES_MAX];
     lc_walk_frame frames[LC_CHAIN_MAX];
+    bool counted; /* of this interpreter's code objects the deaths are counted */
     bool learned; /* something was put into the cache that has yet to be proven */
     uint64_t cpu_before_ns; /* 0 unknown */
     uint64_t cpu_after_ns;

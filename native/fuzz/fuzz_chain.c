@@ -90,6 +90,14 @@ static void ask_for_locks(made_up_memory *m, lc_cpython_source *source, lc_frame
     }
 }
 
+static void counting(struct _object *code)
+{
+    (void)code;
+}
+
+static lc_code_destructor slot = counting;
+static lc_code_deaths deaths;
+
 LC_FUZZ_TARGET(chain)
 {
     static made_up_memory memory;
@@ -111,9 +119,14 @@ LC_FUZZ_TARGET(chain)
     if (!lc_cpython_source_init(&source, &memory.reader, memory.layout, &at)) {
         return 0;
     }
+    if (data[0] >= 128) { /* code that changes, and no death of it was counted */
+        deaths = (lc_code_deaths){.slot = &slot, .counting = counting};
+        source.deaths = &deaths;
+        source.at.interp = made_up_at(MADE_UP_INTERP);
+    }
     lc_frame_source *seam = &source.source;
     const uint64_t thread = made_up_at(MADE_UP_THREAD);
-    for (int walk = 0; walk < 3; walk++) { /* cold, warm, and after what the script did */
+    for (int walk = 0; walk < 4; walk++) { /* cold, warm, trusting, and after what the script did */
         check_stack(seam->walk(seam, thread, &stack), &stack);
     }
     lc_thread_ref threads[16];

@@ -71,6 +71,9 @@ static bool prepare_for_forks(void)
 static void give_back(lc_agent *agent, bool process_ends)
 {
     lc_watchdog_close(&agent->watchdog);
+    if (agent->source.deaths != NULL) {
+        lc_code_deaths_leave();
+    }
     lc_cpython_source_close(&agent->source);
     lc_memory_reader_close(&agent->reader);
     /* The generation has changed by now: whoever begins to store from here on sees that (wait_hook.c). */
@@ -91,6 +94,7 @@ static bool open_parts(lc_agent *agent, const char *path, const char *checkpoint
         PyErr_SetString(PyExc_RuntimeError, why_not);
         return false;
     }
+    agent->source.deaths = lc_code_deaths_watch();
     int error = lc_flight_create(&agent->flight, path);
     if (error == 0) {
         error = lc_watchdog_open(&agent->watchdog, &agent->flight,

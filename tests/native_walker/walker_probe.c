@@ -236,10 +236,10 @@ static PyObject *probe_counts(PyObject *self, PyObject *none)
     (void)none;
     const lc_walk_counts *c = &source.counts;
     return Py_BuildValue(
-        "{sKsKsKsKsKsKsK}", "walks", (unsigned long long)c->walks, "still",
+        "{sKsKsKsKsKsKsKsK}", "walks", (unsigned long long)c->walks, "still",
         (unsigned long long)c->still, "unmoved", (unsigned long long)c->unmoved, "agreed", (unsigned long long)c->agreed, "shortened",
         (unsigned long long)c->shortened, "retries", (unsigned long long)c->retries, "codes_loaded",
-        (unsigned long long)c->codes_loaded);
+        (unsigned long long)c->codes_loaded, "codes_trusted", (unsigned long long)c->codes_trusted);
 }
 
 /* Without it every stack has to be proven by readings that agree, also of threads that stand still. */
@@ -248,6 +248,71 @@ static PyObject *probe_use_cpu_clock(PyObject *self, PyObject *use)
     (void)self;
     source.walker->clock_proves = PyObject_IsTrue(use) == 1;
     Py_RETURN_NONE;
+}
+
+/* ---- deaths of code objects -------------------------------------------------------------------- */
+
+static PyObject *probe_watch_deaths(PyObject *self, PyObject *none)
+{
+    (void)self;
+    (void)none;
+    if (source.deaths == NULL) {
+        source.deaths = lc_code_deaths_watch();
+    }
+    return PyBool_FromLong(source.deaths != NULL);
+}
+
+static PyObject *probe_leave_deaths(PyObject *self, PyObject *none)
+{
+    (void)self;
+    (void)none;
+    if (source.deaths != NULL) {
+        source.deaths = NULL;
+        lc_code_deaths_leave();
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *probe_deaths_at(PyObject *self, PyObject *address)
+{
+    (void)self;
+    uint64_t count = 0;
+    if (!lc_deaths_counted(source.deaths, PyLong_AsUnsignedLongLong(address), &count)) {
+        Py_RETURN_NONE;
+    }
+    return PyLong_FromUnsignedLongLong(count);
+}
+
+/* Another tool: its function calls what it has found. */
+static destructor found;
+
+static void other_destructor(PyObject *code)
+{
+    found(code);
+}
+
+static PyObject *probe_wrap_destructor(PyObject *self, PyObject *none)
+{
+    (void)self;
+    (void)none;
+    found = PyCode_Type.tp_dealloc;
+    PyCode_Type.tp_dealloc = other_destructor;
+    Py_RETURN_NONE;
+}
+
+static PyObject *probe_unwrap_destructor(PyObject *self, PyObject *none)
+{
+    (void)self;
+    (void)none;
+    PyCode_Type.tp_dealloc = found;
+    Py_RETURN_NONE;
+}
+
+static PyObject *probe_destructor(PyObject *self, PyObject *none)
+{
+    (void)self;
+    (void)none;
+    return PyLong_FromVoidPtr((void *)(uintptr_t)PyCode_Type.tp_dealloc);
 }
 
 /* ---- cost of a walk --------------------------------------------------------------------------- */
@@ -508,6 +573,12 @@ static PyMethodDef methods[] = {
     {"text", probe_text, METH_O, NULL},
     {"counts", probe_counts, METH_NOARGS, NULL},
     {"use_cpu_clock", probe_use_cpu_clock, METH_O, NULL},
+    {"watch_deaths", probe_watch_deaths, METH_NOARGS, NULL},
+    {"leave_deaths", probe_leave_deaths, METH_NOARGS, NULL},
+    {"deaths_at", probe_deaths_at, METH_O, NULL},
+    {"wrap_destructor", probe_wrap_destructor, METH_NOARGS, NULL},
+    {"unwrap_destructor", probe_unwrap_destructor, METH_NOARGS, NULL},
+    {"destructor", probe_destructor, METH_NOARGS, NULL},
     {"bench", probe_bench, METH_VARARGS, NULL},
     {"start", probe_start, METH_VARARGS, NULL},
     {"stop", probe_stop, METH_NOARGS, NULL},
@@ -528,5 +599,6 @@ PyMODINIT_FUNC PyInit_walker_probe(void)
         return NULL;
     }
     own_thread_state = (uint64_t)(uintptr_t)PyThreadState_Get();
+    source.deaths = lc_code_deaths_watch(); /* as the agent does */
     return PyModule_Create(&module);
 }

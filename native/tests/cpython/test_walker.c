@@ -114,6 +114,146 @@ static void test_another_code_object_at_the_same_address_is_another(uint64_t ver
     lc_cpython_source_close(&source);
 }
 
+/* ---- where the deaths of code objects are counted ------------------------------------------------ */
+
+static lc_code_deaths deaths;
+static lc_code_destructor slot;
+
+static void counting(struct _object *code)
+{
+    (void)code;
+}
+
+static void not_counting(struct _object *code)
+{
+    (void)code;
+}
+
+static uint64_t code_at(uint32_t number)
+{
+    return made_up_at(MADE_UP_CODES + (uint64_t)number * MADE_UP_CODE_STRIDE);
+}
+
+static void open_source_that_counts(uint64_t version, uint32_t depth)
+{
+    open_source(version, depth);
+    memset(&deaths, 0, sizeof deaths);
+    deaths.slot = &slot;
+    deaths.counting = counting;
+    slot = counting;
+    source.deaths = &deaths;
+    source.at.interp = made_up_at(MADE_UP_INTERP);
+}
+
+/* No longer a code object: whoever reads it sees that. */
+static void spoil(uint32_t number)
+{
+    made_up_put(&memory, code_at(number) - MADE_UP_BASE + memory.layout->object_type, 0, 8);
+}
+
+static void replace(made_up_memory *m, uint32_t number)
+{
+    made_up_code(m, number, "other", 200);
+    made_up_put(m, code_at(number) - MADE_UP_BASE + m->layout->code_first_line, 500, 4);
+}
+
+static void test_code_that_none_has_died_in_the_place_of_is_not_read_again(uint64_t version)
+{
+    open_source_that_counts(version, 4);
+    CHECK(walk() == LC_WALK_OK && walk() == LC_WALK_OK);
+    lc_deaths_add(&deaths, code_at(100));
+    for (uint32_t i = 0; i < 4; i++) {
+        spoil(i);
+    }
+    CHECK(walk() == LC_WALK_OK && stack.count == 4);
+    CHECK(is_named(&stack.frames[0], "fourth") && stack.frames[0].line == 40);
+    CHECK(is_named(&stack.frames[3], "first") && stack.frames[3].line == 10);
+    CHECK(source.counts.codes_trusted > 0);
+    lc_cpython_source_close(&source);
+}
+
+static void test_a_walk_of_trusted_code_reads_frames_only(uint64_t version)
+{
+    open_source_that_counts(version, 50);
+    CHECK(walk() == LC_WALK_OK && walk() == LC_WALK_OK && walk() == LC_WALK_OK);
+    const uint64_t before = memory.reads;
+    CHECK(walk() == LC_WALK_OK && stack.count == 50);
+    CHECK(memory.reads - before <= 25);
+    lc_cpython_source_close(&source);
+}
+
+static void test_code_in_the_place_of_one_that_died_is_read(uint64_t version)
+{
+    open_source_that_counts(version, 4);
+    CHECK(walk() == LC_WALK_OK && walk() == LC_WALK_OK && walk() == LC_WALK_OK);
+    replace(&memory, 1);
+    lc_deaths_add(&deaths, code_at(1));
+    CHECK(walk() == LC_WALK_OK && stack.count == 4);
+    CHECK(is_named(&stack.frames[2], "other") && stack.frames[2].line == 500);
+    CHECK(is_named(&stack.frames[3], "first"));
+    CHECK(walk() == LC_WALK_OK && walk() == LC_WALK_OK && is_named(&stack.frames[2], "other"));
+    lc_cpython_source_close(&source);
+}
+
+static uint64_t dies_before_read;
+
+static void dies_and_is_replaced(made_up_memory *m)
+{
+    if (m->reads == dies_before_read) {
+        lc_deaths_add(&deaths, code_at(1));
+        replace(m, 1);
+    }
+}
+
+/* Before any read of the walk; of a position that is not known yet, so that the line table is read, too. */
+static void test_code_that_dies_in_the_middle_of_a_walk_is_never_mixed_with_the_next(uint64_t version)
+{
+    for (uint64_t read = 1; read <= 40; read++) {
+        open_source_that_counts(version, 3);
+        CHECK(walk() == LC_WALK_OK && walk() == LC_WALK_OK && walk() == LC_WALK_OK);
+        made_up_frame(&memory, 1, made_up_frame_address(0), 1, 5);
+        memory.before_read = dies_and_is_replaced;
+        dies_before_read = memory.reads + read;
+        CHECK(walk() == LC_WALK_OK && stack.count == 3);
+        const lc_frame *frame = &stack.frames[1];
+        CHECK((is_named(frame, "second") && frame->line == 20) || (is_named(frame, "other") && frame->line == 500));
+        dies_before_read = memory.reads + 1; /* if it has not yet */
+        CHECK(walk() == LC_WALK_OK && is_named(frame, "other") && frame->line == 500);
+        lc_cpython_source_close(&source);
+    }
+}
+
+static void test_readings_that_agree_once_are_not_enough_to_trust(uint64_t version)
+{
+    open_source_that_counts(version, 1);
+    CHECK(walk() == LC_WALK_OK);
+    replace(&memory, 0);
+    CHECK(walk() == LC_WALK_OK && is_named(&stack.frames[0], "other"));
+    lc_cpython_source_close(&source);
+}
+
+static void test_nothing_is_trusted_after_another_was_in_the_slot(uint64_t version)
+{
+    open_source_that_counts(version, 1);
+    CHECK(walk() == LC_WALK_OK && walk() == LC_WALK_OK && walk() == LC_WALK_OK);
+    slot = not_counting;
+    CHECK(walk() == LC_WALK_OK);
+    slot = counting;
+    replace(&memory, 0); /* it died, and nobody counted */
+    CHECK(walk() == LC_WALK_OK && is_named(&stack.frames[0], "other"));
+    lc_cpython_source_close(&source);
+}
+
+static void test_code_of_another_interpreter_is_not_trusted(uint64_t version)
+{
+    open_source_that_counts(version, 1);
+    source.at.interp = made_up_at(MADE_UP_INTERP) + 8;
+    CHECK(walk() == LC_WALK_OK && walk() == LC_WALK_OK && walk() == LC_WALK_OK);
+    replace(&memory, 0); /* with the interpreter's memory, without its own death */
+    CHECK(walk() == LC_WALK_OK && is_named(&stack.frames[0], "other"));
+    lc_cpython_source_close(&source);
+}
+
 static void two_functions_in_turn(made_up_memory *m)
 {
     const uint32_t code = m->reads / 2 % 2 == 0 ? 2 : 3;
@@ -164,6 +304,13 @@ int main(void)
         test_a_generator_that_was_just_unlinked_is_no_outermost_frame(versions[i]);
         test_memory_that_is_not_there_is_unreadable(versions[i]);
         test_another_code_object_at_the_same_address_is_another(versions[i]);
+        test_code_that_none_has_died_in_the_place_of_is_not_read_again(versions[i]);
+        test_a_walk_of_trusted_code_reads_frames_only(versions[i]);
+        test_code_in_the_place_of_one_that_died_is_read(versions[i]);
+        test_code_that_dies_in_the_middle_of_a_walk_is_never_mixed_with_the_next(versions[i]);
+        test_readings_that_agree_once_are_not_enough_to_trust(versions[i]);
+        test_nothing_is_trusted_after_another_was_in_the_slot(versions[i]);
+        test_code_of_another_interpreter_is_not_trusted(versions[i]);
         test_frames_that_never_agree_are_left_out(versions[i]);
         test_holder_of_the_gil(versions[i]);
     }
