@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LC_DEATH_COUNTS 1024u /* a power of two: a program that compiles all the time still leaves most alone */
+#define LC_DEATH_COUNTS 4096u /* a power of two; so many that a program that drops code all the time leaves most alone */
 
 struct _object;
 typedef void (*lc_code_destructor)(struct _object *code); /* CPython's `destructor` */
