@@ -111,7 +111,7 @@ static inline void lc_lane_add_square(lc_lane *lane, uint64_t took)
 }
 
 /* Answers how long the callback took, in ticks. */
-static inline uint64_t lc_callback_end(const lc_lane_context *context, lc_lane *lane)
+static inline __attribute__((always_inline)) uint64_t lc_callback_end(const lc_lane_context *context, lc_lane *lane)
 {
     const uint64_t now = lc_now_ticks();
     const uint64_t begin = LC_LOAD(lane->begin);

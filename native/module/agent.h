@@ -17,6 +17,7 @@
 typedef struct {
     bool running;
     uint64_t generation;
+    PyObject *scene_variable; /* ContextVar of the scene, once one was used; else NULL */
     uint64_t threshold_ns;
     uint64_t sample_delay_ns;
     lc_flight flight;
@@ -24,7 +25,6 @@ typedef struct {
     lc_cpython_source source;
     lc_watchdog watchdog;
     uint64_t threads_storing; /* to their lanes, without the GIL (wait_hook.c); atomic */
-    PyObject *scene_variable; /* ContextVar of the scene, once one was used; else NULL */
     PyObject *on_first_lane;  /* called once, when a thread wants a lane and nothing runs; else NULL */
 } lc_agent;
 

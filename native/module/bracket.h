@@ -33,7 +33,7 @@ static inline lc_bracket lc_bracket_begin(lc_lane *lane, uint64_t work, uint64_t
     return (lc_bracket){lane, lc_the_agent.generation, LC_LOAD(lane->epoch), own_turn};
 }
 
-static inline void lc_bracket_end(lc_bracket bracket)
+static inline __attribute__((always_inline)) void lc_bracket_end(lc_bracket bracket)
 {
     if (bracket.lane == NULL || !LC_AGENT_RUNS(bracket.generation)) {
         return;
@@ -54,7 +54,7 @@ static inline bool lc_bracket_is_tallied(lc_bracket bracket)
 }
 
 /* lc_bracket_end of a callback that is tallied as one of this kind, scheduled at this place (lc_site_of). */
-static inline void lc_bracket_end_tallied(lc_bracket bracket, lc_work_kind kind, uint64_t site)
+static inline __attribute__((cold)) void lc_bracket_end_tallied(lc_bracket bracket, lc_work_kind kind, uint64_t site)
 {
     lc_lane *lane = bracket.lane;
     if (LC_AGENT_RUNS(bracket.generation) && LC_LOAD(lane->epoch) == bracket.epoch) {

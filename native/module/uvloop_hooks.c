@@ -27,24 +27,30 @@ static uv_run_function next_uv_run;
 
 enum { INNER_HANDLES = 2 }; /* of a loop: for the queue of callbacks, and for that of writes */
 
-/* What the calling thread does in uvloop. Contexts are addresses only. */
+/* What the calling thread does in uvloop. Contexts are addresses only. What each callback needs comes first, on one cache
+ * line: between two callbacks the kernel has the caches to itself, and each line that has to come back costs
+ * some nanoseconds. */
 typedef struct {
-    bool runs;           /* inside uv_run */
-    bool was_in_turn;    /* of a loop around it */
-    bool is_known;       /* what the bracketed callback is */
-    bool is_tallied;
-    uint32_t depth;      /* contexts entered */
-    uint32_t inner_at;   /* the depth at which a handle was begun that runs others; 0: none is */
-    uint32_t bracket_at; /* the depth at which the callback was begun; 0: none is */
-    uint32_t inner_count;
+    _Alignas(64) lc_lane *lane;
     uint64_t generation; /* of the agent that `lane` is of */
-    lc_lane *lane;
-    lc_uvloop_note *note; /* the lane's */
-    lc_bracket bracket;
-    lc_work_kind kind;
+    uint64_t epoch;      /* of the callback; an even one: nothing was begun */
+    uint32_t depth;      /* contexts entered */
+    uint32_t bracket_at; /* the depth at which the callback was begun; 0: none is */
+    uint32_t inner_at;   /* the depth at which a handle was begun that runs others; 0: none is */
+    bool own_turn;       /* the callback is a turn by itself */
+    bool is_known;       /* what the callback is */
+    bool is_tallied;
+    bool is_refused;           /* a context was not entered, though uvloop will leave it */
     PyObject *inner[INNER_HANDLES]; /* contexts of the run's handles that run others, as far as they are known */
-    PyObject *refused; /* a context that was not entered, though uvloop will leave it */
+    lc_uvloop_note *note;      /* the lane's */
+    PyObject *refused;
+    lc_work_kind kind;
+    uint32_t inner_count;
+    bool runs;        /* inside uv_run */
+    bool was_in_turn; /* of a loop around it */
 } uvloop_thread;
+
+_Static_assert(offsetof(uvloop_thread, refused) == 64, "what each callback needs: one cache line");
 
 #define FRESH_THREAD {.generation = UINT64_MAX}
 
@@ -128,13 +134,25 @@ static uint64_t due_tick(const lc_lane *lane, double due_s)
     return flight->paired.ticks + (uint64_t)((due_ns - (double)flight->paired.ns) / tick_ns);
 }
 
-static void end_callback(void)
+static lc_bracket own_bracket(void)
+{
+    return (lc_bracket){own.lane, own.generation, own.epoch, own.own_turn};
+}
+
+static __attribute__((noinline, cold)) void end_tallied(void)
+{
+    if (LC_AGENT_RUNS(own.generation)) {
+        lc_bracket_end_tallied(own_bracket(), own.kind, 0);
+    }
+}
+
+static inline __attribute__((always_inline)) void end_callback(void)
 {
     own.bracket_at = 0;
-    if (__builtin_expect(own.is_tallied && LC_AGENT_RUNS(own.bracket.generation), 0)) {
-        lc_bracket_end_tallied(own.bracket, own.kind, 0);
+    if (__builtin_expect(own.is_tallied, 0)) {
+        end_tallied();
     } else {
-        lc_bracket_end(own.bracket);
+        lc_bracket_end(own_bracket());
     }
 }
 
@@ -158,12 +176,14 @@ static void remember_inner(PyObject *context)
 
 static bool is_inner(const PyObject *context) { return context == own.inner[0] || context == own.inner[1]; }
 
-static void bracket(lc_lane *lane, uint64_t named, uint64_t due)
+static inline __attribute__((always_inline)) void bracket(lc_lane *lane, uint64_t named, uint64_t due)
 {
-    own.bracket = lc_bracket_begin(lane, named, due);
+    const lc_bracket begun = lc_bracket_begin(lane, named, due);
+    own.epoch = begun.epoch;
+    own.own_turn = begun.own_turn;
     own.bracket_at = own.depth;
-    own.is_tallied = lc_bracket_is_tallied(own.bracket);
-    if (lc_the_agent.scene_variable != NULL) {
+    own.is_tallied = lc_bracket_is_tallied(begun);
+    if (__builtin_expect(lc_the_agent.scene_variable != NULL, 0)) {
         lc_thread_lane_note_scene();
     }
 }
@@ -180,19 +200,9 @@ static uint64_t note_handle(lc_lane *lane, uint64_t handle, const PyObject *cont
     return lc_uvloop_word(own.note);
 }
 
-/* What the queue runs is a callback, whatever it is; nobody may ever want to know which. */
-static void begin_queued(lc_lane *lane, uint64_t handle, PyObject *context, const uintptr_t *words)
-{
-    bracket(lane, note_handle(lane, handle, context), 0);
-    own.is_known = true;
-    if (__builtin_expect(own.is_tallied, 0)) {
-        own.kind = kind_of(lc_uvloop_find_work(&lc_the_agent.source, context, words));
-    }
-}
-
 /* What libuv runs may be a handle that runs others, a timer that was due at some time, and a reader that cancels its handle
  * before anybody looks: it is read at once. */
-static void begin_direct(lc_lane *lane, PyObject *context, const uintptr_t *words)
+static __attribute__((noinline)) void begin_direct(lc_lane *lane, PyObject *context, const uintptr_t *words)
 {
     const lc_uvloop_work work = lc_uvloop_find_work(&lc_the_agent.source, context, words);
     if (work.role == LC_UVLOOP_INNER) {
@@ -207,23 +217,41 @@ static void begin_direct(lc_lane *lane, PyObject *context, const uintptr_t *word
     }
 }
 
-static void begin_callback(lc_lane *lane, PyObject *context, const uintptr_t *words)
+static __attribute__((noinline, cold)) void note_kind(PyObject *context, const uintptr_t *words)
 {
-    if (own.bracket_at != 0) {
+    own.kind = kind_of(lc_uvloop_find_work(&lc_the_agent.source, context, words));
+}
+
+static __attribute__((noinline)) void end_unknown(void) { end_callback(); }
+
+/* A protocol's method and what the queue runs are callbacks, whatever they are; nobody may ever want to know which. Whether
+ * a method is alive is nowhere to be seen: only the watchdog looks at it, as carefully as at all. */
+static inline __attribute__((always_inline)) void begin_callback(lc_lane *lane, PyObject *context,
+                                                                 const uintptr_t *words)
+{
+    if (__builtin_expect(own.bracket_at != 0, 0)) {
         if (own.is_known) {
             return; /* such as a transport that tells its protocol to pause, while a callback writes to it */
         }
-        end_callback();
+        end_unknown();
     }
-    if (is_inner(context)) {
-        own.inner_at = own.depth;
-        return;
+    const lc_uvloop_held held = lc_uvloop_find_held(words);
+    uint64_t named = held.word;
+    if (__builtin_expect(!held.is_method, 0)) {
+        if (is_inner(context)) {
+            own.inner_at = own.depth;
+            return;
+        }
+        if (own.inner_at == 0 || held.word == 0) {
+            begin_direct(lane, context, words);
+            return;
+        }
+        named = note_handle(lane, held.word, context);
     }
-    const uint64_t handle = own.inner_at != 0 ? lc_uvloop_held(words) : 0;
-    if (__builtin_expect(handle != 0, 1)) {
-        begin_queued(lane, handle, context, words);
-    } else {
-        begin_direct(lane, context, words);
+    bracket(lane, named, 0);
+    own.is_known = true;
+    if (__builtin_expect(own.is_tallied, 0)) {
+        note_kind(context, words);
     }
 }
 
@@ -238,16 +266,17 @@ static int refuse(PyObject *context)
     }
     PyErr_Restore(type, value, traceback);
     own.refused = context;
+    own.is_refused = true;
     return -1;
 }
 
 /* PyContext_Enter, as uvloop calls it; `words`: of its caller, see uvloop_work.h. */
-int lc_uvloop_enter(PyObject *context, const uintptr_t *words) __attribute__((visibility("hidden"), used));
+int lc_uvloop_enter(PyObject *context, const uintptr_t *words) __attribute__((visibility("hidden"), used, hot));
 int lc_uvloop_enter(PyObject *context, const uintptr_t *words)
 {
     const int result = next_enter(context);
-    own.refused = NULL;
-    if (result != 0) {
+    own.is_refused = false;
+    if (__builtin_expect(result != 0, 0)) {
         return result;
     }
     lc_lane *lane = own_lane();
@@ -255,21 +284,21 @@ int lc_uvloop_enter(PyObject *context, const uintptr_t *words)
         return refuse(context);
     }
     own.depth++;
-    if (lane != NULL) {
+    if (__builtin_expect(lane != NULL, 1)) {
         begin_callback(lane, context, words);
     }
     return 0;
 }
 
-static int hooked_exit(PyObject *context)
+static __attribute__((hot)) int hooked_exit(PyObject *context)
 {
-    if (__builtin_expect(own.refused != NULL, 0) && own.refused == context) {
-        own.refused = NULL;
+    if (__builtin_expect(own.is_refused, 0) && own.refused == context) {
+        own.is_refused = false;
         return 0;
     }
     const int result = next_exit(context);
-    if (result == 0 && own.depth > 0) { /* what was entered before the hooks were there leaves unseen */
-        if (own.depth == own.bracket_at) {
+    if (__builtin_expect(result == 0 && own.depth > 0, 1)) { /* what was entered before the hooks were there leaves unseen */
+        if (__builtin_expect(own.depth == own.bracket_at, 1)) {
             end_callback();
         } else if (own.depth == own.inner_at) {
             own.inner_at = 0;
@@ -283,7 +312,7 @@ static int hooked_exit(PyObject *context)
 int lc_uvloop_enter_hook(PyObject *context) __attribute__((visibility("hidden")));
 
 #if defined(__x86_64__)
-__asm__(".text\n"
+__asm__(".section .text.hot,\"ax\",@progbits\n"
         ".p2align 4\n"
         ".globl lc_uvloop_enter_hook\n"
         ".hidden lc_uvloop_enter_hook\n"
@@ -303,9 +332,10 @@ __asm__(".text\n"
         "add $56, %rsp\n.cfi_adjust_cfa_offset -56\n" /* the registers hold what they did: callees keep them */
         "ret\n"
         ".cfi_endproc\n"
-        ".size lc_uvloop_enter_hook, .-lc_uvloop_enter_hook\n");
+        ".size lc_uvloop_enter_hook, .-lc_uvloop_enter_hook\n"
+        ".text\n");
 #elif defined(__aarch64__)
-__asm__(".text\n"
+__asm__(".section .text.hot,\"ax\",@progbits\n"
         ".p2align 4\n"
         ".globl lc_uvloop_enter_hook\n"
         ".hidden lc_uvloop_enter_hook\n"
@@ -326,7 +356,8 @@ __asm__(".text\n"
         "add sp, sp, #96\n.cfi_adjust_cfa_offset -96\n"
         "ret\n"
         ".cfi_endproc\n"
-        ".size lc_uvloop_enter_hook, .-lc_uvloop_enter_hook\n");
+        ".size lc_uvloop_enter_hook, .-lc_uvloop_enter_hook\n"
+        ".text\n");
 #endif
 
 /* ---- laying and lifting ------------------------------------------------------------------ */

@@ -3,8 +3,9 @@
 #include <string.h>
 
 #define SITES_MAX 32u
-#define CALLS_TO_LEARN 3u  /* from one place, that agree */
-#define CALLS_TO_DOUBT 64u /* after which what is still ambiguous stays so */
+#define CALLS_TO_LEARN 3u   /* from one place, with one word left */
+#define CHANGES_TO_LEARN 8u /* of the object, with several words left that were the same one each time */
+#define CALLS_TO_DOUBT 64u  /* after which no more words are ruled out */
 #define FRESH_STARTS_MAX 4u
 
 _Static_assert(LC_UVLOOP_WORDS <= 64, "candidates are bits of a word");
@@ -15,7 +16,10 @@ typedef enum { HOLDS_HANDLE, HOLDS_TIMER, HOLDS_CALLABLE } holding;
 typedef struct {
     uintptr_t return_address; /* 0: free */
     uint64_t candidates;      /* the words that have fitted each time */
+    uintptr_t agreed;         /* the object that all candidates were at the last call */
     uint32_t calls;
+    uint32_t changes; /* of `agreed` */
+    bool is_ambiguous; /* the candidates were different objects once */
     uint8_t holds; /* holding */
     uint8_t index; /* of the word, once it is learned */
     bool is_learned;
@@ -25,8 +29,9 @@ typedef struct {
 static struct {
     PyTypeObject *types[HOLDS_CALLABLE];
     call_site sites[SITES_MAX];
-    call_site *last_site;
 } uvloop;
+
+lc_uvloop_place lc_uvloop_last_place;
 
 static lc_uvloop_type type_of(holding holds)
 {
@@ -114,8 +119,12 @@ static bool fits(const lc_cpython_source *source, uintptr_t word, const PyObject
 
 static void start_afresh(call_site *site)
 {
+    lc_uvloop_last_place.return_address = 0;
     site->is_learned = false;
+    site->is_ambiguous = false;
     site->calls = 0;
+    site->changes = 0;
+    site->agreed = 0;
     site->candidates = 0;
     site->fresh_starts++;
 }
@@ -139,49 +148,60 @@ static uint64_t look_at_words(const lc_cpython_source *source, const call_site *
     return fitting[*holds];
 }
 
-/* Whether all candidates are one object at this call. */
-static bool agree(uint64_t candidates, const uintptr_t *words)
+/* What all candidates are at this call; 0: different objects. */
+static uintptr_t agree(uint64_t candidates, const uintptr_t *words)
 {
     const uintptr_t first = words[__builtin_ctzll(candidates)];
     for (uint64_t rest = candidates; rest != 0; rest &= rest - 1u) {
         if (words[__builtin_ctzll(rest)] != first) {
-            return false;
+            return 0;
         }
     }
-    return true;
+    return first;
 }
 
-/* The object at this call, 0 where it cannot be told. */
+/* The word that the caller itself will use is among the candidates. Where it is the only one, it is that; where several have
+ * followed each other from object to object, one is as good as another: copies that the compiler keeps. The lowest is a
+ * register, or nearest to the call. */
+static uintptr_t settle(call_site *site, const uintptr_t *words)
+{
+    const uint64_t candidates = site->candidates;
+    const uintptr_t object = agree(candidates, words);
+    site->is_ambiguous = site->is_ambiguous || (object == 0 && site->calls >= CALLS_TO_DOUBT);
+    site->changes = object == 0 ? 0 : site->changes + (object != site->agreed);
+    site->agreed = object;
+    const bool is_only = (candidates & (candidates - 1u)) == 0;
+    if (is_only ? site->calls >= CALLS_TO_LEARN : site->changes > CHANGES_TO_LEARN) {
+        site->index = (uint8_t)__builtin_ctzll(candidates);
+        site->is_learned = true;
+    }
+    return object;
+}
+
+/* The object at this call, 0 where it cannot be told. Words are read as objects for a while; then they are only compared. */
 static uintptr_t learn(const lc_cpython_source *source, call_site *site, const PyObject *context,
                        const uintptr_t *words)
 {
-    holding holds;
-    const uint64_t fitting = look_at_words(source, site, context, words, &holds);
-    if (fitting == 0) {
-        start_afresh(site);
-        return 0;
+    if (site->calls < CALLS_TO_DOUBT) {
+        holding holds;
+        const uint64_t fitting = look_at_words(source, site, context, words, &holds);
+        if (fitting == 0) {
+            start_afresh(site);
+            return 0;
+        }
+        site->holds = (uint8_t)holds;
+        site->candidates = fitting;
+        site->calls++;
     }
-    site->holds = (uint8_t)holds;
-    site->candidates = fitting;
-    site->calls++;
-    /* The word that the caller itself will use is among them: where it is the only one, it is that. */
-    if (site->calls >= CALLS_TO_LEARN && (fitting & (fitting - 1u)) == 0) {
-        site->index = (uint8_t)__builtin_ctzll(fitting);
-        site->is_learned = true;
-    }
-    return agree(fitting, words) ? words[__builtin_ctzll(fitting)] : 0;
+    return site->is_ambiguous ? 0 : settle(site, words);
 }
 
 static call_site *site_of(uintptr_t return_address)
 {
-    if (__builtin_expect(uvloop.last_site != NULL && uvloop.last_site->return_address == return_address, 1)) {
-        return uvloop.last_site;
-    }
     for (uint32_t i = 0; i < SITES_MAX; i++) {
         call_site *site = &uvloop.sites[i];
         if (site->return_address == return_address || site->return_address == 0) {
             site->return_address = return_address;
-            uvloop.last_site = site;
             return site;
         }
     }
@@ -259,10 +279,15 @@ static lc_uvloop_work work_of_handle(const lc_cpython_source *source, holding ho
                : (lc_uvloop_work){.role = LC_UVLOOP_UNKNOWN};
 }
 
-uint64_t lc_uvloop_held(const uintptr_t *words)
+lc_uvloop_held lc_uvloop_find_other_held(const uintptr_t *words)
 {
     const call_site *site = site_of(words[LC_UVLOOP_RETURN]);
-    return site != NULL && site->is_learned && site->holds == HOLDS_HANDLE ? words[site->index] : 0;
+    if (site == NULL || !site->is_learned || site->holds == HOLDS_TIMER) {
+        return (lc_uvloop_held){0, false};
+    }
+    const bool is_method = site->holds == HOLDS_CALLABLE;
+    lc_uvloop_last_place = (lc_uvloop_place){site->return_address, site->index, is_method};
+    return (lc_uvloop_held){words[site->index], is_method};
 }
 
 lc_uvloop_work lc_uvloop_find_work(const lc_cpython_source *source, PyObject *context, const uintptr_t *words)
@@ -272,7 +297,7 @@ lc_uvloop_work lc_uvloop_find_work(const lc_cpython_source *source, PyObject *co
     uintptr_t found = 0;
     if (__builtin_expect(is_learned, 1)) {
         found = words[site->index];
-    } else if (site != NULL && site->fresh_starts < FRESH_STARTS_MAX && site->calls < CALLS_TO_DOUBT) {
+    } else if (site != NULL && site->fresh_starts < FRESH_STARTS_MAX) {
         found = learn(source, site, context, words);
     }
     if (found == 0 && !is_learned) {
@@ -294,6 +319,7 @@ void lc_uvloop_work_of_types(PyTypeObject *handle, PyTypeObject *timer)
 {
     if (uvloop.types[HOLDS_HANDLE] != handle || uvloop.types[HOLDS_TIMER] != timer) {
         memset(uvloop.sites, 0, sizeof uvloop.sites);
+        lc_uvloop_last_place.return_address = 0;
         Py_XSETREF(uvloop.types[HOLDS_HANDLE], (PyTypeObject *)Py_NewRef(handle));
         Py_XSETREF(uvloop.types[HOLDS_TIMER], (PyTypeObject *)Py_NewRef(timer));
     }

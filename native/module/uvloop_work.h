@@ -7,7 +7,7 @@
  * from there: each of these words is read as an object, as carefully as the watchdog reads (memory_reader.h), until
  * only one is left that has been the right kind of object every time. From then on only that word is looked at.
  *
- * That it was learned proves nothing: no word is ever loaded from. lc_uvloop_held tells it as it is, for whoever reads it
+ * That it was learned proves nothing: no word is ever loaded from. lc_uvloop_find_held tells it as it is, for whoever reads it
  * carefully later, and costs no system call; lc_uvloop_find_work reads it carefully at once.
  *
  * GIL held in all functions.
@@ -48,9 +48,31 @@ void lc_uvloop_work_of_types(PyTypeObject *handle, PyTypeObject *timer);
 
 lc_uvloop_type lc_uvloop_handle_type(void);
 
-/* The word that should be the Handle (not a TimerHandle) that this place of the code runs; 0: the place runs something else,
- * or it is not learned yet. Reads none of the program's memory. */
-uint64_t lc_uvloop_held(const uintptr_t *words);
+/* The word by which a place of the code tells what it runs; 0: it runs a TimerHandle, or is not learned yet. */
+typedef struct {
+    uint64_t word;
+    bool is_method; /* a protocol's method or the like; else what should be a Handle */
+} lc_uvloop_held;
+
+/* The place that was asked about last; mostly the next callback comes from there, too. */
+typedef struct {
+    uintptr_t return_address;
+    uint8_t index; /* of the word */
+    bool is_method;
+} lc_uvloop_place;
+
+extern lc_uvloop_place lc_uvloop_last_place;
+
+lc_uvloop_held lc_uvloop_find_other_held(const uintptr_t *words);
+
+/* Reads none of the program's memory. */
+static inline lc_uvloop_held lc_uvloop_find_held(const uintptr_t *words)
+{
+    if (__builtin_expect(words[LC_UVLOOP_RETURN] != lc_uvloop_last_place.return_address, 0)) {
+        return lc_uvloop_find_other_held(words);
+    }
+    return (lc_uvloop_held){words[lc_uvloop_last_place.index], lc_uvloop_last_place.is_method};
+}
 
 /* `source`: of the running agent. Also learns. */
 lc_uvloop_work lc_uvloop_find_work(const lc_cpython_source *source, PyObject *context, const uintptr_t *words);
