@@ -31,12 +31,13 @@ typedef struct {
     lc_cpython_source *source;
     uint8_t *scratch; /* LC_STR_BYTES_MAX bytes */
     char (*text)[LC_STRING_MAX]; /* TEXTS of them */
+    bool has_ended; /* the work, and its own thread asks */
 } naming;
 
 static naming of_watchdog(lc_cpython_source *source)
 {
     _Static_assert(TEXTS <= LC_TEXT_BUFFERS, "each text has its buffer");
-    return (naming){source, source->walker->scratch, source->walker->text};
+    return (naming){source, source->walker->scratch, source->walker->text, false};
 }
 
 static uint64_t word(const lc_cpython_source *source, uint64_t address)
@@ -245,7 +246,7 @@ static void name_work(const naming *n, uint64_t work, lc_work_names *out)
         return;
     }
     if (lc_is_uvloop_work(work)) {
-        work = lc_uvloop_work_object(source, work);
+        work = lc_uvloop_work_object(source, work, n->has_ended);
     }
     if (type_of(source, work) == source->at.str_type) { /* work that the program has named itself */
         out->callback = read_text(n, work, TEXT_CALLBACK);
@@ -285,7 +286,7 @@ void lc_work_ended(lc_cpython_source *source, uint64_t work, lc_long_work *entry
 {
     uint8_t scratch[LC_STR_BYTES_MAX];
     char text[TEXTS][LC_STRING_MAX];
-    const naming n = {source, scratch, text};
+    const naming n = {source, scratch, text, true};
     lc_work_names names;
     const int error = errno;
     name_work(&n, lc_is_qt_work(work) ? lc_qt_work_ended(work) : work, &names);
