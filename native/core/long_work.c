@@ -84,8 +84,9 @@ void lc_long_work_add_callback(const lc_lane_context *context, lc_lane *lane, ui
     LC_STORE(entry->turns_before, LC_LOAD(lane->turns));
     LC_STORE(entry->busy_ticks_before, LC_LOAD(lane->busy_ticks) + (begin > turn_begin ? begin - turn_begin : 0u));
     LC_STORE(entry->callbacks_before, LC_LOAD(lane->callbacks) + LC_LOAD(lane->turn_callbacks) - 1u);
-    if (context->source != NULL && context->source->name_ended != NULL) {
-        context->source->name_ended(context->source, LC_LOAD(lane->work), entry);
+    lc_frame_source *source = context->source;
+    if (source != NULL && source->name_ended != NULL) {
+        source->name_ended(source, LC_LOAD(lane->work), entry);
     }
     end_entry(lane, entry, sequence);
     note_in_turn(lane, ticks);

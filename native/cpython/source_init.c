@@ -91,6 +91,7 @@ void lc_cpython_source_close(lc_cpython_source *source)
 {
     if (source->walker != NULL) {
         munmap(source->walker, sizeof(lc_walker));
+        source->walker = NULL;
     }
-    *source = (lc_cpython_source){0};
+    /* The rest stays: a thread without the GIL may be naming what it has just ended (lc_work_ended). */
 }

@@ -249,8 +249,10 @@ def test_work_before_the_stall_is_told_by_how_long_ago_it_began():
 
 def test_of_very_much_work_before_the_stall_the_last_is_told():
     many = tuple(long_work(20_000 + 10 * number, 20_005 + 10 * number) for number in range(EARLIER_MAX + 9))
-    made = timeline(replace(evidence(), begin_ns=25_000 * MS, end_ns=25_300 * MS, earlier=many))
+    what = replace(evidence(), begin_ns=25_000 * MS, end_ns=25_300 * MS, earlier=many, earlier_from_ns=0)
+    made = timeline(what)
     assert len(made.earlier) == EARLIER_MAX
+    assert made.earlier_from_ns == made.earlier[0].ago_ns
     assert made.earlier[-1].ago_ns == 25_000 * MS - many[-1].begin_ns
 
 

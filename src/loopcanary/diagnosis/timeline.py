@@ -27,7 +27,8 @@ SPANS_MAX = 256
 PAUSES_MAX = 64
 EARLIER_PAUSES_MAX = 16
 """Those before a stall; they stand again in each stall that follows soon."""
-EARLIER_MAX = 64
+EARLIER_MAX = 32
+"""As with pauses: what is before one stall stands again in the next."""
 EARLIER_NS = 10_000_000_000
 """How far back collections and long work before a stall are of interest."""
 _HOLDER_STACKS_MAX = 16
@@ -50,24 +51,21 @@ def make_timeline(
         spans = _halved(spans)
     first_ns = min(max(0, seen[0].sample.at_ns - evidence.begin_ns), weights.duration_ns) if seen else 0
     turn_ago_ns, turn_callbacks = _turn(evidence)
+    earlier = _earlier(evidence.earlier, evidence.begin_ns)
     return Timeline(
         spans=tuple(spans),
         seen_from_ns=first_ns,
         seen_until_ns=first_ns + weights.covered_ns,
         pauses=_pauses(observation, weights.duration_ns),
         thinned=thinned,
-        earlier=_earlier(evidence.earlier, evidence.begin_ns),
+        earlier=earlier,
         earlier_last=evidence.earlier_last,
         threads_at_ns=min(
             (max(0, thread.at_ns - evidence.begin_ns) for thread in evidence.threads), default=None
         ),
         turn_ago_ns=turn_ago_ns,
         turn_callbacks=turn_callbacks,
-        earlier_from_ns=(
-            None
-            if evidence.earlier_from_ns is None
-            else min(max(0, evidence.begin_ns - evidence.earlier_from_ns), EARLIER_NS)
-        ),
+        earlier_from_ns=_reach_ns(evidence, earlier),
     )
 
 
@@ -250,3 +248,11 @@ def _earlier(earlier: Iterable[LongWork], begin_ns: int) -> tuple[EarlierWork, .
         )
         for work in near[-EARLIER_MAX:]
     )
+
+
+def _reach_ns(evidence: StallEvidence, earlier: tuple[EarlierWork, ...]) -> int | None:
+    """How far back all is told."""
+    if evidence.earlier_from_ns is None:
+        return None
+    reach_ns = min(max(0, evidence.begin_ns - evidence.earlier_from_ns), EARLIER_NS)
+    return min(reach_ns, earlier[0].ago_ns) if len(earlier) == EARLIER_MAX else reach_ns
