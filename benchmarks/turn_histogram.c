@@ -55,9 +55,10 @@ static __attribute__((noinline)) double one_loop(const lc_lane_context *context,
 int main(int argc, char **argv)
 {
     const int rounds = argc > 1 ? atoi(argv[1]) : 1;
-    const lc_lane_context context = {&header, counters, &bell, false};
+    const lc_lane_context context = {.header = &header, .counters = counters, .watchdog_bell = &bell};
     LC_STORE(header.tick_ns_q32, UINT64_C(1) << 32); /* a tick is a nanosecond */
     LC_STORE(lane.threshold, UINT64_MAX);
+    LC_STORE(lane.long_limit, UINT64_MAX); /* there is no ring behind the lane */
     make_lengths();
     one_loop(&context, 0);
     one_loop(&context, 1);

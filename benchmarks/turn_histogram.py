@@ -27,7 +27,7 @@ def rounds() -> list[tuple[float, float]]:
     compiler = os.environ.get("CC") or (sysconfig.get_config_var("CC") or "cc").split()[0]
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "turn_histogram"
-        sources = [HERE / "turn_histogram.c", CORE / "lane.c", CORE / "clock.c"]
+        sources = [HERE / "turn_histogram.c", CORE / "lane.c", CORE / "long_work.c", CORE / "clock.c"]
         flags = ["-D_GNU_SOURCE", "-std=c11", "-O2", f"-I{CORE}"]
         subprocess.run([compiler, *flags, *sources, "-lm", "-o", program], check=True)
         told = subprocess.run([program, str(ROUNDS)], check=True, capture_output=True, text=True).stdout

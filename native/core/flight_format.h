@@ -150,7 +150,7 @@ _Static_assert(sizeof(lc_gc_entry) == 64, "one cache line");
 /* ---- lanes ------------------------------------------------------------------------------- */
 
 #define LC_LANE_COUNT 256u
-#define LC_LANE_BYTES 8192u
+#define LC_LANE_BYTES 24576u
 #define LC_ENDED_COUNT 16u
 #define LC_NAME_BYTES 64u
 #define LC_HISTOGRAM_SUB_BITS 4u   /* 16 buckets an octave: at most 6.25 % wide */
@@ -193,6 +193,32 @@ typedef struct {
 } lc_tally_entry;
 
 _Static_assert(sizeof(lc_tally_entry) == 48, "six words");
+
+/* A callback or turn that was long, though perhaps no stall, as its own thread saw it end; in a ring behind the lane, from
+ * LC_LONG_WORK_OFFSET on. The sums say what the lane had done before it began, so that what lies between two entries
+ * need not be recorded: it is their difference. */
+#define LC_LONG_WORK_COUNT 64u
+#define LC_LONG_WORK_OFFSET 8192u /* from the lane's start */
+#define LC_LONG_NAME_BYTES 120u
+#define LC_LONG_TASK_BYTES 48u
+
+typedef struct {
+    lc_word sequence; /* 1-based, written last; entry i holds sequences i+1, i+1+count, ... */
+    lc_word kind;     /* lc_ended_kind */
+    lc_word epoch;    /* of the callback; of a turn its turn_epoch */
+    lc_word begin;    /* ticks */
+    lc_word end;      /* ticks */
+    lc_word callbacks; /* of a turn: how many, and the longest; of a callback: 1, and itself */
+    lc_word longest_ticks;
+    lc_word turns_before;
+    lc_word busy_ticks_before;
+    lc_word callbacks_before;
+    lc_word limit; /* ticks; what was longer was recorded */
+    char name[LC_LONG_NAME_BYTES]; /* of a callback, as a slot's; NUL-padded UTF-8, cut at the end */
+    char task[LC_LONG_TASK_BYTES];
+} lc_long_work;
+
+_Static_assert(sizeof(lc_long_work) == 256, "four cache lines");
 
 typedef enum {
     LC_LANE_FREE = 0,
@@ -238,7 +264,7 @@ typedef struct {
     lc_word stalls;                /* stalls that this owner of the lane has recorded in `ended` */
     lc_word stalled_ticks;         /* their sum */
     lc_word gc_ns;                 /* in collections on this thread */
-    lc_word reserved_total;
+    lc_word long_count;            /* entries ever written to the ring of long work by this owner of the lane */
 
     /* Cold: stored by the engine when the lane is given out. */
     lc_word state; /* lc_lane_state */
@@ -260,7 +286,12 @@ typedef struct {
     lc_word run_queue_begin_ns;
     lc_word on_cpu_ns;
     lc_word run_queue_ns;
-    char reserved[40];
+    /* Long work; stored by the program thread, the first also by the watchdog. */
+    lc_word long_limit;      /* ticks; what takes longer is recorded; never above the threshold */
+    lc_word long_limit_least;
+    lc_word long_round;      /* ticks; begin of the ring's present round */
+    lc_word long_turn;       /* turn_epoch that the next word is of */
+    lc_word long_turn_ticks; /* sum of the callbacks of that turn that were recorded */
 
     lc_ended ended[LC_ENDED_COUNT]; /* ring; consumed by the watchdog */
     lc_word turn_histogram[LC_HISTOGRAM_BUCKETS];
@@ -275,7 +306,9 @@ typedef struct {
 _Static_assert(offsetof(lc_lane, turn_longest_epoch) == 64, "hot part: one cache line");
 _Static_assert(offsetof(lc_lane, state) == 256, "cold part does not share a line with the hot one");
 _Static_assert(offsetof(lc_lane, ended) == 512, "ended ring follows the names");
-_Static_assert(sizeof(lc_lane) <= LC_LANE_BYTES, "a lane fits its stride");
+_Static_assert(sizeof(lc_lane) <= LC_LONG_WORK_OFFSET, "the ring of long work is behind the lane");
+_Static_assert(LC_LONG_WORK_OFFSET + LC_LONG_WORK_COUNT * sizeof(lc_long_work) == LC_LANE_BYTES,
+               "a lane with its ring fills its stride");
 
 /* ---- slots: one stall each, standing alone ---------------------------------------------------
  *

@@ -1,7 +1,7 @@
 /* The seam between the watchdog, which knows no interpreter, and what reads an interpreter's frames.
  *
- * native/cpython implements it for CPython; tests implement it with scripted stacks. All functions
- * run on the watchdog's thread, without the GIL, and must not allocate, lock, log or block; memory
+ * native/cpython implements it for CPython; tests implement it with scripted stacks. All functions but
+ * `name_ended` run on the watchdog's thread, without the GIL, and must not allocate, lock, log or block; memory
  * they need is set aside when the source is made.
  */
 #ifndef LOOPCANARY_FRAME_SOURCE_H
@@ -117,6 +117,9 @@ struct lc_frame_source {
                         uint32_t room);
     /* Names of the running work (an asyncio handle, so far). */
     void (*work)(lc_frame_source *self, uint64_t work, lc_work_names *out);
+    /* The same of work that has just ended, into `name` and `task` of the entry, which are zero; on the thread that ran
+     * it, with the GIL or without. Must not allocate, lock or block either, and keeps errno. NULL: there are no names. */
+    void (*name_ended)(lc_frame_source *self, uint64_t work, lc_long_work *entry);
     /* Text of a str object at this address; empty if it is none. */
     lc_text (*text)(lc_frame_source *self, uint64_t str_object);
     /* Name of a kind of work; empty if it cannot be read. */

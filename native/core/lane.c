@@ -1,6 +1,7 @@
 #include "lane.h"
 
 #include "histogram.h"
+#include "long_work.h"
 
 static uint64_t thread_cpu_ns(void)
 {
@@ -45,17 +46,29 @@ static void record(const lc_lane_context *context, lc_lane *lane, lc_ended_kind 
     lc_bell_ring(context->watchdog_bell);
 }
 
-void lc_lane_callback_stalled(const lc_lane_context *context, lc_lane *lane, uint64_t end)
+static void callback_stalled(const lc_lane_context *context, lc_lane *lane, uint64_t begin, uint64_t end)
 {
     const uint64_t epoch = LC_LOAD(lane->epoch);
-    const uint64_t begin = LC_LOAD(lane->begin);
-    if (end <= begin || end - begin <= lc_lane_limit(lane, epoch)) {
+    if (end - begin <= lc_lane_limit(lane, epoch)) {
         atomic_fetch_add_explicit(&context->counters[LC_COUNTER_stalls_suppressed_expected], 1,
                                   memory_order_relaxed);
         LC_STORE(lane->turn_stalled, 1); /* what was expected of the callback is not held against its turn */
         return;
     }
     record(context, lane, LC_ENDED_CALLBACK, epoch, begin, end);
+}
+
+void lc_lane_callback_was_long(const lc_lane_context *context, lc_lane *lane, uint64_t end)
+{
+    const uint64_t begin = LC_LOAD(lane->begin);
+    if (end <= begin) {
+        return;
+    }
+    /* Before the stall is told: whoever reads of it finds here what was before it. */
+    lc_long_work_add_callback(context, lane, begin, end);
+    if (end - begin > LC_LOAD(lane->threshold)) {
+        callback_stalled(context, lane, begin, end);
+    }
 }
 
 /* To a sum of 128 bits in two words. */
@@ -103,13 +116,22 @@ static void add_to_totals(const lc_lane_context *context, lc_lane *lane, uint64_
     LC_ADD(lane->turn_histogram[bucket], 1u);
 }
 
+static void turn_was_long(const lc_lane_context *context, lc_lane *lane, uint64_t begin, uint64_t end)
+{
+    const bool stalled = end - begin > LC_LOAD(lane->threshold) && !LC_LOAD(lane->turn_stalled);
+    lc_long_work_add_turn(context, lane, begin, end, stalled);
+    if (stalled) {
+        const uint64_t longest = LC_LOAD(lane->turn_longest) ? LC_LOAD(lane->turn_longest_epoch) : 0u;
+        record(context, lane, LC_ENDED_TURN, longest, begin, end);
+    }
+}
+
 void lc_lane_turn_over(const lc_lane_context *context, lc_lane *lane, uint64_t end)
 {
     const uint64_t begin = LC_LOAD(lane->turn_begin);
     const uint64_t took = end > begin ? end - begin : 0u;
-    if (__builtin_expect(took > LC_LOAD(lane->threshold) && !LC_LOAD(lane->turn_stalled), 0)) {
-        const uint64_t longest = LC_LOAD(lane->turn_longest) ? LC_LOAD(lane->turn_longest_epoch) : 0u;
-        record(context, lane, LC_ENDED_TURN, longest, begin, end);
+    if (__builtin_expect(took > LC_LOAD(lane->long_limit), 0)) {
+        turn_was_long(context, lane, begin, end);
     }
     add_to_totals(context, lane, took);
     LC_RELEASE(lane->turn_epoch, LC_LOAD(lane->turn_epoch) + 1u);

@@ -1,8 +1,9 @@
 /* Lanes: what the program thread does, in a few plain stores.
  *
  * All functions here run on the thread that owns the lane and on no other, in any state of the GIL; none
- * locks, allocates or waits. A begin and an end cost a tick reading and a handful of stores each, and a
- * system call only where the watchdog has parked (first begin after idleness) or a stall ends.
+ * locks, allocates or waits. A begin and an end cost a tick reading and a handful of stores each, and
+ * system calls only where the watchdog has parked (first begin after idleness), or where what ends was long
+ * (long_work.h) or a stall.
  *
  * Order, for those who look on from other threads:
  *   - `begin` is stored (release) before `epoch` turns odd (release). A reader that loads epoch, begin,
@@ -18,6 +19,7 @@
 
 #include "clock.h"
 #include "flight_format.h"
+#include "frame_source.h"
 #include "futex.h"
 
 /* What a lane needs of the engine to do its work; shared by all lanes, fixed while lanes are active. */
@@ -28,11 +30,12 @@ typedef struct {
     /* The watchdog makes its store to `parked` visible everywhere by membarrier(2), so that a begin
      * needs no fence of its own; where the kernel lacks it, the begin fences. */
     bool begin_must_fence;
+    lc_frame_source *source; /* for the names of long work */
 } lc_lane_context;
 
 /* Slow paths, out of line. */
 void lc_lane_wake_watchdog(const lc_lane_context *context);
-void lc_lane_callback_stalled(const lc_lane_context *context, lc_lane *lane, uint64_t end);
+void lc_lane_callback_was_long(const lc_lane_context *context, lc_lane *lane, uint64_t end);
 void lc_lane_turn_over(const lc_lane_context *context, lc_lane *lane, uint64_t end);
 
 void lc_lane_add_callback_squares(lc_lane *lane, unsigned __int128 ticks2);
@@ -128,9 +131,9 @@ static inline __attribute__((always_inline)) uint64_t lc_callback_end(const lc_l
     if (queued > LC_LOAD(lane->queue_ticks_max)) {
         LC_STORE(lane->queue_ticks_max, queued);
     }
-    if (__builtin_expect(took > LC_LOAD(lane->threshold), 0)) {
-        /* The record comes before the even epoch, so that no one finds the callback over and no record. */
-        lc_lane_callback_stalled(context, lane, now);
+    if (__builtin_expect(took > LC_LOAD(lane->long_limit), 0)) { /* which is at most the threshold */
+        /* The records come before the even epoch, so that no one finds the callback over and no record. */
+        lc_lane_callback_was_long(context, lane, now);
     }
     LC_RELEASE(lane->epoch, LC_LOAD(lane->epoch) + 1u);
     LC_STORE(lane->work, 0);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "host_watch.h"
+#include "long_work.h"
 #include "sampler.h"
 #include "tally.h"
 
@@ -427,6 +428,7 @@ uint64_t lc_stall_watch_look(lc_watchdog *w, uint64_t index, uint64_t now_ns)
     if (LC_ACQUIRE(lane->state) != LC_LANE_ACTIVE) {
         return LC_NO_DEADLINE;
     }
+    lc_long_work_relax(lane, w->now.ticks, rate(w));
     const uint64_t turn = LC_ACQUIRE(lane->turn_epoch);
     const uint64_t next =
         turn & 1u ? look_busy(w, index, lane, watch, now_ns) : look_idle(w, index, lane, watch, turn, now_ns);

@@ -47,6 +47,7 @@ int lc_watchdog_open(lc_watchdog *w, lc_flight *flight, lc_frame_source *source,
         .counters = flight->counters,
         .watchdog_bell = &w->bell,
         .begin_must_fence = !w->can_park,
+        .source = source,
     };
     return 0;
 }

@@ -103,7 +103,8 @@ typedef struct lc_cpython_source {
 bool lc_cpython_source_open(lc_cpython_source *source, const lc_memory_reader *reader,
                             const char **why_not);
 
-/* Frees the memory. Only after the last thread that used the source is done with it. GIL not needed. */
+/* Frees the memory. Only after the last thread that used the source is done with it, but for `name_ended`, which needs none of
+ * it and may go on. GIL not needed. */
 void lc_cpython_source_close(lc_cpython_source *source);
 
 /* Learns where asyncio keeps callbacks, tasks and names, by the public types and by looking for known

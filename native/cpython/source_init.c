@@ -35,6 +35,11 @@ static void work(lc_frame_source *self, uint64_t address, lc_work_names *out)
     lc_work(own(self), address, out);
 }
 
+static void name_ended(lc_frame_source *self, uint64_t address, lc_long_work *entry)
+{
+    lc_work_ended(own(self), address, entry);
+}
+
 static lc_text text(lc_frame_source *self, uint64_t str_object)
 {
     return lc_text_of(own(self), str_object);
@@ -69,6 +74,7 @@ bool lc_cpython_source_init(lc_cpython_source *source, const lc_memory_reader *r
                    .gil = gil,
                    .threads = threads,
                    .work = work,
+                   .name_ended = name_ended,
                    .text = text, .lock = lock, .waits_for = waits_for,
                    .kind_name = kind_name},
         .reader = reader,
@@ -85,6 +91,7 @@ void lc_cpython_source_close(lc_cpython_source *source)
 {
     if (source->walker != NULL) {
         munmap(source->walker, sizeof(lc_walker));
+        source->walker = NULL;
     }
-    *source = (lc_cpython_source){0};
+    /* The rest stays: a thread without the GIL may be naming what it has just ended (lc_work_ended). */
 }

@@ -10,6 +10,7 @@
  */
 #include "work.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "objects.h"
@@ -23,7 +24,21 @@
 #define BASES_MAX 8u
 #define C_NAME_MAX 128u
 
-enum { TEXT_CALLBACK, TEXT_TASK, TEXT_ANY };
+enum { TEXT_CALLBACK, TEXT_TASK, TEXT_ANY, TEXTS };
+
+/* A source with room for texts, which is its reader's own: the watchdog's, or that of a thread that names what it ran. */
+typedef struct {
+    lc_cpython_source *source;
+    uint8_t *scratch; /* LC_STR_BYTES_MAX bytes */
+    char (*text)[LC_STRING_MAX]; /* TEXTS of them */
+    bool has_ended; /* the work, and its own thread asks */
+} naming;
+
+static naming of_watchdog(lc_cpython_source *source)
+{
+    _Static_assert(TEXTS <= LC_TEXT_BUFFERS, "each text has its buffer");
+    return (naming){source, source->walker->scratch, source->walker->text, false};
+}
 
 static uint64_t word(const lc_cpython_source *source, uint64_t address)
 {
@@ -48,10 +63,10 @@ static bool is_instance(const lc_cpython_source *source, uint64_t object, uint64
     return false;
 }
 
-static lc_text read_text(lc_cpython_source *source, uint64_t str_object, uint32_t buffer)
+static lc_text read_text(const naming *n, uint64_t str_object, uint32_t buffer)
 {
-    lc_str_value value = {.bytes = source->walker->text[buffer]};
-    if (!lc_read_str(source, str_object, source->walker->scratch, &value)) {
+    lc_str_value value = {.bytes = n->text[buffer]};
+    if (!lc_read_str(n->source, str_object, n->scratch, &value)) {
         return (lc_text){0};
     }
     return (lc_text){value.bytes, value.length};
@@ -59,7 +74,8 @@ static lc_text read_text(lc_cpython_source *source, uint64_t str_object, uint32_
 
 lc_text lc_text_of(lc_cpython_source *source, uint64_t str_object)
 {
-    return read_text(source, str_object, TEXT_ANY);
+    const naming n = of_watchdog(source);
+    return read_text(&n, str_object, TEXT_ANY);
 }
 
 /* A C string, which may end right before an unmapped page: byte ranges up to page edges. ASCII only. */
@@ -88,8 +104,9 @@ static uint32_t read_c_name(const lc_cpython_source *source, uint64_t address, c
 
 /* "append" of a builtin bound to a list becomes "list.append": type's and function's name, by C strings. A type's name
  * begins with its module's; no type, no point. */
-static lc_text joined_name(lc_cpython_source *source, uint64_t type_name, uint64_t name, uint32_t buffer)
+static lc_text joined_name(const naming *n, uint64_t type_name, uint64_t name, uint32_t buffer)
 {
+    const lc_cpython_source *source = n->source;
     char type[C_NAME_MAX];
     char own[C_NAME_MAX];
     const uint32_t own_bytes = read_c_name(source, name, own, sizeof own);
@@ -101,64 +118,69 @@ static lc_text joined_name(lc_cpython_source *source, uint64_t type_name, uint64
     if (own_bytes == 0) {
         return (lc_text){0};
     }
-    char *out = source->walker->text[buffer];
+    char *out = n->text[buffer];
     const bool bound = type_bytes > last && strncmp(type + last, "module", type_bytes - last) != 0;
     const int bytes = snprintf(out, LC_STRING_MAX, "%.*s%s%.*s", bound ? (int)(type_bytes - last) : 0,
                                type + last, bound ? "." : "", (int)own_bytes, own);
     return (lc_text){out, (uint32_t)bytes};
 }
 
-static lc_text builtin_name(lc_cpython_source *source, uint64_t builtin, uint64_t self)
+static lc_text builtin_name(const naming *n, uint64_t builtin, uint64_t self)
 {
+    const lc_cpython_source *source = n->source;
     const uint64_t def = word(source, builtin + source->layout.cfunction_def);
     const uint64_t type_name =
         self == 0 ? 0 : word(source, type_of(source, self) + source->layout.type_name);
-    return joined_name(source, type_name, def == 0 ? 0 : word(source, def), TEXT_CALLBACK);
+    return joined_name(n, type_name, def == 0 ? 0 : word(source, def), TEXT_CALLBACK);
 }
 
 lc_text lc_kind_name(lc_cpython_source *source, lc_work_kind kind)
 {
+    const naming n = of_watchdog(source);
     if (kind.key & LC_KIND_QT) {
-        return lc_qt_kind_name(source, kind, source->walker->text[TEXT_ANY]);
+        return lc_qt_kind_name(source, kind, n.text[TEXT_ANY]);
     }
     if (kind.key & LC_KIND_C_STRING) {
-        return joined_name(source, kind.owner, kind.key & ~LC_KIND_C_STRING, TEXT_ANY);
+        return joined_name(&n, kind.owner, kind.key & ~LC_KIND_C_STRING, TEXT_ANY);
     }
-    return read_text(source, kind.key, TEXT_ANY);
+    return read_text(&n, kind.key, TEXT_ANY);
 }
 
-static lc_text task_name(lc_cpython_source *source, uint64_t name)
+static lc_text task_name(const naming *n, uint64_t name)
 {
     uint64_t number = 0;
-    if (!lc_read_int(source, name, &number)) { /* 3.12+: a counter until somebody asks for the name */
-        return read_text(source, name, TEXT_TASK);
+    if (!lc_read_int(n->source, name, &number)) { /* 3.12+: a counter until somebody asks for the name */
+        return read_text(n, name, TEXT_TASK);
     }
-    char *out = source->walker->text[TEXT_TASK];
+    char *out = n->text[TEXT_TASK];
     const int bytes = snprintf(out, LC_STRING_MAX, "Task-%llu", (unsigned long long)number);
     return (lc_text){out, (uint32_t)bytes};
 }
 
 /* A coroutine's run, of a task of this name. */
-static void name_run(lc_cpython_source *source, uint64_t coroutine, uint64_t name, lc_work_names *out)
+static void name_run(const naming *n, uint64_t coroutine, uint64_t name, lc_work_names *out)
 {
+    const lc_cpython_source *source = n->source;
     const uint64_t type = type_of(source, coroutine);
     if (type != 0 && (type == source->at.coroutine_type || type == source->at.generator_type)) {
-        out->callback = read_text(
-            source, word(source, coroutine + source->layout.generator_qualname), TEXT_CALLBACK);
+        out->callback =
+            read_text(n, word(source, coroutine + source->layout.generator_qualname), TEXT_CALLBACK);
     }
-    out->task = task_name(source, name);
+    out->task = task_name(n, name);
 }
 
-static void name_task(lc_cpython_source *source, uint64_t task, lc_work_names *out)
+static void name_task(const naming *n, uint64_t task, lc_work_names *out)
 {
+    const lc_cpython_source *source = n->source;
     const lc_asyncio_facts *asyncio = &source->asyncio;
     if (is_instance(source, task, asyncio->task_type)) {
-        name_run(source, word(source, task + asyncio->task_coroutine), word(source, task + asyncio->task_name), out);
+        name_run(n, word(source, task + asyncio->task_coroutine), word(source, task + asyncio->task_name), out);
     }
 }
 
-static void name_callable(lc_cpython_source *source, uint64_t callable, lc_work_names *out)
+static void name_callable(const naming *n, uint64_t callable, lc_work_names *out)
 {
+    const lc_cpython_source *source = n->source;
     const lc_layout *l = &source->layout;
     const lc_interpreter_addresses *at = &source->at;
     const lc_asyncio_facts *asyncio = &source->asyncio;
@@ -168,20 +190,19 @@ static void name_callable(lc_cpython_source *source, uint64_t callable, lc_work_
             return;
         }
         if (type == at->function_type) {
-            out->callback =
-                read_text(source, word(source, callable + l->function_qualname), TEXT_CALLBACK);
+            out->callback = read_text(n, word(source, callable + l->function_qualname), TEXT_CALLBACK);
             return;
         }
         if (type == asyncio->step_type && asyncio->task_type != 0) {
-            name_task(source, word(source, callable + asyncio->step_task), out);
+            name_task(n, word(source, callable + asyncio->step_task), out);
             return;
         }
         if (type == at->cfunction_type) {
             const uint64_t self = word(source, callable + l->cfunction_self);
             if (is_instance(source, self, asyncio->task_type)) {
-                name_task(source, self, out);
+                name_task(n, self, out);
             } else {
-                out->callback = builtin_name(source, callable, self);
+                out->callback = builtin_name(n, callable, self);
             }
             return;
         }
@@ -190,55 +211,86 @@ static void name_callable(lc_cpython_source *source, uint64_t callable, lc_work_
         } else if (type == asyncio->partial_type) {
             callable = word(source, callable + asyncio->partial_function);
         } else {
-            name_task(source, callable, out); /* if it is one */
+            name_task(n, callable, out); /* if it is one */
             return;
         }
     }
 }
 
 /* The function's name, and what ran it. */
-static void name_noted_work(lc_cpython_source *source, uint64_t work, lc_work_names *out)
+static void name_noted_work(const naming *n, uint64_t work, lc_work_names *out)
 {
     lc_work_note note;
     char text[LC_STRING_MAX];
-    if (!lc_note_read(source, work, &note)) {
+    if (!lc_note_read(n->source, work, &note)) {
         return;
     }
-    name_callable(source, note.callable, out);
-    const lc_text widget = note.widget == 0 ? (lc_text){0} : read_text(source, note.widget, TEXT_ANY);
+    name_callable(n, note.callable, out);
+    const lc_text widget = note.widget == 0 ? (lc_text){0} : read_text(n, note.widget, TEXT_ANY);
     const lc_text whole = lc_note_text(&note, out->callback, widget, text);
-    memcpy(source->walker->text[TEXT_CALLBACK], text, whole.length);
-    out->callback = (lc_text){source->walker->text[TEXT_CALLBACK], whole.length};
+    memcpy(n->text[TEXT_CALLBACK], text, whole.length);
+    out->callback = (lc_text){n->text[TEXT_CALLBACK], whole.length};
 }
 
-void lc_work(lc_cpython_source *source, uint64_t work, lc_work_names *out)
+static void name_work(const naming *n, uint64_t work, lc_work_names *out)
 {
+    lc_cpython_source *source = n->source;
     *out = (lc_work_names){0};
     const lc_asyncio_facts *asyncio = &source->asyncio;
     if (lc_is_qt_work(work)) {
-        out->callback = lc_qt_work_name(source, work, source->walker->text[TEXT_CALLBACK]);
+        out->callback = lc_qt_work_name(source, work, n->text[TEXT_CALLBACK]);
         return;
     }
     if (lc_is_noted_work(work)) {
-        name_noted_work(source, work, out);
+        name_noted_work(n, work, out);
         return;
     }
     if (lc_is_uvloop_work(work)) {
-        work = lc_uvloop_work_object(source, work);
+        work = lc_uvloop_work_object(source, work, n->has_ended);
     }
     if (type_of(source, work) == source->at.str_type) { /* work that the program has named itself */
-        out->callback = read_text(source, work, TEXT_CALLBACK);
+        out->callback = read_text(n, work, TEXT_CALLBACK);
         return;
     }
     if (lc_is_trio_task(source, type_of(source, work))) {
-        name_run(source, word(source, work + source->trio.task_coroutine), word(source, work + source->trio.task_name),
-                 out);
+        name_run(n, word(source, work + source->trio.task_coroutine), word(source, work + source->trio.task_name), out);
         return;
     }
     if (atomic_load_explicit(&asyncio->learned, memory_order_acquire) &&
         is_instance(source, work, asyncio->handle_type)) {
-        name_callable(source, word(source, work + asyncio->handle_callback), out);
+        name_callable(n, word(source, work + asyncio->handle_callback), out);
         return;
     }
-    name_callable(source, work, out);
+    name_callable(n, work, out);
+}
+
+void lc_work(lc_cpython_source *source, uint64_t work, lc_work_names *out)
+{
+    const naming n = of_watchdog(source);
+    name_work(&n, work, out);
+}
+
+/* As much as there is room for, cut on a character's edge; the field is zero, and a NUL stays behind the text. */
+static void put_text(char *field, uint32_t room, lc_text text)
+{
+    uint32_t length = text.length < room ? text.length : room - 1u;
+    while (length > 0 && length < text.length && ((unsigned char)text.bytes[length] & 0xC0u) == 0x80u) {
+        length--;
+    }
+    if (length > 0) {
+        memcpy(field, text.bytes, length);
+    }
+}
+
+void lc_work_ended(lc_cpython_source *source, uint64_t work, lc_long_work *entry)
+{
+    uint8_t scratch[LC_STR_BYTES_MAX];
+    char text[TEXTS][LC_STRING_MAX];
+    const naming n = {source, scratch, text, true};
+    lc_work_names names;
+    const int error = errno;
+    name_work(&n, lc_is_qt_work(work) ? lc_qt_work_ended(work) : work, &names);
+    put_text(entry->name, sizeof entry->name, names.callback);
+    put_text(entry->task, sizeof entry->task, names.task);
+    errno = error;
 }

@@ -12,6 +12,11 @@ lc_text lc_kind_name(lc_cpython_source *source, lc_work_kind kind);
 /* Of lc_work_kind.key: the address of a C string, which `owner`'s name, if any, goes in front of. Without it, of a str. */
 #define LC_KIND_C_STRING (UINT64_C(1) << 63)
 
+/* lc_frame_source.name_ended. The thread that ran the work, before it lets go of it; GIL or none. What it reads is read as
+ * carefully as by the watchdog, since the work may have let go of its parts: a name is then left out. About ten system
+ * calls. */
+void lc_work_ended(lc_cpython_source *source, uint64_t work, lc_long_work *entry);
+
 /* What kind of work a callable is; {0, 0} where there is no name to be had. Calls of one function, of one task's coroutine
  * function, or of one method of C code are one kind, whatever they are bound to; of other callables, those of one
  * type.

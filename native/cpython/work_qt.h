@@ -14,6 +14,13 @@
 #define LC_KIND_QT (UINT64_C(1) << 62)
 
 #define LC_QT_TYPE_UNKNOWN 0u
+#define LC_QT_TYPE_DEFERRED_DELETE 52u
+
+/* The word of an event that is over: one that deletes its receiver leaves none to be named. Pure. */
+static inline uint64_t lc_qt_work_ended(uint64_t work)
+{
+    return work >> 48 == LC_QT_TYPE_DEFERRED_DELETE ? work & ~LC_WORK_QT_RECEIVER_MASK : work;
+}
 
 static inline uint64_t lc_qt_work(uint64_t receiver, uint16_t type)
 {

@@ -3,6 +3,8 @@
 /* Whoever it belongs to, and Handle._run, which takes one for itself. Of an idle one there is the first at most, unless
  * the program keeps it. */
 enum { REFERENCES_OF_RUNNING = 2 };
+/* Handle._run gives its own back before it leaves the context, which is when the work counts as over. */
+enum { REFERENCES_OF_ENDED = 1 };
 
 enum { OBJECT_REFERENCES, OBJECT_TYPE, OBJECT_HEAD };
 
@@ -21,8 +23,8 @@ static uint32_t context_place(const lc_uvloop_object *object, uint64_t context)
     return found;
 }
 
-bool lc_uvloop_read(const lc_cpython_source *source, uint64_t address, lc_uvloop_type type, uint64_t context,
-                    lc_uvloop_object *out)
+static bool read_held(const lc_cpython_source *source, uint64_t address, lc_uvloop_type type, uint64_t context,
+                      uint32_t references, lc_uvloop_object *out)
 {
     const uint64_t words = type.bytes / 8u;
     out->count = (uint32_t)(words < LC_UVLOOP_OBJECT_WORDS ? words : LC_UVLOOP_OBJECT_WORDS);
@@ -31,11 +33,17 @@ bool lc_uvloop_read(const lc_cpython_source *source, uint64_t address, lc_uvloop
         return false;
     }
     /* From 3.12 on the count is the lower half of its word. */
-    if (out->words[OBJECT_TYPE] != type.address || (uint32_t)out->words[OBJECT_REFERENCES] < REFERENCES_OF_RUNNING) {
+    if (out->words[OBJECT_TYPE] != type.address || (uint32_t)out->words[OBJECT_REFERENCES] < references) {
         return false;
     }
     out->context = context_place(out, context);
     return out->context != 0;
+}
+
+bool lc_uvloop_read(const lc_cpython_source *source, uint64_t address, lc_uvloop_type type, uint64_t context,
+                    lc_uvloop_object *out)
+{
+    return read_held(source, address, type, context, REFERENCES_OF_RUNNING, out);
 }
 
 bool lc_uvloop_call_of(const lc_uvloop_object *handle, lc_uvloop_call *out)
@@ -53,8 +61,9 @@ bool lc_uvloop_call_of(const lc_uvloop_object *handle, lc_uvloop_call *out)
     return true;
 }
 
-uint64_t lc_uvloop_work_object(const lc_cpython_source *source, uint64_t work)
+uint64_t lc_uvloop_work_object(const lc_cpython_source *source, uint64_t work, bool has_ended)
 {
+    const uint32_t references = has_ended ? REFERENCES_OF_ENDED : REFERENCES_OF_RUNNING;
     struct {
         uint64_t handle, context;
         lc_uvloop_type type;
@@ -63,7 +72,7 @@ uint64_t lc_uvloop_work_object(const lc_cpython_source *source, uint64_t work)
     lc_uvloop_object object;
     lc_uvloop_call call;
     if (!lc_read(source->reader, work & ~LC_WORK_UVLOOP_TAG_MASK, &note, sizeof note) ||
-        !lc_uvloop_read(source, note.handle, note.type, note.context, &object) ||
+        !read_held(source, note.handle, note.type, note.context, references, &object) ||
         !lc_uvloop_call_of(&object, &call)) {
         return 0;
     }

@@ -74,7 +74,8 @@ static inline uint64_t lc_uvloop_word(const lc_uvloop_note *note)
 
 static inline bool lc_is_uvloop_work(uint64_t work) { return (work & LC_WORK_UVLOOP_TAG_MASK) == LC_WORK_UVLOOP; }
 
-/* The callable, or the str, that names what a note is of; 0: none. Cancelling a handle takes its callable away. */
-uint64_t lc_uvloop_work_object(const lc_cpython_source *source, uint64_t work);
+/* The callable, or the str, that names what a note is of; 0: none. Cancelling a handle takes its callable away.
+ * `has_ended`: the asker is the thread that ran it, which leaves its context right now. */
+uint64_t lc_uvloop_work_object(const lc_cpython_source *source, uint64_t work, bool has_ended);
 
 #endif

@@ -90,10 +90,14 @@ static bool open_parts(lc_agent *agent, const char *path, const char *checkpoint
         PyErr_SetString(PyExc_RuntimeError, no_reader);
         return false;
     }
-    if (!lc_cpython_source_open(&agent->source, &agent->reader, &why_not)) {
+    lc_cpython_source fresh;
+    if (!lc_cpython_source_open(&fresh, &agent->reader, &why_not)) {
         PyErr_SetString(PyExc_RuntimeError, why_not);
         return false;
     }
+    /* Put there in one go, not made there: a thread without the GIL may be naming, by the last engine's source, what it has
+     * just ended; functions and reader are where they were. */
+    memcpy(&agent->source, &fresh, sizeof fresh);
     agent->source.deaths = lc_code_deaths_watch();
     int error = lc_flight_create(&agent->flight, path);
     if (error == 0) {

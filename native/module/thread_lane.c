@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "lane_reading.h"
+#include "long_work.h"
 
 _Thread_local lc_thread_lane lc_own_lane __attribute__((tls_model("initial-exec")));
 _Thread_local bool lc_thread_is_ours __attribute__((tls_model("initial-exec")));
@@ -138,6 +139,7 @@ static void take_over(lc_agent *agent, lc_lane *lane, const char *loop_kind)
     LC_STORE(lane->closed_ns, 0);
     LC_STORE(lane->threshold, lc_ns_to_ticks(agent->threshold_ns, rate));
     LC_STORE(lane->sample_delay, lc_ns_to_ticks(agent->sample_delay_ns, rate));
+    lc_long_work_open(lane, rate);
     LC_ADD(lane->generation, 1u);
     copy_thread_name(lane);
     lc_thread_lane_set_kind(lane, loop_kind);

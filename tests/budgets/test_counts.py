@@ -153,6 +153,8 @@ def test_a_callback_makes_no_system_call_and_a_turn_none_but_its_wait(
     run: Run, tmp_path: Path, turns: int, callbacks: int
 ) -> None:
     calls = calls_between_marks(run, tmp_path / "trace", turns, callbacks)
+    # A callback that the machine interrupts for a millisecond is named when it ends, by reads of memory.
+    assert calls.pop("process_vm_readv", 0) < turns * callbacks / 2
     assert calls in ({"epoll_wait": turns}, {"epoll_pwait": turns})
 
 
@@ -185,7 +187,7 @@ _TWO_SLOTS = 2 * flight_format.SLOT_BYTES
 
 def test_the_flight_file_has_its_final_size_and_grows_by_slots_for_stalls(run: Run) -> None:
     size, allocated, size_after, allocated_after = map(int, run(STALL, "0.5").split())
-    assert size == size_after <= 4 << 20 | 1 << 19
+    assert size == size_after <= 8 << 20 | 1 << 19
     assert allocated <= 128 << 10
     assert allocated_after - allocated <= _TWO_SLOTS
 

@@ -9,21 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.diagnosis.cases import MS, evidence, frame, judged, kernel, samples, stack
 
-from loopcanary.diagnosis.timeline import EARLIER_NS, EARLIER_PAUSES_MAX, PAUSES_MAX, SPANS_MAX
+from loopcanary.diagnosis.timeline import EARLIER_MAX, EARLIER_NS, EARLIER_PAUSES_MAX, PAUSES_MAX, SPANS_MAX
 from loopcanary.model import (
     Collection,
     Doing,
     GilState,
     LockProof,
     LockView,
-    LongTurn,
+    LongWork,
     Sample,
+    ShortWork,
     StallEvidence,
     StallScope,
     Target,
     TargetKind,
     ThreadStack,
     Timeline,
+    WorkKind,
 )
 
 PARSE, READ = stack(frame("parse")), stack(frame("read"))
@@ -210,28 +212,48 @@ def test_of_very_many_collections_before_the_stall_fewer_are_told():
     assert max(pause.length_ns for pause in made.pauses) == 9 * MS
 
 
-def long_turn(begin_ms: int, end_ms: int) -> LongTurn:
-    return LongTurn(
+def long_work(begin_ms: int, end_ms: int) -> LongWork:
+    return LongWork(
+        kind=WorkKind.CALLBACK,
+        name="Shop.refresh",
+        task="refresher",
         begin_ns=begin_ms * MS,
         end_ns=end_ms * MS,
-        callbacks=3,
-        longest_ns=MS,
-        short_turns=40,
-        short_ns=2 * MS,
+        longest_ns=(end_ms - begin_ms) * MS,
+        short=ShortWork(turns=40, callbacks=70, busy_ns=2 * MS, idle_ns=9 * MS),
     )
 
 
-def test_turns_before_the_stall_are_told_by_how_long_ago_they_began():
+def test_work_before_the_stall_is_told_by_how_long_ago_it_began():
+    last = ShortWork(turns=3, callbacks=4, busy_ns=MS, idle_ns=0)
     what = replace(
         evidence(),
-        begin_ns=5_000 * MS,
-        end_ns=5_300 * MS,
-        earlier=(long_turn(1_000, 1_020), long_turn(4_900, 4_950), long_turn(4_990, 5_010)),
+        begin_ns=25_000 * MS,
+        end_ns=25_300 * MS,
+        earlier=(
+            long_work(14_000, 14_500),
+            long_work(21_000, 21_020),
+            long_work(24_900, 24_950),
+            long_work(24_990, 25_010),
+        ),
         earlier_from_ns=500 * MS,
+        earlier_last=last,
     )
     made = timeline(what)
-    assert [(turn.ago_ns // MS, turn.length_ns // MS) for turn in made.earlier] == [(4_000, 20), (100, 50)]
-    assert (made.earlier[0].short_turns, made.earlier_from_ns) == (40, 4_500 * MS)
+    assert [(work.ago_ns // MS, work.length_ns // MS) for work in made.earlier] == [(4_000, 20), (100, 50)]
+    first = made.earlier[0]
+    assert (first.kind, first.name, first.task) == (WorkKind.CALLBACK, "Shop.refresh", "refresher")
+    assert first.short == long_work(0, 0).short
+    assert (made.earlier_from_ns, made.earlier_last) == (EARLIER_NS, last)
+
+
+def test_of_very_much_work_before_the_stall_the_last_is_told():
+    many = tuple(long_work(20_000 + 10 * number, 20_005 + 10 * number) for number in range(EARLIER_MAX + 9))
+    what = replace(evidence(), begin_ns=25_000 * MS, end_ns=25_300 * MS, earlier=many, earlier_from_ns=0)
+    made = timeline(what)
+    assert len(made.earlier) == EARLIER_MAX
+    assert made.earlier_from_ns == made.earlier[0].ago_ns
+    assert made.earlier[-1].ago_ns == 25_000 * MS - many[-1].begin_ns
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,7 @@ def test_chrome_has_rows_for_what_the_thread_did_who_held_it_up_and_collections(
         "held up by",
         "garbage collections",
         "turns before stalls",
+        "callbacks before stalls",
         "pool-1, at hangs",
         "thread 6, at hangs",
     ]
@@ -108,7 +109,11 @@ def test_chrome_has_rows_for_what_the_thread_did_who_held_it_up_and_collections(
     assert held["name"] == "GIL held by pool-1: loads"
     assert [event["ts"] for event in rows["garbage collections"]] == [-2_000_000, 330_000]
     [turn] = rows["turns before stalls"]
-    assert (turn["ts"], turn["dur"]) == (-900_000, 40_000)
+    assert (turn["ts"], turn["dur"], turn["name"]) == (-900_000, 40_000, "turn of 3 callbacks")
+    assert turn["args"]["short callbacks"] == 240
+    [callback] = rows["callbacks before stalls"]
+    assert (callback["ts"], callback["dur"], callback["name"]) == (-500_000, 25_000, "Shop.refresh")
+    assert callback["args"] == {"task": "refresher"}
     [pool] = rows["pool-1, at hangs"]
     assert (pool["ph"], pool["ts"], pool["name"]) == ("i", 400_000, "raw_decode")
 
@@ -147,8 +152,15 @@ def test_firefox_has_markers_for_stalls_and_threads_for_what_others_did_at_hangs
         *["StallActivity"] * 3,
         *["GarbageCollection"] * 2,
         "TurnBefore",
+        "CallbackBefore",
     ]
     marker = main["markers"]["data"][0]
+    before = {data["type"]: data for data in main["markers"]["data"]}
+    assert (before["TurnBefore"]["name"], before["TurnBefore"]["shortTurns"]) == ("turn of 3 callbacks", 120)
+    assert (before["CallbackBefore"]["name"], before["CallbackBefore"]["task"]) == (
+        "Shop.refresh",
+        "refresher",
+    )
     assert (marker["title"], marker["culprit"]) == (STALL.title, "/srv/shop/orders.py:87")
     assert (main["markers"]["startTime"][0], main["markers"]["endTime"][0]) == (0, 412.345678)
     assert pool["samples"]["time"] == [400]
@@ -170,6 +182,7 @@ def test_perfetto_has_the_same_rows_with_the_wall_clock() -> None:
         "held up by",
         "garbage collections",
         "turns before stalls",
+        "callbacks before stalls",
         "pool-1, at hangs",
         "thread 6, at hangs",
     ]

@@ -165,6 +165,18 @@ class FlightBuilder:
         ring = self.at(SectionKind.LANES, lane) + layout.LANE.offsets["ended"]
         put(self.data, layout.ENDED, ring + place * layout.ENDED.size, fields)
 
+    def add_long_work(
+        self, lane: int, *, sequence: int, kind: EndedKind = EndedKind.CALLBACK, **fields: Any
+    ) -> None:
+        """What the lane's thread records of long work; `fields` are those of lc_long_work."""
+        at = self.long_work_at(lane, sequence)
+        put(self.data, layout.LONG_WORK, at, {"sequence": sequence, "kind": kind, **fields})
+        self.put_lane(lane, long_count=sequence, long_limit=1_000_000)
+
+    def long_work_at(self, lane: int, sequence: int) -> int:
+        place = (sequence - 1) % layout.LONG_WORK_COUNT
+        return self.at(SectionKind.LANES, lane) + layout.LONG_WORK_OFFSET + place * layout.LONG_WORK.size
+
     def add_stall(
         self,
         evidence: StallEvidence,

@@ -59,25 +59,34 @@ def full_flight() -> FlightBuilder:
         flight.add_stall(slot_stall)
     flight.add_ended(0, epoch=9, turn_epoch=9, begin=BEGIN, end=BEGIN + 200 * MS)
     flight.put_histogram(0, {0: 1, 5: 2, layout.HISTOGRAM_BUCKETS - 1: 1})
+    for n in range(3):
+        begin = BEGIN - (9 - 2 * n) * MS
+        sums = {"turns_before": n, "callbacks_before": 9 * n, "busy_ticks_before": n * MS}
+        flight.add_long_work(
+            0, sequence=n + 1, begin=begin, end=begin + MS, callbacks=1, name=b"refresh", **sums
+        )
     return flight
 
 
 FULL = bytes(full_flight())
+SLOTS_AT = 28672 + 4 * layout.LANE_BYTES
+LONG_WORK_AT = 28672 + layout.LONG_WORK_OFFSET
 REGIONS = {
     "header": (0, layout.HEADER.size),
     "facts": (4096, 4096 + 16),
     "collections": (4096 + 16384 + 4096, 4096 + 16384 + 4096 + 192),
-    "lanes": (28672, 28672 + layout.LANE.size * 4),
-    "slot facts": (61440, 61440 + 512),
-    "slot threads and samples": (61440 + 512, 61440 + 2048 + 3 * 128),
-    "slot heap": (61440 + layout.SLOT_HEAP_OFFSET, 61440 + layout.SLOT_HEAP_OFFSET + 400),
+    "long work": (LONG_WORK_AT, LONG_WORK_AT + layout.LONG_WORK.size * 3),
+    "lanes": (28672, 28672 + layout.LANE_BYTES * 4),
+    "slot facts": (SLOTS_AT, SLOTS_AT + 512),
+    "slot threads and samples": (SLOTS_AT + 512, SLOTS_AT + 2048 + 3 * 128),
+    "slot heap": (SLOTS_AT + layout.SLOT_HEAP_OFFSET, SLOTS_AT + layout.SLOT_HEAP_OFFSET + 400),
 }
 
 
 def test_the_regions_are_where_the_mutations_think():
     flight = full_flight()
 
-    assert [flight.at(kind) for kind in SectionKind] == [4096, 20480, 24576, 28672, 61440]
+    assert [flight.at(kind) for kind in SectionKind] == [4096, 20480, 24576, 28672, SLOTS_AT]
 
 
 def ask_everything(data: bytes) -> None:
@@ -142,6 +151,10 @@ def check_evidence(evidence: StallEvidence | None) -> None:
     numbers = [evidence.serial, evidence.tid, evidence.begin_ns, evidence.last_look_ns, evidence.threshold_ns]
     numbers += [evidence.sample_interval_ns, evidence.turn_callbacks, evidence.longest_callback_ns]
     assert all(0 <= number <= LARGEST for number in numbers)
+    assert len(evidence.earlier) <= layout.LONG_WORK_COUNT
+    for work in evidence.earlier:
+        assert 0 <= work.begin_ns <= work.end_ns <= LARGEST
+        assert 0 <= work.longest_ns <= LARGEST
     assert evidence.end_ns is None or evidence.begin_ns <= evidence.end_ns <= LARGEST
     times = [reading.at_ns for reading in evidence.samples]
     assert times == sorted(set(times))
@@ -206,7 +219,7 @@ def test_every_field_of_the_header_at_every_extreme(field):
 @pytest.mark.parametrize("field", layout.SLOT_FACTS.offsets)
 @pytest.mark.parametrize("slot", [0, 1], ids=["ended", "going on"])
 def test_every_fact_of_a_slot_at_every_extreme(field, slot):
-    at = 61440 + slot * layout.SLOT_BYTES + layout.SLOT_FACTS.offsets[field]
+    at = SLOTS_AT + slot * layout.SLOT_BYTES + layout.SLOT_FACTS.offsets[field]
     width = layout.SLOT_FACTS.width(field)
     harmed = bytearray(FULL)
     for value in EXTREMES:
@@ -383,7 +396,7 @@ def test_the_largest_file_that_is_let_in_costs_no_more_than_its_bounds(tmp_path)
     flight = full_flight()
     stride = layout.SLOT_HEAP_OFFSET
     for kind, used_stride in ((SectionKind.SLOTS, stride), (SectionKind.LANES, layout.LANE.size)):
-        flight.put_section(kind, offset=61440, stride=used_stride, count=1 << 60, used=1 << 60)
+        flight.put_section(kind, offset=SLOTS_AT, stride=used_stride, count=1 << 60, used=1 << 60)
     path = tmp_path / "large"
     with path.open("wb") as file:
         file.write(bytes(flight))

@@ -14,7 +14,7 @@ from loopcanary.model import (
     Contributor,
     Culprit,
     Doing,
-    EarlierTurn,
+    EarlierWork,
     FrameFigures,
     FrameSlice,
     GilState,
@@ -37,6 +37,7 @@ from loopcanary.model import (
     Session,
     SessionEnd,
     Severity,
+    ShortWork,
     Span,
     StackFrame,
     Stall,
@@ -49,6 +50,7 @@ from loopcanary.model import (
     Timeline,
     TraceFigures,
     WeightedStack,
+    WorkKind,
 )
 
 MS = 1_000_000
@@ -174,15 +176,25 @@ STALL = Stall(
         turn_ago_ns=3 * MS,
         turn_callbacks=2,
         earlier=(
-            EarlierTurn(
+            EarlierWork(
+                kind=WorkKind.TURN,
                 ago_ns=900 * MS,
                 length_ns=40 * MS,
                 callbacks=3,
                 longest_ns=39 * MS,
-                short_turns=120,
-                short_ns=11 * MS,
+                short=ShortWork(turns=120, callbacks=240, busy_ns=11 * MS, idle_ns=600 * MS),
+            ),
+            EarlierWork(
+                kind=WorkKind.CALLBACK,
+                name="Shop.refresh",
+                task="refresher",
+                ago_ns=500 * MS,
+                length_ns=25 * MS,
+                callbacks=1,
+                longest_ns=25 * MS,
             ),
         ),
+        earlier_last=ShortWork(turns=7, callbacks=9, busy_ns=2 * MS, idle_ns=470 * MS),
         earlier_from_ns=30_000 * MS,
     ),
 )
@@ -426,6 +438,7 @@ _NAMED = {
     "TargetKind": st.sampled_from(TargetKind),
     "GilState": st.sampled_from(GilState),
     "Doing": st.sampled_from(Doing),
+    "WorkKind": st.sampled_from(WorkKind),
 }
 _TYPES = {
     kind.__name__: kind
@@ -434,7 +447,7 @@ _TYPES = {
         *(StackFrame, Surroundings, Target, ThreadView, WeightedStack),
         *(FrameFigures, FrameSlice, SceneFrames, InputFigures, IdleFigures, TraceFigures),
         *(Handled, LateFrame),
-        *(Activity, EarlierTurn, Pause, Span, Timeline),
+        *(Activity, EarlierWork, Pause, ShortWork, Span, Timeline),
     )
 }
 

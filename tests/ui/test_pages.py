@@ -2,18 +2,30 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.store.samples import BEGAN, CULPRIT, ISSUES, KILLED, MS, SESSION, STALL, S, session, stall
 from tests.ui.conftest import TOOLS
 
-from loopcanary.model import Cause, SessionEnd, StackFrame, WeightedStack
+from loopcanary.model import (
+    Cause,
+    EarlierWork,
+    SessionEnd,
+    ShortWork,
+    StackFrame,
+    WeightedStack,
+    WorkKind,
+)
 from loopcanary.model.search import Remark, StallQuery
 from loopcanary.model.timeline import Activity, Doing, Pause, Span, Timeline
 from loopcanary.store import Retention, Store
 from loopcanary.ui.drawing import exact_scale, heat_map, level_of, round_scale, spark_bars
 from loopcanary.ui.pages.changes import changes_page
 from loopcanary.ui.pages.code import code_view
+from loopcanary.ui.pages.earlier import EarlierView, earlier_view
 from loopcanary.ui.pages.flame import flame
 from loopcanary.ui.pages.frames import frames_page
 from loopcanary.ui.pages.group import group_page
@@ -26,6 +38,7 @@ from loopcanary.ui.pages.timeline import timeline_view
 from loopcanary.ui.sources import ManyStores, as_one
 
 NOW = BEGAN + 600 * S
+SHORT = ("turns", "callbacks", "busy_ns", "idle_ns")
 
 
 @dataclass(frozen=True)
@@ -317,6 +330,72 @@ def test_a_timeline_covers_the_stall_without_gaps():
     assert "GIL held by pool-1" in view.lanes[2].blocks[0].words
     assert view.threshold_x is None
     assert view.threads_x is not None
+
+
+def work(name: str | None, ago_ms: int, length_ms: int, **fields: Any) -> EarlierWork:
+    kind = WorkKind.TURN if name is None else WorkKind.CALLBACK
+    more = {"callbacks": 1, "longest_ns": length_ms * MS, **fields}
+    return EarlierWork(kind=kind, name=name, ago_ns=ago_ms * MS, length_ns=length_ms * MS, **more)
+
+
+def before(*earlier: EarlierWork, **fields: Any) -> EarlierView | None:
+    assert STALL.timeline is not None
+    timed = dataclasses.replace(STALL.timeline, pauses=(), earlier=earlier, **fields)
+    return earlier_view(dataclasses.replace(STALL, timeline=timed))
+
+
+def test_what_ran_before_a_stall_ends_where_it_begins():
+    short = ShortWork(turns=3, callbacks=9, busy_ns=100 * MS, idle_ns=100 * MS)
+    view = before(
+        work("Shop.refresh", 1_000, 200),
+        work(None, 600, 100, callbacks=4, short=short),
+        work("Shop.load", 580, 50),
+        earlier_last=ShortWork(turns=2, callbacks=1, busy_ns=50 * MS, idle_ns=450 * MS),
+    )
+    assert view is not None
+    lanes = {lane.name: [(block.x, block.width) for block in lane.blocks] for lane in view.lanes}
+    assert lanes == {
+        "Callbacks": [(0.0, 20.0), (42.0, 5.0)],
+        "Turns": [(40.0, 10.0)],
+        "Short work": [(20.0, 20.0), (50.0, 50.0)],
+    }
+    assert [block.height for block in view.lanes[-1].blocks] == [0.5, 0.1]
+    assert (view.length_ns, view.ticks[0][1], view.ticks[-1]) == (1_000 * MS, "-1.00 s", (100.0, "stall"))
+    assert [(row.ago_ns, row.words, row.is_inner) for row in view.rows] == [
+        (1_000 * MS, "Shop.refresh", False),
+        (None, "9 short callbacks, 3 turns; waited 100 ms", False),
+        (600 * MS, "a turn of 4 callbacks, the longest 100 ms", False),
+        (580 * MS, "Shop.load", True),
+        (None, "1 short callback, 2 turns; waited 450 ms", False),
+    ]
+
+
+def test_where_nothing_was_long_before_a_stall_nothing_is_drawn():
+    assert before(earlier_last=ShortWork(turns=2, callbacks=1, busy_ns=MS, idle_ns=MS)) is None
+    assert earlier_view(dataclasses.replace(STALL, timeline=None)) is None
+
+
+@given(
+    st.lists(
+        st.builds(
+            work,
+            st.sampled_from([None, "load", "\x1b[31mred"]),
+            st.integers(-5, 1 << 40),
+            st.integers(0, 1 << 40),
+            short=st.none() | st.builds(ShortWork, **dict.fromkeys(SHORT, st.integers(0, 1 << 62))),
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_work_before_a_stall_that_lies_stays_in_its_box(earlier: list[EarlierWork]):
+    view = before(*earlier)
+    assert view is not None
+    for block in (block for lane in view.lanes for block in lane.blocks):
+        assert block.x >= -0.001
+        assert block.x + block.width <= 100.001
+        assert 0 < block.height <= 1
+        assert block.words.isprintable()
 
 
 @pytest.mark.parametrize("offset", [-(1 << 62), 0, 1 << 62])

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "long_work.h"
 #include "scripted_source.h"
 #include "watchdog.h"
 
@@ -31,6 +32,7 @@ static inline lc_lane *stage_lane(stage *s, uint64_t index)
     LC_STORE(lane->tid, (uint64_t)syscall(SYS_gettid));
     LC_STORE(lane->threshold, lc_ns_to_ticks(THRESHOLD_MS * (uint64_t)MS, rate));
     LC_STORE(lane->sample_delay, lc_ns_to_ticks(DELAY_MS * (uint64_t)MS, rate));
+    lc_long_work_open(lane, rate);
     LC_STORE(lane->generation, 1);
     LC_RELEASE(lane->state, LC_LANE_ACTIVE);
     return lane;

@@ -53,11 +53,21 @@ static void test_words_tell_what_they_are(void)
     CHECK(!lc_is_qt_work(0));
 }
 
+static void test_an_event_that_deletes_its_receiver_leaves_none_to_be_named(void)
+{
+    const uint64_t receiver = UINT64_C(0x00007F1234567890);
+    const uint64_t work = lc_qt_work_ended(lc_qt_work(receiver, LC_QT_TYPE_DEFERRED_DELETE));
+    CHECK(lc_is_qt_work(work) && (work & LC_WORK_QT_RECEIVER_MASK) == 0);
+    CHECK(strcmp(lc_qt_event_name((uint32_t)(work >> 48)), "DeferredDelete") == 0);
+    CHECK(lc_qt_work_ended(lc_qt_work(receiver, 12)) == lc_qt_work(receiver, 12));
+}
+
 int main(void)
 {
     test_classes();
     test_names_that_are_none();
     test_events();
     test_words_tell_what_they_are();
+    test_an_event_that_deletes_its_receiver_leaves_none_to_be_named();
     return 0;
 }

@@ -57,7 +57,12 @@ static void set_up(void)
     put_note(made_up_at(HANDLE), HANDLE_BYTES);
 }
 
-static uint64_t named(void) { return lc_uvloop_work_object(&source, made_up_at(NOTE) | LC_WORK_UVLOOP); }
+static uint64_t named_at(bool has_ended)
+{
+    return lc_uvloop_work_object(&source, made_up_at(NOTE) | LC_WORK_UVLOOP, has_ended);
+}
+
+static uint64_t named(void) { return named_at(false); }
 
 static void test_a_note_is_told_from_other_words(void)
 {
@@ -98,6 +103,18 @@ static void test_a_handle_that_waits_tells_nothing(void)
     CHECK(named() == 0);
     put_word(HANDLE, REFERENCES, UINT64_C(1) << 32 | 1u); /* the upper half is none of the count */
     CHECK(named() == 0);
+}
+
+static void test_a_handle_that_leaves_its_context_tells_its_callable_to_its_own_thread(void)
+{
+    set_up();
+    put_word(HANDLE, REFERENCES, 1); /* Handle._run has given its own back */
+    CHECK(named_at(true) == function);
+    put_word(HANDLE, REFERENCES, 0); /* freed: nobody's */
+    CHECK(named_at(true) == 0);
+    put_word(HANDLE, REFERENCES, 1);
+    put_word(HANDLE, CONTEXT, 0);
+    CHECK(named_at(true) == 0);
 }
 
 static void test_memory_that_was_used_again_tells_nothing(void)
@@ -164,7 +181,7 @@ static void test_sizes_that_are_none_tell_nothing(void)
 static void test_a_note_that_is_gone_tells_nothing(void)
 {
     set_up();
-    CHECK(lc_uvloop_work_object(&source, made_up_at(MADE_UP_BYTES) | LC_WORK_UVLOOP) == 0);
+    CHECK(lc_uvloop_work_object(&source, made_up_at(MADE_UP_BYTES) | LC_WORK_UVLOOP, false) == 0);
     put_note(0, 0);
     CHECK(named() == 0);
 }
@@ -188,6 +205,7 @@ int main(void)
     test_a_handle_of_uvloop_s_own_tells_its_name();
     test_a_handle_that_is_over_tells_nothing();
     test_a_handle_that_waits_tells_nothing();
+    test_a_handle_that_leaves_its_context_tells_its_callable_to_its_own_thread();
     test_memory_that_was_used_again_tells_nothing();
     test_a_context_that_is_there_twice_tells_nothing();
     test_kinds_that_there_are_not_tell_nothing();

@@ -13,8 +13,8 @@ from loopcanary.model import (
     Activity,
     Collection,
     Doing,
-    EarlierTurn,
-    LongTurn,
+    EarlierWork,
+    LongWork,
     Pause,
     Span,
     StackFrame,
@@ -27,9 +27,10 @@ SPANS_MAX = 256
 PAUSES_MAX = 64
 EARLIER_PAUSES_MAX = 16
 """Those before a stall; they stand again in each stall that follows soon."""
-EARLIER_MAX = 64
+EARLIER_MAX = 32
+"""As with pauses: what is before one stall stands again in the next."""
 EARLIER_NS = 10_000_000_000
-"""How far back collections and turns before a stall are of interest."""
+"""How far back collections and long work before a stall are of interest."""
 _HOLDER_STACKS_MAX = 16
 """Different stacks of holders that are kept, those that held longest: each may be as large as one of the
 thread's own."""
@@ -50,23 +51,21 @@ def make_timeline(
         spans = _halved(spans)
     first_ns = min(max(0, seen[0].sample.at_ns - evidence.begin_ns), weights.duration_ns) if seen else 0
     turn_ago_ns, turn_callbacks = _turn(evidence)
+    earlier = _earlier(evidence.earlier, evidence.begin_ns)
     return Timeline(
         spans=tuple(spans),
         seen_from_ns=first_ns,
         seen_until_ns=first_ns + weights.covered_ns,
         pauses=_pauses(observation, weights.duration_ns),
         thinned=thinned,
-        earlier=_earlier(evidence.earlier, evidence.begin_ns),
+        earlier=earlier,
+        earlier_last=evidence.earlier_last,
         threads_at_ns=min(
             (max(0, thread.at_ns - evidence.begin_ns) for thread in evidence.threads), default=None
         ),
         turn_ago_ns=turn_ago_ns,
         turn_callbacks=turn_callbacks,
-        earlier_from_ns=(
-            None
-            if evidence.earlier_from_ns is None
-            else min(max(0, evidence.begin_ns - evidence.earlier_from_ns), EARLIER_NS)
-        ),
+        earlier_from_ns=_reach_ns(evidence, earlier),
     )
 
 
@@ -230,16 +229,30 @@ def _length_ns(one: Collection) -> int:
     return max(0, one.end_ns - one.begin_ns)
 
 
-def _earlier(turns: Iterable[LongTurn], begin_ns: int) -> tuple[EarlierTurn, ...]:
+def _earlier(earlier: Iterable[LongWork], begin_ns: int) -> tuple[EarlierWork, ...]:
+    near = [
+        work
+        for work in earlier
+        if work.begin_ns <= work.end_ns <= begin_ns and work.end_ns > begin_ns - EARLIER_NS
+    ]
     return tuple(
-        EarlierTurn(
-            ago_ns=begin_ns - turn.begin_ns,
-            length_ns=turn.end_ns - turn.begin_ns,
-            callbacks=turn.callbacks,
-            longest_ns=turn.longest_ns,
-            short_turns=turn.short_turns,
-            short_ns=turn.short_ns,
+        EarlierWork(
+            kind=work.kind,
+            name=work.name,
+            task=work.task,
+            ago_ns=begin_ns - work.begin_ns,
+            length_ns=work.end_ns - work.begin_ns,
+            callbacks=work.callbacks,
+            longest_ns=work.longest_ns,
+            short=work.short,
         )
-        for turn in tuple(turns)[-EARLIER_MAX:]
-        if turn.begin_ns <= turn.end_ns <= begin_ns and turn.end_ns > begin_ns - EARLIER_NS
+        for work in near[-EARLIER_MAX:]
     )
+
+
+def _reach_ns(evidence: StallEvidence, earlier: tuple[EarlierWork, ...]) -> int | None:
+    """How far back all is told."""
+    if evidence.earlier_from_ns is None:
+        return None
+    reach_ns = min(max(0, evidence.begin_ns - evidence.earlier_from_ns), EARLIER_NS)
+    return min(reach_ns, earlier[0].ago_ns) if len(earlier) == EARLIER_MAX else reach_ns

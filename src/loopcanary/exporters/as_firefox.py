@@ -16,13 +16,14 @@ from typing import IO, TYPE_CHECKING, Any
 from loopcanary.exporters.columns import Spool
 from loopcanary.exporters.firefox_threads import CATEGORIES, ThreadTables
 from loopcanary.exporters.spans import stretches, timeline_of
-from loopcanary.exporters.texts import activity_words, encoded, name_of, place_of, whole
+from loopcanary.exporters.texts import activity_words, earlier_name, encoded, name_of, place_of, whole
+from loopcanary.model.earlier import WorkKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from loopcanary.exporters.source import Exported
-    from loopcanary.model import Stall, ThreadView
+    from loopcanary.model import EarlierWork, Stall, ThreadView
 
 FORMAT_VERSION = 48
 _GECKO_VERSION = 29
@@ -101,11 +102,18 @@ _SCHEMAS = [
         ("name", "Collection", "string"),
         ("collected", "Objects", "integer"),
     ),
-    _schema(
-        "TurnBefore",
-        "{marker.data.name}",
-        ("name", "Turn", "string"),
-        ("shortTurns", "Short turns since the one before", "integer"),
+    *(
+        _schema(
+            kind,
+            "{marker.data.name}",
+            ("name", name, "string"),
+            ("task", "Task", "string"),
+            ("shortTurns", "Short turns since the one before", "integer"),
+            ("shortCallbacks", "Short callbacks", "integer"),
+            ("shortTime", "Time of these turns", "duration"),
+            ("idleTime", "Waited", "duration"),
+        )
+        for kind, name in (("TurnBefore", "Turn"), ("CallbackBefore", "Callback"))
     ),
 ]
 
@@ -209,10 +217,9 @@ class _Process:
             name = f"generation {pause.generation} on {name_of(pause.thread)}"
             data = {"name": name, "collected": pause.collected}
             add("GarbageCollection", data, pause.offset_ns, pause.length_ns)
-        for turn in timeline.earlier:
-            name = f"{turn.callbacks} callbacks"
-            data = {"name": name, "shortTurns": turn.short_turns}
-            add("TurnBefore", data, -turn.ago_ns, turn.length_ns)
+        for work in timeline.earlier:
+            kind = "TurnBefore" if work.kind is WorkKind.TURN else "CallbackBefore"
+            add(kind, _earlier_data(work), -work.ago_ns, work.length_ns)
 
     def _add_others(self, stall: Stall, begin_ns: int) -> None:
         at_ns = timeline_of(stall).threads_at_ns
@@ -229,6 +236,16 @@ class _Process:
         if name not in self._others:
             self._others[name] = ThreadTables(self._spool)
         return self._others[name]
+
+
+def _earlier_data(work: EarlierWork) -> dict[str, Any]:
+    data: dict[str, Any] = {"name": earlier_name(work)}
+    if work.task is not None:
+        data["task"] = whole(work.task)
+    if work.short is not None:
+        data["shortTurns"], data["shortCallbacks"] = work.short.turns, work.short.callbacks
+        data["shortTime"], data["idleTime"] = _ms(work.short.busy_ns), _ms(work.short.idle_ns)
+    return data
 
 
 def _stall_data(stall: Stall) -> dict[str, Any]:

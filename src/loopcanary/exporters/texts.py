@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.model.wording import printable
+from loopcanary.model.earlier import WorkKind
+from loopcanary.model.wording import count_of, printable
 
 if TYPE_CHECKING:
-    from loopcanary.model import Activity, StackFrame, Stall
+    from loopcanary.model import Activity, EarlierWork, StackFrame, Stall
 
 NAME_MAX = 200
 _INT64_MAX = (1 << 63) - 1
@@ -58,6 +59,13 @@ def activity_words(activity: Activity) -> str:
     if activity.holder is not None:
         words += f", held by {activity.holder}"
     return name_of(words)
+
+
+def earlier_name(work: EarlierWork) -> str:
+    """The callback's name, or `turn of 12 callbacks`."""
+    if work.kind is WorkKind.TURN:
+        return f"turn of {count_of(work.callbacks, 'callback')}" if work.callbacks else "turn"
+    return name_of(work.name) if work.name else "(no name)"
 
 
 def place_of(stall: Stall) -> str | None:

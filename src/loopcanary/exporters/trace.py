@@ -1,8 +1,8 @@
 """Stalls as tracks of slices, for formats that show time from left to right.
 
 Each watched thread has a track of its stalls with the frames inside, and below it tracks of what it did, who
-held it up, the garbage collections, and the turns before. Other threads show what they ran when the stall
-became a hang.
+held it up, the garbage collections, and the long turns and callbacks before. Other threads show what they ran
+when the stall became a hang.
 """
 
 from __future__ import annotations
@@ -11,14 +11,23 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from loopcanary.exporters.spans import events, timeline_of
-from loopcanary.exporters.texts import activity_words, frame_name, name_of, place_of, short_file, whole
+from loopcanary.exporters.texts import (
+    activity_words,
+    earlier_name,
+    frame_name,
+    name_of,
+    place_of,
+    short_file,
+    whole,
+)
+from loopcanary.model.earlier import WorkKind
 from loopcanary.model.timeline import Doing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from loopcanary.exporters.source import Exported
-    from loopcanary.model import Activity, StackFrame, Stall, Timeline
+    from loopcanary.model import Activity, EarlierWork, StackFrame, Stall, Timeline
 
 _STOLEN_PIDS = 1 << 22
 """Linux has no process of this number or above: those of other hosts and times that share one get these."""
@@ -122,7 +131,8 @@ class _Process:
             ("what it did", _doings(timeline, begin_ns)),
             ("held up by", _holders(timeline, begin_ns)),
             ("garbage collections", _pauses(timeline, begin_ns)),
-            ("turns before stalls", _turns(timeline, begin_ns)),
+            ("turns before stalls", _earlier(timeline, begin_ns, WorkKind.TURN)),
+            ("callbacks before stalls", _earlier(timeline, begin_ns, WorkKind.CALLBACK)),
         ):
             self._add(stall, kind, slices)
         if timeline.threads_at_ns is not None:
@@ -266,15 +276,26 @@ def _pauses(timeline: Timeline, begin_ns: int) -> Iterator[Slice]:
         yield Slice(begin_ns + pause.offset_ns, pause.length_ns, name, Doing.GC.value, facts)
 
 
-def _turns(timeline: Timeline, begin_ns: int) -> Iterator[Slice]:
-    for turn in timeline.earlier:
-        facts = {
-            "callbacks": turn.callbacks,
-            "longest_ms": turn.longest_ns / 1_000_000,
-            "short turns since the one before": turn.short_turns,
-            "short_ms": turn.short_ns / 1_000_000,
+def _earlier(timeline: Timeline, begin_ns: int, kind: WorkKind) -> Iterator[Slice]:
+    for work in timeline.earlier:
+        if work.kind is kind:
+            yield Slice(
+                begin_ns - work.ago_ns, work.length_ns, earlier_name(work), kind.value, _earlier_facts(work)
+            )
+
+
+def _earlier_facts(work: EarlierWork) -> dict[str, Any]:
+    facts: dict[str, Any] = {} if work.task is None else {"task": whole(work.task)}
+    if work.kind is WorkKind.TURN:
+        facts |= {"callbacks": work.callbacks, "longest_ms": work.longest_ns / 1_000_000}
+    if work.short is not None:
+        facts |= {
+            "short turns since the one before": work.short.turns,
+            "short callbacks": work.short.callbacks,
+            "short_ms": work.short.busy_ns / 1_000_000,
+            "idle_ms": work.short.idle_ns / 1_000_000,
         }
-        yield Slice(begin_ns - turn.ago_ns, turn.length_ns, "turn", "turn", facts)
+    return facts
 
 
 def _stack_facts(frames: tuple[StackFrame, ...]) -> dict[str, Any]:

@@ -20,7 +20,11 @@ FACTS_BYTES: Final = 16384
 COUNTER_ROOM: Final = 64
 GC_COUNT: Final = 64
 LANE_COUNT: Final = 256
-LANE_BYTES: Final = 8192
+LANE_BYTES: Final = 24576
+LONG_WORK_COUNT: Final = 64
+LONG_WORK_OFFSET: Final = 8192
+LONG_NAME_BYTES: Final = 120
+LONG_TASK_BYTES: Final = 48
 ENDED_COUNT: Final = 16
 NAME_BYTES: Final = 64
 HISTOGRAM_SUB_BITS: Final = 4
@@ -250,6 +254,16 @@ ENDED = Layout(
     """,
 )
 
+LONG_WORK = Layout(
+    "lc_long_work",
+    f"""
+    Q sequence kind epoch begin end callbacks longest_ticks
+    Q turns_before busy_ticks_before callbacks_before limit
+    {LONG_NAME_BYTES}s name
+    {LONG_TASK_BYTES}s task
+    """,
+)
+
 TALLY_ENTRY = Layout("lc_tally_entry", "Q key owner site count ticks longest")
 
 LANE = Layout(
@@ -259,12 +273,12 @@ LANE = Layout(
     Q turn_longest_epoch turn_stalled scene allowance allowance_epoch queue_ticks turn_callback_ticks2 tally
     Q turns callbacks busy_ticks busy_ns2_high busy_ns2_low longest_turn queue_ticks_total queue_ticks_max
     Q callback_ticks callback_ticks2_high callback_ticks2_low slices_congested stalls stalled_ticks gc_ns
-    Q reserved_total
+    Q long_count
     Q state tid thread_state opened_ns closed_ns threshold sample_delay generation
     {NAME_BYTES // 2}s loop_kind
     {NAME_BYTES}s thread_name
     Q ended_seen ended_count abandoned on_cpu_begin_ns run_queue_begin_ns on_cpu_ns run_queue_ns
-    40s reserved
+    Q long_limit long_limit_least long_round long_turn long_turn_ticks
     {ENDED.size * ENDED_COUNT}s ended
     {8 * HISTOGRAM_BUCKETS}s turn_histogram
     Q tally_turn tally_from tally_dropped
@@ -343,6 +357,7 @@ LAYOUTS: Final = (
     HEADER,
     GC_ENTRY,
     ENDED,
+    LONG_WORK,
     TALLY_ENTRY,
     LANE,
     REF,

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from loopcanary.flight.errors import FlightError
 from loopcanary.flight.facts import read_counters, read_facts
@@ -31,13 +31,17 @@ from loopcanary.flight.lanes import (
     read_lane_now,
     text_of,
 )
+from loopcanary.flight.long_work import Subject, read_earlier
 from loopcanary.flight.slots import SlotCopy, copy_slot, read_slot_facts
 from loopcanary.flight.source import BufferSource, Source, open_source
 from loopcanary.flight.stalls import LaneView, is_about, record_evidence, settle, slot_evidence
-from loopcanary.model import Collection, LaneTotals, StallEvidence
+from loopcanary.model import Collection, LaneTotals, StallEvidence, StallScope, WorkKind
 
 if TYPE_CHECKING:
     from loopcanary.flight.glance import Glances
+
+_EARLIER_OF_MAX: Final = 64
+"""Of so many stalls without a slot it is read what was before them."""
 
 
 class FlightFile:
@@ -164,6 +168,14 @@ class FlightFile:
         header = self.header
         until_ns = evidence.last_look_ns if evidence.end_ns is None else evidence.end_ns
         collections = self.collections()
+        record = extent.record
+        evidence = self._with_earlier(
+            evidence,
+            slot.facts["lane"],
+            slot.facts["lane_generation"],
+            slot.facts["epoch"] if record is None else record.epoch,
+            slot.facts["turn_epoch"] if record is None else record.turn_epoch,
+        )
         return replace(
             evidence,
             earlier_collections=tuple(one for one in collections if one.end_ns <= evidence.begin_ns),
@@ -194,8 +206,18 @@ class FlightFile:
         for record, seen, evidence in recorded:
             if record.sequence > seen and not any(is_about(facts, record) for facts in slotted):
                 overlap = overlapping(collections, header, record.begin_ns, record.end_ns)
-                found.append(replace(evidence, collections=overlap))
-        return sorted(found, key=lambda evidence: evidence.begin_ns)
+                found.append((record, replace(evidence, collections=overlap)))
+        found.sort(key=lambda pair: pair[1].begin_ns)
+        # Of the latest only: a damaged file may have records by the ten thousand.
+        return [
+            *(evidence for _, evidence in found[:-_EARLIER_OF_MAX]),
+            *(
+                self._with_earlier(
+                    evidence, record.lane, record.lane_generation, record.epoch, record.turn_epoch
+                )
+                for record, evidence in found[-_EARLIER_OF_MAX:]
+            ),
+        ]
 
     def _recorded(self) -> Iterator[tuple[EndedStall, int, StallEvidence]]:
         """Each record, how many of its lane the watchdog has dealt with, and the record as evidence."""
@@ -226,6 +248,23 @@ class FlightFile:
             turn_judged=bool(lane["turn_stalled"]),
             allowance_ns=lane_allowance_ns(lane, clock),
             ended=ended,
+        )
+
+    def _with_earlier(
+        self, evidence: StallEvidence, lane: int, generation: int, epoch: int, turn_epoch: int
+    ) -> StallEvidence:
+        """With what the lane did before the stall."""
+        is_turn = evidence.scope is StallScope.TURN
+        stall = Subject(
+            lane_generation=generation,
+            kind=WorkKind.TURN if is_turn else WorkKind.CALLBACK,
+            epoch=turn_epoch if is_turn else epoch,
+            begin_ns=evidence.begin_ns,
+        )
+        section = self._sections[SectionKind.LANES]
+        earlier = read_earlier(self._source, section, lane, self.tick_clock, stall)
+        return replace(
+            evidence, earlier=earlier.work, earlier_from_ns=earlier.from_ns, earlier_last=earlier.last
         )
 
     def _thread_names(self) -> dict[int, str]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from loopcanary.flight.format import Layout
 from loopcanary.flight.source import Source
+
+_UNUSED: Final = bytes(8)
+"""The sequence, which each kind of entry begins with, of one that was never written, or is being written."""
 
 
 def whole_entries(
@@ -22,7 +25,7 @@ def whole_entries(
     found = []
     for index in range(count):
         at = index * stride
-        if first[at : at + entry.size] != second[at : at + entry.size]:
+        if first[at : at + 8] == _UNUSED or first[at : at + entry.size] != second[at : at + entry.size]:
             continue
         fields = entry.read(first, at)
         sequence = fields["sequence"]

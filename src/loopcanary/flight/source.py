@@ -17,7 +17,7 @@ from loopcanary.flight.errors import FlightError
 from loopcanary.unpatched import unpatched
 
 MAX_FILE_BYTES: Final = 64 << 20
-"""Files beyond this are refused. A writer of this version makes 4 MiB."""
+"""Files beyond this are refused. A writer of this version makes 8 MiB."""
 
 _OPEN_FLAGS: Final = (
     os.O_RDONLY

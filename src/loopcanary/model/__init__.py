@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from loopcanary.model.config import Config, EngineChoice
+    from loopcanary.model.earlier import EarlierWork, LongWork, ShortWork, WorkKind
     from loopcanary.model.evidence import (
         CallbackNames,
         Collection,
         HostReading,
         KernelView,
         LaneTotals,
-        LongTurn,
         Sample,
         StallEvidence,
         ThreadReading,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         ThreadView,
         WeightedStack,
     )
-    from loopcanary.model.timeline import Activity, Doing, EarlierTurn, Pause, Span, Timeline
+    from loopcanary.model.timeline import Activity, Doing, Pause, Span, Timeline
     from loopcanary.model.traces import TraceFigures
     from loopcanary.model.waiting import (
         Contributor,
@@ -73,7 +73,7 @@ __all__ = [
     "Culprit",
     "Doing",
     "DropLevel",
-    "EarlierTurn",
+    "EarlierWork",
     "EngineChoice",
     "Frame",
     "FrameFigures",
@@ -97,7 +97,7 @@ __all__ = [
     "Ledger",
     "LockProof",
     "LockView",
-    "LongTurn",
+    "LongWork",
     "LoopHealth",
     "Pause",
     "Portion",
@@ -107,6 +107,7 @@ __all__ = [
     "Session",
     "SessionEnd",
     "Severity",
+    "ShortWork",
     "ShownFrame",
     "Span",
     "Stack",
@@ -124,12 +125,14 @@ __all__ = [
     "Timeline",
     "TraceFigures",
     "WeightedStack",
+    "WorkKind",
 ]
 
 _HOMES = {
     "config": "Config EngineChoice",
+    "earlier": "EarlierWork LongWork ShortWork WorkKind",
     "evidence": (
-        "CallbackNames Collection HostReading KernelView LaneTotals LongTurn Sample StallEvidence "
+        "CallbackNames Collection HostReading KernelView LaneTotals Sample StallEvidence "
         "ThreadReading ThreadStack"
     ),
     "frames": "DropLevel FrameFigures FrameSlice SceneFrames ShownFrame",
@@ -143,7 +146,7 @@ _HOMES = {
         "Blocker Cause Culprit Grade Holder Ledger Portion Severity StackFrame Stall StallScope "
         "StallState Surroundings ThreadView WeightedStack"
     ),
-    "timeline": "Activity Doing EarlierTurn Pause Span Timeline",
+    "timeline": "Activity Doing Pause Span Timeline",
     "traces": "TraceFigures",
     "waiting": "Contributor GilState LockProof LockView Scheduler Target TargetKind",
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from loopcanary.model.earlier import LongWork, ShortWork
 from loopcanary.model.stack import Stack
 from loopcanary.model.stall import StallScope
 from loopcanary.model.waiting import Contributor, GilState, LockView, Target
@@ -167,21 +168,6 @@ class LaneTotals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LongTurn:
-    """A turn of a lane that was long enough to be kept by itself; short ones are counted with the next."""
-
-    begin_ns: int
-    end_ns: int
-    callbacks: int
-    longest_ns: int
-    """Its longest callback."""
-    short_turns: int
-    """Turns since the long one before it..."""
-    short_ns: int
-    """...and their sum."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StallEvidence:
     """Everything that was recorded of one stall.
 
@@ -235,9 +221,11 @@ class StallEvidence:
     were seen at one look."""
     waiter_count: int = 0
     """All of these."""
-    earlier: tuple[LongTurn, ...] = ()
-    """Long turns of the lane that were over before the stall began, oldest first."""
+    earlier: tuple[LongWork, ...] = ()
+    """Of the lane, over before the stall began; in order of their begins, a turn before its callbacks."""
     earlier_from_ns: int | None = None
-    """Since when they are told; None: they are not."""
+    """Since when it is told; None: it is not."""
+    earlier_last: ShortWork | None = None
+    """Between the last of it and the stall; None: not known."""
     earlier_collections: tuple[Collection, ...] = ()
     """Garbage collections that were over before the stall began."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from loopcanary.model.earlier import EarlierWork, ShortWork
 from loopcanary.model.stack_frame import StackFrame
 from loopcanary.model.waiting import GilState, Target
 
@@ -71,22 +72,6 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EarlierTurn:
-    """A long turn of the same loop before the stall. Short ones are only counted, with the next long one."""
-
-    ago_ns: int
-    """Its begin, before that of the stall."""
-    length_ns: int
-    callbacks: int
-    longest_ns: int
-    """Its longest callback."""
-    short_turns: int
-    """Turns between the long one before it and itself..."""
-    short_ns: int
-    """...and their sum."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
     """Spans from the stall's begin to its end, without gaps: each moment is the nearest sample's."""
 
@@ -99,8 +84,10 @@ class Timeline:
     """In order of time, from `earlier_from_ns` before the stall to its end."""
     thinned: bool = False
     """Some spans stand for several that differed: there were too many."""
-    earlier: tuple[EarlierTurn, ...] = ()
-    """Oldest first."""
+    earlier: tuple[EarlierWork, ...] = ()
+    """In order of their begins, a turn before its callbacks."""
+    earlier_last: ShortWork | None = None
+    """Between the last of them and the stall; None: not known."""
     threads_at_ns: int | None = None
     """When the stall's `threads` were read, from its begin; None: they were not."""
     turn_ago_ns: int | None = None
@@ -108,4 +95,4 @@ class Timeline:
     turn_callbacks: int = 0
     """...and how many callbacks of that turn were over then."""
     earlier_from_ns: int | None = None
-    """How far before the stall's begin the record of turns reaches back; None: there is none."""
+    """How far before the stall's begin the record of long work reaches back; None: there is none."""

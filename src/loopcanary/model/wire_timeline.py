@@ -5,7 +5,8 @@ Spans name what the thread did by its number in a list: a stall of 200 spans mos
 
 from __future__ import annotations
 
-from loopcanary.model.timeline import Activity, Doing, EarlierTurn, Pause, Span, Timeline
+from loopcanary.model.earlier import EarlierWork, ShortWork, WorkKind
+from loopcanary.model.timeline import Activity, Doing, Pause, Span, Timeline
 from loopcanary.model.waiting import GilState
 from loopcanary.model.wire_fields import Fields, Json, WireError, ms, optional_ms
 from loopcanary.model.wire_pieces import frame_of, frame_to_dict, target_of, target_to_dict
@@ -21,7 +22,8 @@ def timeline_to_dict(timeline: Timeline) -> Json:
         "spans": spans,
         "activities": [_activity_to_dict(activity) for activity in activities.values()],
         "pauses": [_pause_to_dict(pause) for pause in timeline.pauses],
-        "earlier": [_turn_to_dict(turn) for turn in timeline.earlier],
+        "earlier": [_work_to_dict(work) for work in timeline.earlier],
+        "earlier_last": None if timeline.earlier_last is None else _short_to_dict(timeline.earlier_last),
         "threads_at_ms": optional_ms(timeline.threads_at_ns),
         "turn_ago_ms": optional_ms(timeline.turn_ago_ns),
         "turn_callbacks": timeline.turn_callbacks,
@@ -42,7 +44,8 @@ def timeline_of(fields: Fields, stacks: int) -> Timeline:
         seen_until_ns=fields.ns("seen_until_ms", 0.0),
         pauses=fields.many("pauses", _pause),
         thinned=fields.flag("thinned", False),
-        earlier=fields.many("earlier", _turn),
+        earlier=fields.many("earlier", _work),
+        earlier_last=fields.optional("earlier_last", _short),
         threads_at_ns=fields.optional_ns("threads_at_ms"),
         turn_ago_ns=fields.optional_ns("turn_ago_ms"),
         turn_callbacks=fields.integer("turn_callbacks", 0),
@@ -123,23 +126,57 @@ def _pause(fields: Fields) -> Pause:
     )
 
 
-def _turn_to_dict(turn: EarlierTurn) -> Json:
+def _work_to_dict(work: EarlierWork) -> Json:
+    short = work.short
     return {
-        "ago_ms": ms(turn.ago_ns),
-        "length_ms": ms(turn.length_ns),
-        "callbacks": turn.callbacks,
-        "longest_ms": ms(turn.longest_ns),
-        "short_turns": turn.short_turns,
-        "short_ms": ms(turn.short_ns),
+        "kind": work.kind.value,
+        "name": work.name,
+        "task": work.task,
+        "ago_ms": ms(work.ago_ns),
+        "length_ms": ms(work.length_ns),
+        "callbacks": work.callbacks,
+        "longest_ms": ms(work.longest_ns),
+        "short_turns": short.turns if short is not None else 0,
+        "short_ms": ms(short.busy_ns) if short is not None else 0.0,
+        "short_callbacks": short.callbacks if short is not None else None,
+        "idle_ms": ms(short.idle_ns) if short is not None else None,
     }
 
 
-def _turn(fields: Fields) -> EarlierTurn:
-    return EarlierTurn(
+def _work(fields: Fields) -> EarlierWork:
+    short = None
+    if fields.has("short_callbacks"):
+        short = ShortWork(
+            turns=fields.integer("short_turns", 0),
+            callbacks=fields.integer("short_callbacks"),
+            busy_ns=fields.ns("short_ms", 0.0),
+            idle_ns=fields.ns("idle_ms", 0.0),
+        )
+    return EarlierWork(
+        kind=fields.choice("kind", WorkKind, WorkKind.TURN.value),
+        name=fields.optional_text("name"),
+        task=fields.optional_text("task"),
         ago_ns=fields.ns("ago_ms"),
         length_ns=fields.ns("length_ms"),
         callbacks=fields.integer("callbacks", 0),
         longest_ns=fields.ns("longest_ms", 0.0),
-        short_turns=fields.integer("short_turns", 0),
-        short_ns=fields.ns("short_ms", 0.0),
+        short=short,
+    )
+
+
+def _short_to_dict(short: ShortWork) -> Json:
+    return {
+        "turns": short.turns,
+        "callbacks": short.callbacks,
+        "busy_ms": ms(short.busy_ns),
+        "idle_ms": ms(short.idle_ns),
+    }
+
+
+def _short(fields: Fields) -> ShortWork:
+    return ShortWork(
+        turns=fields.integer("turns", 0),
+        callbacks=fields.integer("callbacks", 0),
+        busy_ns=fields.ns("busy_ms", 0.0),
+        idle_ns=fields.ns("idle_ms", 0.0),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loopcanary.model import Cause
+from loopcanary.model.earlier_words import earlier_rows
 from loopcanary.model.units import format_duration
 from loopcanary.model.waiting_words import (
     contributor_words,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 _NAME_MAX = 100
 _SOURCE_WIDTH = 120
 _STACKS_MAX = 3
+_EARLIER_MAX = 20
 _CONTRIBUTORS_MAX = 5
 
 
@@ -124,6 +126,8 @@ class _Markdown:
             yield from self._worst(worst)
         yield f"- **Fingerprint**: {code(group.fingerprint)}{_grouped(report.details)}"
         yield ""
+        if worst is not None and report.details is not None:
+            yield from _shortly_before(worst)
         if worst is not None:
             yield from self._stacks(worst)
 
@@ -168,6 +172,23 @@ class _Markdown:
             yield ""
         yield "</details>"
         yield ""
+
+
+def _shortly_before(stall: Stall) -> Iterator[str]:
+    timeline = stall.timeline
+    if timeline is None or not timeline.earlier:
+        return
+    yield "<details><summary>What the loop ran shortly before</summary>"
+    yield ""
+    yield "| before | for | what |"
+    yield "| ---: | ---: | --- |"
+    for row in earlier_rows(timeline, _EARLIER_MAX, _NAME_MAX):
+        ago = "" if row.ago_ns is None else format_duration(row.ago_ns)
+        inner = "in it: " if row.is_inner else ""
+        yield f"| {ago} | {format_duration(row.length_ns)} | {inner}{escaped(row.words)} |"
+    yield ""
+    yield "</details>"
+    yield ""
 
 
 def _who(stall: Stall) -> list[tuple[str, str | None]]:

@@ -15,6 +15,7 @@ from rich.style import Style
 from rich.text import Text
 
 from loopcanary.model import Cause
+from loopcanary.model.earlier_words import earlier_rows
 from loopcanary.model.units import format_duration, format_size
 from loopcanary.model.waiting_words import (
     holder_words,
@@ -46,6 +47,7 @@ NAME_MAX = 60
 PATH_MAX = 300
 _BAR_WIDTH = 20
 _SHARE_LEAST = 0.005
+_EARLIER_MAX = 12
 _UNIT = re.compile(r"(?<=\d) (?=(?:%|(?:[num]?s|m|h|[KMGT]?i?B)\b))")
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 
@@ -143,6 +145,17 @@ def portions(stall: Stall, page: Page) -> Iterator[Text]:
             spot(portion.culprit, page) if portion.culprit else Text(no_line_words(portion.cause), "dim"),
             (what, "dim"),
         )
+
+
+def earlier(stall: Stall, page: Page) -> Iterator[Text]:
+    """What the loop ran in the seconds before, the last of it."""
+    if stall.timeline is None or not stall.timeline.earlier:
+        return
+    for row in earlier_rows(stall.timeline, _EARLIER_MAX, NAME_MAX):
+        ago = "" if row.ago_ns is None else f"{format_duration(row.ago_ns)} before"
+        words = f"{INDENT if row.is_inner else ''}{row.words}"
+        line = f"{ago:>16}  {format_duration(row.length_ns):>8}  {words}"
+        yield Text(printable(line, page.width), "dim" if row.ago_ns is None else "")
 
 
 def contributors(stall: Stall, page: Page, *, most: int = 8) -> Iterator[Text]:

@@ -45,6 +45,7 @@ def stall_lines(stall: Stall, session: Session | None, page: Page) -> Iterator[T
     yield from _indented(_verdict(stall, page))
     yield from _titled("what it consisted of", pieces.portions(stall, page))
     yield from _titled("callbacks of the turn", pieces.contributors(stall, page))
+    yield from _titled("shortly before", pieces.earlier(stall, page))
     yield Text()
     yield from _indented(_circumstances(stall, session, page))
     for weighted in stall.stacks:

@@ -9,6 +9,7 @@ from loopcanary.model.search import StallQuery
 from loopcanary.report.folding import Fold, folded
 from loopcanary.report.text_pieces import surroundings_words
 from loopcanary.ui.pages.code import CodeView, code_view
+from loopcanary.ui.pages.earlier import EarlierView, earlier_view
 from loopcanary.ui.pages.flame import Flame, flame
 from loopcanary.ui.pages.group import holder_code, session_of
 from loopcanary.ui.pages.timeline import TimelineView, timeline_view
@@ -45,6 +46,7 @@ class StallPage:
     holder: CodeView | None
     """The line of the thread that held what this one waited for."""
     timeline: TimelineView | None
+    earlier: EarlierView | None
     stacks: tuple[StackView, ...]
     threads: tuple[ThreadRow, ...]
     holders: tuple[Holder, ...]
@@ -73,6 +75,7 @@ def stall_page(source: Source, stall_id: str, tools: Tools) -> StallPage | None:
         else None,
         holder=holder_code(stall, source, tools),
         timeline=timeline_view(stall),
+        earlier=earlier_view(stall),
         stacks=tuple(
             StackView(
                 weight_ns=stack.weight_ns,

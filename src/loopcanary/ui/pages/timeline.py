@@ -10,11 +10,10 @@ from loopcanary.model import Stall
 from loopcanary.model.timeline import Doing, Span, Timeline
 from loopcanary.model.units import format_duration
 from loopcanary.model.waiting_words import target_words
-from loopcanary.model.wording import count_of, printable
+from loopcanary.model.wording import printable
 
 _NAME_MAX = 60
 _ROWS_MAX = 200
-_EARLIER_MAX = 20
 
 WORDS = {
     Doing.ON_CPU: "on a CPU",
@@ -39,6 +38,8 @@ class Block:
     """For the tip."""
     label: str = ""
     """Written into it where it is wide enough."""
+    height: float = 1.0
+    """Share of the lane's height, from below."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +84,6 @@ class TimelineView:
     left_out: int
     thinned: bool
     queued_ns: int
-    earlier: tuple[str, ...]
-    """Long turns before the stall, in words."""
 
 
 def timeline_view(stall: Stall) -> TimelineView | None:
@@ -147,7 +146,7 @@ def timeline_view(stall: Stall) -> TimelineView | None:
     return TimelineView(
         begin_ns=begin,
         length_ns=length,
-        ticks=tuple((x(offset), _tick(offset)) for offset in _ticks(stall.duration_ns)),
+        ticks=tuple((x(offset), _tick(offset)) for offset in ticks(stall.duration_ns)),
         lanes=tuple(lanes),
         threshold_x=x(stall.threshold_ns) if 0 < stall.threshold_ns < stall.duration_ns else None,
         stall_x=x(0),
@@ -158,7 +157,6 @@ def timeline_view(stall: Stall) -> TimelineView | None:
         left_out=max(len(timeline.spans) - _ROWS_MAX, 0),
         thinned=timeline.thinned,
         queued_ns=stall.queue_ns,
-        earlier=tuple(_earlier(timeline)),
     )
 
 
@@ -254,20 +252,8 @@ def _row(stall: Stall, span: Span) -> SpanRow:
     )
 
 
-def _earlier(timeline: Timeline) -> Iterator[str]:
-    for turn in timeline.earlier[-_EARLIER_MAX:]:
-        short = (
-            f"; before it {count_of(turn.short_turns, 'short turn')}, {format_duration(turn.short_ns)}"
-            if turn.short_turns
-            else ""
-        )
-        yield (
-            f"{format_duration(turn.ago_ns)} before: a turn of {format_duration(turn.length_ns)}, "
-            f"{count_of(turn.callbacks, 'callback')}, the longest {format_duration(turn.longest_ns)}{short}"
-        )
-
-
-def _ticks(duration_ns: int) -> Iterator[int]:
+def ticks(duration_ns: int) -> Iterator[int]:
+    """Round moments from 0 to `duration_ns`, at most seven."""
     step = next(
         (
             mantissa * 10**power

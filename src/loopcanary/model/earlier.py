@@ -1,0 +1,59 @@
+"""What a loop ran shortly before a stall: long work by itself, short work as counts in between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class WorkKind(Enum):
+    """What was long: one callback, or a whole turn."""
+
+    CALLBACK = "callback"
+    TURN = "turn"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShortWork:
+    """What a loop did in a time without long work."""
+
+    turns: int
+    """That began and ended in it."""
+    callbacks: int
+    busy_ns: int
+    idle_ns: int
+    """In which the loop waited."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LongWork:
+    """A callback of a lane, or a turn, that was long enough to be recorded by itself."""
+
+    kind: WorkKind
+    begin_ns: int
+    end_ns: int
+    name: str | None = None
+    """Of a callback; None: not known."""
+    task: str | None = None
+    callbacks: int = 1
+    """Of a turn, how many..."""
+    longest_ns: int = 0
+    """...and the longest of them; of a callback its own time."""
+    short: ShortWork | None = None
+    """Since the long work before it or, within a turn that is recorded, since what was before it there; None:
+    not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierWork:
+    """The same in a stall's timeline."""
+
+    ago_ns: int
+    """Its begin, before that of the stall."""
+    length_ns: int
+    callbacks: int
+    longest_ns: int
+    kind: WorkKind = WorkKind.TURN
+    name: str | None = None
+    task: str | None = None
+    short: ShortWork | None = None
