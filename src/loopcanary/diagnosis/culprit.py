@@ -74,7 +74,7 @@ def _choose(paths: dict[Path, int], counted: dict[Path, list[Function]], *, inne
         weight = paths[path]
         for function in functions[:1] if innermost_only else functions:
             held[function] = held.get(function, 0) + weight
-            above = len(path.functions) - path.functions.index(function)
+            above = len(path.functions) - path.places[function]
             depth[function] = depth.get(function, 0) + weight * above
     total = sum([paths[path] for path in counted])
     heavy = [function for function in held if 2 * held[function] >= total]
@@ -91,7 +91,7 @@ def _gather(
     *,
     in_app: bool,
 ) -> Suspect:
-    places = {path: path.functions.index(chosen) for path, found in counted.items() if chosen in found}
+    places = {path: path.places[chosen] for path, found in counted.items() if chosen in found}
     hits = tuple(
         [
             (stack.work[index], stack.work[:index], weight)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from loopcanary.diagnosis.ownership import Owner, Ownership
-from loopcanary.diagnosis.plumbing import is_boundary, is_child_control, is_import_machinery, is_plumbing
+from loopcanary.diagnosis.plumbing import boundaries, carriers, is_child_control, is_import_machinery
 from loopcanary.model import Frame, Stack, StackFrame
 
 _COMPREHENSIONS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
@@ -25,12 +25,26 @@ class Function:
 
     file: str
     qualname: str
+    name: str
+    """The last part of `qualname`."""
     owner: Owner
     plumbing: bool
     """It only carries others."""
     role: Role | None
     calls_work: bool
     """It is the loop's own, and calls the work."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    """What holds for every function of a file."""
+
+    owner: Owner
+    role: Role | None
+    carriers: frozenset[str] | None
+    """Functions that only carry others; None: all."""
+    boundaries: frozenset[str]
+    """Functions that call the work."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -81,9 +95,24 @@ class Path:
     functions: tuple[Function, ...]
     """Of the frames of the work."""
     distinct: tuple[Function, ...]
-    """Each of these once: recursion is one function."""
+    """Each of these once: recursion is one function..."""
+    places: dict[Function, int]
+    """...and where in `functions` its innermost frame is."""
     roles: tuple[Role, ...]
     """Of the frames of the work."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class ShownStack:
+    """A stack as a person reads it: all that differ only in where on its lines they were are one. Compared by
+    identity: a FrameTable makes one of each."""
+
+    lines: tuple[Line, ...]
+
+    @property
+    def frames(self) -> tuple[StackFrame, ...]:
+        """As reports show them."""
+        return tuple([line.shown for line in self.lines])
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -91,15 +120,14 @@ class PlacedStack:
     """A stack without the frames of loopcanary. Compared by identity, as its frames. Nobody changes it."""
 
     frames: Placed
-    lines: tuple[Line, ...]
-    """Of the frames."""
+    shown: ShownStack
     work: Placed
     """The frames of the work itself: from the innermost to where the loop called it."""
     path: Path
 
 
-_NO_PATH = Path(whole=(), functions=(), distinct=(), roles=())
-NO_STACK = PlacedStack(frames=(), lines=(), work=(), path=_NO_PATH)
+_NO_PATH = Path(whole=(), functions=(), distinct=(), places={}, roles=())
+NO_STACK = PlacedStack(frames=(), shown=ShownStack(lines=()), work=(), path=_NO_PATH)
 """Of a sample whose stack could not be read."""
 
 
@@ -118,9 +146,11 @@ class FrameTable:
         self._by_value: dict[tuple[str, str, int, int, int, int], PlacedFrame] = {}
         self._by_name: dict[tuple[str, str], Function] = {}
         self._functions: dict[tuple[str, str], Function] = {}
+        self._files: dict[str, _File] = {}
         self._lines: dict[tuple[Function, int], Line] = {}
         self._stack_by_id: dict[int, PlacedStack] = {}
         self._stack_by_frames: dict[Placed, PlacedStack] = {}
+        self._shown: dict[tuple[Line, ...], ShownStack] = {}
         self._paths: dict[tuple[Function, ...], Path] = {}
         self._last: tuple[tuple[Frame, ...], PlacedStack] = ((), NO_STACK)
         self._has_ours = False
@@ -147,11 +177,12 @@ class FrameTable:
             path = self._paths.get(functions)
             if path is None:
                 path = self._paths[functions] = _make_path(functions)
+            lines = tuple([view.line for view in inner]) + last.shown.lines[edge:]
+            shown = self._shown.get(lines)
+            if shown is None:
+                shown = self._shown[lines] = ShownStack(lines=lines)
             placed = self._stack_by_frames[frames] = PlacedStack(
-                frames=frames,
-                lines=tuple([view.line for view in inner]) + last.lines[edge:],
-                work=frames[: len(path.functions)],
-                path=path,
+                frames=frames, shown=shown, work=frames[: len(path.functions)], path=path
             )
         self._last = read, placed
         return placed
@@ -163,7 +194,7 @@ class FrameTable:
                 break  # mostly only the inner frames of a stack are new
             self._add(frame)
         try:
-            return tuple(map(known.__getitem__, map(id, frames)))
+            return tuple([known[id(frame)] for frame in frames])
         except KeyError:
             return tuple([known.get(id(frame)) or self._add(frame) for frame in frames])
 
@@ -190,22 +221,25 @@ class FrameTable:
         return function
 
     def _judge(self, file: str, qualname: str) -> Function:
-        owner = self._ownership.of(file)
-        own, name = owner is Owner.OWN, _last_part(qualname)
+        known = self._files.get(file)
+        if known is None:
+            known = self._files[file] = _judge_file(file, self._ownership.of(file))
+        name = qualname.rpartition(".")[2]
         return Function(
             file=file,
             qualname=qualname,
-            owner=owner,
-            plumbing=not own and is_plumbing(file, name, stdlib=owner is Owner.STDLIB),
-            role=None if own else _role(file),
-            calls_work=not own and is_boundary(file, name),
+            name=name,
+            owner=known.owner,
+            plumbing=known.carriers is None or name in known.carriers,
+            role=known.role,
+            calls_work=name in known.boundaries,
         )
 
     def _line_of(self, function: Function, number: int) -> Line:
         line = self._lines.get((function, number))
         if line is None:
             shown = StackFrame(
-                function=_last_part(function.qualname),
+                function=function.name,
                 qualname=function.qualname,
                 file=function.file,
                 line=number,
@@ -216,37 +250,48 @@ class FrameTable:
 
 
 def _shared_tail(left: tuple[Frame, ...], right: tuple[Frame, ...]) -> int:
-    """A number of outer frames that two stacks share: all but the innermost few, or half of them. To find the
-    number itself costs more than it saves; so does it to compare unequal frames, which is slow: where stacks
-    differ, one of a few places mostly tells."""
+    """A number of outer frames that two stacks share: all but the innermost few, or three quarters of them.
+    To find the number itself costs more than it saves; so does it to compare unequal frames, which is slow:
+    where stacks differ, one of a few places mostly tells."""
     most = min(len(left), len(right)) - 1
-    half, quarter = most // 2, most // 4
-    if quarter < 1 or left[-half] is not right[-half] or left[-quarter] is not right[-quarter]:
+    quarter = most // 4
+    if quarter < 1:
         return 0
-    for count in (most, most - 1, most - 2, half):
+    for count in (quarter, 2 * quarter, 3 * quarter):
+        if left[-count] is not right[-count]:
+            return 0
+    for count in (most, most - 1, most - 2, 3 * quarter):
         if left[-count] is right[-count] and left[-count:] == right[-count:]:
             return count
     return 0
 
 
 def _make_path(functions: tuple[Function, ...]) -> Path:
-    edge, distinct = len(functions), tuple(dict.fromkeys(functions))
-    calls_work = next((function for function in distinct if function.calls_work), None)
-    if calls_work is not None:
-        edge = functions.index(calls_work)
-        distinct = distinct[: distinct.index(calls_work)]
-    roles = dict.fromkeys([function.role for function in distinct if function.role is not None])
-    return Path(whole=functions, functions=functions[:edge], distinct=distinct, roles=tuple(roles))
+    work, distinct = functions, tuple(dict.fromkeys(functions))
+    calls_work = [function for function in distinct if function.calls_work]
+    if calls_work:
+        work = functions[: functions.index(calls_work[0])]
+        distinct = distinct[: distinct.index(calls_work[0])]
+    return Path(
+        whole=functions,
+        functions=work,
+        distinct=distinct,
+        # From the outermost inwards, so that of a function the innermost place is what stays.
+        places=dict(zip(reversed(work), range(len(work) - 1, -1, -1), strict=True)),
+        roles=tuple(dict.fromkeys([function.role for function in distinct if function.role is not None])),
+    )
 
 
-def _last_part(qualname: str) -> str:
-    return qualname.rpartition(".")[2]
-
-
-def _role(file: str) -> Role | None:
-    if is_import_machinery(file):
-        return Role.IMPORT
-    return Role.CHILD if is_child_control(file) else None
+def _judge_file(file: str, owner: Owner) -> _File:
+    if owner is Owner.OWN:
+        return _File(owner=owner, role=None, carriers=frozenset(), boundaries=frozenset())
+    imports = is_import_machinery(file)
+    return _File(
+        owner=owner,
+        role=Role.IMPORT if imports else Role.CHILD if is_child_control(file) else None,
+        carriers=carriers(file, stdlib=owner is Owner.STDLIB),
+        boundaries=boundaries(file),
+    )
 
 
 def fold_comprehension(qualname: str) -> str:
