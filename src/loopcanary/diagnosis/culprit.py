@@ -94,7 +94,7 @@ def _gather(
     places = {path: path.places[chosen] for path, found in counted.items() if chosen in found}
     hits = tuple(
         [
-            (stack.work[index], stack.work[:index], weight)
+            (stack.at(index), stack.below(index), weight)
             for stack, weight in stacks.items()
             if (index := places.get(stack.path)) is not None
         ]

@@ -300,7 +300,7 @@ def _merge(case: _Case) -> MergedStacks:
     return merge_stacks(
         (seen.sight.stack, weight_ns, seen.sample.stack.truncated)
         for seen, weight_ns in zip(case.observation.seen, case.weights.weights_ns, strict=True)
-        if seen.sample.stack is not None and seen.sight.stack.frames
+        if seen.sample.stack is not None and seen.sight.stack
     )
 
 

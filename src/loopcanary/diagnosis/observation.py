@@ -88,8 +88,8 @@ class Seen:
     @property
     def innermost(self) -> PlacedFrame | None:
         """The frame that was running; None without a stack."""
-        frames = self.sight.stack.frames
-        return frames[0] if frames else None
+        stack = self.sight.stack
+        return stack.at(0) if stack else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -118,7 +118,8 @@ class Observation:
 
     def site(self, seen: Seen) -> CallSite:
         """Where the innermost frame was."""
-        return self.sites.of(seen.placed[0]) if seen.placed else NO_SITE
+        stack = seen.sight.stack
+        return self.sites.of(stack.at(0)) if stack else NO_SITE
 
     def callee(self, seen: Seen) -> str | None:
         """Dotted name of what the innermost frame called, as written."""
@@ -166,7 +167,7 @@ def weigh_stacks(samples: Iterable[Seen]) -> list[tuple[PlacedStack, int]]:
     for seen in samples:
         stack = seen.sight.stack
         held[stack] = held.get(stack, 0) + seen.weight_ns
-    return [(stack, weight) for stack, weight in held.items() if stack.frames]
+    return [(stack, weight) for stack, weight in held.items() if stack]
 
 
 def count_sights(samples: Iterable[Seen]) -> list[tuple[Sight, int]]:
@@ -266,9 +267,9 @@ class _Sights:
     def _call(self, stack: PlacedStack) -> tuple[object, ...] | None:
         """What rules ask of the innermost frame: its function, and what that calls; the text itself only
         where it is no call, but may take a lock. None without frames."""
-        if not stack.frames:
+        if not stack:
             return None
-        view = stack.frames[0]
+        view = stack.at(0)
         call = self._calls.get(view)
         if call is None:
             site = self._sites.of(view)

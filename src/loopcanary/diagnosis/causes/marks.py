@@ -93,7 +93,7 @@ def call_sentence(observation: Observation, selected: tuple[Seen, ...]) -> tuple
     """`The innermost call was time.sleep(0.3).`, where one text stands for most of the samples."""
     texts: Counter[str] = Counter()
     for sight, count in count_sights(selected):
-        text = observation.sites.of(sight.stack.frames[0]).text if sight.stack.frames else None
+        text = observation.sites.of(sight.stack.at(0)).text if sight.stack else None
         if text is not None:
             texts[text] += count
     if not texts:
