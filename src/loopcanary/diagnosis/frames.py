@@ -82,14 +82,12 @@ class Path:
     """The functions of a stack, innermost first. Stacks that differ in lines only have one path. Compared
     by identity: a FrameTable makes one for all stacks of the same functions."""
 
-    whole: tuple[Function, ...]
-    """Of all frames."""
-    functions: tuple[Function, ...]
-    """Of the frames of the work."""
-    distinct: tuple[Function, ...]
-    """Each of these once: recursion is one function..."""
+    length: int
+    """Frames of the work."""
     places: dict[Function, int]
-    """...and where in `functions` its innermost frame is."""
+    """Their functions, each once, since recursion is one function; and which of the frames is its innermost."""
+    files: frozenset[str]
+    """Of all frames."""
     roles: tuple[Role, ...]
     """Of the frames of the work."""
 
@@ -137,7 +135,7 @@ class PlacedStack:
     @property
     def work(self) -> Placed:
         """The frames of the work itself: from the innermost to where the loop called it."""
-        return self.below(len(self.path.functions))
+        return self.below(self.path.length)
 
     def at(self, index: int) -> PlacedFrame:
         """One frame; 0 is the innermost."""
@@ -149,7 +147,7 @@ class PlacedStack:
         return tuple([known[number] for number in self.numbers[:index]])
 
 
-_NO_PATH = Path(whole=(), functions=(), distinct=(), places={}, roles=())
+_NO_PATH = Path(length=0, places={}, files=frozenset(), roles=())
 NO_STACK = PlacedStack(numbers=b"", known=(), shown=ShownStack(lines=b"", known=()), path=_NO_PATH)
 """Of a sample whose stack could not be read."""
 _BYTE = 256
@@ -221,9 +219,7 @@ class FrameTable:
                 shown = self._shown[lines] = ShownStack(lines=lines, known=self._lines)
             path = self._paths.get(functions)
             if path is None:
-                path = self._paths[functions] = _make_path(
-                    tuple([self._functions[number] for number in functions])
-                )
+                path = self._paths[functions] = _make_path(functions, self._functions)
             placed = self._stacks[frames] = PlacedStack(
                 numbers=frames, known=self._frames, shown=shown, path=path
             )
@@ -310,19 +306,20 @@ class FrameTable:
         return number
 
 
-def _make_path(functions: tuple[Function, ...]) -> Path:
-    work, distinct = functions, tuple(dict.fromkeys(functions))
-    calls_work = [function for function in distinct if function.calls_work]
-    if calls_work:
-        work = functions[: functions.index(calls_work[0])]
-        distinct = distinct[: distinct.index(calls_work[0])]
+def _make_path(numbers: Numbers, known: Sequence[Function]) -> Path:
+    length, places, files = len(numbers), {}, set()
+    for number in dict.fromkeys(numbers):
+        function = known[number]
+        files.add(function.file)
+        if function.calls_work:
+            length = min(length, numbers.index(number))
+        elif length == len(numbers):  # no loop was met so far
+            places[function] = numbers.index(number)
     return Path(
-        whole=functions,
-        functions=work,
-        distinct=distinct,
-        # From the outermost inwards, so that of a function the innermost place is what stays.
-        places=dict(zip(reversed(work), range(len(work) - 1, -1, -1), strict=True)),
-        roles=tuple(dict.fromkeys([function.role for function in distinct if function.role is not None])),
+        length=length,
+        places=places,
+        files=frozenset(files),
+        roles=tuple(dict.fromkeys([function.role for function in places if function.role is not None])),
     )
 
 

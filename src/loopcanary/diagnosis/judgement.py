@@ -19,7 +19,7 @@ from loopcanary.diagnosis.frames import FrameTable
 from loopcanary.diagnosis.gaps import Gap, cut_out, find_gaps
 from loopcanary.diagnosis.grade import make_grade
 from loopcanary.diagnosis.ledger import make_ledger
-from loopcanary.diagnosis.observation import Observation, Seen, one_of_each, see, weigh_stacks
+from loopcanary.diagnosis.observation import Observation, Seen, Sight, one_of_each, see, weigh_stacks
 from loopcanary.diagnosis.ownership import Ownership, module_name
 from loopcanary.diagnosis.portions import find_portions
 from loopcanary.diagnosis.sources import FileSources, SourceReader
@@ -271,8 +271,8 @@ def _reached(suspect: Suspect | None, paths: CodePaths) -> tuple[str, ...]:
 def _within(case: _Case) -> frozenset[str]:
     """The packages that the samples' stacks lead through: a framework, say."""
     paths = {seen.sight.stack.path for seen in case.observation.seen}
-    files = {function.file for function in set().union(*[path.whole for path in paths])}
-    return frozenset(module_name(file, case.paths).partition(".")[0] for file in files)
+    files = frozenset().union(*[path.files for path in paths])
+    return frozenset([module_name(file, case.paths).partition(".")[0] for file in files])
 
 
 def _sentences(case: _Case, verdict: Verdict) -> tuple[str, ...]:
@@ -297,10 +297,12 @@ def _sentences(case: _Case, verdict: Verdict) -> tuple[str, ...]:
 
 def _merge(case: _Case) -> MergedStacks:
     """Distinct stacks; equal ones that were read to a different depth are two here, and one to a person."""
+    held: dict[Sight, int] = {}
+    for seen, weight_ns in zip(case.observation.seen, case.weights.weights_ns, strict=True):
+        sight = seen.sight
+        held[sight] = held.get(sight, 0) + weight_ns
     return merge_stacks(
-        (seen.sight.stack, weight_ns, seen.sample.stack.truncated)
-        for seen, weight_ns in zip(case.observation.seen, case.weights.weights_ns, strict=True)
-        if seen.sample.stack is not None and seen.sight.stack
+        (sight.stack, weight, sight.truncated) for sight, weight in held.items() if sight.stack
     )
 
 

@@ -24,6 +24,8 @@ class Sight:
     innermost function made the same call, in which function of the program's own that is, and in the frames
     that called it (what roles these have is the same)."""
     stack: PlacedStack
+    truncated: bool
+    """Outer frames of it were not read."""
     syscall: str | None
     """Name of the system call it slept in; a number without a name as `system call 999`."""
     state: str
@@ -252,6 +254,7 @@ class _Sights:
             sight = self._known[key] = Sight(
                 kind=self._kinds.setdefault(kind, len(self._kinds)),
                 stack=stack,
+                truncated=read is not None and read.truncated,
                 syscall=self._syscall(number),
                 state=state,
                 on_cpu=on_cpu,
@@ -303,8 +306,15 @@ def _cpu_shares(samples: tuple[Sample, ...], states: list[str]) -> list[float | 
     enough apart."""
     times = [sample.at_ns for sample in samples]
     spent = [None if sample.kernel is None else sample.kernel.on_cpu_ns for sample in samples]
+    # Mostly the neighbours are far enough apart.
+    pairs = zip(times[:1] + times, times[1:] + times[-1:], spent[:1] + spent, spent[1:] + spent[-1:], states)
     return [
-        _cpu_share(times, spent, index) if state in _MAY_RUN else None for index, state in enumerate(states)
+        None
+        if state not in _MAY_RUN
+        else (after - before) / (right - left)
+        if right - left >= _CPU_WINDOW_NS and before is not None and after is not None
+        else _cpu_share(times, spent, index)
+        for index, (left, right, before, after, state) in enumerate(pairs)
     ]
 
 

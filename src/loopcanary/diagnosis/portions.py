@@ -60,6 +60,8 @@ def _phases(samples: tuple[Seen, ...]) -> list[tuple[Seen, ...]]:
     times = [seen.sample.at_ns for seen in samples]
     in_order = all(map(le, times, times[1:]))
     ordered = samples if in_order else tuple(sorted(samples, key=_at_ns))
+    if len({seen.sight.stack.path for seen in ordered}) == 1:
+        return [ordered]
     groups: dict[Function | None, list[Seen]] = {}
     runs, last = 0, object()
     functions: dict[Path, Function | None] = {}
@@ -79,7 +81,7 @@ def _phases(samples: tuple[Seen, ...]) -> list[tuple[Seen, ...]]:
 
 
 def _own_function(path: Path) -> Function | None:
-    return next((function for function in path.distinct if function.owner is Owner.OWN), None)
+    return next((function for function in path.places if function.owner is Owner.OWN), None)
 
 
 def _to_portion(observation: Observation, part: _Part, verdict: Verdict, suspect: Suspect | None) -> Portion:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from loopcanary.diagnosis.frames import PlacedStack, ShownStack
-from loopcanary.diagnosis.observation import Observation, Seen, Sight
+from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.diagnosis.weights import SampleWeights
 from loopcanary.model import (
     Activity,
@@ -131,7 +131,7 @@ class _Activities:
     def __init__(self, observation: Observation, weights: SampleWeights) -> None:
         self._observation = observation
         self._known: dict[tuple[object, ...], Activity] = {}
-        self._by_sight: dict[tuple[Sight, bool], Activity] = {}
+        self._by_kind: dict[tuple[int, bool, int | None, int | None], Activity] = {}
         held: Counter[PlacedStack] = Counter()
         for seen, weight_ns in zip(observation.seen, weights.weights_ns, strict=True):
             if seen.sample.holder_stack is not None:
@@ -144,10 +144,16 @@ class _Activities:
 
     def of(self, seen: Seen) -> Activity:
         """The activity of one sample."""
-        sight = (seen.sight, _kept_waiting(seen))
-        known = self._by_sight.get(sight)
+        sample, share = seen.sample, seen.cpu_share
+        key = (
+            seen.sight.kind,
+            share is not None and share < _RUNNING_SHARE,
+            sample.holder_tid,
+            None if sample.holder_stack is None else id(sample.holder_stack),
+        )
+        known = self._by_kind.get(key)
         if known is None:
-            known = self._by_sight[sight] = self._found(seen)
+            known = self._by_kind[key] = self._found(seen)
         return known
 
     def _found(self, seen: Seen) -> Activity:
