@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 from loopcanary.diagnosis.calls import CallSites
 from loopcanary.diagnosis.culprit import Suspect
-from loopcanary.diagnosis.frames import Placed, PlacedFrame
 from loopcanary.model import Blocker
 
 STEADY_SHARE = 0.6
@@ -28,11 +29,8 @@ def _steady_call(suspect: Suspect, sites: CallSites) -> str | None:
     if chosen.text is None:
         return None
     name = chosen.callee or chosen.text
-    held: dict[tuple[PlacedFrame, Placed], int] = {}
-    for view, below, weight in suspect.hits:
-        held[view, below] = held.get((view, below), 0) + weight
-    spare = sum(held.values()) * (1.0 - STEADY_SHARE)
-    for (view, below), weight in sorted(held.items(), key=lambda entry: -entry[1]):
+    spare = suspect.weight_ns * (1.0 - STEADY_SHARE)
+    for view, below, weight in sorted(suspect.hits, key=itemgetter(2), reverse=True):
         site = sites.of(view)
         if (site.callee or site.text) != name or (chosen.callee is None and below != suspect.below):
             spare -= weight

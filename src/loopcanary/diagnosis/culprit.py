@@ -25,7 +25,7 @@ class Suspect:
     weight_ns: int
     """Of all samples with the function on the stack."""
     hits: tuple[tuple[PlacedFrame, Placed, int], ...]
-    """Each stack's frame of the function, the frames under it, and the weight."""
+    """The function's frames with the frames under them, each pair once, and the weight of the stacks."""
     in_app: bool
 
 
@@ -51,7 +51,7 @@ def find_suspect(samples: Iterable[Weighed]) -> Suspect | None:
     for stack, weight in samples:
         stacks[stack] = stacks.get(stack, 0) + weight
         paths[stack.path] = paths.get(stack.path, 0) + weight
-    tiers = {function: _tier(function) for function in set().union(*[path.distinct for path in paths])}
+    tiers = {function: _tier(function) for function in set().union(*[path.places for path in paths])}
     tier = min((tier for tier in tiers.values() if tier is not None), default=None)
     if tier is None:
         return None
@@ -59,7 +59,7 @@ def find_suspect(samples: Iterable[Weighed]) -> Suspect | None:
     counted = {
         path: functions
         for path in paths
-        if (functions := [function for function in path.distinct if tiers[function] == tier])
+        if (functions := [function for function in path.places if tiers[function] == tier])
     }
     chosen = _choose(paths, counted, innermost_only=tier > 1)
     return _gather(stacks, counted, chosen, in_app=tier == 0)
@@ -74,7 +74,7 @@ def _choose(paths: dict[Path, int], counted: dict[Path, list[Function]], *, inne
         weight = paths[path]
         for function in functions[:1] if innermost_only else functions:
             held[function] = held.get(function, 0) + weight
-            above = len(path.functions) - path.functions.index(function)
+            above = path.length - path.places[function]
             depth[function] = depth.get(function, 0) + weight * above
     total = sum([paths[path] for path in counted])
     heavy = [function for function in held if 2 * held[function] >= total]
@@ -91,24 +91,26 @@ def _gather(
     *,
     in_app: bool,
 ) -> Suspect:
-    places = {path: path.functions.index(chosen) for path, found in counted.items() if chosen in found}
-    hits = tuple(
-        [
-            (stack.work[index], stack.work[:index], weight)
-            for stack, weight in stacks.items()
-            if (index := places.get(stack.path)) is not None
-        ]
-    )
+    places = {path: path.places[chosen] for path, found in counted.items() if chosen in found}
+    held: dict[tuple[PlacedFrame, Placed], int] = {}
+    for stack, weight in stacks.items():
+        index = places.get(stack.path)
+        if index is not None:
+            hit = (stack.at(index), stack.below(index))
+            held[hit] = held.get(hit, 0) + weight
     by_line: dict[int, int] = {}
-    for view, _, weight in hits:
-        by_line[view.shown.line] = by_line.get(view.shown.line, 0) + weight
-    line = max(by_line, key=lambda number: by_line[number])
-    by_view: dict[tuple[PlacedFrame, Placed], int] = {}
-    for view, below, weight in hits:
-        if view.shown.line == line:
-            by_view[view, below] = by_view.get((view, below), 0) + weight
-    view, below = max(by_view, key=lambda key: by_view[key])
-    return Suspect(view=view, below=below, weight_ns=sum(hit[2] for hit in hits), hits=hits, in_app=in_app)
+    for (view, _), weight in held.items():
+        line = view.shown.line
+        by_line[line] = by_line.get(line, 0) + weight
+    heaviest = max(by_line, key=by_line.__getitem__)
+    view, below = max([hit for hit in held if hit[0].shown.line == heaviest], key=held.__getitem__)
+    return Suspect(
+        view=view,
+        below=below,
+        weight_ns=sum(held.values()),
+        hits=tuple([(view, below, weight) for (view, below), weight in held.items()]),
+        in_app=in_app,
+    )
 
 
 def to_culprit(suspect: Suspect, sites: CallSites) -> Culprit:

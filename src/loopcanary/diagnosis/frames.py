@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from loopcanary.diagnosis.ownership import Owner, Ownership
-from loopcanary.diagnosis.plumbing import is_boundary, is_child_control, is_import_machinery, is_plumbing
+from loopcanary.diagnosis.plumbing import boundaries, carriers, is_child_control, is_import_machinery
 from loopcanary.model import Frame, Stack, StackFrame
 
 _COMPREHENSIONS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
@@ -25,6 +26,8 @@ class Function:
 
     file: str
     qualname: str
+    name: str
+    """The last part of `qualname`."""
     owner: Owner
     plumbing: bool
     """It only carries others."""
@@ -33,12 +36,16 @@ class Function:
     """It is the loop's own, and calls the work."""
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class Line:
-    """A line of a function, as reports show it. Compared by identity: a FrameTable makes one of each."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    """What holds for every function of a file."""
 
-    function: Function
-    shown: StackFrame
+    owner: Owner
+    role: Role | None
+    carriers: frozenset[str] | None
+    """Functions that only carry others; None: all."""
+    boundaries: frozenset[str]
+    """Functions that call the work."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -49,7 +56,6 @@ class PlacedFrame:
     frame: Frame
     shown: StackFrame
     function: Function
-    line: Line
 
     @property
     def owner(self) -> Owner:
@@ -76,177 +82,257 @@ class Path:
     """The functions of a stack, innermost first. Stacks that differ in lines only have one path. Compared
     by identity: a FrameTable makes one for all stacks of the same functions."""
 
-    whole: tuple[Function, ...]
+    length: int
+    """Frames of the work."""
+    places: dict[Function, int]
+    """Their functions, each once, since recursion is one function; and which of the frames is its innermost."""
+    files: frozenset[str]
     """Of all frames."""
-    functions: tuple[Function, ...]
-    """Of the frames of the work."""
-    distinct: tuple[Function, ...]
-    """Each of these once: recursion is one function."""
     roles: tuple[Role, ...]
     """Of the frames of the work."""
+
+
+Numbers = bytes | tuple[int, ...]
+"""Of the frames of a stack, or of what they have in common with others: bytes while there are few, since these
+are translated, compared and kept at a fraction of the cost."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class ShownStack:
+    """A stack as a person reads it: all that differ only in where on its lines they were are one. Compared by
+    identity: a FrameTable makes one of each."""
+
+    lines: Numbers
+    known: Sequence[StackFrame]
+    """Every line of the table, by its number."""
+
+    @property
+    def frames(self) -> tuple[StackFrame, ...]:
+        """As reports show them."""
+        known = self.known
+        return tuple([known[number] for number in self.lines])
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class PlacedStack:
     """A stack without the frames of loopcanary. Compared by identity, as its frames. Nobody changes it."""
 
-    frames: Placed
-    lines: tuple[Line, ...]
-    """Of the frames."""
-    work: Placed
-    """The frames of the work itself: from the innermost to where the loop called it."""
+    numbers: Numbers
+    known: Sequence[PlacedFrame]
+    """Every frame of the table, by its number."""
+    shown: ShownStack
     path: Path
 
+    def __bool__(self) -> bool:
+        """Whether it has frames: a stack that could not be read has none."""
+        return bool(self.numbers)
 
-_NO_PATH = Path(whole=(), functions=(), distinct=(), roles=())
-NO_STACK = PlacedStack(frames=(), lines=(), work=(), path=_NO_PATH)
+    @property
+    def frames(self) -> Placed:
+        """All of them, innermost first; made when it is asked for, since mostly one or two are wanted."""
+        return self.below(len(self.numbers))
+
+    @property
+    def work(self) -> Placed:
+        """The frames of the work itself: from the innermost to where the loop called it."""
+        return self.below(self.path.length)
+
+    def at(self, index: int) -> PlacedFrame:
+        """One frame; 0 is the innermost."""
+        return self.known[self.numbers[index]]
+
+    def below(self, index: int) -> Placed:
+        """The frames inside the one at an index."""
+        known = self.known
+        return tuple([known[number] for number in self.numbers[:index]])
+
+
+_NO_PATH = Path(length=0, places={}, files=frozenset(), roles=())
+NO_STACK = PlacedStack(numbers=b"", known=(), shown=ShownStack(lines=b"", known=()), path=_NO_PATH)
 """Of a sample whose stack could not be read."""
+_BYTE = 256
+
+
+class _Shared:
+    """What frames share, their function or their line, by the frame's number."""
+
+    def __init__(self) -> None:
+        self._numbers: list[int] = []
+        self._bytes = bytearray(_BYTE)
+
+    def append(self, number: int) -> None:
+        """What the next frame shares."""
+        if len(self._numbers) < _BYTE:
+            self._bytes[len(self._numbers)] = number
+        self._numbers.append(number)
+
+    def of(self, frames: Numbers) -> Numbers:
+        """The same of each frame."""
+        if isinstance(frames, bytes):
+            return frames.translate(self._bytes)
+        return tuple([self._numbers[number] for number in frames])
 
 
 class FrameTable:
     """Places frames and stacks. Keyed by object identity first, since readers share equal frames; the
     evidence must outlive the table.
 
-    A stall may have hundreds of stacks that differ. What is asked of frames is asked once of each function,
-    what is asked of stacks once of each path, and the outer frames that a stack shares with the one before
-    are taken over: to look at all frames of each would be most of a diagnosis.
+    A stall may have hundreds of stacks that differ. What is asked of frames is asked once of each function, and
+    what is asked of stacks once of each path. A stack is the numbers of its frames, from which those of its
+    functions and lines follow by one translation: to look at all frames of each would be most of a diagnosis.
     """
 
     def __init__(self, ownership: Ownership) -> None:
         self._ownership = ownership
-        self._by_id: dict[int, PlacedFrame] = {}
-        self._by_value: dict[tuple[str, str, int, int, int, int], PlacedFrame] = {}
-        self._by_name: dict[tuple[str, str], Function] = {}
-        self._functions: dict[tuple[str, str], Function] = {}
-        self._lines: dict[tuple[Function, int], Line] = {}
+        self._files: dict[str, _File] = {}
+        self._frames: list[PlacedFrame] = []
+        self._by_id: dict[int, int] = {}
+        self._by_value: dict[tuple[str, str, int, int, int, int], int] = {}
+        self._ours: set[int] = set()
+        self._functions: list[Function] = []
+        self._function_numbers: dict[tuple[str, str], int] = {}
+        self._by_name: dict[tuple[str, str], int] = {}
+        self._function_of_frame = _Shared()
+        self._lines: list[StackFrame] = []
+        self._line_numbers: dict[tuple[int, int], int] = {}
+        self._line_of_frame = _Shared()
         self._stack_by_id: dict[int, PlacedStack] = {}
-        self._stack_by_frames: dict[Placed, PlacedStack] = {}
-        self._paths: dict[tuple[Function, ...], Path] = {}
-        self._last: tuple[tuple[Frame, ...], PlacedStack] = ((), NO_STACK)
-        self._has_ours = False
+        self._stacks: dict[Numbers, PlacedStack] = {}
+        self._shown: dict[Numbers, ShownStack] = {}
+        self._paths: dict[Numbers, Path] = {}
 
     def place(self, stack: Stack) -> PlacedStack:
         """The stack, the same object for equal ones."""
         placed = self._stack_by_id.get(id(stack))
         if placed is None:
-            placed = self._stack_by_id[id(stack)] = self._place(stack.frames)
+            placed = self._stack_by_id[id(stack)] = self._place(self._number(stack.frames))
         return placed
 
-    def _place(self, read: tuple[Frame, ...]) -> PlacedStack:
-        before, last = self._last
-        shared = _shared_tail(read, before)
-        inner = self._place_frames(read[: len(read) - shared])
-        if self._has_ours:  # fewer are placed than were read
-            inner, shared = self._place_frames(read), 0
-            inner = tuple([view for view in inner if view.owner is not Owner.OURS])
-        edge = len(last.frames) - shared
-        frames = inner + last.frames[edge:]
-        placed = self._stack_by_frames.get(frames)
+    def _place(self, frames: Numbers) -> PlacedStack:
+        if not frames:
+            return NO_STACK
+        placed = self._stacks.get(frames)
         if placed is None:
-            functions = tuple([view.function for view in inner]) + last.path.whole[edge:]
+            lines, functions = self._line_of_frame.of(frames), self._function_of_frame.of(frames)
+            shown = self._shown.get(lines)
+            if shown is None:
+                shown = self._shown[lines] = ShownStack(lines=lines, known=self._lines)
             path = self._paths.get(functions)
             if path is None:
-                path = self._paths[functions] = _make_path(functions)
-            placed = self._stack_by_frames[frames] = PlacedStack(
-                frames=frames,
-                lines=tuple([view.line for view in inner]) + last.lines[edge:],
-                work=frames[: len(path.functions)],
-                path=path,
+                path = self._paths[functions] = _make_path(functions, self._functions)
+            placed = self._stacks[frames] = PlacedStack(
+                numbers=frames, known=self._frames, shown=shown, path=path
             )
-        self._last = read, placed
         return placed
 
-    def _place_frames(self, frames: tuple[Frame, ...]) -> Placed:
+    def _number(self, frames: tuple[Frame, ...]) -> Numbers:
         known = self._by_id
         for frame in frames:
             if id(frame) in known:
                 break  # mostly only the inner frames of a stack are new
             self._add(frame)
         try:
-            return tuple(map(known.__getitem__, map(id, frames)))
+            numbers = [known[id(frame)] for frame in frames]
         except KeyError:
-            return tuple([known.get(id(frame)) or self._add(frame) for frame in frames])
+            numbers = [known[id(frame)] if id(frame) in known else self._add(frame) for frame in frames]
+        if self._ours:
+            numbers = [number for number in numbers if number not in self._ours]
+        return bytes(numbers) if len(self._frames) <= _BYTE else tuple(numbers)
 
-    def _add(self, frame: Frame) -> PlacedFrame:
+    def _add(self, frame: Frame) -> int:
         key = (frame.qualname, frame.file, frame.line, frame.end_line, frame.column, frame.end_column)
-        view = self._by_value.get(key)
-        if view is None:
+        number = self._by_value.get(key)
+        if number is None:
+            number = self._by_value[key] = len(self._frames)
             name = (frame.file, frame.qualname)
             function = self._by_name.get(name)
             if function is None:
-                function = self._by_name[name] = self._function_of(frame.file, frame.qualname)
-            line = self._line_of(function, frame.line)
-            view = PlacedFrame(frame=frame, shown=line.shown, function=function, line=line)
-            self._by_value[key] = view
-        self._by_id[id(frame)] = view
-        return view
+                function = self._by_name[name] = self._number_function(frame.file, frame.qualname)
+            line = self._number_line(function, frame.line)
+            owner = self._functions[function]
+            self._frames.append(PlacedFrame(frame=frame, shown=self._lines[line], function=owner))
+            self._function_of_frame.append(function)
+            self._line_of_frame.append(line)
+            if owner.owner is Owner.OURS:
+                self._ours.add(number)
+            if number == _BYTE:
+                self._widen()
+        self._by_id[id(frame)] = number
+        return number
 
-    def _function_of(self, file: str, qualname: str) -> Function:
+    def _widen(self) -> None:
+        """There are more frames than bytes: what was found by bytes is found by tuples now."""
+        self._stacks = {tuple(frames): stack for frames, stack in self._stacks.items()}
+        self._shown = {tuple(lines): shown for lines, shown in self._shown.items()}
+        self._paths = {tuple(functions): path for functions, path in self._paths.items()}
+
+    def _number_function(self, file: str, qualname: str) -> int:
         qualname = fold_comprehension(qualname)
-        function = self._functions.get((file, qualname))
-        if function is None:
-            function = self._functions[file, qualname] = self._judge(file, qualname)
-            self._has_ours |= function.owner is Owner.OURS
-        return function
+        number = self._function_numbers.get((file, qualname))
+        if number is None:
+            number = self._function_numbers[file, qualname] = len(self._functions)
+            self._functions.append(self._judge(file, qualname))
+        return number
 
     def _judge(self, file: str, qualname: str) -> Function:
-        owner = self._ownership.of(file)
-        own, name = owner is Owner.OWN, _last_part(qualname)
+        known = self._files.get(file)
+        if known is None:
+            known = self._files[file] = _judge_file(file, self._ownership.of(file))
+        name = qualname.rpartition(".")[2]
         return Function(
             file=file,
             qualname=qualname,
-            owner=owner,
-            plumbing=not own and is_plumbing(file, name, stdlib=owner is Owner.STDLIB),
-            role=None if own else _role(file),
-            calls_work=not own and is_boundary(file, name),
+            name=name,
+            owner=known.owner,
+            plumbing=known.carriers is None or name in known.carriers,
+            role=known.role,
+            calls_work=name in known.boundaries,
         )
 
-    def _line_of(self, function: Function, number: int) -> Line:
-        line = self._lines.get((function, number))
-        if line is None:
-            shown = StackFrame(
-                function=_last_part(function.qualname),
-                qualname=function.qualname,
-                file=function.file,
-                line=number,
-                in_app=function.owner is Owner.OWN,
+    def _number_line(self, function: int, line: int) -> int:
+        number = self._line_numbers.get((function, line))
+        if number is None:
+            number = self._line_numbers[function, line] = len(self._lines)
+            known = self._functions[function]
+            self._lines.append(
+                StackFrame(
+                    function=known.name,
+                    qualname=known.qualname,
+                    file=known.file,
+                    line=line,
+                    in_app=known.owner is Owner.OWN,
+                )
             )
-            line = self._lines[function, number] = Line(function=function, shown=shown)
-        return line
+        return number
 
 
-def _shared_tail(left: tuple[Frame, ...], right: tuple[Frame, ...]) -> int:
-    """A number of outer frames that two stacks share: all but the innermost few, or half of them. To find the
-    number itself costs more than it saves; so does it to compare unequal frames, which is slow: where stacks
-    differ, one of a few places mostly tells."""
-    most = min(len(left), len(right)) - 1
-    half, quarter = most // 2, most // 4
-    if quarter < 1 or left[-half] is not right[-half] or left[-quarter] is not right[-quarter]:
-        return 0
-    for count in (most, most - 1, most - 2, half):
-        if left[-count] is right[-count] and left[-count:] == right[-count:]:
-            return count
-    return 0
+def _make_path(numbers: Numbers, known: Sequence[Function]) -> Path:
+    length, places, files = len(numbers), {}, set()
+    for number in dict.fromkeys(numbers):
+        function = known[number]
+        files.add(function.file)
+        if function.calls_work:
+            length = min(length, numbers.index(number))
+        elif length == len(numbers):  # no loop was met so far
+            places[function] = numbers.index(number)
+    return Path(
+        length=length,
+        places=places,
+        files=frozenset(files),
+        roles=tuple(dict.fromkeys([function.role for function in places if function.role is not None])),
+    )
 
 
-def _make_path(functions: tuple[Function, ...]) -> Path:
-    edge, distinct = len(functions), tuple(dict.fromkeys(functions))
-    calls_work = next((function for function in distinct if function.calls_work), None)
-    if calls_work is not None:
-        edge = functions.index(calls_work)
-        distinct = distinct[: distinct.index(calls_work)]
-    roles = dict.fromkeys([function.role for function in distinct if function.role is not None])
-    return Path(whole=functions, functions=functions[:edge], distinct=distinct, roles=tuple(roles))
-
-
-def _last_part(qualname: str) -> str:
-    return qualname.rpartition(".")[2]
-
-
-def _role(file: str) -> Role | None:
-    if is_import_machinery(file):
-        return Role.IMPORT
-    return Role.CHILD if is_child_control(file) else None
+def _judge_file(file: str, owner: Owner) -> _File:
+    if owner is Owner.OWN:
+        return _File(owner=owner, role=None, carriers=frozenset(), boundaries=frozenset())
+    imports = is_import_machinery(file)
+    return _File(
+        owner=owner,
+        role=Role.IMPORT if imports else Role.CHILD if is_child_control(file) else None,
+        carriers=carriers(file, stdlib=owner is Owner.STDLIB),
+        boundaries=boundaries(file),
+    )
 
 
 def fold_comprehension(qualname: str) -> str:

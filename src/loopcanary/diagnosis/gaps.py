@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import attrgetter
+from operator import attrgetter, sub
 
 from loopcanary.model import Sample, StallEvidence, Surroundings
 
@@ -52,7 +52,7 @@ def find_gaps(
         return ()
     late_ns = max(_LATE_INTERVALS * evidence.sample_interval_ns, _LATE_NS)
     times = [evidence.begin_ns, *map(_at_ns, evidence.samples), end_ns]
-    if all(right - left <= late_ns for left, right in itertools.pairwise(times)):
+    if max(map(sub, times[1:], times)) <= late_ns:
         return ()  # as nearly always
     points = _points(evidence, end_ns)
     gaps: list[Gap] = []

@@ -19,7 +19,7 @@ from loopcanary.diagnosis.frames import FrameTable
 from loopcanary.diagnosis.gaps import Gap, cut_out, find_gaps
 from loopcanary.diagnosis.grade import make_grade
 from loopcanary.diagnosis.ledger import make_ledger
-from loopcanary.diagnosis.observation import Observation, Seen, one_of_each, see, weigh_stacks
+from loopcanary.diagnosis.observation import Observation, Seen, Sight, one_of_each, see, weigh_stacks
 from loopcanary.diagnosis.ownership import Ownership, module_name
 from loopcanary.diagnosis.portions import find_portions
 from loopcanary.diagnosis.sources import FileSources, SourceReader
@@ -211,9 +211,10 @@ def _votes(evidence: StallEvidence, counted: SampleWeights, ledger: Ledger) -> t
     """What each sample stands for, as far as the counters bear it out."""
     if ledger.on_cpu_ns is None:
         return counted.seen_ns
-    states = ["" if sample.kernel is None else sample.kernel.thread_state for sample in evidence.samples]
     not_run_ns = counted.duration_ns - ledger.on_cpu_ns + (ledger.error_ns or 0)
-    asleep = [state in _ASLEEP for state in states]
+    asleep = [
+        sample.kernel is not None and sample.kernel.thread_state in _ASLEEP for sample in evidence.samples
+    ]
     return fit_to_counters(counted.seen_ns, asleep, counted.duration_ns, max(0, not_run_ns))
 
 
@@ -269,9 +270,9 @@ def _reached(suspect: Suspect | None, paths: CodePaths) -> tuple[str, ...]:
 
 def _within(case: _Case) -> frozenset[str]:
     """The packages that the samples' stacks lead through: a framework, say."""
-    paths = {id(seen.stack.path): seen.stack.path.whole for seen in case.observation.seen}
-    files = {function.file for function in set().union(*paths.values())}
-    return frozenset(module_name(file, case.paths).partition(".")[0] for file in files)
+    paths = {seen.sight.stack.path for seen in case.observation.seen}
+    files = frozenset().union(*[path.files for path in paths])
+    return frozenset([module_name(file, case.paths).partition(".")[0] for file in files])
 
 
 def _sentences(case: _Case, verdict: Verdict) -> tuple[str, ...]:
@@ -296,10 +297,12 @@ def _sentences(case: _Case, verdict: Verdict) -> tuple[str, ...]:
 
 def _merge(case: _Case) -> MergedStacks:
     """Distinct stacks; equal ones that were read to a different depth are two here, and one to a person."""
+    held: dict[Sight, int] = {}
+    for seen, weight_ns in zip(case.observation.seen, case.weights.weights_ns, strict=True):
+        sight = seen.sight
+        held[sight] = held.get(sight, 0) + weight_ns
     return merge_stacks(
-        (seen.stack, weight_ns, seen.sample.stack.truncated)
-        for seen, weight_ns in zip(case.observation.seen, case.weights.weights_ns, strict=True)
-        if seen.sample.stack is not None and seen.stack.frames
+        (sight.stack, weight, sight.truncated) for sight, weight in held.items() if sight.stack
     )
 
 

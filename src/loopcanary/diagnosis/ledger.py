@@ -155,7 +155,7 @@ def _rate(readings: list[tuple[int, int]]) -> float | None:
 def _gil_wait(samples: tuple[Sample, ...], weights: SampleWeights) -> tuple[int | None, int]:
     """Time waiting for the GIL by the samples' weights, None where no sample could tell; and how far off
     that may be: each change between two samples lay anywhere between them, and so did the ends."""
-    if not any(sample.waits_for_gil for sample in samples):
+    if True not in [sample.waits_for_gil for sample in samples]:
         known = any(sample.gil is not GilState.UNKNOWN for sample in samples)
         return (0, 0) if known else (None, 0)
     waited = sum(
@@ -183,9 +183,10 @@ def _collected(evidence: StallEvidence, end_ns: int, weights: SampleWeights) -> 
         pairs = zip(evidence.samples, weights.weights_ns, strict=True)
         inside = sum(weight for sample, weight in pairs if sample.in_gc)
         return max(overlap, min(max(totals, default=0) - min(totals, default=0), inside))
-    if not any(totals) and not any(sample.in_gc for sample in evidence.samples):
+    inside_any = True in [sample.in_gc for sample in evidence.samples]
+    if not any(totals) and not inside_any:
         return 0 if totals and evidence.engine == "native" else None
-    return max(totals) - min(totals) if any(sample.in_gc for sample in evidence.samples) else 0
+    return max(totals) - min(totals) if inside_any else 0
 
 
 def overlap_ns(collections: Iterable[Collection], tid: int, begin_ns: int, end_ns: int) -> int:

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 from loopcanary.diagnosis.calls import NO_SITE, CallSite, CallSites
 from loopcanary.diagnosis.frames import NO_STACK, Placed, PlacedFrame, PlacedStack
+from loopcanary.diagnosis.ownership import Owner
 from loopcanary.diagnosis.syscalls import syscall_name
 from loopcanary.model import Ledger, Sample, Stack, StallEvidence, Surroundings
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Seen:
-    """One sample, with what follows from it alone, and from its neighbours. Nobody changes it; it is not
-    frozen since making hundreds of them would take three times as long."""
+class Sight:
+    """What follows from a sample alone: the same object for samples that differ in nothing but time, weight
+    and counters. Nobody changes it; it is not frozen since making hundreds would take three times as long."""
 
-    sample: Sample
-    weight_ns: int
-    """The seen time that it stands for: what nobody looked at has no vote."""
     kind: int
-    """Number of the kind of sample. Of one kind are all that differ only in time, weight and counters, in
-    where exactly the innermost function made the same call, and in the frames that called that function (what
-    roles these have is the same)."""
+    """Number of the kind of sample. Of one kind are all sights that differ only in where exactly the
+    innermost function made the same call, in which function of the program's own that is, and in the frames
+    that called it (what roles these have is the same)."""
     stack: PlacedStack
+    truncated: bool
+    """Outer frames of it were not read."""
     syscall: str | None
     """Name of the system call it slept in; a number without a name as `system call 999`."""
     state: str
@@ -32,23 +34,64 @@ class Seen:
     """Whether the thread ran; None: not known."""
     waits_unseen: bool
     """Whether it may sleep in a call that the kernel did not name: frames and text must tell."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Seen:
+    """One sample, with what follows from it and from its neighbours. Nobody changes it, as `Sight`."""
+
+    sample: Sample
+    weight_ns: int
+    """The seen time that it stands for: what nobody looked at has no vote."""
     cpu_share: float | None
     """Of the time around it, the share that it spent on a CPU; None: not measured."""
+    sight: Sight
+
+    @property
+    def kind(self) -> int:
+        """Number of the kind of sample."""
+        return self.sight.kind
+
+    @property
+    def stack(self) -> PlacedStack:
+        """The thread's stack; one without frames where it could not be read."""
+        return self.sight.stack
+
+    @property
+    def syscall(self) -> str | None:
+        """Name of the system call it slept in."""
+        return self.sight.syscall
+
+    @property
+    def state(self) -> str:
+        """The kernel's letter for the thread; empty where unknown."""
+        return self.sight.state
+
+    @property
+    def on_cpu(self) -> bool | None:
+        """Whether the thread ran; None: not known."""
+        return self.sight.on_cpu
+
+    @property
+    def waits_unseen(self) -> bool:
+        """Whether it may sleep in a call that the kernel did not name."""
+        return self.sight.waits_unseen
 
     @property
     def placed(self) -> Placed:
         """All frames, innermost first."""
-        return self.stack.frames
+        return self.sight.stack.frames
 
     @property
     def work(self) -> Placed:
         """The frames of the work: those inside the loop's own."""
-        return self.stack.work
+        return self.sight.stack.work
 
     @property
     def innermost(self) -> PlacedFrame | None:
         """The frame that was running; None without a stack."""
-        return self.stack.frames[0] if self.stack.frames else None
+        stack = self.sight.stack
+        return stack.at(0) if stack else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -77,7 +120,8 @@ class Observation:
 
     def site(self, seen: Seen) -> CallSite:
         """Where the innermost frame was."""
-        return self.sites.of(seen.placed[0]) if seen.placed else NO_SITE
+        stack = seen.sight.stack
+        return self.sites.of(stack.at(0)) if stack else NO_SITE
 
     def callee(self, seen: Seen) -> str | None:
         """Dotted name of what the innermost frame called, as written."""
@@ -85,9 +129,10 @@ class Observation:
 
     def share(self, selected: Iterable[Seen]) -> float:
         """Part of the stall's sampled time that samples stand for, 0 to 1."""
+        weights = [seen.weight_ns for seen in selected]
         if self.total_ns > 0:
-            return sum(seen.weight_ns for seen in selected) / self.total_ns
-        return len(list(selected)) / self.sample_count if self.sample_count else 0.0
+            return sum(weights) / self.total_ns
+        return len(weights) / self.sample_count if self.sample_count else 0.0
 
     def select(self, accepts: Callable[[Seen], bool]) -> tuple[Seen, ...]:
         """The samples not yet explained whose kind `accepts`. It is asked once for each kind, so it must
@@ -97,7 +142,7 @@ class Observation:
             return ()
         if len(chosen) == len(self.kinds):
             return self.seen
-        return tuple([seen for seen in self.seen if seen.kind in chosen])
+        return tuple([seen for seen in self.seen if seen.sight.kind in chosen])
 
     def select_each(self, accepts: Callable[[Seen], bool]) -> tuple[Seen, ...]:
         """The samples not yet explained that `accepts`, each asked about."""
@@ -105,10 +150,10 @@ class Observation:
 
     def without(self, explained: Iterable[Seen]) -> Observation:
         """The same with these samples taken out."""
-        gone = set(map(id, explained))
-        if not gone:
+        gone = set(map(id, explained)) if explained is not self.seen else None
+        if gone is not None and not gone:
             return self
-        left = tuple([seen for seen in self.seen if id(seen) not in gone])
+        left = () if gone is None else tuple([seen for seen in self.seen if id(seen) not in gone])
         return replace(self, seen=left, kinds=one_of_each(left))
 
     def of_all(self, selected: Iterable[Seen]) -> str:
@@ -122,13 +167,19 @@ def weigh_stacks(samples: Iterable[Seen]) -> list[tuple[PlacedStack, int]]:
     """Each distinct stack that could be read, with the weight of its samples."""
     held: dict[PlacedStack, int] = {}
     for seen in samples:
-        held[seen.stack] = held.get(seen.stack, 0) + seen.weight_ns
-    return [(stack, weight) for stack, weight in held.items() if stack.frames]
+        stack = seen.sight.stack
+        held[stack] = held.get(stack, 0) + seen.weight_ns
+    return [(stack, weight) for stack, weight in held.items() if stack]
+
+
+def count_sights(samples: Iterable[Seen]) -> list[tuple[Sight, int]]:
+    """Each distinct sight, with the number of its samples; in the order in which they were first seen."""
+    return list(Counter([seen.sight for seen in samples]).items())
 
 
 def one_of_each(seen: Iterable[Seen]) -> tuple[Seen, ...]:
     """One sample of each kind."""
-    return tuple({entry.kind: entry for entry in seen}.values())
+    return tuple({entry.sight.kind: entry for entry in seen}.values())
 
 
 def see(
@@ -139,68 +190,101 @@ def see(
     machine: str,
 ) -> tuple[Seen, ...]:
     """Makes the samples ready for the rules."""
-    kinds: dict[tuple[object, ...], int] = {}
-    names: dict[int | None, str | None] = {None: None}
-    calls: dict[PlacedFrame, tuple[object, ...]] = {}
-    times = [sample.at_ns for sample in samples]
-    spent = [None if sample.kernel is None else sample.kernel.on_cpu_ns for sample in samples]
+    states = [sample.kernel.thread_state if sample.kernel is not None else "" for sample in samples]
+    shares = [None] * len(samples) if _MAY_RUN.isdisjoint(states) else _cpu_shares(samples, states)
+    sights = _Sights(place, sites, machine)
+    last: Sample | None = None
+    sight: Sight | None = None
     seen: list[Seen] = []
-    for index, sample in enumerate(samples):
-        kernel, read = sample.kernel, sample.stack
-        stack = NO_STACK if read is None else place(read)
-        if kernel is None:
-            state, number, args = "", None, None
-        else:
-            state, number, args = kernel.thread_state, kernel.syscall, kernel.syscall_args
-        share = _cpu_share(times, spent, index) if state in _MAY_RUN else None
+    for sample, weight_ns, state, share in zip(samples, weights_ns, states, shares, strict=True):
+        # Neighbours are mostly of one sight, and that is told sooner than its key is made. Where the kernel
+        # gave no state, the counters around a sample may tell what it did.
+        if last is None or sight is None or not state or not _is_like(sample, last):
+            sight = sights.of(sample, state, share)
+        last = sample
+        seen.append(Seen(sample=sample, weight_ns=weight_ns, cpu_share=share, sight=sight))
+    return tuple(seen)
+
+
+_facts = attrgetter("gil", "target", "lock", "holder_tid", "waits_for_gil", "in_gc")
+_kernel_facts = attrgetter("thread_state", "syscall", "syscall_args")
+
+
+def _is_like(left: Sample, right: Sample) -> bool:
+    """Whether two samples are of one sight, the first of which has a kernel's view."""
+    if left.stack is not right.stack or left.holder_stack is not right.holder_stack or right.kernel is None:
+        return False
+    return _kernel_facts(left.kernel) == _kernel_facts(right.kernel) and _facts(left) == _facts(right)
+
+
+class _Sights:
+    """Makes each sight once."""
+
+    def __init__(self, place: Callable[[Stack], PlacedStack], sites: CallSites, machine: str) -> None:
+        self._place = place
+        self._sites = sites
+        self._machine = machine
+        self._known: dict[tuple[object, ...], Sight] = {}
+        self._kinds: dict[tuple[object, ...], int] = {}
+        self._calls: dict[PlacedFrame, tuple[object, ...]] = {}
+        self._syscalls: dict[int | None, str | None] = {None: None}
+
+    def of(self, sample: Sample, state: str, share: float | None) -> Sight:
+        """The sight of a sample. `share`: of the time around it that it spent on a CPU."""
+        read, kernel = sample.stack, sample.kernel
+        number, args = (None, None) if kernel is None else (kernel.syscall, kernel.syscall_args)
         on_cpu = state == "R" if state else _on_cpu(number, share)
-        call = None
-        if stack.frames:
-            call = calls.get(stack.frames[0]) or calls.setdefault(stack.frames[0], _call(stack, sites))
-        key = (
-            call,
-            stack.path.roles,
-            read is None or read.inner_cut,
+        facts = (
+            # The member of an enum by identity: it hashes by calling Python.
+            id(sample.gil),
+            sample.target,
+            sample.lock,
+            sample.waits_for_gil,
+            sample.in_gc,
             state,
             number,
             args,
             on_cpu,
-            # The member of an enum by identity: it hashes by calling Python.
-            id(sample.gil),
-            sample.waits_for_gil,
-            sample.in_gc,
-            sample.target,
-            sample.lock,
         )
-        if number not in names:
-            names[number] = syscall_name(number, machine) or f"system call {number}"
-        seen.append(
-            Seen(
-                sample=sample,
-                weight_ns=weights_ns[index],
-                kind=kinds.setdefault(key, len(kinds)),
+        key = (id(read), id(sample.holder_stack), sample.holder_tid, facts)
+        sight = self._known.get(key)
+        if sight is None:
+            stack = NO_STACK if read is None else self._place(read)
+            kind = (self._call(stack), stack.path.roles, read is None or read.inner_cut, facts)
+            sight = self._known[key] = Sight(
+                kind=self._kinds.setdefault(kind, len(self._kinds)),
                 stack=stack,
-                syscall=names[number],
+                truncated=read is not None and read.truncated,
+                syscall=self._syscall(number),
                 state=state,
                 on_cpu=on_cpu,
                 waits_unseen=number is None and not on_cpu and state not in _STOPPED,
-                cpu_share=share,
             )
-        )
-    return tuple(seen)
+        return sight
 
+    def _syscall(self, number: int | None) -> str | None:
+        if number not in self._syscalls:
+            self._syscalls[number] = syscall_name(number, self._machine) or f"system call {number}"
+        return self._syscalls[number]
 
-def _call(stack: PlacedStack, sites: CallSites) -> tuple[object, ...]:
-    """What rules ask of the innermost frame: its function, and what that calls; the text itself only where
-    it is no call, but may take a lock."""
-    view = stack.frames[0]
-    site = sites.of(view)
-    entered = site.callee is None and site.source is not None and site.source.startswith("with ")
-    return view.function, site.callee, site.text if entered else None
+    def _call(self, stack: PlacedStack) -> tuple[object, ...] | None:
+        """What rules ask of the innermost frame: its function, and what that calls; the text itself only
+        where it is no call, but may take a lock. None without frames."""
+        if not stack:
+            return None
+        view = stack.at(0)
+        call = self._calls.get(view)
+        if call is None:
+            site = self._sites.of(view)
+            entered = site.callee is None and site.source is not None and site.source.startswith("with ")
+            # Of the program's own functions no rule knows any.
+            function = None if view.owner is Owner.OWN else view.function
+            call = self._calls[view] = (function, site.callee, site.text if entered else None)
+        return call
 
 
 _STOPPED = ("T", "t")
-_MAY_RUN = ("R", "")
+_MAY_RUN = frozenset({"R", ""})
 _RUNNING_SHARE = 0.5
 
 
@@ -217,8 +301,24 @@ _CPU_WINDOW_NS = 16_000_000
 a share says nothing."""
 
 
+def _cpu_shares(samples: tuple[Sample, ...], states: list[str]) -> list[float | None]:
+    """Of each sample that may have run, CPU time over wall time between samples before and after it, far
+    enough apart."""
+    times = [sample.at_ns for sample in samples]
+    spent = [None if sample.kernel is None else sample.kernel.on_cpu_ns for sample in samples]
+    # Mostly the neighbours are far enough apart.
+    pairs = zip(times[:1] + times, times[1:] + times[-1:], spent[:1] + spent, spent[1:] + spent[-1:], states)
+    return [
+        None
+        if state not in _MAY_RUN
+        else (after - before) / (right - left)
+        if right - left >= _CPU_WINDOW_NS and before is not None and after is not None
+        else _cpu_share(times, spent, index)
+        for index, (left, right, before, after, state) in enumerate(pairs)
+    ]
+
+
 def _cpu_share(times: list[int], spent: list[int | None], index: int) -> float | None:
-    """Of one sample, CPU time over wall time between samples before and after it, far enough apart."""
     last = len(times) - 1
     left, right = (index - 1 if index else 0), (index + 1 if index < last else last)
     while times[right] - times[left] < _CPU_WINDOW_NS and (left > 0 or right < last):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-_ANY: frozenset[str] = frozenset()
+_NONE: frozenset[str] = frozenset()
+_ANY: frozenset[str] = frozenset({"*"})
 
 PLUMBING: Mapping[str, frozenset[str]] = {
-    # Tail of the path -> functions; an empty set: every function of the file.
+    # Tail of the path -> functions.
     "asyncio/base_events.py": _ANY,
     "asyncio/events.py": _ANY,
     "asyncio/runners.py": _ANY,
@@ -74,19 +75,21 @@ def is_child_control(file: str) -> bool:
     return place in CHILD_FILES or place.endswith("/subprocess.py")
 
 
-def is_plumbing(file: str, function: str, *, stdlib: bool) -> bool:
-    """Whether a frame only carries others. `stdlib`: the file belongs to the standard library."""
+def carriers(file: str, *, stdlib: bool) -> frozenset[str] | None:
+    """The functions of a file that only carry others; None: all of them. `stdlib`: the file belongs to the
+    standard library."""
     if is_import_machinery(file) or file == "<frozen runpy>":
-        return True
+        return None
     place = tail(file)
-    if stdlib:
-        name = place.rpartition("/")[2]
-        if name in PLUMBING_MODULES or function in PLUMBING_FUNCTIONS.get(name, ()):
-            return True
-    functions = PLUMBING.get(place)
-    return functions is not None and (not functions or function in functions)
+    name = place.rpartition("/")[2]
+    if stdlib and name in PLUMBING_MODULES:
+        return None
+    functions = PLUMBING.get(place, _NONE)
+    if functions is _ANY:
+        return None
+    return functions | PLUMBING_FUNCTIONS.get(name, _NONE) if stdlib else functions
 
 
-def is_boundary(file: str, function: str) -> bool:
-    """Whether the loop's own frames begin here, seen from the innermost frame."""
-    return function in BOUNDARIES.get(tail(file), _ANY)
+def boundaries(file: str) -> frozenset[str]:
+    """The functions of a file in which the loop's own frames begin, seen from the innermost frame."""
+    return BOUNDARIES.get(tail(file), _NONE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import attrgetter
+from operator import attrgetter, le
 
 from loopcanary.diagnosis.blocker import find_blocker
 from loopcanary.diagnosis.cause import Verdict
@@ -57,12 +57,16 @@ def _parts(observation: Observation, verdict: Verdict) -> list[_Part]:
 
 def _phases(samples: tuple[Seen, ...]) -> list[tuple[Seen, ...]]:
     """The samples by the innermost own function, if each of these had mostly one stretch of time."""
-    ordered = sorted(samples, key=_at_ns)
+    times = [seen.sample.at_ns for seen in samples]
+    in_order = all(map(le, times, times[1:]))
+    ordered = samples if in_order else tuple(sorted(samples, key=_at_ns))
+    if len({seen.sight.stack.path for seen in ordered}) == 1:
+        return [ordered]
     groups: dict[Function | None, list[Seen]] = {}
     runs, last = 0, object()
     functions: dict[Path, Function | None] = {}
     for seen in ordered:
-        path = seen.stack.path
+        path = seen.sight.stack.path
         if path not in functions:
             functions[path] = _own_function(path)
         function = functions[path]
@@ -71,11 +75,13 @@ def _phases(samples: tuple[Seen, ...]) -> list[tuple[Seen, ...]]:
         groups.setdefault(function, []).append(seen)
     if runs > 2 * len(groups):
         return [samples]
+    if len(groups) == 1:
+        return [ordered]
     return [tuple(group) for group in groups.values()]
 
 
 def _own_function(path: Path) -> Function | None:
-    return next((function for function in path.distinct if function.owner is Owner.OWN), None)
+    return next((function for function in path.places if function.owner is Owner.OWN), None)
 
 
 def _to_portion(observation: Observation, part: _Part, verdict: Verdict, suspect: Suspect | None) -> Portion:

@@ -56,9 +56,15 @@ def _of_thread(evidence: StallEvidence) -> tuple[int | None, int | None, int | N
     if len(views) < 2:
         return None, None, None
     faults = max(0, views[-1].major_faults - views[0].major_faults)
-    told = [view for view in views if view.voluntary_switches or view.involuntary_switches]
-    switched = (told[0], told[-1]) if told else (None, None)
+    switched = (
+        next(filter(_tells_switches, views), None),
+        next(filter(_tells_switches, reversed(views)), None),
+    )
     return faults, _switches(switched, "voluntary_switches"), _switches(switched, "involuntary_switches")
+
+
+def _tells_switches(view: KernelView) -> bool:
+    return bool(view.voluntary_switches or view.involuntary_switches)
 
 
 def _switches(views: tuple[KernelView | None, KernelView | None], name: str) -> int | None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from loopcanary.diagnosis.frames import Line, PlacedStack
+from loopcanary.diagnosis.frames import PlacedStack, ShownStack
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.diagnosis.weights import SampleWeights
 from loopcanary.model import (
@@ -40,7 +40,7 @@ _RUNNING_SHARE = 0.5
 
 
 def make_timeline(
-    observation: Observation, weights: SampleWeights, numbers: Mapping[tuple[Line, ...], int]
+    observation: Observation, weights: SampleWeights, numbers: Mapping[ShownStack, int]
 ) -> Timeline:
     """The timeline of a stall. `observation`: of all samples; `weights`: theirs, in the same order;
     `numbers`: which of the stall's stacks a stack is."""
@@ -69,9 +69,7 @@ def make_timeline(
     )
 
 
-def _spans(
-    observation: Observation, weights: SampleWeights, numbers: Mapping[tuple[Line, ...], int]
-) -> list[Span]:
+def _spans(observation: Observation, weights: SampleWeights, numbers: Mapping[ShownStack, int]) -> list[Span]:
     """Neighbours with the same stack and activity as one."""
     activities = _Activities(observation, weights)
     spans: list[Span] = []
@@ -92,7 +90,7 @@ def _spans(
             )
 
     for entry, length_ns in zip(observation.seen, weights.weights_ns, strict=True):
-        its_stack = numbers[entry.stack.lines] if entry.stack.frames else None
+        its_stack = numbers.get(entry.sight.stack.shown)
         its_activity = activities.of(entry)
         if its_activity is activity and its_stack == stack:
             samples += 1
@@ -132,11 +130,11 @@ class _Activities:
     def __init__(self, observation: Observation, weights: SampleWeights) -> None:
         self._observation = observation
         self._known: dict[tuple[object, ...], Activity] = {}
-        self._quick: dict[tuple[int, int, int | None, int], Activity] = {}
+        self._by_kind: dict[tuple[int, bool, int | None, int | None], Activity] = {}
         held: Counter[PlacedStack] = Counter()
         for seen, weight_ns in zip(observation.seen, weights.weights_ns, strict=True):
-            if (stack := self._holder_stack(seen)) is not None:
-                held[stack] += weight_ns
+            if seen.sample.holder_stack is not None:
+                held[observation.place(seen.sample.holder_stack)] += weight_ns
         self._kept = {stack for stack, _ in held.most_common(_HOLDER_STACKS_MAX)}
 
     def _holder_stack(self, seen: Seen) -> PlacedStack | None:
@@ -145,24 +143,29 @@ class _Activities:
 
     def of(self, seen: Seen) -> Activity:
         """The activity of one sample."""
-        sample, doing = seen.sample, doing_of(seen)
-        # Members of an enum by identity: they hash by calling Python.
-        quick = (seen.kind, id(doing), sample.holder_tid, id(sample.holder_stack))
-        known = self._quick.get(quick)
+        sample, share = seen.sample, seen.cpu_share
+        key = (
+            seen.sight.kind,
+            share is not None and share < _RUNNING_SHARE,
+            sample.holder_tid,
+            None if sample.holder_stack is None else id(sample.holder_stack),
+        )
+        known = self._by_kind.get(key)
         if known is None:
-            known = self._quick[quick] = self._found(seen, doing)
+            known = self._by_kind[key] = self._found(seen)
         return known
 
-    def _found(self, seen: Seen, doing: Doing) -> Activity:
-        sample, holder = seen.sample, self._holder_stack(seen)
+    def _found(self, seen: Seen) -> Activity:
+        sample, doing, holder = seen.sample, doing_of(seen), self._holder_stack(seen)
         blocked = doing in (Doing.BLOCKED, Doing.UNKNOWN)
         key = (
-            doing,
+            # Members of an enum by identity: they hash by calling Python.
+            id(doing),
+            id(sample.gil),
             seen.state,
             seen.syscall if blocked else None,
             sample.target if blocked else None,
             sample.lock,
-            sample.gil,
             sample.holder_tid,
             holder if holder in self._kept else None,
         )
@@ -199,7 +202,11 @@ def doing_of(seen: Seen) -> Doing:
         return Doing.UNKNOWN
     if not seen.on_cpu:
         return Doing.BLOCKED
-    return Doing.READY if seen.cpu_share is not None and seen.cpu_share < _RUNNING_SHARE else Doing.ON_CPU
+    return Doing.READY if _kept_waiting(seen) else Doing.ON_CPU
+
+
+def _kept_waiting(seen: Seen) -> bool:
+    return seen.cpu_share is not None and seen.cpu_share < _RUNNING_SHARE
 
 
 def _pauses(observation: Observation, duration_ns: int) -> tuple[Pause, ...]:

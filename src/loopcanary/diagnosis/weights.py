@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
+from operator import itemgetter, sub
 
-from loopcanary.diagnosis.frames import Line, PlacedStack
+from loopcanary.diagnosis.frames import PlacedStack, ShownStack
 from loopcanary.model import WeightedStack
 
 
@@ -41,16 +40,17 @@ def weigh(times_ns: Sequence[int], begin_ns: int, end_ns: int, interval_ns: int)
         times = [min(max(time, begin_ns), begin_ns + duration) for time in times]
     if not times:
         return SampleWeights(weights_ns=(), seen_ns=(), duration_ns=duration, covered_ns=0)
-    middles = [(left + right) // 2 for left, right in itertools.pairwise(times)]
-    edges = [begin_ns, *middles, begin_ns + duration]
-    weights = [right - left for left, right in itertools.pairwise(edges)]
-    steps = [right - left for left, right in itertools.pairwise(times)]
-    tail = min(begin_ns + duration - times[-1], max([interval_ns, *steps]))
-    seen_edges = [times[0], *middles, times[-1] + tail]
-    seen = [right - left for left, right in itertools.pairwise(seen_edges)]
-    return SampleWeights(
-        weights_ns=tuple(weights), seen_ns=tuple(seen), duration_ns=duration, covered_ns=sum(seen)
-    )
+    later = times[1:]
+    middles = [(left + right) // 2 for left, right in zip(times, later, strict=False)]
+    longest = max(map(sub, later, times), default=interval_ns)
+    tail = min(begin_ns + duration - times[-1], max(interval_ns, longest))
+    weights = _between([begin_ns, *middles, begin_ns + duration])
+    seen = _between([times[0], *middles, times[-1] + tail])
+    return SampleWeights(weights_ns=weights, seen_ns=seen, duration_ns=duration, covered_ns=sum(seen))
+
+
+def _between(edges: Sequence[int]) -> tuple[int, ...]:
+    return tuple(map(sub, edges[1:], edges))
 
 
 def fit_to_counters(
@@ -78,33 +78,26 @@ class MergedStacks:
     """Stacks that read the same to a person are one: heaviest first, of equal ones the earliest first."""
 
     shown: tuple[WeightedStack, ...]
-    numbers: dict[tuple[Line, ...], int]
-    """Which of them a stack is, by its lines."""
+    numbers: dict[ShownStack, int]
+    """Which of them a stack is."""
 
 
 def merge_stacks(stacks: Iterable[tuple[PlacedStack, int, bool]]) -> MergedStacks:
     """Merges stacks. Each entry: stack, weight, truncated."""
-    held: dict[PlacedStack, int] = {}
-    cut: set[PlacedStack] = set()
+    held: dict[ShownStack, int] = {}
+    cut: set[ShownStack] = set()
     for stack, weight_ns, truncated in stacks:
-        held[stack] = held.get(stack, 0) + weight_ns
+        shown = stack.shown
+        held[shown] = held.get(shown, 0) + weight_ns
         if truncated:
-            cut.add(stack)
-    merged: dict[tuple[Line, ...], int] = {}
-    for stack, weight_ns in held.items():
-        merged[stack.lines] = merged.get(stack.lines, 0) + weight_ns
-    truncated_ones = {stack.lines for stack in cut}
-    ranked = sorted(merged.items(), key=itemgetter(1), reverse=True)
+            cut.add(shown)
+    ranked = sorted(held.items(), key=itemgetter(1), reverse=True)
     return MergedStacks(
         shown=tuple(
             [
-                WeightedStack(
-                    weight_ns=weight_ns,
-                    frames=tuple([line.shown for line in lines]),
-                    truncated=lines in truncated_ones,
-                )
-                for lines, weight_ns in ranked
+                WeightedStack(weight_ns=weight_ns, frames=stack.frames, truncated=stack in cut)
+                for stack, weight_ns in ranked
             ]
         ),
-        numbers={lines: number for number, (lines, _) in enumerate(ranked)},
+        numbers={stack: number for number, (stack, _) in enumerate(ranked)},
     )

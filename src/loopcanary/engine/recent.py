@@ -24,6 +24,8 @@ class Recent:
         self._stalls: deque[tuple[Stall, int]] = deque()
         self._frames = 0
         self._common: dict[Any, Any] = {}
+        self._stacks: dict[tuple[int, ...], tuple[StackFrame, ...]] = {}
+        """By the identities of their frames, which they keep alive."""
 
     def __iter__(self) -> Iterator[Stall]:
         """Oldest first."""
@@ -34,8 +36,9 @@ class Recent:
 
     def add(self, stall: Stall) -> None:
         """The newest one."""
-        if len(self._common) > _COMMON_MAX:
+        if len(self._common) + len(self._stacks) > _COMMON_MAX:
             self._common.clear()
+            self._stacks.clear()
         try:
             stall, frames = self._slim(stall)
         except TypeError:  # an interceptor has put in what cannot be compared by its hash
@@ -48,14 +51,19 @@ class Recent:
     def _slim(self, stall: Stall) -> tuple[Stall, int]:
         """The same stall, and how many frames stand in stacks that no other has."""
         own = 0
+        held_frames: dict[int, StackFrame] = {}  # by identity: its stacks share frames, and hashes are slow
+
+        def hold(frame: StackFrame) -> StackFrame:
+            held = held_frames[id(frame)] = self._same(frame)
+            return held
 
         def shared(frames: tuple[StackFrame, ...]) -> tuple[StackFrame, ...]:
             nonlocal own
-            held: tuple[StackFrame, ...] | None = self._common.get(frames)
-            if held is not None:
-                return held
-            own += len(frames)
-            return self._same(tuple(self._same(frame) for frame in frames))
+            same = tuple([held_frames.get(id(frame)) or hold(frame) for frame in frames])
+            held = self._stacks.setdefault(tuple(map(id, same)), same)
+            if held is same:
+                own += len(same)
+            return held
 
         slim = replace(
             stall,

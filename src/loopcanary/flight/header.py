@@ -36,7 +36,7 @@ _MOST: Final = {
 
 def bounded(value: int) -> int:
     """The value within 0 to LARGEST."""
-    return 0 if value < 0 else min(value, LARGEST)
+    return value if 0 <= value <= LARGEST else 0 if value < 0 else LARGEST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,21 @@ budget of a damaged slot, whose stacks overlap, is that number too.
 
 from __future__ import annotations
 
+from functools import lru_cache
+from itertools import takewhile
+from struct import Struct
 from typing import Final
 
 from loopcanary.flight import format as layout
 from loopcanary.model import Frame, Stack
 
 _FRAME_LIMIT: Final = 16384
+
+
+@lru_cache(maxsize=64)
+def _raw_frames(count: int) -> Struct:
+    """So many frames, as they lie one after the other."""
+    return Struct(f"{layout.FRAME.size}s" * count)
 
 
 class SlotHeap:
@@ -59,27 +68,33 @@ class SlotHeap:
         room = min((self._end - begin) // layout.FRAME.size, layout.STACK_FRAMES_MAX, self._budget)
         there = min(count, room)
         self._budget -= there
-        frames = []
-        for at in range(begin, begin + there * layout.FRAME.size, layout.FRAME.size):
-            frame = self._read_frame(at)
-            if frame is None:  # what lies outside of a damaged frame is not known to be its caller
-                break
-            frames.append(frame)
+        frames = self._read_frames(_raw_frames(there).unpack_from(self._data, begin))
         cut = len(frames) < count or bool(flags & layout.STACK_TRUNCATED)
         inner_cut = bool(flags & layout.STACK_INNER_CUT)
-        return Stack(frames=tuple(frames), truncated=cut, inner_cut=inner_cut)
+        return Stack(frames=frames, truncated=cut, inner_cut=inner_cut)
 
-    def _read_frame(self, at: int) -> Frame | None:
-        raw = self._data[at : at + layout.FRAME.size]
-        frame = self._frames.get(raw)
-        if frame is not None:
-            return frame
+    def _read_frames(self, raws: tuple[bytes, ...]) -> tuple[Frame, ...]:
+        known = self._frames
+        for count, raw in enumerate(raws):
+            if raw in known:
+                break  # mostly only the inner frames of a stack are new
+            if not self._read_frame(raw):
+                return tuple([known[before] for before in raws[:count]])
+        try:
+            return tuple([known[raw] for raw in raws])
+        except KeyError:
+            # What lies outside of a damaged frame is not known to be its caller.
+            whole = takewhile(lambda raw: raw in known or self._read_frame(raw), raws)
+            return tuple([known[raw] for raw in whole])
+
+    def _read_frame(self, raw: bytes) -> bool:
+        """Whether it could be read; it is known then."""
         code_at, line, end_line, column, end_column = layout.FRAME.struct.unpack(raw)
         code = self._code(code_at)
         if code is None:
-            return None
+            return False
         qualname, file, first_line, code_flags = code
-        frame = Frame(
+        self._frames[raw] = Frame(
             qualname=qualname,
             file=file,
             line=line,
@@ -89,8 +104,7 @@ class SlotHeap:
             first_line=first_line,
             code_flags=code_flags,
         )
-        self._frames[raw] = frame
-        return frame
+        return True
 
     def _code(self, offset: int) -> tuple[str, str, int, int] | None:
         if offset not in self._codes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final
 
 from loopcanary.flight import format as layout
@@ -182,7 +183,11 @@ class SlotCopy:
         (at_ns, _epoch, on_cpu, queue, voluntary, involuntary, faults, syscall, syscall_args) = fields[:9]
         (stack, holder_stack, holder_tid, gil, thread_state, flags, gc_total) = fields[9:16]
         (target_ref, target_pid, target_kind, lock_kind, lock_proof, _) = fields[16:]
-        target_name = self.heap.text(target_ref)
+        target = lock = None
+        if target_kind or lock_kind:
+            target_name = self.heap.text(target_ref)
+            target = target_of(target_kind, target_name, target_pid)
+            lock = lock_view(lock_kind, lock_proof, target_name)
         kernel = None
         if not flags & layout.SAMPLE_NO_KERNEL_VIEW:
             kernel = KernelView(
@@ -205,8 +210,8 @@ class SlotCopy:
             holder_tid=holder_tid or None,
             holder_stack=self.heap.stack(holder_stack),
             gc_total_ns=bounded(gc_total),
-            target=target_of(target_kind, target_name, target_pid),
-            lock=lock_view(lock_kind, lock_proof, target_name),
+            target=target,
+            lock=lock,
         )
 
 
@@ -248,6 +253,7 @@ def copy_slot(source: Source, section: Section, index: int, *, drained: bool = F
     return None
 
 
+@lru_cache(maxsize=256)
 def _letter(code: int) -> str:
     letter = chr(code)
     return letter if letter.isascii() and letter.isalpha() else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from loopcanary.flight import format as layout
@@ -25,12 +26,15 @@ _LOCKS: Final = {
 _PROOFS: Final = {layout.LockProof.OWNER: LockProof.OWNER, layout.LockProof.WITH: LockProof.WITH}
 
 
+# Each sample of a wait says the same: what is equal is one object.
+@lru_cache(maxsize=64)
 def target_of(kind: int, name: str | None, pid: int) -> Target | None:
     """What the system call worked on; None for none, and for a kind that has no name here."""
     known = _TARGETS.get(kind)  # type: ignore[call-overload]
     return None if known is None else Target(kind=known, name=name or "", pid=pid or None)
 
 
+@lru_cache(maxsize=64)
 def lock_view(kind: int, proof: int, module: str | None) -> LockView | None:
     """The lock that was waited for. `module`: whose import lock it is, where it is one."""
     known = _LOCKS.get(kind)  # type: ignore[call-overload]

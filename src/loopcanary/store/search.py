@@ -16,12 +16,11 @@ from loopcanary.model.wire import (
     issue_to_dict,
     session_from_dict,
     session_to_dict,
-    stall_from_dict,
-    stall_to_dict,
     traces_from_dict,
     traces_to_dict,
 )
 from loopcanary.store.errors import StoreError
+from loopcanary.store.packing import pack, unpack
 
 if TYPE_CHECKING:
     import sqlite3
@@ -157,7 +156,7 @@ def traces_payload(figures: TraceFigures) -> str:
 
 def stall_payload(stall: Stall) -> str:
     """The stall as JSON text. ASCII, so that nothing in a name can trouble a reader."""
-    return _to_json(stall_to_dict(stall))
+    return _to_json(pack(stall))
 
 
 def session_columns(session: Session) -> dict[str, Any]:
@@ -186,7 +185,7 @@ def _to_json(value: dict[str, Any]) -> str:
 def stall_of(payload: str) -> Stall:
     """The stall of a payload. StoreError where it is not one."""
     try:
-        return stall_from_dict(json.loads(payload))
+        return unpack(json.loads(payload))
     except (WireError, ValueError, RecursionError) as error:
         raise StoreError(f"a stored stall cannot be read: {error}") from error
 

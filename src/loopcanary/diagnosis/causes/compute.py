@@ -12,7 +12,7 @@ def find_compute(observation: Observation) -> Finding | None:
     """By samples on a CPU; where the kernel's view is missing, by a stack that moved from its neighbours:
     a thread that sleeps stands still."""
     running = observation.select(lambda seen: seen.on_cpu is True)
-    moving = _moving(observation.select(lambda seen: seen.on_cpu is None and bool(seen.placed)))
+    moving = _moving(observation.select(lambda seen: seen.on_cpu is None and bool(seen.stack)))
     explained = (*running, *moving)
     if not explained:
         return None
@@ -29,7 +29,7 @@ def _moving(samples: tuple[Seen, ...]) -> tuple[Seen, ...]:
     moved: list[Seen] = []
     for index, seen in enumerate(samples):
         neighbours = samples[max(0, index - 1) : index] + samples[index + 1 : index + 2]
-        if any(neighbour.placed is not seen.placed for neighbour in neighbours):
+        if any(neighbour.stack is not seen.stack for neighbour in neighbours):
             moved.append(seen)
     return tuple(moved)
 
@@ -37,7 +37,7 @@ def _moving(samples: tuple[Seen, ...]) -> tuple[Seen, ...]:
 def _sentences(observation: Observation, running: tuple[Seen, ...], moving: tuple[Seen, ...]) -> list[str]:
     sentences: list[str] = []
     if running:
-        places = len({id(seen.placed) for seen in running})
+        places = len({seen.sight.stack for seen in running})
         where = "one place" if places == 1 else f"{places} places"
         sentences.append(f"{observation.of_all(running)} were on a CPU, at {where} of the code.")
     if moving:

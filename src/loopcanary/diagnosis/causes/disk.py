@@ -88,7 +88,7 @@ def _waits(observation: Observation, seen: Seen) -> bool:
 
 
 def _copies(observation: Observation, seen: Seen) -> bool:
-    if seen.on_cpu is not True or not seen.placed or not _is_whole(seen):
+    if seen.on_cpu is not True or not seen.stack or not _is_whole(seen):
         return False
     name = last_name(observation.callee(seen))
     return name in SYNCING_CALLS or (name in KERNEL_CALLS and released_gil(seen))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from loopcanary.diagnosis.frames import PlacedFrame
-from loopcanary.diagnosis.observation import Observation, Seen
+from loopcanary.diagnosis.observation import Observation, Seen, count_sights
 from loopcanary.diagnosis.ownership import Owner
 from loopcanary.diagnosis.plumbing import tail
 from loopcanary.model import GilState, Target, TargetKind
@@ -44,7 +44,7 @@ def released_gil(seen: Seen) -> bool:
 def main_target(selected: Iterable[Seen]) -> Target | None:
     """What the samples waited for, by weight; None where none says."""
     held: dict[Target, int] = {}
-    for seen in selected:
+    for seen in [seen for seen in selected if seen.sample.target is not None]:
         target = seen.sample.target
         if target is not None and (target.name or target.kind is not TargetKind.OTHER):
             held[target] = held.get(target, 0) + max(1, seen.weight_ns)
@@ -72,7 +72,10 @@ def target_words(target: Target | None) -> str:
 
 def slept_in(seen: Iterable[Seen]) -> str:
     """The system calls of samples, most frequent first: `futex`, or `recvfrom and poll`."""
-    counts = Counter(entry.syscall for entry in seen if entry.syscall is not None)
+    counts: Counter[str] = Counter()
+    for sight, count in count_sights(seen):
+        if sight.syscall is not None:
+            counts[sight.syscall] += count
     names = [name for name, _ in counts.most_common(3)]
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
@@ -80,7 +83,7 @@ def slept_in(seen: Iterable[Seen]) -> str:
 def sleep_sentence(observation: Observation, selected: tuple[Seen, ...], otherwise: str) -> str:
     """`12 of 12 samples slept in fsync of /var/lib/x.db.`; `otherwise` ends it where the kernel named no
     call."""
-    named = [seen for seen in selected if seen.syscall is not None]
+    named = [seen for seen in selected if seen.sight.syscall is not None]
     if not named:
         return f"{observation.of_all(selected)} {otherwise}."
     return f"{observation.of_all(named)} slept in {slept_in(named)}{target_words(main_target(named))}."
@@ -88,8 +91,11 @@ def sleep_sentence(observation: Observation, selected: tuple[Seen, ...], otherwi
 
 def call_sentence(observation: Observation, selected: tuple[Seen, ...]) -> tuple[str, ...]:
     """`The innermost call was time.sleep(0.3).`, where one text stands for most of the samples."""
-    texts = Counter([observation.site(seen).text for seen in selected])
-    del texts[None]
+    texts: Counter[str] = Counter()
+    for sight, count in count_sights(selected):
+        text = observation.sites.of(sight.stack.at(0)).text if sight.stack else None
+        if text is not None:
+            texts[text] += count
     if not texts:
         return ()
     text, count = texts.most_common(1)[0]
@@ -100,5 +106,6 @@ def certainty(selected: tuple[Seen, ...], *, named: float, guessed: float) -> fl
     """Confidence by how many of the samples have a system call named by the kernel."""
     if not selected:
         return guessed
-    known = sum(seen.syscall is not None for seen in selected) / len(selected)
+    told = sum([count for sight, count in count_sights(selected) if sight.syscall is not None])
+    known = told / len(selected)
     return guessed + (named - guessed) * known

@@ -35,7 +35,7 @@ QUICK_CALLS = frozenset(
 def find_native(observation: Observation) -> Finding | None:
     """By samples on a CPU whose stack does not move, where one instruction can last that long: a call, or an
     operation that no loop of the function repeats. Without the GIL, only C code can run."""
-    running = observation.select(lambda seen: seen.on_cpu is True and bool(seen.placed) and _is_whole(seen))
+    running = observation.select(lambda seen: seen.on_cpu is True and bool(seen.stack) and _is_whole(seen))
     needed = min(STEADY_RUN, len(running))
     explained = tuple(
         seen
@@ -86,7 +86,7 @@ def _python_calls(running: tuple[Seen, ...], view: PlacedFrame) -> set[str]:
 
 def _is_native(observation: Observation, run: list[Seen], running: tuple[Seen, ...]) -> bool:
     first, alone = run[0], len(run) == 1
-    view, site = first.placed[0], observation.site(first)
+    view, site = first.stack.at(0), observation.site(first)
     name = last_name(site.callee)
     if name and name in _python_calls(running, view):
         return False  # a Python function, seen just before or after it ran

@@ -40,7 +40,7 @@ def _missing(seen: Seen) -> str:
         return "the kernel's view of the thread is missing, so waiting and computing look alike"
     if seen.syscall is not None:
         return f"the thread slept in {seen.syscall}, which tells no cause"
-    if not seen.placed:
+    if not seen.stack:
         return "the stack could not be read"
     if seen.state == "":
         return "the kernel gave no state of the thread"
