@@ -3,6 +3,7 @@
 #include <Python.h>
 
 #include "agent.h"
+#include "answer_hook.h"
 #include "asyncio_handle.h"
 #include "asyncio_loop.h"
 #include "bracket.h"
@@ -333,6 +334,11 @@ static PyMethodDef methods[] = {
     {"hook_waits", lc_hook_waits, METH_O, "See wait_hook.h."},
     {"unhook_waits", lc_unhook_waits, METH_O, "See wait_hook.h."},
     {"hooked_waits", lc_hooked_waits, METH_NOARGS, "See wait_hook.h."},
+    {"hook_answers", lc_hook_answers, METH_O, "See answer_hook.h."},
+    {"unhook_answers", lc_unhook_answers, METH_O, "See answer_hook.h."},
+    {"hooked_answers", lc_hooked_answers, METH_NOARGS, "See answer_hook.h."},
+    {"answers_elsewhere", lc_answers_elsewhere, METH_O, "See answer_hook.h."},
+    {"answers", lc_read_answers, METH_NOARGS, "See answer_hook.h."},
     {"hook_uvloop", lc_hook_uvloop, METH_VARARGS, "See uvloop_hooks.h."},
     {"unhook_uvloop", lc_unhook_uvloop, METH_NOARGS, "See uvloop_hooks.h."},
     {"hook_epoll_wait", lc_hook_epoll_wait, METH_O, "See wait_hook.h."},
