@@ -277,7 +277,7 @@ static PyObject *work_end(PyObject *module, PyObject *token)
     if (LC_AGENT_RUNS(generation)) { /* an old token ends nothing */
         lc_lane *began = (lc_lane *)(uintptr_t)lane;
         if (lc_thread_lane_peek() == began) {
-            lc_bracket_end((lc_bracket){began, generation, epoch, own_turn != 0});
+            lc_bracket_end_late((lc_bracket){began, generation, epoch, own_turn != 0});
         } else {
             /* Lanes are their threads': the owner closes it at its next begin. (A generator that was begun on one
              * thread and closed on another.) */
