@@ -1,5 +1,6 @@
-"""A game that turns by another loop's callbacks: its frame ends with the callback that flipped, and neither the
-loop's wait nor its other callbacks are taken for the game's."""
+"""A game that turns by another loop's callbacks: its frame ends with the callback that flipped.
+
+Neither the loop's wait nor its other callbacks are taken for the game's."""
 
 from __future__ import annotations
 
