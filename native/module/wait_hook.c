@@ -9,6 +9,7 @@
 #include "hook_set.h"
 
 static _Thread_local lc_wait own_wait __attribute__((tls_model("initial-exec")));
+static _Thread_local uint32_t own_looks __attribute__((tls_model("initial-exec")));
 
 /* ---- what a hooked wait does ------------------------------------------------------------- */
 
@@ -29,7 +30,7 @@ static void end_storing(void) { __atomic_fetch_sub(&lc_the_agent.threads_storing
 
 /* Whether the wait is the loop's. If so, this thread counts as storing until the wait is over. After
  * a signal Python's handlers run and the wait is begun again within one select: each time is a turn of its own. */
-static inline bool wait_begins(void)
+static inline bool wait_begins(bool is_look)
 {
     if (own_wait.lane == NULL) {
         return false;
@@ -40,6 +41,7 @@ static inline bool wait_begins(void)
         return false;
     }
     lc_turn_end(&own_wait.context, lane);
+    own_looks = is_look ? own_looks + 1u : 0u;
     return true;
 }
 
@@ -87,36 +89,39 @@ void lc_wait_told_end(void)
 
 /* ---- the hooks --------------------------------------------------------------------------- */
 
-#define WAIT_FUNCTION(name, parameters, arguments)                                                                \
+#define WAIT_FUNCTION(name, parameters, arguments, look)                                                          \
     typedef int(*name##_function) parameters;                                                                     \
     static name##_function name##_next[LC_HOOK_WAYS];                                                                     \
-    WAIT_HOOK(name, 0, parameters, arguments)                                                                     \
-    WAIT_HOOK(name, 1, parameters, arguments)                                                                     \
-    WAIT_HOOK(name, 2, parameters, arguments)                                                                     \
-    WAIT_HOOK(name, 3, parameters, arguments)
+    WAIT_HOOK(name, 0, parameters, arguments, look)                                                               \
+    WAIT_HOOK(name, 1, parameters, arguments, look)                                                               \
+    WAIT_HOOK(name, 2, parameters, arguments, look)                                                               \
+    WAIT_HOOK(name, 3, parameters, arguments, look)
 
-#define WAIT_HOOK(name, way, parameters, arguments)                                                               \
+#define WAIT_HOOK(name, way, parameters, arguments, look)                                                         \
     static int hooked_##name##_##way parameters                                                                   \
     {                                                                                                             \
-        const bool is_the_loop_s = wait_begins();                                                                 \
+        const bool is_the_loop_s = wait_begins(look);                                                               \
         const int result = name##_next[way] arguments;                                                            \
         wait_ends(is_the_loop_s);                                                                                 \
         return result;                                                                                            \
     }
 
-WAIT_FUNCTION(epoll_wait, (int fd, struct epoll_event *events, int room, int timeout), (fd, events, room, timeout))
+WAIT_FUNCTION(epoll_wait, (int fd, struct epoll_event *events, int room, int timeout), (fd, events, room, timeout), timeout == 0)
 WAIT_FUNCTION(epoll_pwait, (int fd, struct epoll_event *events, int room, int timeout, const sigset_t *signals),
-              (fd, events, room, timeout, signals))
-WAIT_FUNCTION(poll, (struct pollfd *descriptors, nfds_t count, int timeout), (descriptors, count, timeout))
+              (fd, events, room, timeout, signals), timeout == 0)
+WAIT_FUNCTION(poll, (struct pollfd *descriptors, nfds_t count, int timeout), (descriptors, count, timeout), timeout == 0)
 WAIT_FUNCTION(ppoll,
               (struct pollfd *descriptors, nfds_t count, const struct timespec *timeout, const sigset_t *signals),
-              (descriptors, count, timeout, signals))
+              (descriptors, count, timeout, signals),
+              timeout != NULL && timeout->tv_sec == 0 && timeout->tv_nsec == 0)
 WAIT_FUNCTION(select, (int count, fd_set *in, fd_set *out, fd_set *urgent, struct timeval *timeout),
-              (count, in, out, urgent, timeout))
+              (count, in, out, urgent, timeout),
+              timeout != NULL && timeout->tv_sec == 0 && timeout->tv_usec == 0)
 WAIT_FUNCTION(pselect,
               (int count, fd_set *in, fd_set *out, fd_set *urgent, const struct timespec *timeout,
                const sigset_t *signals),
-              (count, in, out, urgent, timeout, signals))
+              (count, in, out, urgent, timeout, signals),
+              timeout != NULL && timeout->tv_sec == 0 && timeout->tv_nsec == 0)
 
 enum { EPOLL_WAIT, WAIT_FUNCTIONS = 6 };
 
@@ -180,6 +185,8 @@ PyObject *lc_unhook_epoll_wait(PyObject *module, PyObject *unused)
     }
     Py_RETURN_NONE;
 }
+
+uint32_t lc_wait_looks(void) { return own_looks; }
 
 /* ---- runs -------------------------------------------------------------------------------- */
 
