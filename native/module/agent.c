@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "answers.h"
+
 lc_agent lc_the_agent;
 
 static const char no_reader[] = "this process may read its own memory neither by process_vm_readv nor by "
@@ -47,6 +49,7 @@ static uint64_t end_watchdog(lc_agent *agent)
  * lanes of threads that it does not have (thread_lane.c, close_lane). So lanes are let go of inside fork(2). */
 static void let_go_in_child(void)
 {
+    lc_answers_end();
     lc_the_agent.running = false;
     lc_the_agent.generation++;
     lc_the_agent.watchdog.running = false;
@@ -145,6 +148,7 @@ bool lc_agent_start(const char *path, const char *checkpoint_path, const char *f
     }
     agent->generation++;
     agent->running = true;
+    lc_answers_begin();
     return true;
 }
 
@@ -163,6 +167,7 @@ void lc_agent_stop(bool process_ends)
             return; /* another thread was faster */
         }
     } while (joining.life != life); /* a fork was over meanwhile, and its thread has started the watchdog again */
+    lc_answers_end();
     agent->running = false;
     agent->generation++;
     Py_CLEAR(agent->scene_variable);

@@ -33,18 +33,33 @@ static inline lc_bracket lc_bracket_begin(lc_lane *lane, uint64_t work, uint64_t
     return (lc_bracket){lane, lc_the_agent.generation, LC_LOAD(lane->epoch), own_turn};
 }
 
-static inline __attribute__((always_inline)) void lc_bracket_end(lc_bracket bracket)
+static inline __attribute__((always_inline)) void lc_bracket_end_as(lc_bracket bracket, bool ends_what_is_inside)
 {
     if (bracket.lane == NULL || !LC_AGENT_RUNS(bracket.generation)) {
         return;
     }
     const lc_lane_context *lanes = &lc_the_agent.watchdog.lanes;
-    if (LC_LOAD(bracket.lane->epoch) == bracket.epoch) {
+    if (LC_LOAD(bracket.lane->epoch) == bracket.epoch ||
+        (ends_what_is_inside && __builtin_expect(lc_lane_in_callback(bracket.lane), 0))) {
         (void)lc_callback_end(lanes, bracket.lane);
     }
     if (bracket.own_turn) {
         lc_turn_end(lanes, bracket.lane);
     }
+}
+
+/* A callback that was begun inside this one and is still open ends with it: the frame of a game that turns by a loop's callbacks
+ * ends with its next flip, which may be long after the loop's next wait. */
+static inline __attribute__((always_inline)) void lc_bracket_end(lc_bracket bracket)
+{
+    lc_bracket_end_as(bracket, true);
+}
+
+/* The same for those that are not kept on the C stack, whose end need not come before that of what was begun around them: an
+ * open callback may be another's. */
+static inline void lc_bracket_end_late(lc_bracket bracket)
+{
+    lc_bracket_end_as(bracket, false);
 }
 
 /* Whether the watchdog wants to know what this turn's callbacks are. */

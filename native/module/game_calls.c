@@ -241,12 +241,57 @@ static bool is_something(PyObject *found)
 
 /* ---- the calls ---------------------------------------------------------------------------- */
 
+static void stop_telling(game_calls *self)
+{
+    self->thread = 0;
+    self->is_pending = false;
+    self->input_count = 0;
+    Py_CLEAR(self->shown);
+}
+
+/* What dies with the thread's state, under the GIL: a game may end without a word, and its thread's number be given out
+ * anew. It keeps the calls until then. */
+static const char tie_name[] = "loopcanary.game";
+
+static void untie(PyObject *tie)
+{
+    game_calls *self = PyCapsule_GetPointer(tie, tie_name);
+    if (self == NULL) {
+        PyErr_Clear();
+        return;
+    }
+    const unsigned long own = PyThread_get_thread_ident();
+    if (self->left == own) {
+        self->left = 0;
+    }
+    if (self->thread == own) {
+        stop_telling(self);
+    }
+    Py_DECREF(self);
+}
+
+/* Without memory the thread keeps its place, as it does until over(). */
+static void tie_to_thread(game_calls *self)
+{
+    PyObject *dict = PyThreadState_GetDict(); /* borrowed */
+    PyObject *key = dict != NULL ? PyUnicode_FromFormat("%s.%p", tie_name, self) : NULL;
+    PyObject *tie = key != NULL ? PyCapsule_New(self, tie_name, untie) : NULL;
+    if (tie != NULL) {
+        Py_INCREF(self);
+        (void)PyDict_SetItem(dict, key, tie);
+    }
+    Py_XDECREF(tie);
+    Py_XDECREF(key);
+    PyErr_Clear();
+}
+
 /* The first frame: from here on this thread is watched. 0: another one is already, -1: an exception is set. */
 static int begin(game_calls *self)
 {
     if (self == NULL || self->thread != 0) {
         return 0;
     }
+    tie_to_thread(self);
     self->thread = PyThread_get_thread_ident();
     if (!lc_loop_hooks_run_begin(self->hooks)) {
         return -1;
@@ -510,10 +555,7 @@ static PyObject *over(PyObject *calls, PyObject *unused)
     } else {
         self->left = self->thread;
     }
-    self->thread = 0;
-    self->is_pending = false;
-    self->input_count = 0;
-    Py_CLEAR(self->shown);
+    stop_telling(self);
     Py_RETURN_NONE;
 }
 

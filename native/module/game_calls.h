@@ -2,7 +2,7 @@
  *
  * A game has no loop that could be hooked. What lies between two of these calls is a callback, called `work`; the call
  * itself is the loop's wait, told to `hooks` (a LoopHooks). One thread is watched: the first that shows a frame, from then
- * on until over(). The calls of the others go through, and so do, before that, all but the one that shows a frame.
+ * on until over() or its end. The calls of the others go through, and so do, before that, all but the one that shows a frame.
  *
  *     stand_in(function, role) -> what stands in its place, a PatchedBuiltin:
  *         "flip"   shows a frame

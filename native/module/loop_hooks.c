@@ -112,10 +112,11 @@ void lc_loop_hooks_work_end(void)
     }
     const begun_work ended = own->works[own->work_depth];
     own->works[own->work_depth] = (begun_work){0};
-    if (__builtin_expect(LC_AGENT_RUNS(ended.bracket.generation) && lc_bracket_is_tallied(ended.bracket), 0)) {
+    if (__builtin_expect(LC_AGENT_RUNS(ended.bracket.generation) && lc_bracket_is_tallied(ended.bracket), 0) &&
+        LC_LOAD(ended.bracket.lane->epoch) == ended.bracket.epoch) {
         lc_bracket_end_tallied(ended.bracket, kind_of(ended.work), 0);
     } else {
-        lc_bracket_end(ended.bracket);
+        lc_bracket_end_late(ended.bracket);
     }
     Py_XDECREF(ended.work);
 }

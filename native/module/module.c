@@ -3,6 +3,7 @@
 #include <Python.h>
 
 #include "agent.h"
+#include "answer_hook.h"
 #include "asyncio_handle.h"
 #include "asyncio_loop.h"
 #include "bracket.h"
@@ -276,7 +277,7 @@ static PyObject *work_end(PyObject *module, PyObject *token)
     if (LC_AGENT_RUNS(generation)) { /* an old token ends nothing */
         lc_lane *began = (lc_lane *)(uintptr_t)lane;
         if (lc_thread_lane_peek() == began) {
-            lc_bracket_end((lc_bracket){began, generation, epoch, own_turn != 0});
+            lc_bracket_end_late((lc_bracket){began, generation, epoch, own_turn != 0});
         } else {
             /* Lanes are their threads': the owner closes it at its next begin. (A generator that was begun on one
              * thread and closed on another.) */
@@ -333,6 +334,11 @@ static PyMethodDef methods[] = {
     {"hook_waits", lc_hook_waits, METH_O, "See wait_hook.h."},
     {"unhook_waits", lc_unhook_waits, METH_O, "See wait_hook.h."},
     {"hooked_waits", lc_hooked_waits, METH_NOARGS, "See wait_hook.h."},
+    {"hook_answers", lc_hook_answers, METH_O, "See answer_hook.h."},
+    {"unhook_answers", lc_unhook_answers, METH_O, "See answer_hook.h."},
+    {"hooked_answers", lc_hooked_answers, METH_NOARGS, "See answer_hook.h."},
+    {"answers_elsewhere", lc_answers_elsewhere, METH_O, "See answer_hook.h."},
+    {"answers", lc_read_answers, METH_NOARGS, "See answer_hook.h."},
     {"hook_uvloop", lc_hook_uvloop, METH_VARARGS, "See uvloop_hooks.h."},
     {"unhook_uvloop", lc_unhook_uvloop, METH_NOARGS, "See uvloop_hooks.h."},
     {"hook_epoll_wait", lc_hook_epoll_wait, METH_O, "See wait_hook.h."},

@@ -1,6 +1,7 @@
 #include "tk_frames.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,6 +188,31 @@ static int see_event(void *data, void *event)
     return 0;
 }
 
+/* Tcl may end its thread after us, and draw meanwhile. */
+static void free_drawing(void *drawing)
+{
+    lc_own_tk_drawing = NULL;
+    free(drawing);
+}
+
+static pthread_key_t drawing_key;
+static int key_error;
+
+static void make_key(void) { key_error = pthread_key_create(&drawing_key, free_drawing); }
+
+/* Freed with its thread. */
+static lc_tk_drawing *make_drawing(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, make_key);
+    lc_tk_drawing *fresh = key_error == 0 ? calloc(1, sizeof *fresh) : NULL;
+    if (fresh != NULL && pthread_setspecific(drawing_key, fresh) != 0) {
+        free(fresh);
+        fresh = NULL;
+    }
+    return fresh;
+}
+
 lc_tk_drawing *lc_tk_drawing_open(void)
 {
     if (tk.listener == NULL) {
@@ -197,7 +223,7 @@ lc_tk_drawing *lc_tk_drawing_open(void)
         tk.add_handler(see_event, NULL);
     }
     if (lc_own_tk_drawing == NULL) {
-        lc_own_tk_drawing = calloc(1, sizeof *lc_own_tk_drawing);
+        lc_own_tk_drawing = make_drawing();
     }
     if (lc_own_tk_drawing != NULL) {
         lc_tk_drawing *drawing = lc_own_tk_drawing;

@@ -12,6 +12,8 @@ typedef struct {
     PyObject_HEAD
     PyObject *data;      /* of the group: which hooks instruments want; NULL: not yet asked for */
     PyObject *begins;    /* called before the run, and raises nothing; or NULL */
+    PyObject *spins;     /* as TurnSelect's (turn_select.c); or NULL */
+    bool has_spun;
     char is_guest;
     char tells_waits;    /* the run's waits are not hooked */
     bool is_entered;     /* `outer` is known */
@@ -21,6 +23,8 @@ typedef struct {
     lc_bracket step;
     PyObject *task; /* of the step; trio holds it until it has asked who wants to know of the step's end */
 } trio_group;
+
+#define SPINS_LOOK 256u
 
 static const char kind[] = "trio";
 
@@ -165,9 +169,31 @@ static bool is_wanted_by_us(const trio_group *self, PyObject *name)
     return name == hooks[BEFORE_RUN] || name == hooks[AFTER_RUN];
 }
 
+/* trio asks once a turn, before it waits: of each SPINS_LOOK turns that began with tasks that were ready is told, and once when
+ * it waits again. False with an exception set: the program's own came up meanwhile. */
+static bool count_spins(trio_group *self)
+{
+    const uint32_t looks = lc_wait_looks();
+    const bool tells = looks != 0 ? looks % SPINS_LOOK == 0 : self->has_spun;
+    if (__builtin_expect(!tells || self->spins == NULL || self->is_guest, 1)) {
+        return true;
+    }
+    self->has_spun = looks != 0;
+    PyObject *turns = PyLong_FromUnsignedLong(looks != 0 ? SPINS_LOOK : 0);
+    const bool passed = turns == NULL || lc_call_ours(self->spins, turns);
+    Py_XDECREF(turns);
+    if (turns == NULL) {
+        PyErr_Clear();
+    }
+    return passed;
+}
+
 static int contains(PyObject *object, PyObject *name)
 {
     trio_group *self = (trio_group *)object;
+    if (name == hooks[BEFORE_IO_WAIT] && !count_spins(self)) {
+        return -1;
+    }
     if (name == hooks[AFTER_TASK_STEP]) {
         step_ends(self); /* trio asks when a step is over: to be called for it, too, would cost as much again */
         return is_wanted_by_others(self, name);
@@ -237,6 +263,7 @@ static int traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(((trio_group *)self)->data);
     Py_VISIT(((trio_group *)self)->begins);
+    Py_VISIT(((trio_group *)self)->spins);
     return 0;
 }
 
@@ -244,6 +271,7 @@ static int clear(PyObject *self)
 {
     Py_CLEAR(((trio_group *)self)->data);
     Py_CLEAR(((trio_group *)self)->begins);
+    Py_CLEAR(((trio_group *)self)->spins);
     return 0;
 }
 
@@ -265,6 +293,7 @@ static PyMethodDef methods[] = {
 
 static PyMemberDef members[] = {
     {"is_guest", T_BOOL, offsetof(trio_group, is_guest), 0, "Whether another loop drives the run."},
+    {"spins", T_OBJECT, offsetof(trio_group, spins), 0, "Hears of turns in a row that began with tasks that were ready."},
     {"tells_waits", T_BOOL, offsetof(trio_group, tells_waits), 0, "Whether turns are what trio says of its waits."},
     {NULL, 0, 0, 0, NULL},
 };

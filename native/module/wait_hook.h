@@ -34,6 +34,10 @@ lc_wait lc_wait_exchange(lc_wait run);
 lc_wait lc_wait_suspend(void);
 void lc_wait_finish(lc_wait outer, bool begins_turn);
 
+/* How often in a row the calling thread's loop has asked with no patience at all, since it had work that was ready:
+ * hooked waits with a timeout of 0. */
+uint32_t lc_wait_looks(void);
+
 /* For loops with hooks of their own that are called without the GIL (Tcl's event sources, GLib's poll function): the
  * calling thread's loop is about to wait, and has waited. Nothing where the thread is in no run. Any state of the GIL; no lock,
  * no allocation. */

@@ -1,8 +1,9 @@
-"""How long requests waited for the loop, from the arrival of their bytes: told by the kernel, of uvicorn."""
+"""How long requests waited for the loop, from the arrival of their bytes: told by the kernel."""
 
 from __future__ import annotations
 
 import http.client
+import json
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -45,12 +46,21 @@ def ask(port, target):
     assert answer_of(connected(port, target)) == b"ok"
 
 
-@pytest.mark.parametrize("engine", [pytest.param("native", marks=pytest.mark.native), "portable"])
-def test_a_request_that_arrives_while_the_loop_is_blocked_waits_from_then_on(watched, tmp_path, engine):
+@pytest.mark.parametrize(
+    ("engine", "loop"),
+    [
+        pytest.param("native", "asyncio", marks=pytest.mark.native),
+        pytest.param("native", "uvloop", marks=pytest.mark.native),
+        ("portable", "asyncio"),
+    ],
+)
+def test_a_request_that_arrives_while_the_loop_is_blocked_waits_from_then_on(watched, tmp_path, engine, loop):
     pytest.importorskip("uvicorn")
+    if loop != "asyncio":
+        pytest.importorskip(loop)
     one = watched(engine)
     child = subprocess.Popen(
-        one.command(PROGRAMS / "web_lag.py", tmp_path),
+        one.command(PROGRAMS / "web_lag.py", tmp_path, loop),
         env=one.environment(PYTHONWARNINGS="ignore"),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -85,3 +95,71 @@ def test_a_request_that_arrives_while_the_loop_is_blocked_waits_from_then_on(wat
     assert figures["queued_ms"] >= 1000 * (BLOCKED_S - TICK_S)
     assert figures["lag_ms"] >= figures["queued_ms"] + 1000 * BLOCKED_S
     assert all(group["kind"] != "input-lag" for group in report["groups"])
+
+
+SEEN_OF = 16
+"""Of so many requests of other servers one is timed (native/core/answers.h)."""
+
+
+def told_by(child, line=""):
+    if line:
+        child.stdin.write(line)
+        child.stdin.flush()
+    said = child.stdout.readline()
+    assert said, "the servers have ended"
+    return json.loads(said)
+
+
+def ask_while_blocked(server, port, folder, child):
+    """Three times as many requests as are needed for one to be timed: one of the quick ones, the one that
+    blocks, one of those that wait for it."""
+    for _ in range(SEEN_OF):
+        ask(port, f"/{server}/quick")
+    with ThreadPoolExecutor(1) as pool:
+        blocking = pool.submit(ask, port, f"/{server}/blocks")
+        wait_for(folder / f"{server} blocks", child)
+        waiting = [connected(port) for _ in range(2 * SEEN_OF - 1)]
+        (folder / f"{server} sent").touch()
+        for connection in waiting:
+            assert answer_of(connection) == b"ok"
+        blocking.result()
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop", "gevent", "thread"])
+def test_answers_are_timed_whatever_the_server(watched, tmp_path, loop):
+    if loop not in ("asyncio", "thread"):
+        pytest.importorskip(loop)
+    one = watched("native")
+    child = subprocess.Popen(
+        one.command(PROGRAMS / "answers.py", tmp_path, loop),
+        env=one.environment(PYTHONWARNINGS="ignore"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    before = {"events": 0, "lag_ms": 0, "queued_ms": 0}
+    try:
+        for server, port in told_by(child).items():
+            ask_while_blocked(server, port, tmp_path, child)
+            (figures,) = told_by(child, "figures\n")
+            more = {name: figures[name] - was for name, was in before.items()}
+            assert more["events"] == 3, server
+            assert more["lag_ms"] >= 2 * 1000 * (BLOCKED_S - TICK_S), server
+            assert more["queued_ms"] >= 1000 * (BLOCKED_S - TICK_S), server
+            before = {name: figures[name] for name in before}
+        child.communicate(timeout=GIVES_UP_S)
+        assert child.returncode == 0
+    finally:
+        child.kill()
+        child.wait()
+    (stored,) = [
+        each
+        for session in one.report()["sessions"]
+        for each in session["input"]
+        if each["loop"] == "requests"
+    ]
+    assert stored["thread"] == ("(threads)" if loop == "thread" else "MainThread")
+    assert stored["events"] == before["events"]
+    assert stored["worst_ms"] >= 1000 * BLOCKED_S
+    assert stored["worst"] == ("GET" if loop in ("asyncio", "uvloop") else stored["worst"])

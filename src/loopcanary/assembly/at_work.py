@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from loopcanary.engine import scopes
@@ -19,7 +20,7 @@ def _tracers(canary: Canary) -> Tracers:
     return tracing_of(canary)
 
 
-def integrations(canary: Canary) -> Integrations:
+def integrations(canary: Canary, native: ModuleType | None) -> Integrations:
     """All of them, not yet installed."""
     tell = Telling(
         scopes,
@@ -27,6 +28,7 @@ def integrations(canary: Canary) -> Integrations:
         lambda: _tracers(canary),
         request_threshold_ns=canary.config.request_threshold_ns,
         task_threshold_ns=canary.config.task_threshold_ns,
+        answers_elsewhere=None if native is None else native.answers_elsewhere,
     )
 
     def contain(part: str, patch: Callable[[], Any]) -> None:

@@ -33,11 +33,14 @@ for kind, modules in json.loads(sys.argv[2]).items():
         else:
             failed.pop(kind, None)
             break
-hooked = {}
-for path, symbol in sys.modules["loopcanary._native"].hooked_waits():
-    hooked.setdefault(path.rpartition("/")[2] or "the interpreter", []).append(symbol)
+native = sys.modules["loopcanary._native"]
+hooked, answers = {}, {}
+for rows, hooks in ((hooked, native.hooked_waits()), (answers, native.hooked_answers())):
+    for path, symbol in hooks:
+        rows.setdefault(path.rpartition("/")[2] or "the interpreter", []).append(symbol)
 refused = canary.boundary.reasons()
-print(json.dumps({"failed": failed, "refused": refused, "notes": canary.probe_notes(), "hooked": hooked}))
+print(json.dumps({"failed": failed, "refused": refused, "notes": canary.probe_notes(), "hooked": hooked,
+                  "answers": answers}))
 loopcanary.uninstall()
 """
 _CHILD_S = 60
@@ -52,9 +55,10 @@ def loop_facts() -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="loopcanary-") as folder:
         told = _tried(installed, Path(folder))
     rows = [_row(kind, modules, told) for kind, modules in installed.items()]
-    hooked = [f"{name}: {_words(symbols)}" for name, symbols in told.get("hooked", {}).items()]
-    if hooked:
-        rows.append(("hooked waits", "ok", "; ".join(hooked)))
+    for part, title in (("hooked", "hooked waits"), ("answers", "timed answers")):
+        hooked = [f"{name}: {_words(symbols)}" for name, symbols in told.get(part, {}).items()]
+        if hooked:
+            rows.append((title, "ok", "; ".join(hooked)))
     absent = [kind.kind for kind in KINDS if kind not in installed]
     if absent:
         rows.append(("other loops", "off", f"not installed here: {', '.join(absent)}"))
@@ -76,7 +80,7 @@ def _tried(installed: Mapping[LoopKind, Sequence[str]], folder: Path) -> Mapping
     each = [_tried({kind: modules}, folder) for kind, modules in installed.items()]
     return {
         part: {kind: said for one in each for kind, said in one.get(part, {}).items()}
-        for part in ("failed", "refused", "notes", "hooked")
+        for part in ("failed", "refused", "notes", "hooked", "answers")
     }
 
 

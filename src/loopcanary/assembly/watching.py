@@ -58,7 +58,7 @@ def _native_module(choice: EngineChoice) -> tuple[ModuleType | None, str]:
 def _all_probes(canary: Canary, native: ModuleType | None) -> Sequence[Probe]:
     from loopcanary.assembly.at_work import integrations
 
-    return [*_probes(canary, native), integrations(canary)]
+    return [*_probes(canary, native), integrations(canary, native)]
 
 
 def _probes(canary: Canary, native: ModuleType | None) -> Sequence[Probe]:
@@ -70,10 +70,11 @@ def _probes(canary: Canary, native: ModuleType | None) -> Sequence[Probe]:
 
         runs, stopped = canary.portable_loop_runs, canary.portable_loop_stopped
         return [PortableAsyncioProbe(runs, stopped, containing("asyncio"))]
+    from loopcanary.probes.answers import AnswersProbe
     from loopcanary.probes.late import LateProbe
     from loopcanary.probes.table import KINDS
 
-    return [
+    loops = [
         LateProbe(
             kind,
             native,
@@ -84,6 +85,18 @@ def _probes(canary: Canary, native: ModuleType | None) -> Sequence[Probe]:
         )
         for kind in KINDS
     ]
+    canary.before_figures = lambda: _trace_answers(canary, native)
+    return [*loops, AnswersProbe(native, containing("answers"))]
+
+
+def _trace_answers(canary: Canary, native: ModuleType) -> None:
+    """Tracers are made for the first answer that was timed: most programs serve nobody."""
+    if canary.traces is None and not native.answers():
+        return
+    from loopcanary.assembly.tracing import tracing_of
+    from loopcanary.probes.answers import figures
+
+    tracing_of(canary).input_elsewhere = lambda: figures(native)
 
 
 def _tracers(canary: Canary) -> Tracers:

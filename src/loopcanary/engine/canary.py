@@ -97,6 +97,8 @@ class Canary:
         self.boundary = boundary
         self.traces: Traces | None = None
         """Of frames, input and idle work, where a probe tells of them."""
+        self.before_figures: Callable[[], object] = _nothing
+        """Called before the traces are asked for what they know: the moment to make them."""
         self._native = native
         self._make_probes = make_probes
         self._make_parts = make_parts
@@ -151,6 +153,7 @@ class Canary:
     def _traces_as_told(self) -> dict[str, Any]:
         from loopcanary.model.wire_traces import traces_to_dict
 
+        self.before_figures()
         return {} if self.traces is None else traces_to_dict(self.traces.figures())
 
     def _loops_as_told(self, parts: Parts) -> list[dict[str, Any]]:
@@ -316,6 +319,7 @@ class Canary:
 
     def _take_traces(self, parts: Parts, *, is_last: bool) -> bool:
         """Issues of the traces, and their figures; whether there was anything. Drain thread."""
+        self.before_figures()
         traces = self.traces
         if traces is None:
             return False
@@ -389,6 +393,7 @@ class Canary:
         call("engine", parts.backend.let_go if self._leaves_evidence else parts.backend.discard, keep=True)
 
     def _last_traces(self, parts: Parts) -> TraceFigures | None:
+        self.before_figures()
         if self.traces is None:
             return None
         self.traces.end()
@@ -462,6 +467,10 @@ class Canary:
                 gc.callbacks.remove(self._native.gc_stamp)
         if parts is not None:
             parts.backend.let_go()
+
+
+def _nothing() -> None:
+    """Nobody wants to hear of it."""
 
 
 def _before_multiprocessing_exits(stop: Callable[[], None]) -> Any:

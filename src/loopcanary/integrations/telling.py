@@ -47,9 +47,12 @@ class Telling:
         *,
         request_threshold_ns: int,
         task_threshold_ns: int,
+        answers_elsewhere: Callable[[int], object] | None = None,
     ) -> None:
         """`begins` hears, cheaply, that the program is at work by now. `tracers` are made when they are first
-        asked for."""
+        asked for. `answers_elsewhere(descriptor)`: the engine times the answers of all connections, and
+        leaves this one's to who calls it; None: it times none."""
+        self.answers_elsewhere = answers_elsewhere
         self._scopes = scopes
         self._begins = begins
         self._request_ns = request_threshold_ns

@@ -1,6 +1,9 @@
 """uvicorn: how long a request takes from its bytes' arrival to the first byte of its answer, and how much of
 that it waited for the loop.
 
+The engine times the answers of all servers (native/core/answers.h), but knows neither tasks nor what TLS
+hides: of uvicorn's requests more is known here.
+
 The kernel says when a connection's last bytes arrived (TCP_INFO, to the length of its tick, 1 to 4 ms):
 before the loop has looked at the socket, and however long it did not. Handling begins with the first step of
 the request's task. What it waits for the loop later on, at its own awaits, is not told apart from its
@@ -13,6 +16,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from types import FunctionType
@@ -32,6 +36,7 @@ _STARTED = "loopcanary_started"
 _LAST_DATA_RECV = slice(52, 56)
 """tcpi_last_data_recv, milliseconds: linux/tcp.h, struct tcp_info, which only ever grows at its end."""
 _TCP_INFO_BYTES = 56
+_PROTOCOLS = ("H11Protocol", "HttpToolsProtocol")
 _IMPLEMENTATIONS = ("uvicorn.protocols.http.h11_impl", "uvicorn.protocols.http.httptools_impl")
 
 
@@ -44,6 +49,28 @@ def patch(patches: Patches, tell: Telling) -> None:
         cycle: Any = getattr(sys.modules.get(name), "RequestResponseCycle", None)
         if cycle is not None and patches.wrap(cycle, "run_asgi", answers.around_request):
             patches.wrap(cycle, "send", answers.around_send)
+            _keep_from_engine(patches, sys.modules[name], tell.answers_elsewhere)
+
+
+def _keep_from_engine(
+    patches: Patches, module: Any, answers_elsewhere: Callable[[int], object] | None
+) -> None:
+    """Answers are timed once."""
+    if answers_elsewhere is None:
+        return
+
+    def around_connection(original: FunctionType) -> Any:
+        def connection_made(self: Any, transport: Any) -> None:
+            with suppress(Exception):  # a connection that is gone; another transport
+                answers_elsewhere(transport.get_extra_info("socket").fileno())
+            original(self, transport)
+
+        return connection_made
+
+    for name in _PROTOCOLS:
+        protocol = getattr(module, name, None)
+        if isinstance(protocol, type):
+            patches.wrap(protocol, "connection_made", around_connection)
 
 
 def _note_arrival(cycle: Any) -> None:

@@ -30,8 +30,11 @@ class SpinWatch:
         ready: Iterable[Any] | None,
         tell: Callable[[str, int, int, int], None],
         clock: Callable[[], int] = time.monotonic_ns,
+        identities: Callable[[Iterable[Any]], Iterable[tuple[int, str]]] | None = None,
     ) -> None:
-        """`ready`: the loop's queue of handles; `tell` hears of a name, begin, end and number of turns."""
+        """`ready`: the loop's queue of handles; `tell` hears of a name, begin, end and number of turns.
+        `identities`: number and name of each that is ready, where these are no handles of asyncio's."""
+        self._identities = identities or _identities
         self._ready = ready
         self._tell = tell
         self._clock = clock
@@ -50,7 +53,7 @@ class SpinWatch:
             self._limit_ns = SPIN_NS
             return
         now_ns = self._clock()
-        there = set(_identities(self._ready))
+        there = set(self._identities(self._ready))
         if self._begin_ns is None or not self._always & there:
             self._begin()
             self._begin_ns, self._always = now_ns, there

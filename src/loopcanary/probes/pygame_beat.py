@@ -142,6 +142,8 @@ class Beat:
     # ---- inside -------------------------------------------------------------------------------
 
     def _trace(self) -> None:
+        if self._frames is not None:
+            self._frames.close()  # of a thread that has ended
         if self.tracers is not None:
             self._frames = self.tracers.frames(KIND)
             self._calls.on_shown(self._frames.frame_drawn)

@@ -7,14 +7,20 @@ is run: `trio.run`, `anyio.run`, pytest-trio. Instruments that the program adds 
 from __future__ import annotations
 
 import sys
+from itertools import islice
 from typing import TYPE_CHECKING, Any
+
+from loopcanary.probes.asyncio_spin import SpinWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from types import FrameType, ModuleType
 
+    from loopcanary.protocols import Tracers
+
 KIND = "trio"
 _MODULE = "trio._core._run"
+_EXAMINED_MAX = 32
 _NEEDED = ("Instruments", "GLOBAL_RUN_CONTEXT", "Task", "run")
 
 
@@ -38,6 +44,11 @@ class TrioProbe:
         self._waits = 0
         self._waits_are_hooked = False
         self._note: str | None = None
+        self._tracers: Callable[[], Tracers] | None = None
+
+    def use_tracers_when_needed(self, tracers: Callable[[], Tracers]) -> None:
+        """Whom to ask for a trace when a run never waits; most programs need none."""
+        self._tracers = tracers
 
     def install(self) -> None:
         """Runs have our groups from now on. Idempotent. `trio._core._run` is imported."""
@@ -77,6 +88,13 @@ class TrioProbe:
         self._waits = 0 if epoll is None else self._native.c_code(epoll.poll)
         self._waits_are_hooked = bool(self._waits) and "epoll_wait" in self._native.hook_waits(self._waits)
 
+    def _spin_watch(self) -> Callable[[int], None]:
+        return SpinWatch((), self._tell_spin, identities=_ready_tasks).look
+
+    def _tell_spin(self, name: str, begin_ns: int, end_ns: int, turns: int) -> None:
+        if self._tracers is not None:
+            self._tracers().idle(KIND).spun(name, begin_ns, end_ns, turns)
+
     def _make_group(self, original: Any) -> Any:
         """A group that goes by the original's name, and is one."""
         probe = self
@@ -100,6 +118,7 @@ class TrioProbe:
         try:
             self._loop_seen()
             group.tells_waits = not self._waits_are_hooked
+            group.spins = self._spin_watch()
             group.open_lane(lambda begun: self._contain(lambda: _note_guest(begun)))
             self._learn()  # until now the engine may have been armed only
         except Exception:  # noqa: BLE001 - a run that cannot be watched runs
@@ -114,7 +133,17 @@ class TrioProbe:
         group.data = runner.instruments.data
         group.is_guest = runner.is_guest
         group.tells_waits = not self._waits_are_hooked and not runner.is_guest
+        group.spins = self._spin_watch()
         runner.instruments = group
+
+
+def _ready_tasks(_: object) -> Iterator[tuple[int, str]]:
+    """Number and name of each task that the calling thread's run has ready."""
+    ready = sys.modules[_MODULE].GLOBAL_RUN_CONTEXT.runner.runq
+    for task in islice(ready, _EXAMINED_MAX):
+        coroutine = task.coro
+        name = getattr(coroutine, "__qualname__", None) or type(coroutine).__qualname__
+        yield id(task), f"{name} (task)"
 
 
 def _note_guest(group: Any) -> None:

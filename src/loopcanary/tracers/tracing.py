@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loopcanary.model.frames import ShownFrame
@@ -17,7 +18,7 @@ from loopcanary.tracers.judging import Judging, Raw, ended_ns
 from loopcanary.tracers.reading import figures_of
 
 if TYPE_CHECKING:
-    from loopcanary.model import Clock, LagIssue, Session, Stall
+    from loopcanary.model import Clock, InputFigures, LagIssue, Session, Stall
     from loopcanary.tracers.frames_listeners import FrameListeners
 
 SETTLE_NS = 500_000_000
@@ -46,6 +47,8 @@ class Tracing:
         self._monotonic_ns = monotonic_ns
         self._judging: Judging | None = None
         self._wake: Callable[[], None] | None = None
+        self.input_elsewhere: Callable[[], Sequence[InputFigures]] = tuple
+        """Figures of input that is timed without a tracer."""
         self._clear()
 
     def _clear(self) -> None:
@@ -177,6 +180,7 @@ class Tracing:
     def news(self) -> TraceFigures | None:
         """The figures, where a slice, a lag or input has come to them."""
         events = sum(tracer.events for tracer in list(self._input.values()))
+        events += sum(figures.events for figures in self.input_elsewhere())
         if not self._has_news and events == self._events_told:
             return None
         self._has_news, self._events_told = False, events
@@ -187,7 +191,9 @@ class Tracing:
         clock = self._judging.clock if self._judging is not None else None
         if clock is None:
             return TraceFigures()
-        return figures_of(self._frames, self._input.values(), self._idle.values(), clock)
+        figures = figures_of(self._frames, self._input.values(), self._idle.values(), clock)
+        more = self.input_elsewhere()
+        return replace(figures, input=(*figures.input, *more)) if more else figures
 
 
 def _thread_name() -> str:

@@ -178,6 +178,30 @@ def test_over_by_another_thread_during_a_wait_leaves_no_work(canary, game):
     assert counts == [1, 2]
 
 
+def test_a_thread_that_ends_without_a_word_leaves_its_place(canary, game):
+    ended = Thread(target=game.begin)
+    ended.start()
+    ended.join()
+    assert not game.calls.is_watching()
+    game.flip()
+    assert game.calls.is_watching()
+    assert game.beat.names() == ["began"]
+
+
+def test_a_thread_that_begins_anew_keeps_its_place_until_its_end(canary, game):
+    def play() -> None:
+        game.flip()
+        game.calls.over()
+        game.flip()
+        watching.append(game.calls.is_watching())
+
+    watching: list[bool] = []
+    thread = Thread(target=play)
+    thread.start()
+    thread.join()
+    assert [*watching, game.calls.is_watching()] == [True, False]
+
+
 def test_an_exception_of_somebody_s_clock_goes_through(game):
     class Odd:
         def __getattr__(self, name: str) -> Any:

@@ -12,10 +12,10 @@ BINDINGS = ("PySide6", "PyQt6")
 
 
 @functools.cache
-def _obstacle(binding: str) -> str:
+def _obstacle(module: str) -> str:
     """Asked of a program of its own: two bindings in one process share one Qt, which fits one of them."""
     done = subprocess.run(
-        [sys.executable, "-c", f"import {binding}.QtWidgets"],
+        [sys.executable, "-c", f"import {module}"],
         capture_output=True,
         text=True,
         check=False,
@@ -26,6 +26,11 @@ def _obstacle(binding: str) -> str:
 
 def needs(binding: str) -> None:
     """Skips where Qt cannot be loaded: the binding or a library of the system's is missing."""
-    obstacle = _obstacle(binding)
+    needs_module(f"{binding}.QtWidgets")
+
+
+def needs_module(module: str) -> None:
+    """As `needs`, for any module of a binding's or beside it."""
+    obstacle = _obstacle(module)
     if obstacle:
-        pytest.skip(f"{binding} cannot be imported: {obstacle}")
+        pytest.skip(f"{module} cannot be imported: {obstacle}")

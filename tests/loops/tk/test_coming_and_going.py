@@ -311,3 +311,34 @@ print(json.dumps([[(one.loop, one.events, one.worst_ns >= 25_000_000) for one in
 """)
     assert inputs == [["tk", 1, True]]
     assert idles == [["tk", "after_idle: refresh", 1]]
+
+
+def test_what_is_kept_of_a_thread_ends_with_it(tell):
+    with_frames, without = tell("""
+import ctypes, threading, tkinter
+class Allocated(ctypes.Structure):
+    names = "arena a b c hblkhd d e uordblks fordblks keepcost"
+    _fields_ = [(name, ctypes.c_size_t) for name in names.split()]
+libc = ctypes.CDLL(None)
+if not hasattr(libc, "mallinfo2"):  # glibc before 2.33, musl
+    print(json.dumps([0, 0]))
+    raise SystemExit
+libc.mallinfo2.restype = Allocated
+install()
+tkinter.Tk()
+def kept_by_threads():
+    before = libc.mallinfo2().uordblks
+    for _ in range(THREADS):
+        thread = threading.Thread(target=tkinter.CallWrapper(int, None, None))
+        thread.start()
+        thread.join()
+    return libc.mallinfo2().uordblks - before
+THREADS = 20
+kept_by_threads()
+THREADS = 100
+with_frames = kept_by_threads()
+sys.modules["loopcanary._native"].tk_listen(None, None)
+print(json.dumps([with_frames, kept_by_threads()]))
+""")
+    # Tcl itself keeps what it has of a thread; frames take 12 kB.
+    assert with_frames - without < 100 * 6000

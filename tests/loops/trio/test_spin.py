@@ -1,0 +1,61 @@
+"""Runs of trio that never wait, since the same task is ready each time."""
+
+from __future__ import annotations
+
+import pytest
+from tests.program.watching import Watched
+
+PROGRAM = """
+import itertools, time
+import trio
+import trio.testing
+until = time.monotonic() + 1.6
+turns = itertools.count()
+
+def is_over():
+    # Turns, too: a machine that is busy may not come to many in that time.
+    return next(turns) > 5_000 and time.monotonic() > until
+
+async def wait_impatiently():
+    while not is_over():
+        await trio.lowlevel.checkpoint()
+
+async def wait_patiently():
+    while time.monotonic() < until:
+        await trio.sleep(0.001)
+
+async def wait_in_virtual_time():
+    while not is_over():
+        await trio.sleep(1)
+
+async def main():
+    async with trio.open_nursery() as nursery:
+        for _ in range({count}):
+            nursery.start_soon({function})
+
+trio.run(main, clock={clock})
+"""
+
+
+@pytest.mark.native
+@pytest.mark.parametrize(
+    ("function", "count", "clock", "name"),
+    [
+        ("wait_impatiently", 1, None, "wait_impatiently (task)"),
+        ("wait_patiently", 50, None, None),
+        ("wait_in_virtual_time", 2, "trio.testing.MockClock(autojump_threshold=0)", None),
+    ],
+)
+def test_runs_that_spin_and_runs_that_wait(tmp_path, function, count, clock, name):
+    pytest.importorskip("trio")
+    watched = Watched(store=tmp_path / "store", engine="native")
+    watched.run("-c", PROGRAM.format(function=function, count=count, clock=clock))
+    report = watched.report()
+    (session,) = report["sessions"]
+    if name is None:
+        assert (report["issues"], session["idle"]) == ([], [])
+        return
+    issue = report["issues"][0]
+    assert (issue["kind"], issue["handler"], issue["loop"]) == ("idle", name, "trio")
+    assert issue["runs"] >= 1_000
+    assert issue["duration_ms"] > 1_000
