@@ -27,7 +27,7 @@ _VERSIONS = ("2:", "1:")
 @click.command(short_help="Show everything about one bug, stall or other issue.")
 @click.argument("which", metavar="FINGERPRINT_OR_ID", type=Word())
 @store_option
-@format_option
+@format_option()
 def command(which: str, store: Path | None, form: str) -> int:
     """Show everything about one bug (by its fingerprint) or one stall (by its id); likewise about jank, late
     input and idle work.

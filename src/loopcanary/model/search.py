@@ -86,6 +86,8 @@ class SessionMark(NamedTuple):
     """Empty where the program's settings give none."""
     started_wall_ns: int
     ended_wall_ns: int | None
+    killed: bool = False
+    """It did not come to an end of its own."""
 
 
 class TimeCell(NamedTuple):

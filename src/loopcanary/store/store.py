@@ -348,10 +348,10 @@ class Store:
     def session_marks(self, query: StallQuery) -> list[SessionMark]:
         """All sessions that ran in the query's time, in short, newest first."""
         clause, values = search.session_condition(query)
-        statement = f"""SELECT id, name, version, started_wall_ns, ended_wall_ns
+        statement = f"""SELECT id, name, version, started_wall_ns, ended_wall_ns, end = 'killed'
                         FROM sessions {clause} ORDER BY started_wall_ns DESC, id"""
         rows = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
-        return [SessionMark._make(row) for row in rows]
+        return [SessionMark._make([*mark, bool(killed)]) for *mark, killed in rows]
 
     def fingerprints_like(self, prefix: str, limit: int = 10) -> list[str]:
         """Fingerprints of stalls that begin so, in order."""
