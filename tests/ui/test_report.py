@@ -105,6 +105,7 @@ def parsed(store: Store, query: StallQuery = ALL, limit: int = 20) -> Parsed:
 
 
 def test_it_says_which_line_why_and_what_to_do(filled: Store):
+    assert b"<bdi>shop</bdi>" in document(page_of(filled), "")
     found = parsed(filled)
     for words in (
         "Stalls most: 85 % of all stalled time",
