@@ -222,14 +222,14 @@ def test_changes_are_those_of_the_latest_version(store: Store):
     old = session(id="a", version="1.0", started_wall_ns=BEGAN, ended_wall_ns=BEGAN + 3_600 * S)
     new = session(id="b", version="1.1", started_wall_ns=BEGAN + 7_200 * S, ended_wall_ns=BEGAN + 10_800 * S)
     store.put([old, new], [stall(id=f"a-{n}", session="a", began_wall_ns=BEGAN + n * S) for n in range(40)])
-    page = changes_page(store, NOW)
+    page = changes_page(store, None, NOW)
     assert page.comparison is not None
     assert (page.comparison.before.label, page.comparison.after.label) == ("version 1.0", "version 1.1")
     assert [one.change.value for one in page.rows] == ["gone"]
 
 
 def test_one_run_has_nothing_to_be_compared_with(filled: Store):
-    assert changes_page(filled, NOW).comparison is None
+    assert changes_page(filled, None, NOW).comparison is None
 
 
 # ---- pictures --------------------------------------------------------------------------------
