@@ -40,7 +40,7 @@ starve while the lock lies idle. Ours below polls at random moments."""
 _PAUSE_LEAST_S, _PAUSE_SPREAD_S = 0.002, 0.018
 
 # Result codes of sqlite.org/rescode.html; the low byte is the primary one.
-_BUSY, _LOCKED, _CORRUPT, _NOTADB, _FULL, _READONLY, _PROTOCOL = 5, 6, 11, 26, 13, 8, 15
+_ERROR, _BUSY, _LOCKED, _CORRUPT, _NOTADB, _FULL, _READONLY, _PROTOCOL = 1, 5, 6, 11, 26, 13, 8, 15
 _READONLY_MOVED = 8 | 4 << 8
 
 
@@ -173,7 +173,7 @@ class Database:
         code = _code(error) & 0xFF
         if code == _FULL:
             return f"the disk is full: nothing more can be stored in {self.folder}"
-        if code == _READONLY:
+        if code == _READONLY or (code == _ERROR and self._told_older):
             return f"{self.path} cannot be written: check its owner and mode, or choose another --store"
         if _is_busy(error):
             return f"{self.path} is locked by another process; nothing was changed, try again"
