@@ -185,8 +185,8 @@ def time_cells(
     clause = narrowed(clause, "+began_wall_ns >= ? AND +began_wall_ns < ?")
     values = [begin, step, *values, begin, edges[-1]]
     if keys is not None:
-        clause = narrowed(clause, f"+{key} IN ({', '.join('?' * len(keys))})")
-        values += keys
+        clause = narrowed(clause, f"{key} IN ({', '.join('?' * len(keys))})")
+        values += map(storable, keys)
     rows = connection.execute(
         f"""SELECT {key}, (began_wall_ns - ?) / ?, count(*), CAST(total(duration_ns) AS INTEGER)
             FROM stalls {clause} GROUP BY +{key}, 2""",

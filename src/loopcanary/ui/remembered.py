@@ -70,6 +70,9 @@ class Remembered:
         self, query: StallQuery, limit: int = 0, fingerprints: Sequence[str] | None = None
     ) -> Sequence[StallGroup]:
         """Groups by total time, largest first."""
+        if query.words and limit and fingerprints is None:
+            # Texts were searched for the sums; now those of the wanted groups are enough.
+            fingerprints = [one.fingerprint for one in self.group_sums(query)[:limit]]
         key = ("groups", query, limit, None if fingerprints is None else tuple(fingerprints))
         return self._kept(key, lambda: self._store.groups(query, limit, fingerprints))
 
