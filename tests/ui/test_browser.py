@@ -250,7 +250,7 @@ def test_nothing_hostile_runs(chromium: Any, hostile: str):
 
 @pytest.fixture(scope="module")
 def large(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A store of 8,000 stalls of 400 bugs. 100,000, which benchmarks/ui_100k.py has, take 20 s of CPU to make."""
+    """A store of 8,000 stalls of 400 bugs: 100,000, as in benchmarks/ui_100k.py, take 20 s of CPU to make."""
     folder = tmp_path_factory.mktemp("large") / "store"
     store = Store(folder, retention=Retention(age_ns=1 << 62))
     assert STALL.culprit is not None
