@@ -61,6 +61,9 @@ def write(report: Report, form: str, shape: Shape, output: str = STDOUT) -> None
 
         _show(report, shape, Screen())
         return
+    if output == STDOUT:
+        click.echo(_rendered(report, form, shape), nl=False)
+        return
     with opened_output(output) as out:
         out.write(_rendered(report, form, shape).encode("utf-8", "backslashreplace"))
 
