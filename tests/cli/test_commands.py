@@ -66,7 +66,7 @@ BAD_USE = {
     "a command that is none": ["rnu"],
     "an option that is none": ["report", "--frobnicate"],
     "a format that is none": ["report", "--format", "pdf"],
-    "a format that is to come": ["report", "--format", "html"],
+    "a format that is another command's": ["diff", "--format", "html"],
     "a time that is none": ["report", "--since", "yesteryear"],
     "a cause that is none": ["report", "--cause", "magic"],
     "a negative limit": ["report", "--limit", "-1"],
@@ -103,8 +103,8 @@ def test_bad_use_is_status_2_and_one_line(
 
 
 def test_html_is_told_from_nonsense(capsys: Captured) -> None:
-    main(["report", "--format", "html"])
-    assert "html reports are not there yet: use text, json or markdown" in told(capsys)
+    main(["show", "1:f00d", "--format", "html"])
+    assert "html is for `report` alone: use text, json or markdown" in told(capsys)
 
 
 @pytest.mark.usefixtures("place")

@@ -14,6 +14,7 @@ from rich.console import Console
 from tests.report.schema_check import Place, problems
 from tests.store.samples import (
     BEGAN,
+    CULPRIT,
     FIGURES,
     FRAMES,
     HOSTILE,
@@ -22,6 +23,7 @@ from tests.store.samples import (
     KILLED,
     SCENE,
     SESSION,
+    SOURCE,
     STALL,
     TRACES,
     S,
@@ -32,7 +34,7 @@ from tests.store.samples import (
 )
 
 import loopcanary.report
-from loopcanary.model import Cause, Session, Stall
+from loopcanary.model import Cause, Holder, Session, Stall
 from loopcanary.model.search import StallQuery
 from loopcanary.report import as_json, as_markdown, as_text
 from loopcanary.report.folding import Fold, folded, package_of
@@ -229,6 +231,20 @@ def test_an_empty_report_is_a_report(store: Store) -> None:
 
 def test_the_report_as_markdown(full: Store) -> None:
     golden("report.md", as_markdown.render(report_of(full), "/srv/shop"))
+
+
+def test_markdown_shows_the_line_that_held_what_was_waited_for(store: Store) -> None:
+    """Of a stall that another thread made, that line is the one to change."""
+    held = stall(
+        id="s1-7", fingerprint="1:gil", culprit=None, holder=Holder(thread="pool-1", culprit=CULPRIT)
+    )
+    ran = replace(SESSION, version="1.2", system="Linux 6.1", machine="x86_64", cores=8)
+    store.put([ran], [held])
+    markdown = as_markdown.render(of_bug(store, "1:gil", ()), "/srv/shop")
+    assert "no frame could be read" not in markdown
+    assert f"Held at `orders.py:87` in `Orders.load_orders`\n\n```python\n{SOURCE}\n" in markdown
+    assert "- `shop` `1.2`, " in markdown
+    assert "`Linux 6.1 x86_64`, 8 cores" in markdown
 
 
 @pytest.mark.parametrize(

@@ -143,8 +143,8 @@ def test_marks_are_stalls_and_sessions_in_short(store: Store) -> None:
     assert store.marks(StallQuery(until_wall_ns=BEGAN)) == []
     ended = SESSION.ended_wall_ns
     assert set(store.session_marks(ALL)) == {
-        SessionMark("s1", "shop", "", SESSION.started_wall_ns, ended),
-        SessionMark("s2", "shop", "1.2", SESSION.started_wall_ns, ended),
+        SessionMark("s1", "shop", "", SESSION.started_wall_ns, ended, killed=True),
+        SessionMark("s2", "shop", "1.2", SESSION.started_wall_ns, ended, killed=True),
     }
 
 

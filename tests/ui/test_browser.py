@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.store.samples import HOSTILE, ISSUES, SESSION, TRACES, hostile_stall, session, stall
+from tests.store.samples import HOSTILE, ISSUES, SESSION, STALL, TRACES, hostile_stall, session, stall
 
+from loopcanary.model import Cause
 from loopcanary.store import Retention, Store
 
 if os.environ.get("LOOPCANARY_FULL") != "1":
@@ -243,6 +244,58 @@ def test_nothing_hostile_runs(chromium: Any, hostile: str):
         stalls = page.locator("#latest tbody a")
         visit.to(stalls.first.get_attribute("href"))
     assert dialogs == []
+    assert visit.wrong == []
+    visit.context.close()
+
+
+@pytest.fixture(scope="module")
+def large(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A store of 8,000 stalls of 400 bugs: 100,000, as in benchmarks/ui_100k.py, take 20 s of CPU to make."""
+    folder = tmp_path_factory.mktemp("large") / "store"
+    store = Store(folder, retention=Retention(age_ns=1 << 62))
+    assert STALL.culprit is not None
+    for begin in range(0, 8_000, 2_000):
+        store.put(
+            [SESSION],
+            [
+                stall(
+                    id=f"s1-{number}",
+                    fingerprint=f"1:{number % 400:04}",
+                    title=f"json.loads(body) in load_{number % 400} (orders.py:87)",
+                    cause=Cause.LOCK if number % 400 < 60 else Cause.NATIVE_CPU,
+                    began_wall_ns=STALL.began_wall_ns + number * 1_000_000_000,
+                    duration_ns=200_000_000 + (400 - number % 400) * 1_000_000,
+                )
+                for number in range(begin, begin + 2_000)
+            ],
+        )
+    store.close()
+    with served({**environment, "LOOPCANARY_RETENTION_AGE": "36500d"}, folder) as address:
+        yield address
+
+
+def test_a_large_store_is_filtered_paged_and_opened(chromium: Any, large: str):
+    visit = Visit(chromium, large)
+    page = visit.to("/groups")
+    rows = page.locator(".groups tbody tr")
+    assert rows.count() == 50
+    assert "8,000 stalls in 400 places" in page.locator("#groups").inner_text()
+    page.get_by_role("link", name="Further").click()
+    page.get_by_text("2 of 8").wait_for()
+    assert rows.first.locator("td").first.inner_text() == "51"
+    page.get_by_label("Cause").select_option("lock")
+    page.get_by_role("button", name="Filter").click()
+    page.get_by_text("1,200 stalls in 60 places").wait_for()
+    page.get_by_role("link", name="Further").click()
+    page.get_by_text("2 of 2").wait_for()
+    assert rows.count() == 10
+    page.get_by_label("Text").fill("load_59 ")
+    page.get_by_label("Text").press("Enter")
+    page.get_by_text("20 stalls in 1 place,").wait_for()
+    page.get_by_role("link", name="load_59").click()
+    page.locator(".flame svg").wait_for()
+    assert "20 stalls" in page.locator(".figures").first.inner_text()
+    assert page.locator("#latest tbody tr").count() == 20
     assert visit.wrong == []
     visit.context.close()
 

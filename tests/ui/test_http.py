@@ -14,6 +14,7 @@ from loopcanary.model import SessionEnd, StallState
 from loopcanary.model.search import Remark, StallQuery
 from loopcanary.store import Store
 from loopcanary.ui.live import Sight
+from loopcanary.ui.rendering import url
 
 PAGES = ("/", "/groups", "/sessions", "/changes", "/frames", "/issues", "/doctor")
 ORIGIN = {"origin": f"http://{HOST}"}
@@ -83,6 +84,7 @@ def all_pages(client: TestClient, store: Store) -> dict[str, str]:
     """Every page that there is of what is in the store."""
     paths = list(PAGES)
     paths += [f"/issues?kind={kind}" for kind in ("jank", "input", "idle", "stall", "</script>")]
+    paths += [url("/changes", program=mark.name) for mark in store.session_marks(StallQuery())]
     answers = {path: client.get(path) for path in paths}
     for group in store.groups(StallQuery()):
         answers[f"group {group.fingerprint}"] = client.get("/group", params={"f": group.fingerprint})

@@ -235,14 +235,52 @@ def test_changes_are_those_of_the_latest_version(store: Store):
     old = session(id="a", version="1.0", started_wall_ns=BEGAN, ended_wall_ns=BEGAN + 3_600 * S)
     new = session(id="b", version="1.1", started_wall_ns=BEGAN + 7_200 * S, ended_wall_ns=BEGAN + 10_800 * S)
     store.put([old, new], [stall(id=f"a-{n}", session="a", began_wall_ns=BEGAN + n * S) for n in range(40)])
-    page = changes_page(store, NOW)
+    page = changes_page(store, None, NOW)
     assert page.comparison is not None
     assert (page.comparison.before.label, page.comparison.after.label) == ("version 1.0", "version 1.1")
     assert [one.change.value for one in page.rows] == ["gone"]
 
 
+def test_changes_are_of_one_program(store: Store):
+    """Another program's stalls and versions are nothing to compare with."""
+    hour = 3_600 * S
+
+    def ran(name: str, number: int, **changes):
+        began = BEGAN + number * hour
+        ended = began + hour // 2
+        return session(id=f"{name}{number}", name=name, started_wall_ns=began, ended_wall_ns=ended, **changes)
+
+    store.put(
+        [ran("shop", 0), ran("mail", 1, version="7"), ran("shop", 2), ran("mail", 3, version="8")],
+        [
+            stall(id="a1-1", session="shop0", fingerprint="1:shop", began_wall_ns=BEGAN + S),
+            stall(id="b1-1", session="mail1", fingerprint="1:mail", began_wall_ns=BEGAN + hour + S),
+            stall(id="b2-1", session="mail3", fingerprint="1:mail", began_wall_ns=BEGAN + 3 * hour + S),
+        ],
+    )  # fmt: skip
+    pages = {name: changes_page(store, name, BEGAN + 9 * hour) for name in ("shop", "mail", None, "never")}
+    assert {page.programs for page in pages.values()} == {("mail", "shop")}
+    assert [pages[name].program for name in pages] == ["shop", "mail", "mail", "mail"]
+    shop, mail = pages["shop"].comparison, pages["mail"].comparison
+    assert shop is not None
+    assert mail is not None
+    assert [one.fingerprint for one in shop.groups] == ["1:shop"]
+    assert [one.fingerprint for one in mail.groups] == ["1:mail"]
+    assert (shop.before.sessions, shop.after.sessions) == (1, 1)
+    assert (mail.before.label, mail.after.label) == ("version 7", "version 8")
+
+
+def test_all_killed_sessions_are_counted_however_many_came_after(store: Store):
+    after = [
+        session(id=f"t{n}", end=SessionEnd.EXIT, started_wall_ns=BEGAN + n * S, ended_wall_ns=BEGAN + n * S)
+        for n in range(60)
+    ]
+    store.put([SESSION, *after], [STALL])
+    assert overview_page(store, TOOLS, (), NOW).killed == 1
+
+
 def test_one_run_has_nothing_to_be_compared_with(filled: Store):
-    assert changes_page(filled, NOW).comparison is None
+    assert changes_page(filled, None, NOW).comparison is None
 
 
 # ---- pictures --------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ _WORSE = 70
 @click.option("--version-b", metavar="VERSION", type=Word(), help="B is what this version did.")
 @click.option("--fail-on-worse", is_flag=True, help=f"Exit with {_WORSE} if anything is surely new or worse.")
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Show at most N groups; 0: all.")
-@format_option
+@format_option()
 def command(
     *,
     stores: tuple[Path, ...],

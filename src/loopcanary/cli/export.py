@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from contextlib import contextmanager
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from loopcanary.cli import refuse
 from loopcanary.cli.opening import NOTHING_FOUND, opened, store_option
+from loopcanary.cli.output import STDOUT, opened_output, output_option
 from loopcanary.cli.selecting import selection_options
 from loopcanary.cli.words import Word
 from loopcanary.exporters import FORMATS, Exported, ExportError, Format, Program, find
@@ -21,11 +19,10 @@ from loopcanary.model.wording import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from loopcanary.model import Stall
     from loopcanary.store import Store
-
-_STDOUT = "-"
 
 
 class _FormatName(click.ParamType[Format]):
@@ -51,14 +48,7 @@ class _FormatName(click.ParamType[Format]):
     metavar="FORMAT",
     help=f"One of {', '.join(FORMATS)}.",
 )
-@click.option(
-    "--output",
-    "-o",
-    type=Word(),
-    metavar="FILE",
-    default=_STDOUT,
-    help="Write to this file. Default: standard output.",
-)
+@output_option
 @selection_options
 @click.option("--group", metavar="FINGERPRINT", type=Word(), help="Only this bug; the start of it is enough.")
 @click.option("--stall", metavar="ID", type=Word(), help="Only this stall; the start of its id is enough.")
@@ -86,7 +76,7 @@ def command(
     Traces (perfetto, chrome, firefox), profiles (speedscope, pprof, collapsed) and tables (csv, jsonl). All
     weights are time. docs/export.md has an example of each.
     """
-    if output == _STDOUT and form.binary and sys.stdout.isatty():
+    if output == STDOUT and form.binary and sys.stdout.isatty():
         return refuse(f"{form.name} is no text for a terminal: name a file with --output")
     write = form.writer()
     with opened(store) as source:
@@ -105,7 +95,7 @@ def command(
         first = next(stalls, None)
         if first is None:
             return refuse("no stall matches, nothing was written") and NOTHING_FOUND
-        with _opened_output(output) as out:
+        with opened_output(output) as out:
             write(_exported(source, query, first, stalls), out)
     return 0
 
@@ -143,34 +133,3 @@ def _exported(source: Store, query: StallQuery, first: Stall, rest: Iterator[Sta
         origin_wall_ns=min(first.began_wall_ns, first.began_wall_ns if earliest is None else earliest),
         programs={mark.id: Program(name=mark.name) for mark in marks if mark.name},
     )
-
-
-@contextmanager
-def _opened_output(path: str) -> Iterator[IO[bytes]]:
-    """Standard output, or a file that is there once all is in it, and that others cannot read. What is there
-    and no file (a device, a pipe) is written to."""
-    if path == _STDOUT:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    target = Path(path)
-    if target.exists() and not target.is_file():
-        # A device or a pipe: a file that takes its place would be the end of it.
-        try:
-            with target.open("wb") as out:
-                yield out
-        except OSError as error:
-            raise ExportError(f"{path} cannot be written: {error.strerror or error}") from error
-        return
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as out:
-                yield out
-            part.replace(target)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise ExportError(f"{path} cannot be written: {error.strerror or error}") from error

@@ -1,22 +1,26 @@
-"""The forms of a report, and the one place that writes them to stdout."""
+"""The forms of a report, and the one place that writes them."""
 
 from __future__ import annotations
 
+import io
 import os
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from loopcanary.cli.output import STDOUT, opened_output
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from rich.console import Console
 
     from loopcanary.report.model import Report
 
 Shape = Literal["report", "group", "stall", "issue_group", "issue"]
 
-_READY = ("text", "json", "markdown")
-_LATER = ("html",)
-LIMITS = {"text": 20, "json": 1_000, "markdown": 20}
+_FORMS = ("text", "json", "markdown")
+LIMITS = {"text": 20, "json": 1_000, "markdown": 20, "html": 20}
 """What a report shows at most, unless told otherwise."""
 
 
@@ -25,39 +29,64 @@ class Format(click.ParamType[str]):
 
     name = "format"
 
+    def __init__(self, forms: tuple[str, ...]) -> None:
+        self._forms = forms
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name; those to come are told from those that nobody knows."""
-        if value in _READY:
+        """The name."""
+        if value in self._forms:
             return str(value)
-        problem = "reports are not there yet" if value in _LATER else "is no format"
-        known = f"{', '.join(_READY[:-1])} or {_READY[-1]}"
+        problem = "is for `report` alone" if value in LIMITS else "is no format"
+        known = f"{', '.join(self._forms[:-1])} or {self._forms[-1]}"
         raise click.BadParameter(f"{value} {problem}: use {known}", ctx, param)
 
 
-format_option: Callable[[Any], Any] = click.option(
-    "--format", "form", type=Format(), default="text", metavar="text|json|markdown", help="Default: text."
-)
+def format_option(*more: str) -> Callable[[Any], Any]:
+    """The option `--format`, with these beside the forms that every report has."""
+    forms = (*_FORMS, *more)
+    return click.option(
+        "--format",
+        "form",
+        type=Format(forms),
+        default="text",
+        metavar="|".join(forms),
+        help="Default: text.",
+    )
 
 
-def write(report: Report, form: str, shape: Shape) -> None:
-    """Writes the report to stdout."""
-    if form == "text":
-        _write_text(report, shape)
-    elif form == "json":
+def write(report: Report, form: str, shape: Shape, output: str = STDOUT) -> None:
+    """Writes the report to stdout or a file."""
+    if form == "text" and output == STDOUT:
+        from loopcanary.cli.screen import Screen
+
+        _show(report, shape, Screen())
+        return
+    if output == STDOUT:
+        click.echo(_rendered(report, form, shape), nl=False)
+        return
+    with opened_output(output) as out:
+        out.write(_rendered(report, form, shape).encode("utf-8", "backslashreplace"))
+
+
+def _rendered(report: Report, form: str, shape: Shape) -> str:
+    if form == "json":
         from loopcanary.report import as_json
 
-        click.echo(as_json.render(report), nl=False)
-    else:
+        return as_json.render(report)
+    if form == "markdown":
         from loopcanary.report import as_markdown
 
-        click.echo(as_markdown.render(report, current_folder()), nl=False)
-
-
-def _write_text(report: Report, shape: Shape) -> None:
+        return as_markdown.render(report, current_folder())
     from loopcanary.cli.screen import Screen
+
+    text = io.StringIO()
+    _show(report, shape, Screen(text))
+    return text.getvalue()
+
+
+def _show(report: Report, shape: Shape, console: Console) -> None:
     from loopcanary.report import as_text
 
-    console = Screen()
     show = {
         "report": as_text.show_report,
         "group": as_text.show_group,

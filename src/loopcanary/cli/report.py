@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loopcanary.cli.formats import LIMITS, format_option, write
+from loopcanary.cli import refuse
+from loopcanary.cli.formats import LIMITS, current_folder, format_option, write
 from loopcanary.cli.opening import NOTHING_FOUND, opened, store_option
+from loopcanary.cli.output import STDOUT, opened_output, output_option
 from loopcanary.cli.selecting import selection_options
 from loopcanary.model.search import StallQuery
 from loopcanary.model.stall import Cause
@@ -16,16 +18,20 @@ from loopcanary.model.stall import Cause
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from loopcanary.store import Store
+
 
 @click.command()
 @store_option
-@format_option
+@format_option("html")
+@output_option
 @selection_options
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Show at most N of each; 0: all.")
 def command(
     *,
     store: Path | None,
     form: str,
+    output: str,
     since: int | None,
     until: int | None,
     causes: tuple[str, ...],
@@ -35,8 +41,11 @@ def command(
 ) -> int:
     """Show what stalled: bugs by total time, latest stalls, sessions.
 
-    Stalls of processes that were killed, and those that go on now, are in it.
+    Stalls of processes that were killed, and those that go on now, are in it. With --format html, one page in
+    one file, to be mailed or kept with a run of CI.
     """
+    if form == "html" and (missing := _missing_for_pages()):
+        return refuse(f'the HTML report needs {missing}: pip install "loopcanary[ui]"')
     query = StallQuery(
         since_wall_ns=since,
         until_wall_ns=until,
@@ -47,19 +56,45 @@ def command(
     with opened(store) as source:
         if source is None:
             return NOTHING_FOUND
+        most = LIMITS[form] if limit is None else limit
+        if form == "html":
+            return _write_page(source, query, most, output)
         from loopcanary import assembly
         from loopcanary.report.model import build
 
         report = build(
             source,
             query,
-            limit=LIMITS[form] if limit is None else limit,
+            limit=most,
             now_wall_ns=time.time_ns(),
             with_worst=form != "json",
             delays=assembly.delays,
         )
-        if report.finds_nothing and form != "json" and query != StallQuery():
+        if report.finds_nothing and form != "json" and output == STDOUT and query != StallQuery():
             click.echo("No stall matches.")
         else:
-            write(report, form, "report")
+            write(report, form, "report", output)
         return NOTHING_FOUND if report.finds_nothing and query != StallQuery() else 0
+
+
+def _missing_for_pages() -> str:
+    """The library that pages are made with and that is not installed; empty where all are."""
+    try:
+        import loopcanary.ui.document  # noqa: F401 - whether it can be imported is the question
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in ("jinja2", "markupsafe"):
+            raise
+        return missing
+    return ""
+
+
+def _write_page(source: Store, query: StallQuery, limit: int, output: str) -> int:
+    from loopcanary.cli.tools import page_tools
+    from loopcanary.ui.document import document
+    from loopcanary.ui.pages.report import report_page
+
+    page = report_page(source, query, page_tools(), limit=limit, now_wall_ns=time.time_ns())
+    with opened_output(output) as out:
+        out.write(document(page, current_folder()))
+    return NOTHING_FOUND if page.finds_nothing and query != StallQuery() else 0

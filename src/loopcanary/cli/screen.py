@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import IO, NoReturn
 
 from rich.console import Console
+
+FILE_WIDTH = 110
 
 
 class Screen(Console):
     """A console that takes square brackets, colons and numbers for what they are."""
 
-    def __init__(self) -> None:
-        super().__init__(markup=False, emoji=False, highlight=False)
+    def __init__(self, file: IO[str] | None = None) -> None:
+        """`file`: text in place of stdout, as wide as a file's readers have it."""
+        width = None if file is None else FILE_WIDTH
+        super().__init__(markup=False, emoji=False, highlight=False, file=file, width=width)
 
     def on_broken_pipe(self) -> NoReturn:
         """Leaves a reader that is gone to `main`; rich would end the process with status 1."""

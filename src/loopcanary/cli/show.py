@@ -30,7 +30,7 @@ _VERSIONS = ("2:", "1:")
 @click.command(short_help="Show everything about one bug, stall or other issue.")
 @click.argument("which", metavar="BUG_OR_STALL", type=Word())
 @store_option
-@format_option
+@format_option()
 def command(which: str, store: Path | None, form: str) -> int:
     """Show everything about one bug (by its fingerprint, or its number in `loopcanary report`) or one stall
     (by its id); likewise about jank, late input and idle work.

@@ -18,7 +18,6 @@ from loopcanary.cli.words import Folder
 if TYPE_CHECKING:
     from loopcanary.ui.live import Sight
     from loopcanary.ui.sources import StoreLike
-    from loopcanary.ui.tools import Tools
 
 _EXTRA = ("starlette", "uvicorn", "jinja2")
 
@@ -59,29 +58,18 @@ def command(
         found = [source for source in sources if source is not None]
         if len(found) < len(sources):
             return NOTHING_FOUND
+        from loopcanary.cli.tools import page_tools
         from loopcanary.store import StoreError
 
         wishes = Wishes(port=port, editor=editor, folder=current_folder())
         try:
-            parts = Parts(stores=found, tools=_tools(), look=_look, errors=(StoreError,))
+            parts = Parts(stores=found, tools=page_tools(), look=_look, errors=(StoreError,))
             serve(parts, wishes, lambda url, once: _ready(url, None if no_browser else once))
         except OSError as error:
             return refuse(f"port {port} cannot be served: {error.strerror or error}")
         except KeyboardInterrupt:
             pass
     return 0
-
-
-def _tools() -> Tools:
-    from loopcanary import assembly
-    from loopcanary.ui.tools import Tools
-
-    return Tools(
-        read_source=assembly.source_reader(),
-        why_grouped=assembly.why_grouped,
-        delays=assembly.delays,
-        doctor=assembly.doctor_facts,
-    )
 
 
 def _look(store: StoreLike) -> Sight:

@@ -65,6 +65,15 @@ class IssueGroup:
     """The longest one; what it says holds for the group."""
 
 
+class GroupSums(NamedTuple):
+    """A group in short."""
+
+    fingerprint: str
+    stalls: int
+    """Their number; of issues that are no stalls, theirs."""
+    total_ns: int
+
+
 class StallMark(NamedTuple):
     """A stall in short: what rates, trends and comparisons are made of."""
 
@@ -86,6 +95,8 @@ class SessionMark(NamedTuple):
     """Empty where the program's settings give none."""
     started_wall_ns: int
     ended_wall_ns: int | None
+    killed: bool = False
+    """It did not come to an end of its own."""
 
 
 class TimeCell(NamedTuple):

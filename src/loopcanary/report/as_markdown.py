@@ -30,7 +30,7 @@ from loopcanary.model.wording import (
     struck_words,
     underlined,
 )
-from loopcanary.report import markdown_frames, markdown_issue, markdown_loops
+from loopcanary.report import markdown_frames, markdown_issue, markdown_loops, markdown_sessions
 from loopcanary.report.anywhere import ANYWHERE, is_anywhere
 from loopcanary.report.gain_words import gain_words
 from loopcanary.report.markdown_text import code, code_block, escaped, stack_lines
@@ -82,6 +82,7 @@ class _Markdown:
         yield from markdown_frames.issue_section(report.issue_groups, report.issue_places)
         yield from markdown_loops.section(report.sessions)
         yield from markdown_frames.trace_section(report.sessions)
+        yield from markdown_sessions.section(report.sessions)
 
     def _table(self, report: Report) -> Iterator[str]:
         yield "| | total | count | median | max | trend | last seen | cause | where |"
@@ -96,7 +97,7 @@ class _Markdown:
                 ]
             )
             # A bar ends a cell even inside a code span, unless escaped.
-            spot = self._spot_of(group).replace("|", "\\|")
+            spot = self._cell(group, report.worst.get(group.fingerprint)).replace("|", "\\|")
             figures = report.figures.get(group.fingerprint)
             trend = figures.trend.direction.value if figures else ""
             seen = f"{trend} | {moment(group.last_wall_ns)}"
@@ -107,9 +108,7 @@ class _Markdown:
         worst = report.worst.get(group.fingerprint)
         yield f"### {number}. {escaped(printable(group.title, _NAME_MAX))}"
         yield ""
-        yield self._spot_of(group)
-        yield ""
-        yield from _source(group)
+        yield from self._place(group, worst)
         seen = span(group.first_wall_ns, group.last_wall_ns)
         sums = f"{count_of(group.count, 'time')}, {format_duration(group.total_ns)} in all"
         lengths = f"median {format_duration(group.p50_ns)}, max {format_duration(group.max_ns)}"
@@ -130,6 +129,18 @@ class _Markdown:
             yield from _shortly_before(worst)
         if worst is not None:
             yield from self._stacks(worst)
+
+    def _place(self, group: StallGroup, worst: Stall | None) -> Iterator[str]:
+        """The line to change: the one of the thread that held what was waited for, where that is known."""
+        holder = worst.holder.culprit if worst is not None and worst.holder is not None else None
+        if holder is not None:
+            yield f"Held at {self._spot(holder, group.cause)}"
+            yield ""
+            yield from _block(holder)
+        if group.culprit is not None or holder is None:
+            yield f"{'Waited at ' if holder is not None else ''}{self._spot_of(group)}"
+            yield ""
+            yield from _source(group)
 
     def _worst(self, stall: Stall) -> Iterator[str]:
         for line in stall.evidence:
@@ -152,6 +163,11 @@ class _Markdown:
             yield f"- **Time of the longest**: {time}"
         if stall.advice:
             yield f"- **Advice**: {escaped(printable(stall.advice, 1_000))}"
+
+    def _cell(self, group: StallGroup, worst: Stall | None) -> str:
+        holder = worst.holder.culprit if worst is not None and worst.holder is not None else None
+        known = holder is not None and group.culprit is None
+        return self._spot(holder, group.cause) if known else self._spot_of(group)
 
     def _spot_of(self, group: StallGroup) -> str:
         return ANYWHERE if is_anywhere(group) else self._spot(group.culprit, group.cause)
@@ -224,7 +240,12 @@ def _source(group: StallGroup) -> Iterator[str]:
         yield f"{struck.capitalize()}."
         yield ""
         return
-    if culprit is None or not culprit.source:
+    if culprit is not None:
+        yield from _block(culprit)
+
+
+def _block(culprit: Culprit) -> Iterator[str]:
+    if not culprit.source:
         return
     source, marks = underlined(culprit.source, culprit.column, culprit.end_column, _SOURCE_WIDTH)
     yield from code_block([source, marks] if marks else [source], "python")

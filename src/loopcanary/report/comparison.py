@@ -46,6 +46,8 @@ class Side:
     label: str
     """For people: `before 2026-11-21 05:00`, `version 1.2`."""
     version: str | None = None
+    program: str | None = None
+    """Only sessions of this name; None: of all programs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +146,8 @@ class _Runs:
         sessions = [
             mark
             for mark in side.source.session_marks(side.query)
-            if side.version is None or mark.version == side.version
+            if (side.version is None or mark.version == side.version)
+            and (side.program is None or mark.name == side.program)
         ]
         self._program = {mark.id: mark.name for mark in sessions}
         self._sessions: dict[str, list[SessionMark]] = defaultdict(list)

@@ -40,7 +40,7 @@ starve while the lock lies idle. Ours below polls at random moments."""
 _PAUSE_LEAST_S, _PAUSE_SPREAD_S = 0.002, 0.018
 
 # Result codes of sqlite.org/rescode.html; the low byte is the primary one.
-_BUSY, _LOCKED, _CORRUPT, _NOTADB, _FULL, _READONLY, _PROTOCOL = 5, 6, 11, 26, 13, 8, 15
+_ERROR, _BUSY, _LOCKED, _CORRUPT, _NOTADB, _FULL, _READONLY, _PROTOCOL = 1, 5, 6, 11, 26, 13, 8, 15
 _READONLY_MOVED = 8 | 4 << 8
 
 
@@ -51,6 +51,8 @@ class Database:
         self.folder = folder
         self.path = folder / FILE_NAME
         self._read_only = False
+        self._told_older = False
+        self._connections = 0
         self._notify = notify
         self._lock = unpatched("_thread", "allocate_lock")()
         self._pid = os.getpid()
@@ -76,6 +78,16 @@ class Database:
         self._on_connect = work
         if self._connection is not None:
             self.outside_transaction(work)
+
+    def state(self) -> tuple[int, int, int]:
+        """Another one whenever an answer may have changed: by others (PRAGMA data_version), by us, by what
+        is laid over it. StoreError."""
+
+        def read(connection: sqlite3.Connection) -> tuple[int, int, int]:
+            version = connection.execute("PRAGMA main.data_version").fetchone()[0]
+            return self._connections, version, connection.total_changes
+
+        return self._run(read, None)
 
     def open(self) -> None:
         """Connects now, so that what is wrong is said now. StoreError."""
@@ -161,7 +173,7 @@ class Database:
         code = _code(error) & 0xFF
         if code == _FULL:
             return f"the disk is full: nothing more can be stored in {self.folder}"
-        if code == _READONLY:
+        if code == _READONLY or (code == _ERROR and self._told_older):
             return f"{self.path} cannot be written: check its owner and mode, or choose another --store"
         if _is_busy(error):
             return f"{self.path} is locked by another process; nothing was changed, try again"
@@ -199,6 +211,7 @@ class Database:
             self._disconnect()
         if self._connection is None:
             self._connection = self._connect()
+            self._connections += 1
             self._descriptors = Descriptors()
             self._descriptors.learn(self.path)
         return self._connection
@@ -263,8 +276,8 @@ class Database:
             # A crash may lose the last stalls but never the database (WAL with NORMAL).
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA secure_delete = FAST")
-        elif schema.version_of(connection) < schema.VERSION:
-            raise StoreError(f"{self.path} has an older format and cannot be written to bring it up to date")
+        elif (version := schema.version_of(connection)) < schema.VERSION:
+            self._read_older(connection, version)
         if self._on_connect is not None:
             self._on_connect(connection)
 
@@ -274,6 +287,17 @@ class Database:
             raise StoreError(
                 f"{self.path} was written by a newer loopcanary (format {version}, this one knows "
                 f"{schema.VERSION}): upgrade loopcanary or choose another --store; nothing was changed"
+            )
+
+    def _read_older(self, connection: sqlite3.Connection, version: int) -> None:
+        if version == 0:
+            raise StoreError(f"{self.path} is no store, and cannot be written to make it one")
+        schema.cover_older(connection)
+        if not self._told_older:
+            self._told_older = True
+            self._notify(
+                f"{self.path} has an older format ({version}, now {schema.VERSION}) and cannot be written to "
+                f"bring it up to date: read without {schema.lacking(version)}, and without what runs now"
             )
 
     def _create_or_migrate(self, connection: sqlite3.Connection) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from loopcanary.model import Cause, IssueKind
 from loopcanary.model.search import StallGroup, StallQuery, TimeCell
-from loopcanary.store.search import bounded, condition, narrowed, stall_of
+from loopcanary.store.search import bounded, condition, narrowed, stall_of, storable
 
 if TYPE_CHECKING:
     import sqlite3
@@ -36,11 +36,13 @@ class _Picked(NamedTuple):
     latest_row: int
 
 
-def groups(connection: sqlite3.Connection, query: StallQuery, limit: int) -> list[StallGroup]:
-    """Groups by total time, largest first, at most `limit`; 0: all."""
+def groups(
+    connection: sqlite3.Connection, query: StallQuery, limit: int, fingerprints: Sequence[str] | None = None
+) -> list[StallGroup]:
+    """Groups by total time, largest first, at most `limit`; 0: all. `fingerprints`: of these only."""
     if _is_by_index(query) and not _is_covered(connection):
-        return _by_index(connection, query, limit)
-    return _by_scan(connection, query, limit)
+        return _by_index(connection, query, limit, fingerprints)
+    return _by_scan(connection, query, limit, fingerprints)
 
 
 def _is_covered(connection: sqlite3.Connection) -> bool:
@@ -49,22 +51,41 @@ def _is_covered(connection: sqlite3.Connection) -> bool:
 
 
 def _is_by_index(query: StallQuery) -> bool:
-    """Whether the indexes of fingerprint, time and duration answer it; for all else, rows are read."""
-    return not (query.causes or query.words or query.session or query.scene is not None) and (
-        query.in_app is None
+    """Whether the index of groups answers it; for words, texts are read."""
+    return not query.words
+
+
+def _is_filtered(query: StallQuery) -> bool:
+    """Whether it asks for more than fingerprint and time."""
+    return query != StallQuery(
+        since_wall_ns=query.since_wall_ns, until_wall_ns=query.until_wall_ns, fingerprint=query.fingerprint
     )
 
 
-def _by_index(connection: sqlite3.Connection, query: StallQuery, limit: int) -> list[StallGroup]:
+def _of_these(query: StallQuery, fingerprints: Sequence[str] | None) -> tuple[str, list[Any]]:
     clause, values = condition(query)
+    if fingerprints is None:
+        return clause, values
+    clause = narrowed(clause, f"fingerprint IN ({', '.join('?' * len(fingerprints))})")
+    return clause, [*values, *map(storable, fingerprints)]
+
+
+def _by_index(
+    connection: sqlite3.Connection, query: StallQuery, limit: int, fingerprints: Sequence[str] | None
+) -> list[StallGroup]:
+    clause, values = _of_these(query, fingerprints)
+    # GROUP BY of a column whose order an index has: asked for by name, as a filter's own index leads to rows.
     rows = connection.execute(
         f"""SELECT fingerprint, count(*), CAST(total(duration_ns) AS INTEGER), max(duration_ns),
                    min(began_wall_ns), max(began_wall_ns)
-            FROM stalls {clause} GROUP BY fingerprint ORDER BY 3 DESC, 1 LIMIT ?""",
+            FROM stalls INDEXED BY stalls_by_group {clause}
+            GROUP BY fingerprint ORDER BY 3 DESC, 1 LIMIT ?""",
         [*values, limit or -1],
     ).fetchall()
     found = [_Sums._make(row) for row in rows]
-    return [_group(connection, one, _picked(connection, one, clause, values)) for one in found]
+    clause, values = condition(query)
+    pick = _picked_of_filtered if _is_filtered(query) else _picked
+    return [_group(connection, one, pick(connection, one, clause, values)) for one in found]
 
 
 def _picked(connection: sqlite3.Connection, sums: _Sums, clause: str, values: list[Any]) -> _Picked:
@@ -81,10 +102,21 @@ def _picked(connection: sqlite3.Connection, sums: _Sums, clause: str, values: li
     )
 
 
-def _by_scan(connection: sqlite3.Connection, query: StallQuery, limit: int) -> list[StallGroup]:
+def _picked_of_filtered(
+    connection: sqlite3.Connection, sums: _Sums, clause: str, values: list[Any]
+) -> _Picked:
+    """Reads the group's part of the index once: the index by duration does not know the filters."""
+    clause = narrowed(clause, "fingerprint = ?")
+    statement = f"SELECT duration_ns, began_wall_ns, row FROM stalls INDEXED BY stalls_by_group {clause}"
+    return _picked_of(connection, connection.execute(statement, [*values, sums.fingerprint]).fetchall())
+
+
+def _by_scan(
+    connection: sqlite3.Connection, query: StallQuery, limit: int, fingerprints: Sequence[str] | None
+) -> list[StallGroup]:
     """Reads the rows once: picking each group's stalls by their own statements would search all texts again
     and again."""
-    clause, values = condition(query)
+    clause, values = _of_these(query, fingerprints)
     found: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
     statement = f"SELECT fingerprint, duration_ns, began_wall_ns, row FROM stalls {clause}"
     for fingerprint, duration_ns, began_ns, row in connection.execute(statement, values):
@@ -93,14 +125,18 @@ def _by_scan(connection: sqlite3.Connection, query: StallQuery, limit: int) -> l
         (_summed(fingerprint, stalls) for fingerprint, stalls in found.items()),
         key=lambda one: (-one.total_ns, one.fingerprint),
     )
-    result = []
-    for one in sums[: limit or None]:
-        stalls = sorted(found[one.fingerprint])
-        worst_row, latest_row = stalls[-1][2], max(stalls, key=lambda stall: stall[1])[2]
-        worst_id = connection.execute("SELECT id FROM stalls WHERE row = ?", [worst_row]).fetchone()[0]
-        picked = _Picked(p50_ns=stalls[(len(stalls) - 1) // 2][0], worst_id=worst_id, latest_row=latest_row)
-        result.append(_group(connection, one, picked))
-    return result
+    return [
+        _group(connection, one, _picked_of(connection, found[one.fingerprint]))
+        for one in sums[: limit or None]
+    ]
+
+
+def _picked_of(connection: sqlite3.Connection, found: list[tuple[int, int, int]]) -> _Picked:
+    """Of (duration, begin, row) of all stalls of a group."""
+    stalls = sorted(found)
+    worst_row, latest_row = stalls[-1][2], max(stalls, key=lambda stall: stall[1])[2]
+    worst_id = connection.execute("SELECT id FROM stalls WHERE row = ?", [worst_row]).fetchone()[0]
+    return _Picked(p50_ns=stalls[(len(stalls) - 1) // 2][0], worst_id=worst_id, latest_row=latest_row)
 
 
 def _summed(fingerprint: str, stalls: Sequence[tuple[int, int, int]]) -> _Sums:
@@ -145,14 +181,15 @@ def time_cells(
     if key == "fingerprint" and keys is not None and _is_by_index(query) and not _is_covered(connection):
         return list(_cells_by_index(connection, query, keys, edges))
     clause, values = condition(query)
-    clause = narrowed(clause, "began_wall_ns >= ? AND began_wall_ns < ?")
+    # The sign keeps the index by time out: it would lead to every row.
+    clause = narrowed(clause, "+began_wall_ns >= ? AND +began_wall_ns < ?")
     values = [begin, step, *values, begin, edges[-1]]
     if keys is not None:
         clause = narrowed(clause, f"{key} IN ({', '.join('?' * len(keys))})")
-        values += keys
+        values += map(storable, keys)
     rows = connection.execute(
         f"""SELECT {key}, (began_wall_ns - ?) / ?, count(*), CAST(total(duration_ns) AS INTEGER)
-            FROM stalls {clause} GROUP BY 1, 2""",
+            FROM stalls {clause} GROUP BY +{key}, 2""",
         values,
     )
     return [TimeCell._make(row) for row in rows]
@@ -164,7 +201,8 @@ def _cells_by_index(
     """A range of the index each: a GROUP BY would sort every stall first."""
     clause, values = condition(query)
     clause = narrowed(clause, "fingerprint = ? AND began_wall_ns >= ? AND began_wall_ns < ?")
-    statement = f"SELECT count(*), CAST(total(duration_ns) AS INTEGER) FROM stalls {clause}"
+    statement = f"""SELECT count(*), CAST(total(duration_ns) AS INTEGER)
+                    FROM stalls INDEXED BY stalls_by_group {clause}"""
     for fingerprint in fingerprints:
         for cell, (low, high) in enumerate(pairwise(edges)):
             count, total_ns = connection.execute(statement, [*values, fingerprint, low, high]).fetchone()

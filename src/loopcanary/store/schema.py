@@ -92,11 +92,21 @@ _VERSION_4 = (
     ) WITHOUT ROWID""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4)
+# The index has all that lists are filtered by, but for text: read off it alone, they read a fifth.
+_VERSION_5 = (
+    "DROP INDEX stalls_by_group",
+    """CREATE INDEX stalls_by_group ON stalls
+       (fingerprint, began_wall_ns, duration_ns, cause, scene, in_app, session)""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5)
 """MIGRATIONS[i] brings a database of version i to i + 1; version 0 is an empty file. Never edit one that
 was released: append."""
 
 VERSION = len(MIGRATIONS)
+
+_LACKING = {2: "programs and versions", 3: "issues that are no stalls", 4: "scenes, notes and own code"}
+"""What came with a version, for people."""
 
 # Live stalls and sessions lie over the stored ones in temporary tables of this connection alone. The
 # temporary views take the names of the tables they cover (SQLite looks in `temp` first), so every reading
@@ -126,6 +136,39 @@ NO_STALLS_OVERLAY = ("DROP VIEW IF EXISTS temp.stalls", "DROP VIEW IF EXISTS tem
 def version_of(connection: sqlite3.Connection) -> int:
     """The schema version that the database says it has."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def lacking(version: int) -> str:
+    """What a database of an older version does not tell, for people."""
+    words = [what for came, what in _LACKING.items() if came > version] or ["its faster lists"]
+    return ", ".join(words)
+
+
+def cover_older(connection: sqlite3.Connection) -> None:
+    """Makes an older database that may not be changed look like one of VERSION to reading statements.
+
+    What it lacks is empty, or has its default: temporary tables and views of this connection take the names
+    of those they cover, as in OVERLAY. Statements that say `main.` see what is there.
+    """
+    import sqlite3
+
+    model = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        migrate(model)
+        tables = model.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
+        for table, statement in tables:
+            wanted = model.execute(f"PRAGMA table_info({table})").fetchall()
+            there = {row[1] for row in connection.execute(f"PRAGMA main.table_info({table})")}
+            if not there:
+                connection.execute(statement.replace("CREATE TABLE", "CREATE TEMP TABLE", 1))
+            elif any(name not in there for _, name, *_ in wanted):
+                columns = ", ".join(
+                    name if name in there else f"{default or 'NULL'} AS {name}"
+                    for _, name, _, _, default, _ in wanted
+                )
+                connection.execute(f"CREATE TEMP VIEW {table} AS SELECT {columns} FROM main.{table}")  # noqa: S608
+    finally:
+        model.close()
 
 
 def migrate(connection: sqlite3.Connection) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from loopcanary.model import LagIssue, Session, SessionEnd, Stall, StallState, TraceFigures
 from loopcanary.model.search import (
+    GroupSums,
     IssueGroup,
     Remark,
     SessionMark,
@@ -25,7 +26,7 @@ from loopcanary.store.retention import Retention, give_back_space, sweep, used_b
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
     from pathlib import Path
 
 _SWEEP_EVERY = 256
@@ -205,6 +206,10 @@ class Store:
         stall_rows = [(search.stall_columns(stall), search.stall_payload(stall)) for stall in stalls]
         self._database.on_connect(lambda connection: _lay_over(connection, session_rows, stall_rows))
 
+    def state(self) -> Hashable:
+        """Another one whenever an answer may have changed; cheap to ask for."""
+        return self._database.state()
+
     def totals(self, query: StallQuery) -> Totals:
         """How many stalls and groups the query finds, and their time."""
         return self._totals("stalls", query)
@@ -216,11 +221,30 @@ class Store:
         row = self._database.read(lambda connection: connection.execute(statement, values).fetchone())
         return Totals(stalls=row[0], groups=row[1], total_ns=row[2])
 
-    def groups(self, query: StallQuery, limit: int = 0) -> list[StallGroup]:
-        """Groups by total time, largest first; limit 0: all."""
+    def group_sums(self, query: StallQuery) -> list[GroupSums]:
+        """All groups in short, by total time, largest first."""
+        return self._group_sums("stalls", query)
+
+    def issue_group_sums(self, query: StallQuery) -> list[GroupSums]:
+        """All groups of issues that are no stalls in short, by total time, largest first."""
+        return self._group_sums("issues", query)
+
+    def _group_sums(self, table: str, query: StallQuery) -> list[GroupSums]:
+        clause, values = search.condition(query)
+        # The sign keeps the index of groups out where texts are read: it would lead to each row by itself.
+        key = "+fingerprint" if query.words else "fingerprint"
+        statement = f"""SELECT fingerprint, count(*), CAST(total(duration_ns) AS INTEGER)
+                        FROM {table} {clause} GROUP BY {key} ORDER BY 3 DESC, 1"""
+        rows = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
+        return [GroupSums._make(row) for row in rows]
+
+    def groups(
+        self, query: StallQuery, limit: int = 0, fingerprints: Sequence[str] | None = None
+    ) -> list[StallGroup]:
+        """Groups by total time, largest first; limit 0: all. `fingerprints`: of these only."""
         from loopcanary.store import grouping
 
-        return self._database.read(lambda connection: grouping.groups(connection, query, limit))
+        return self._database.read(lambda connection: grouping.groups(connection, query, limit, fingerprints))
 
     def stalls(self, query: StallQuery, limit: int = 0) -> list[Stall]:
         """Stalls, newest first; limit 0: all."""
@@ -348,10 +372,10 @@ class Store:
     def session_marks(self, query: StallQuery) -> list[SessionMark]:
         """All sessions that ran in the query's time, in short, newest first."""
         clause, values = search.session_condition(query)
-        statement = f"""SELECT id, name, version, started_wall_ns, ended_wall_ns
+        statement = f"""SELECT id, name, version, started_wall_ns, ended_wall_ns, end = 'killed'
                         FROM sessions {clause} ORDER BY started_wall_ns DESC, id"""
         rows = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
-        return [SessionMark._make(row) for row in rows]
+        return [SessionMark._make([*mark, bool(killed)]) for *mark, killed in rows]
 
     def fingerprints_like(self, prefix: str, limit: int = 10) -> list[str]:
         """Fingerprints of stalls that begin so, in order."""
@@ -426,6 +450,8 @@ def _lay_over(
     sessions: Iterable[dict[str, Any]],
     stalls: Sequence[tuple[dict[str, Any], str]],
 ) -> None:
+    if schema.version_of(connection) < schema.VERSION:
+        return  # one that may not be changed, and has temporary views of its own
     covered = connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'live_stalls'").fetchone()
     statements = [] if covered else list(schema.OVERLAY)
     statements += schema.NO_STALLS_OVERLAY

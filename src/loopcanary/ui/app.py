@@ -175,8 +175,9 @@ class _Pages:
         return None if page is None else ("session.html", {"page": page})
 
     def changes(self, request: Request, now: Now) -> Page:
-        del request, now
-        return "changes.html", {"page": changes_page(self._source, time.time_ns())}
+        del now
+        program = request.query_params.get("program")
+        return "changes.html", {"page": changes_page(self._source, program, time.time_ns())}
 
     def frames(self, request: Request, now: Now) -> Page:
         del request, now

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from loopcanary.model import Session, Stall
 from loopcanary.model.search import StallQuery
+from loopcanary.ui.remembered import Remembered
 from loopcanary.ui.sources import Source, StoreLike, as_one
 
 LOOK_EVERY_S = 1.0
@@ -56,7 +57,8 @@ class Watch:
 
     def __init__(self, stores: Sequence[StoreLike], look: Look, errors: tuple[type[Exception], ...]) -> None:
         self.stores = tuple(stores)
-        self.source: Source = as_one(self.stores)
+        self._remembered = tuple(Remembered(store) for store in self.stores)
+        self.source: Source = as_one(self._remembered)
         self._look = look
         self._errors = errors
         self._lock = threading.Lock()
@@ -81,10 +83,10 @@ class Watch:
         sights: list[Sight] = []
         trouble: list[str] = []
         stored: list[int] = []
-        for store in self.stores:
+        for store, remembered in zip(self.stores, self._remembered, strict=True):
             try:
                 sight = self._look(store)
-                sums = store.totals(StallQuery())
+                sums = remembered.totals(StallQuery())
             except self._errors as error:
                 trouble.append(str(error))
                 continue

@@ -111,6 +111,11 @@ class Renderer:
             "frame_words": frame_words,
         }
 
+    def prepare(self) -> None:
+        """Compiles all templates now, so that nobody's first page waits for it."""
+        for template in self._environment.list_templates():
+            self._environment.get_template(template)
+
     def page(self, template: str, **values: Any) -> str:
         """The page as HTML."""
         return self._environment.get_template(template).render(**values)

@@ -60,10 +60,12 @@ def serve(parts: Parts, wishes: Wishes, ready: Callable[[str, str], None]) -> No
         token, once = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
         address = f"http://{HOST}:{port}/?{TOKEN}="
         server: uvicorn.Server
+        renderer = Renderer(folder=wishes.folder, editor=wishes.editor)
+        renderer.prepare()
         site = Site(
             watch=Watch(parts.stores, parts.look, parts.errors),
             tools=parts.tools,
-            renderer=Renderer(folder=wishes.folder, editor=wishes.editor),
+            renderer=renderer,
             errors=parts.errors,
             is_over=lambda: server.should_exit,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import islice
@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from loopcanary.model import LagIssue, Session, Stall
 from loopcanary.model.search import (
+    GroupSums,
     IssueGroup,
     Remark,
     SessionMark,
@@ -41,6 +42,17 @@ class Source(StallSource, Protocol):
     ) -> Sequence[TimeCell]:
         """Stalls by key and span of time."""
 
+    def groups(
+        self, query: StallQuery, limit: int = 0, fingerprints: Sequence[str] | None = None
+    ) -> Sequence[StallGroup]:
+        """Groups by total time, largest first; limit 0: all. `fingerprints`: of these only."""
+
+    def group_sums(self, query: StallQuery) -> Sequence[GroupSums]:
+        """All groups in short, by total time, largest first."""
+
+    def issue_group_sums(self, query: StallQuery) -> Sequence[GroupSums]:
+        """All groups of issues that are no stalls in short, by total time, largest first."""
+
     def scenes(self) -> Sequence[str]:
         """Names of all scenes."""
 
@@ -61,6 +73,9 @@ class StoreLike(Source, Protocol):
     def folder(self) -> Path:
         """Where it is."""
 
+    def state(self) -> Hashable:
+        """Another one whenever an answer may have changed; cheap to ask for."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllSums:
@@ -79,18 +94,22 @@ class ManyStores:
 
     def totals(self, query: StallQuery) -> Sums:
         """Sums over all of them."""
-        sums = [store.totals(query) for store in self._stores]
-        return AllSums(
-            stalls=sum(one.stalls for one in sums),
-            groups=len(self.groups(query)),
-            total_ns=sum(one.total_ns for one in sums),
-        )
+        return summed(self.group_sums(query))
 
-    def groups(self, query: StallQuery, limit: int = 0) -> Sequence[StallGroup]:
+    def group_sums(self, query: StallQuery) -> Sequence[GroupSums]:
+        """Of all of them."""
+        return _joined(store.group_sums(query) for store in self._stores)
+
+    def groups(
+        self, query: StallQuery, limit: int = 0, fingerprints: Sequence[str] | None = None
+    ) -> Sequence[StallGroup]:
         """Groups by total time over all of them."""
+        if limit and fingerprints is None:
+            # In full only those that are wanted: each takes several questions and a stall to be read.
+            fingerprints = [one.fingerprint for one in self.group_sums(query)[:limit]]
         found: dict[str, list[tuple[Source, StallGroup]]] = defaultdict(list)
         for store in self._stores:
-            for group in store.groups(query):
+            for group in store.groups(query, 0, fingerprints):
                 found[group.fingerprint].append((store, group))
         groups = sorted(
             (_merged(parts, query) for parts in found.values()),
@@ -120,12 +139,11 @@ class ManyStores:
 
     def issue_totals(self, query: StallQuery) -> Sums:
         """Sums over all of them."""
-        sums = [store.issue_totals(query) for store in self._stores]
-        return AllSums(
-            stalls=sum(one.stalls for one in sums),
-            groups=len(self.issue_groups(query)),
-            total_ns=sum(one.total_ns for one in sums),
-        )
+        return summed(self.issue_group_sums(query))
+
+    def issue_group_sums(self, query: StallQuery) -> Sequence[GroupSums]:
+        """Of all of them."""
+        return _joined(store.issue_group_sums(query) for store in self._stores)
 
     def sessions(self, query: StallQuery, limit: int = 0) -> Sequence[Session]:
         """Newest first."""
@@ -204,6 +222,26 @@ class ManyStores:
     ) -> list[_T]:
         found: Any = merge(*(ask(store) for store in self._stores), key=when, reverse=True)
         return list(islice(found, limit or None))
+
+
+def summed(groups: Sequence[GroupSums]) -> AllSums:
+    """The sums of all these groups, no two of which are the same."""
+    return AllSums(
+        stalls=sum(group.stalls for group in groups),
+        groups=len(groups),
+        total_ns=sum(group.total_ns for group in groups),
+    )
+
+
+def _joined(parts: Iterable[Sequence[GroupSums]]) -> list[GroupSums]:
+    found: dict[str, GroupSums] = {}
+    for part in parts:
+        for one in part:
+            known = found.get(one.fingerprint, GroupSums(one.fingerprint, 0, 0))
+            found[one.fingerprint] = GroupSums(
+                one.fingerprint, known.stalls + one.stalls, known.total_ns + one.total_ns
+            )
+    return sorted(found.values(), key=lambda one: (-one.total_ns, one.fingerprint))
 
 
 def _merged(parts: Sequence[tuple[Source, StallGroup]], query: StallQuery) -> StallGroup:

@@ -11,6 +11,8 @@ from loopcanary.report.times import moment
 from loopcanary.ui.sources import Source
 
 _ROWS = 100
+_PROGRAMS = 200
+_EVER = StallQuery()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,40 +20,49 @@ class ChangesPage:
     """What the template shows."""
 
     program: str
+    programs: tuple[str, ...]
+    """All that were watched, the one that ran last first."""
     comparison: Comparison | None
     """None: there is nothing before to compare with."""
     rows: tuple[Compared, ...]
     counts: tuple[tuple[Change, int], ...]
 
 
-def changes_page(source: Source, now_wall_ns: int) -> ChangesPage:
-    """Of the program that ran last."""
+def changes_page(source: Source, program: str | None, now_wall_ns: int) -> ChangesPage:
+    """Of one program; None, and one that was never watched: of the one that ran last."""
     marks = source.session_marks(StallQuery())
-    latest = marks[0] if marks else None
-    sides = _sides(source, marks, latest) if latest is not None else None
+    programs = tuple(dict.fromkeys(mark.name for mark in marks))
+    chosen = program if program in programs else programs[0] if programs else ""
+    sides = _sides(source, [mark for mark in marks if mark.name == chosen])
     comparison = compare(*sides, now_wall_ns=now_wall_ns) if sides is not None else None
     return ChangesPage(
-        program=latest.name if latest is not None else "",
+        program=chosen,
+        programs=programs[:_PROGRAMS],
         comparison=comparison,
         rows=comparison.groups[:_ROWS] if comparison is not None else (),
         counts=tuple((one, comparison.counts[one]) for one in Change) if comparison is not None else (),
     )
 
 
-def _sides(source: Source, marks: Sequence[SessionMark], latest: SessionMark) -> tuple[Side, Side] | None:
-    earlier = [mark for mark in marks if mark.name == latest.name and mark.id != latest.id]
+def _sides(source: Source, marks: Sequence[SessionMark]) -> tuple[Side, Side] | None:
+    """`marks`: of one program, newest first."""
+    if not marks:
+        return None
+    latest, earlier = marks[0], marks[1:]
+
+    def side(label: str, query: StallQuery = _EVER, version: str | None = None) -> Side:
+        return Side(source=source, query=query, label=label, version=version, program=latest.name)
+
     before = next((one.version for one in earlier if one.version and one.version != latest.version), None)
     if before is not None and latest.version:
         return (
-            Side(source=source, query=StallQuery(), label=f"version {before}", version=before),
-            Side(
-                source=source, query=StallQuery(), label=f"version {latest.version}", version=latest.version
-            ),
+            side(f"version {before}", version=before),
+            side(f"version {latest.version}", version=latest.version),
         )
     begin = latest.started_wall_ns
     if not any(mark.started_wall_ns < begin for mark in earlier):
         return None
     return (
-        Side(source=source, query=StallQuery(until_wall_ns=begin), label=f"before {moment(begin)}"),
-        Side(source=source, query=StallQuery(since_wall_ns=begin), label=f"since {moment(begin)}"),
+        side(f"before {moment(begin)}", StallQuery(until_wall_ns=begin)),
+        side(f"since {moment(begin)}", StallQuery(since_wall_ns=begin)),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import Any
 
 from loopcanary.model import StackFrame, Stall
@@ -13,6 +14,8 @@ from loopcanary.report.folding import library_path
 _NAME_MAX = 120
 _DEPTH_MAX = 150
 _HOT_MAX = 8
+NODES_MAX = 4_000
+"""The widest; the others are narrower than a pixel, unless somebody made them so many."""
 
 
 @dataclass(slots=True)
@@ -45,10 +48,12 @@ class Flame:
     tree: dict[str, Any] | None
     """As d3-flame-graph takes it: `name`, `value` (ns), `children`; besides, `place` and `own`."""
     hot: tuple[HotLine, ...]
+    left_out: int
+    """Frames that are not in the tree, the narrowest."""
 
 
-def flame(stalls: Iterable[Stall]) -> Flame:
-    """Of all stacks of these stalls, each by the time that it held."""
+def flame(stalls: Iterable[Stall], nodes_max: int = NODES_MAX) -> Flame:
+    """Of all stacks of these stalls, each by the time that it held; the widest frames of them."""
     root = _Node("stalled time", "", own=False)
     on_stack: dict[tuple[str, str, int], int] = {}
     innermost: dict[tuple[str, str, int], int] = {}
@@ -64,11 +69,13 @@ def flame(stalls: Iterable[Stall]) -> Flame:
                 if own:
                     innermost[own[0]] = innermost.get(own[0], 0) + stack.weight_ns
     total = root.weight_ns
+    kept, nodes = _widest(root, nodes_max)
     hot = sorted(on_stack, key=lambda key: (-innermost.get(key, 0), -on_stack[key], key))[:_HOT_MAX]
     return Flame(
         stalls=count,
         total_ns=total,
-        tree=_to_dict(root, 0) if total else None,
+        tree=_to_dict(root, kept) if total else None,
+        left_out=nodes - len(kept),
         hot=tuple(
             HotLine(
                 function=key[0],
@@ -96,14 +103,27 @@ def _add(root: _Node, frames: tuple[StackFrame, ...], weight_ns: int) -> None:
         node.weight_ns += weight_ns
 
 
-def _to_dict(node: _Node, depth: int) -> dict[str, Any]:
+def _widest(root: _Node, most: int) -> tuple[set[int], int]:
+    """The ids of so many nodes, the widest, each with all that it stands on; and how many nodes there are."""
+    kept: set[int] = set()
+    count = 0
+    waiting = [(-root.weight_ns, count, root)]
+    while waiting:
+        _, _, node = heappop(waiting)
+        if len(kept) < most:
+            kept.add(id(node))
+        for below in node.below.values():
+            count += 1
+            heappush(waiting, (-below.weight_ns, count, below))
+    return kept, count + 1
+
+
+def _to_dict(node: _Node, kept: set[int]) -> dict[str, Any]:
+    below = sorted(node.below.values(), key=lambda one: (-one.weight_ns, one.name))
     return {
         "name": node.name,
         "place": node.place,
         "own": node.own,
         "value": node.weight_ns,
-        "children": [
-            _to_dict(below, depth + 1)
-            for below in sorted(node.below.values(), key=lambda one: (-one.weight_ns, one.name))
-        ],
+        "children": [_to_dict(one, kept) for one in below if id(one) in kept],
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from loopcanary.model import LoopHealth, SceneFrames, Session, SessionEnd, Stall
 from loopcanary.model.search import StallQuery
@@ -25,7 +26,8 @@ _LOOPS = 12
 _SCENES = 8
 _CELLS = 60
 _CAUSES = 6
-_AROUND = 2
+SPOT_AROUND = 2
+"""Lines before and after the one of the first bug."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +86,6 @@ class OverviewPage:
     last_wall_ns: int | None
     sessions: int
     killed: int
-    """Of the sessions looked at."""
     running: tuple[Session, ...]
     ongoing: tuple[Stall, ...]
     top: Spotlight | None
@@ -115,42 +116,50 @@ def overview_page(source: Source, tools: Tools, ongoing: Sequence[str], now_wall
         watched_ns=Watched.by(marks, now_wall_ns).total_ns,
         last_wall_ns=newest[0].began_wall_ns if newest else None,
         sessions=len(marks),
-        killed=sum(session.end is SessionEnd.KILLED for session in sessions),
+        killed=sum(mark.killed for mark in marks),
         running=tuple(session for session in sessions if session.end is SessionEnd.RUNNING),
         ongoing=tuple(stall for stall in going_on if stall is not None),
-        top=_spotlight(source, rows[0], tools, sessions) if rows else None,
+        top=spotlight(source, rows[0], tools, sessions) if rows else None,
         rows=rows,
         ignored=len(ignored),
-        chart=_chart(
+        chart=stacked_time(
             source,
+            query,
             newest[0].began_wall_ns if newest else None,
             [mark.started_wall_ns for mark in marks] + [group.first_wall_ns for group in found],
         ),
-        loops=tuple(_loops(sessions))[:_LOOPS],
-        scenes=tuple(
-            SceneRow(session=session, scene=scene)
-            for session in sessions
-            for scene in session.traces.frames
-            if scene.figures.frames
-        )[:_SCENES],
+        loops=loop_rows(sessions),
+        scenes=scene_rows(sessions),
         issues=source.issue_totals(query).stalls,
     )
 
 
-def _spotlight(source: Source, row: GroupRow, tools: Tools, sessions: Sequence[Session]) -> Spotlight:
+def spotlight(source: Source, row: GroupRow, tools: Tools, sessions: Sequence[Session]) -> Spotlight:
+    """The first bug, with what tells most of it."""
     group = row.group
     worst = source.stall(group.worst_id)
     gains = Loops(sessions, tools.delays).gains(source.marks(StallQuery(), [group.fingerprint]))
     return Spotlight(
         row=row,
         worst=worst,
-        code=code_of(group, worst, source, tools, _AROUND),
-        holder=holder_code(worst, source, tools, _AROUND),
+        code=code_of(group, worst, source, tools, SPOT_AROUND),
+        holder=holder_code(worst, source, tools, SPOT_AROUND),
         gains=tuple(gain_words(gains)),
     )
 
 
-def _loops(sessions: Sequence[Session]) -> list[LoopRow]:
+def scene_rows(sessions: Sequence[Session]) -> tuple[SceneRow, ...]:
+    """The newest scenes that have frames."""
+    rows = (
+        SceneRow(session=session, scene=scene)
+        for session in sessions
+        for scene in session.traces.frames
+        if scene.figures.frames
+    )
+    return tuple(islice(rows, _SCENES))
+
+
+def loop_rows(sessions: Sequence[Session]) -> tuple[LoopRow, ...]:
     """What runs first, then newest first."""
     rows = [
         LoopRow(session=session, loop=loop, figures=figures_of(loop))
@@ -158,17 +167,20 @@ def _loops(sessions: Sequence[Session]) -> list[LoopRow]:
         for loop in session.loops
         if loop.turns
     ]
-    return sorted(rows, key=lambda row: row.session.end is not SessionEnd.RUNNING)
+    return tuple(sorted(rows, key=lambda row: row.session.end is not SessionEnd.RUNNING)[:_LOOPS])
 
 
-def _chart(source: Source, last: int | None, begins: Sequence[int]) -> StackedTime | None:
+def stacked_time(
+    source: Source, query: StallQuery, last: int | None, begins: Sequence[int]
+) -> StackedTime | None:
+    """What the query finds by cause, from the first of `begins` to the `last` stall; None without one."""
     if last is None:
         return None
     first = min([last, *begins])
     scale = round_scale(first, last, _CELLS)
     found: dict[str, list[int]] = {}
     for cell in source.time_cells(
-        StallQuery(), "cause", begin_wall_ns=scale.begin_wall_ns, step_ns=scale.step_ns, cells=scale.cells
+        query, "cause", begin_wall_ns=scale.begin_wall_ns, step_ns=scale.step_ns, cells=scale.cells
     ):
         cells = found.setdefault(cell.key, [0] * scale.cells)
         if 0 <= cell.cell < scale.cells:

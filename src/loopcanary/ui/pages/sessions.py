@@ -42,12 +42,13 @@ def sessions_page(source: Source, now_wall_ns: int) -> SessionsPage:
     marks = source.session_marks(StallQuery())
     sessions = source.sessions(StallQuery(), LIMIT)
     return SessionsPage(
-        rows=tuple(_row(with_open_stalls(source, session), now_wall_ns) for session in sessions),
+        rows=tuple(session_row(with_open_stalls(source, session), now_wall_ns) for session in sessions),
         more=max(len(marks) - len(sessions), 0),
     )
 
 
-def _row(session: Session, now_wall_ns: int) -> SessionRow:
+def session_row(session: Session, now_wall_ns: int) -> SessionRow:
+    """One process in short."""
     loops = [loop for loop in session.loops if loop.turns]
     end = now_wall_ns if session.ended_wall_ns is None else session.ended_wall_ns
     return SessionRow(
@@ -79,7 +80,7 @@ def session_page(source: Source, session_id: str, now_wall_ns: int) -> SessionPa
         return None
     session = with_open_stalls(source, session)
     return SessionPage(
-        row=_row(session, now_wall_ns),
+        row=session_row(session, now_wall_ns),
         loops=tuple((loop, figures_of(loop)) for loop in session.loops),
         guards=tuple(guard_words(session)),
         latest=tuple(source.stalls(StallQuery(session=session_id), _LATEST)),

@@ -1,0 +1,78 @@
+"""Styles and scripts as text that stands within a page, for one that is a file of its own.
+
+The scripts are those that the server sends. Within a page no module can import another by its address: each
+module of ours becomes a function that gives what it exports.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+
+from markupsafe import Markup
+
+from loopcanary.ui.rendering import STATIC
+
+_STYLES = ("vendor/d3-flamegraph.css", "vendor/uPlot.min.css", "loopcanary.css", "report.css")
+_LIBRARIES = ("vendor/uPlot.iife.min.js", "vendor/d3-selection.min.js", "vendor/d3-flamegraph.min.js")
+_MODULES = ("charts.js", "flames.js", "report.js")
+"""Each after those that it imports."""
+LICENCES = ("uplot", "d3-selection", "d3-flame-graph")
+
+_IMPORT = re.compile(r'^import \{[^}]*\} from "\./[\w.-]+";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=function (\w+))", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bundle:
+    """What a page needs beside its own text."""
+
+    style: Markup
+    scripts: tuple[Markup, ...]
+    licences: tuple[tuple[str, str], ...]
+    """Library and the text of its licence, which goes with every copy."""
+    content_policy: str
+    """Allows just these styles and scripts, and nothing to be loaded, sent or framed."""
+
+
+@cache
+def bundle() -> Bundle:
+    """The styles and scripts of the report."""
+    style = "\n".join(_read(name) for name in _STYLES)
+    scripts = [_read(name) for name in _LIBRARIES]
+    scripts.append('"use strict";\n' + "\n".join(_as_function(_read(name)) for name in _MODULES))
+    allowed = " ".join(_hash_of(script) for script in scripts)
+    return Bundle(
+        style=_within("style", style),
+        scripts=tuple(_within("script", script) for script in scripts),
+        licences=tuple((name, _read(f"vendor/{name}.LICENSE")) for name in LICENCES),
+        content_policy=(
+            f"default-src 'none'; script-src {allowed}; style-src {_hash_of(style)}; img-src data:; "
+            "base-uri 'none'; form-action 'none'"
+        ),
+    )
+
+
+def _read(name: str) -> str:
+    return (STATIC / name).read_text(encoding="utf-8")
+
+
+def _as_function(module: str) -> str:
+    exported = ", ".join(_EXPORT.findall(module))
+    body = _EXPORT.sub("", _IMPORT.sub("", module))
+    given = f"const {{ {exported} }} = " if exported else ""
+    return f"{given}(() => {{\n{body}return {{ {exported} }};\n}})();"
+
+
+def _hash_of(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def _within(element: str, text: str) -> Markup:
+    """The text as the contents of an element whose contents are no markup, and which they must not end."""
+    if re.search(rf"</{element}|<!--", text, re.IGNORECASE):
+        raise ValueError(f"a {element} of the package has what ends it")
+    return Markup(text)  # noqa: S704 - files of this package

@@ -1,0 +1,23 @@
+"""A report as one file that needs nothing else: to be mailed, or kept with a run of CI."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from loopcanary.ui.bundling import bundle
+from loopcanary.ui.pages.report import ReportPage
+from loopcanary.ui.rendering import STATIC, Renderer
+
+
+def document(page: ReportPage, folder: str) -> bytes:
+    """The page as HTML, in UTF-8; paths below `folder` relative to it."""
+    # No editor: who reads it may not have the files.
+    html = Renderer(folder=folder, editor="").page(
+        "report.html",
+        page=page,
+        bundle=bundle(),
+        icon="data:image/svg+xml," + quote((STATIC / "icon.svg").read_text(encoding="utf-8")),
+        now_wall_ns=page.generated_wall_ns,
+    )
+    # Undecodable names have lone surrogates, which UTF-8 has not.
+    return html.encode("utf-8", "backslashreplace")

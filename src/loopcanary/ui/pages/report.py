@@ -1,0 +1,205 @@
+"""A report as one page that stands alone: bugs with all that tells why, loops, frames, sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from loopcanary.model import Stall, StallState
+from loopcanary.model.search import IssueGroup, Remark, StallGroup, StallQuery
+from loopcanary.model.wording import printable
+from loopcanary.report.affected import Affected, affected
+from loopcanary.report.gain_words import gain_words
+from loopcanary.report.model import Report, build
+from loopcanary.report.times import moment
+from loopcanary.report.trend import trend_words
+from loopcanary.ui.pages.code import CodeView
+from loopcanary.ui.pages.flame import Flame, flame
+from loopcanary.ui.pages.group import code_of, holder_code
+from loopcanary.ui.pages.groups import GroupRow, group_rows
+from loopcanary.ui.pages.overview import (
+    SPOT_AROUND,
+    LoopRow,
+    SceneRow,
+    Spotlight,
+    StackedTime,
+    loop_rows,
+    scene_rows,
+    stacked_time,
+)
+from loopcanary.ui.pages.sessions import SessionRow, session_row
+from loopcanary.ui.pages.timeline import TimelineView, timeline_view
+from loopcanary.ui.sources import Source
+from loopcanary.ui.tools import Tools
+
+_FLAME_STALLS = 50
+"""Of each bug, the latest, and its longest: so much is read of 100,000 stalls."""
+_FLAME_NODES = 1_000
+_LATEST = 5
+_PROGRAMS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BugPart:
+    """One bug, with the names that the page of one bug has."""
+
+    row: GroupRow
+    group: StallGroup
+    worst: Stall | None
+    code: CodeView | None
+    holder: CodeView | None
+    """The line of the thread that held what this one waited for."""
+    trend: str
+    gains: tuple[str, ...]
+    affected: Affected
+    flame: Flame
+    timeline: TimelineView | None
+    """Of its longest stall."""
+    latest: tuple[Stall, ...]
+    remark: Remark
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """What the report has no room for."""
+
+    bugs: int
+    stalls: int
+    total_ns: int
+    sessions: int
+    killed: int
+    """Of these sessions."""
+    issues: int
+    """Groups of issues that are no stalls."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportPage:
+    """What the template shows."""
+
+    generated_wall_ns: int
+    programs: tuple[str, ...]
+    chosen: tuple[str, ...]
+    """What was asked for, in words; empty: all that is stored."""
+    stalls: int
+    groups: int
+    total_ns: int
+    watched_ns: int
+    last_wall_ns: int | None
+    sessions: int
+    killed: int
+    alarms: tuple[Stall, ...]
+    """The longest stalls that go on, or that a process was killed in."""
+    top: Spotlight | None
+    bugs: tuple[BugPart, ...]
+    chart: StackedTime | None
+    loops: tuple[LoopRow, ...]
+    scenes: tuple[SceneRow, ...]
+    issues: tuple[IssueGroup, ...]
+    session_rows: tuple[SessionRow, ...]
+    left_out: LeftOut
+
+    @property
+    def finds_nothing(self) -> bool:
+        """Neither a stall nor another issue was found."""
+        return not self.stalls and not self.issues
+
+
+def report_page(
+    source: Source, query: StallQuery, tools: Tools, *, limit: int, now_wall_ns: int
+) -> ReportPage:
+    """Of what the query finds: at most `limit` bugs, sessions and other issues; 0: all."""
+    report = build(source, query, limit=limit, now_wall_ns=now_wall_ns, delays=tools.delays)
+    remarks = source.remarks()
+    rows, _ = group_rows(source, query, report.groups, report.sums.total_ns, remarks)
+    bugs = tuple(_bug(source, query, tools, report, row) for row in rows)
+    marks = source.session_marks(query)
+    newest = next(iter(report.stalls), None)
+    since = query.since_wall_ns
+    begins = [mark.started_wall_ns if since is None else max(mark.started_wall_ns, since) for mark in marks]
+    return ReportPage(
+        generated_wall_ns=now_wall_ns,
+        programs=tuple(dict.fromkeys(mark.name for mark in marks if mark.name))[:_PROGRAMS],
+        chosen=tuple(query_words(query)),
+        stalls=report.sums.stalls,
+        groups=report.sums.groups,
+        total_ns=report.sums.total_ns,
+        watched_ns=report.watched.total_ns,
+        last_wall_ns=None if newest is None else newest.began_wall_ns,
+        sessions=len(marks),
+        killed=sum(mark.killed for mark in marks),
+        alarms=tuple(
+            bug.worst for bug in bugs if bug.worst is not None and bug.worst.state is not StallState.ENDED
+        ),
+        top=_spotlight(source, tools, bugs[0]) if bugs else None,
+        bugs=bugs,
+        chart=None
+        if newest is None
+        else stacked_time(
+            source, query, newest.began_wall_ns, [*begins, *(one.first_wall_ns for one in report.groups)]
+        ),
+        loops=loop_rows(report.sessions),
+        scenes=scene_rows(report.sessions),
+        issues=tuple(report.issue_groups),
+        session_rows=tuple(session_row(session, now_wall_ns) for session in report.sessions),
+        left_out=LeftOut(
+            bugs=report.sums.groups - len(report.groups),
+            stalls=report.sums.stalls - sum(group.count for group in report.groups),
+            total_ns=report.sums.total_ns - sum(group.total_ns for group in report.groups),
+            sessions=max(len(marks) - len(report.sessions), 0),
+            killed=sum(mark.killed for mark in marks[len(report.sessions) :]),
+            issues=report.issue_places - len(report.issue_groups),
+        ),
+    )
+
+
+def _bug(source: Source, query: StallQuery, tools: Tools, report: Report, row: GroupRow) -> BugPart:
+    group = row.group
+    worst = report.worst.get(group.fingerprint)
+    latest = source.stalls(replace(query, fingerprint=group.fingerprint), _FLAME_STALLS)
+    figures = report.figures.get(group.fingerprint)
+    with_worst = {stall.id: stall for stall in [*latest, *([worst] if worst is not None else [])]}
+    return BugPart(
+        row=row,
+        group=group,
+        worst=worst,
+        code=code_of(group, worst, source, tools),
+        holder=holder_code(worst, source, tools),
+        trend=trend_words(figures.trend) if figures is not None else "",
+        gains=tuple(gain_words(figures.gains)) if figures is not None else (),
+        affected=affected(latest),
+        flame=flame(with_worst.values(), _FLAME_NODES),
+        timeline=timeline_view(worst) if worst is not None else None,
+        latest=tuple(latest[:_LATEST]),
+        remark=row.remark,
+    )
+
+
+def _spotlight(source: Source, tools: Tools, bug: BugPart) -> Spotlight:
+    return Spotlight(
+        row=bug.row,
+        worst=bug.worst,
+        code=code_of(bug.group, bug.worst, source, tools, SPOT_AROUND),
+        holder=holder_code(bug.worst, source, tools, SPOT_AROUND),
+        gains=bug.gains,
+    )
+
+
+def query_words(query: StallQuery) -> Iterator[str]:
+    """What a query leaves in, in words."""
+    if query.since_wall_ns is not None:
+        yield f"since {moment(query.since_wall_ns)}"
+    if query.until_wall_ns is not None:
+        yield f"until {moment(query.until_wall_ns)}"
+    if query.causes:
+        yield f"cause {_any_of([cause.value for cause in query.causes])}"
+    for word in query.words:
+        yield f"text {printable(word, 60)}"
+    if query.session is not None:
+        yield f"session {printable(query.session, 60)}"
+    if query.fingerprint is not None:
+        yield f"bug {printable(query.fingerprint, 60)}"
+
+
+def _any_of(names: Sequence[str]) -> str:
+    return " or ".join(sorted(names))

@@ -1,0 +1,114 @@
+"""Answers that are kept until the store changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.store.samples import BEGAN, ISSUES, SESSION, STALL, S, stall
+
+from loopcanary.model.search import Remark, StallQuery
+from loopcanary.store import Retention, Store
+from loopcanary.ui.pages.groups import Filters, groups_page
+from loopcanary.ui.remembered import Remembered
+from loopcanary.ui.sources import as_one
+
+ALL = StallQuery()
+SPAN: dict[str, Any] = {"begin_wall_ns": BEGAN, "step_ns": 3_600 * S, "cells": 2}
+ASKED: dict[str, Callable[[Any], Any]] = {
+    "totals": lambda source: source.totals(ALL).total_ns,
+    "group_sums": lambda source: source.group_sums(ALL),
+    "groups": lambda source: source.groups(ALL, 5),
+    "some groups": lambda source: source.groups(ALL, 0, [STALL.fingerprint]),
+    "issue_totals": lambda source: source.issue_totals(ALL).stalls,
+    "issue_groups": lambda source: source.issue_groups(ALL),
+    "marks": lambda source: sorted(source.marks(ALL)),
+    "marks of a bug": lambda source: sorted(source.marks(ALL, [STALL.fingerprint])),
+    "session_marks": lambda source: source.session_marks(ALL),
+    "time_cells": lambda source: sorted(source.time_cells(ALL, "cause", **SPAN)),
+    "cells of a bug": lambda source: source.time_cells(ALL, "fingerprint", keys=[STALL.fingerprint], **SPAN),
+    "scenes": lambda source: source.scenes(),
+    "remarks": lambda source: source.remarks(),
+}
+
+
+class Counting:
+    """A store, and how often it is asked for anything but its state."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.asked = 0
+
+    def __getattr__(self, name: str) -> Any:
+        answer = getattr(self._store, name)
+
+        def counted(*arguments: Any, **named: Any) -> Any:
+            self.asked += 1
+            return answer(*arguments, **named)
+
+        return answer if name == "state" else counted
+
+
+def answers(source: Any) -> dict[str, Any]:
+    return {name: ask(source) for name, ask in ASKED.items()}
+
+
+def test_it_answers_as_the_store_does_after_every_change(filled: Store):
+    remembered = Remembered(filled)
+    other = Store(filled.folder, retention=Retention(age_ns=1 << 62))
+    changes: list[Callable[[], object]] = [
+        lambda: None,
+        lambda: filled.put([], [stall(id="s1-7", scene="new")]),
+        lambda: other.put([], [stall(id="s1-8", fingerprint="1:else")]),
+        lambda: other.put_issue(ISSUES[0]),
+        lambda: remembered.remark("1:f00d", Remark(note="mine")),
+        lambda: filled.overlay([], [stall(id="live", duration_ns=60 * S)]),
+        lambda: filled.overlay([], []),
+        lambda: remembered.delete(StallQuery(fingerprint="1:dead")),
+    ]
+    for change in changes:
+        change()
+        assert answers(remembered) == answers(remembered) == answers(filled)
+    other.close()
+
+
+def test_the_same_is_asked_once(filled: Store):
+    counting = Counting(filled)
+    remembered = Remembered(counting)
+    first = answers(remembered)
+    asked = counting.asked
+    assert answers(remembered) == first
+    assert counting.asked == asked
+    filled.put([SESSION], [stall(id="s1-9")])
+    assert answers(remembered) != first
+    assert counting.asked == 2 * asked
+
+
+def test_a_page_seen_again_asks_the_store_for_nothing(filled: Store):
+    counting = Counting(filled)
+    remembered = Remembered(counting)
+    page = groups_page(remembered, Filters())
+    asked = counting.asked
+    assert groups_page(remembered, Filters()) == page
+    assert counting.asked == asked
+
+
+def test_of_several_stores_only_the_groups_of_the_page_are_read_in_full(filled: Store, tmp_path):
+    other = Store(tmp_path / "other", retention=Retention(age_ns=1 << 62))
+    other.put([SESSION], [stall(id=f"o-{n}", fingerprint=f"1:{n:04}", duration_ns=S + n) for n in range(120)])
+    asked: list[Any] = []
+
+    class Watched(Counting):
+        def groups(self, query: StallQuery, limit: int = 0, fingerprints: Any = None) -> Any:
+            asked.append(fingerprints)
+            return self._store.groups(query, limit, fingerprints)
+
+    source = as_one([Watched(filled), Watched(other)])
+    page = groups_page(source, Filters())
+    assert len(page.rows) == 50
+    assert page.groups == 122
+    assert [len(names) for names in asked] == [50, 50]
+    assert [row.group.total_ns for row in page.rows] == sorted(
+        (row.group.total_ns for row in page.rows), reverse=True
+    )
+    other.close()
