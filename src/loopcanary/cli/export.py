@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from loopcanary.cli import refuse
 from loopcanary.cli.opening import NOTHING_FOUND, opened, store_option
-from loopcanary.cli.selecting import selection_options
+from loopcanary.cli.outputs import STDOUT, opened_output
+from loopcanary.cli.selecting import Choice, choice_options
 from loopcanary.cli.words import Word
-from loopcanary.exporters import FORMATS, Exported, ExportError, Format, Program, find
+from loopcanary.exporters import FORMATS, Exported, Format, Program, find
 from loopcanary.model.search import StallQuery
-from loopcanary.model.stall import Cause
-from loopcanary.model.wording import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from loopcanary.model import Stall
     from loopcanary.store import Store
-
-_STDOUT = "-"
 
 
 class _FormatName(click.ParamType[Format]):
@@ -56,81 +51,30 @@ class _FormatName(click.ParamType[Format]):
     "-o",
     type=Word(),
     metavar="FILE",
-    default=_STDOUT,
+    default=STDOUT,
     help="Write to this file. Default: standard output.",
 )
-@selection_options
-@click.option("--group", metavar="FINGERPRINT", type=Word(), help="Only this bug; the start of it is enough.")
-@click.option("--stall", metavar="ID", type=Word(), help="Only this stall; the start of its id is enough.")
-@click.option("--scene", metavar="SCENE", type=Word(), help="Only where the user was in this scene.")
-@click.option("--loop", metavar="KIND", type=Word(), help="Only on loops of this kind, such as asyncio.")
-@click.option("--thread", metavar="NAME", type=Word(), help="Only on the thread of this name.")
-def command(
-    *,
-    store: Path | None,
-    form: Format,
-    output: str,
-    since: int | None,
-    until: int | None,
-    causes: tuple[str, ...],
-    words: tuple[str, ...],
-    session: str | None,
-    group: str | None,
-    stall: str | None,
-    scene: str | None,
-    loop: str | None,
-    thread: str | None,
-) -> int:
+@choice_options
+def command(*, store: Path | None, form: Format, output: str, **asked: Any) -> int:
     """Write stalls in the formats of other tools.
 
     Traces (perfetto, chrome, firefox), profiles (speedscope, pprof, collapsed) and tables (csv, jsonl). All
     weights are time. docs/export.md has an example of each.
     """
-    if output == _STDOUT and form.binary and sys.stdout.isatty():
+    if output == STDOUT and form.binary and sys.stdout.isatty():
         return refuse(f"{form.name} is no text for a terminal: name a file with --output")
     write = form.writer()
     with opened(store) as source:
         if source is None:
             return NOTHING_FOUND
-        query = StallQuery(
-            since_wall_ns=since,
-            until_wall_ns=until,
-            causes=frozenset(Cause(cause) for cause in causes),
-            words=words,
-            session=session,
-            fingerprint=None if group is None else _only("bug", group, source.fingerprints_like(group, 2)),
-        )
-        wanted = {"scene": scene, "loop": loop, "thread": thread}
-        stalls = _chosen(source, query, wanted, stall)
+        choice = Choice(**asked)
+        stalls = choice.stalls(source)
         first = next(stalls, None)
         if first is None:
             return refuse("no stall matches, nothing was written") and NOTHING_FOUND
-        with _opened_output(output) as out:
-            write(_exported(source, query, first, stalls), out)
+        with opened_output(output) as out:
+            write(_exported(source, choice.query(source), first, stalls), out)
     return 0
-
-
-def _only(what: str, start: str, found: list[str]) -> str:
-    if start in found:
-        return start
-    shown = printable(start, 60)
-    if not found:
-        raise ExportError(f"no {what} in the store begins with {shown}; `loopcanary report` names them")
-    if len(found) > 1:
-        raise ExportError(f"{shown} is the start of several; write more of it")
-    return found[0]
-
-
-def _chosen(
-    source: Store, query: StallQuery, wanted: dict[str, str | None], stall_id: str | None
-) -> Iterator[Stall]:
-    asked = {name: value for name, value in wanted.items() if value is not None}
-    if stall_id is None:
-        found = source.each_stall(query)
-    else:
-        one = source.stall(_only("stall", stall_id, source.ids_like(stall_id, 2)))
-        found = iter(() if one is None else (one,))
-    return (one for one in found if all(getattr(one, name) == value for name, value in asked.items()))
 
 
 def _exported(source: Store, query: StallQuery, first: Stall, rest: Iterator[Stall]) -> Exported:
@@ -143,34 +87,3 @@ def _exported(source: Store, query: StallQuery, first: Stall, rest: Iterator[Sta
         origin_wall_ns=min(first.began_wall_ns, first.began_wall_ns if earliest is None else earliest),
         programs={mark.id: Program(name=mark.name) for mark in marks if mark.name},
     )
-
-
-@contextmanager
-def _opened_output(path: str) -> Iterator[IO[bytes]]:
-    """Standard output, or a file that is there once all is in it, and that others cannot read. What is there
-    and no file (a device, a pipe) is written to."""
-    if path == _STDOUT:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    target = Path(path)
-    if target.exists() and not target.is_file():
-        # A device or a pipe: a file that takes its place would be the end of it.
-        try:
-            with target.open("wb") as out:
-                yield out
-        except OSError as error:
-            raise ExportError(f"{path} cannot be written: {error.strerror or error}") from error
-        return
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as out:
-                yield out
-            part.replace(target)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise ExportError(f"{path} cannot be written: {error.strerror or error}") from error

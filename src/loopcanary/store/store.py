@@ -21,12 +21,15 @@ from loopcanary.model.search import (
 )
 from loopcanary.store import schema, search
 from loopcanary.store.database import Database
+from loopcanary.store.errors import StoreError
 from loopcanary.store.retention import Retention, give_back_space, sweep, used_bytes
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
+
+    from loopcanary.store.intake import Intake, TakenIn
 
 _SWEEP_EVERY = 256
 """Stalls put between two sweeps."""
@@ -151,6 +154,26 @@ class Store:
         """Removes what retention does not keep; the number of stalls removed."""
         return sweep(self._database, self._retention, time.time_ns())
 
+    def take_in(self, gather: Callable[[Intake], None]) -> TakenIn:
+        """Takes in records of other stores that `gather` adds: all of them, or nothing where it raises."""
+        import sqlite3
+        from pathlib import Path
+        from tempfile import TemporaryDirectory
+
+        from loopcanary.store.intake import Intake, merge
+
+        oldest_kept = search.bounded(time.time_ns() - self._retention.age_ns)
+        try:
+            with TemporaryDirectory(prefix="loopcanary-import-") as folder:
+                with Intake(Path(folder) / "staged.db") as intake:
+                    gather(intake)
+                    intake.done()
+                return self._database.outside_transaction(
+                    lambda connection: merge(connection, intake.path, oldest_kept)
+                )
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"what is to be imported cannot be put together: {error}") from error
+
     # ---- deleting --------------------------------------------------------------------------
 
     def delete(self, query: StallQuery) -> int:
@@ -169,6 +192,19 @@ class Store:
         """Deletes the stalls with these ids; the number there were."""
         marks = ", ".join("?" * len(ids))
         return self._delete_rows(f"WHERE id IN ({marks})", list(ids))
+
+    def delete_as_seen(self, seen: Iterable[tuple[str, StallState]]) -> int:
+        """Deletes those of these stalls, by id, that still are in the state in which they were seen; the
+        number deleted."""
+        rows = [(search.storable(stall_id), state.value) for stall_id, state in seen]
+        statement = "DELETE FROM main.stalls WHERE id = ? AND state = ?"
+        deleted = 0
+        for begin in range(0, len(rows), _DELETE_BATCH):
+            some = rows[begin : begin + _DELETE_BATCH]
+            deleted += self._database.write(partial(_delete_each, statement, some))
+        if deleted:
+            self._database.outside_transaction(give_back_space)
+        return deleted
 
     def delete_all_but_newest(self, keep: int) -> int:
         """Deletes all stalls except the newest `keep`; the number deleted."""
@@ -237,18 +273,26 @@ class Store:
     def each_stall(self, query: StallQuery) -> Iterator[Stall]:
         """Stalls by session, in it by thread, in that oldest first. A few are in memory at a time."""
         clause, values = search.condition(query)
-        order = "session, thread, loop, began_wall_ns, row"
-        statement = f"SELECT row FROM stalls {clause} ORDER BY {order}"
+        statement = f"SELECT row FROM stalls {clause} ORDER BY session, thread, loop, began_wall_ns, id"
+        for payload in self._each_payload(statement, values, _PAYLOAD):
+            yield search.stall_of(payload)
+
+    def each_issue(self, query: StallQuery) -> Iterator[LagIssue]:
+        """Issues that are no stalls by session, in it oldest first. A few are in memory at a time."""
+        clause, values = search.condition(query)
+        statement = f"SELECT row FROM issues {clause} ORDER BY session, began_wall_ns, id"
+        for payload in self._each_payload(statement, values, "SELECT payload FROM issues WHERE row = ?"):
+            yield search.issue_of(payload)
+
+    def _each_payload(self, statement: str, values: list[Any], one: str) -> Iterator[str]:
         rows = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
 
         def payloads(some: list[tuple[int]], connection: sqlite3.Connection) -> list[str]:
-            found = [connection.execute(_PAYLOAD, row).fetchone() for row in some]
+            found = [connection.execute(one, row).fetchone() for row in some]
             return [payload[0] for payload in found if payload is not None]  # others were deleted meanwhile
 
         for begin in range(0, len(rows), _READ_BATCH):
-            some = rows[begin : begin + _READ_BATCH]
-            for payload in self._database.read(partial(payloads, some)):
-                yield search.stall_of(payload)
+            yield from self._database.read(partial(payloads, rows[begin : begin + _READ_BATCH]))
 
     def first_wall_ns(self, query: StallQuery) -> int | None:
         """When the first stall that the query finds began; None where it finds none."""
@@ -345,6 +389,14 @@ class Store:
         rows = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
         return [search.session_of(payload, traces) for payload, traces in rows]
 
+    def session(self, session_id: str) -> Session | None:
+        """The session with this id."""
+        statement = """SELECT payload, (SELECT traces.payload FROM traces WHERE session = sessions.id)
+                       FROM sessions WHERE id = ?"""
+        values = [search.storable(session_id)]
+        row = self._database.read(lambda connection: connection.execute(statement, values).fetchone())
+        return None if row is None else search.session_of(*row)
+
     def session_marks(self, query: StallQuery) -> list[SessionMark]:
         """All sessions that ran in the query's time, in short, newest first."""
         clause, values = search.session_condition(query)
@@ -406,6 +458,10 @@ class Store:
     def used_bytes(self) -> int:
         """Bytes that the database holds."""
         return self._database.read(used_bytes)
+
+
+def _delete_each(statement: str, rows: Sequence[tuple[str, str]], connection: sqlite3.Connection) -> int:
+    return connection.executemany(statement, rows).rowcount
 
 
 def _put(

@@ -116,7 +116,7 @@ def overview_page(source: Source, tools: Tools, ongoing: Sequence[str], now_wall
         last_wall_ns=newest[0].began_wall_ns if newest else None,
         sessions=len(marks),
         killed=sum(session.end is SessionEnd.KILLED for session in sessions),
-        running=tuple(session for session in sessions if session.end is SessionEnd.RUNNING),
+        running=tuple(session for session in sessions if session.is_running),
         ongoing=tuple(stall for stall in going_on if stall is not None),
         top=_spotlight(source, rows[0], tools, sessions) if rows else None,
         rows=rows,
@@ -158,7 +158,7 @@ def _loops(sessions: Sequence[Session]) -> list[LoopRow]:
         for loop in session.loops
         if loop.turns
     ]
-    return sorted(rows, key=lambda row: row.session.end is not SessionEnd.RUNNING)
+    return sorted(rows, key=lambda row: not row.session.is_running)
 
 
 def _chart(source: Source, last: int | None, begins: Sequence[int]) -> StackedTime | None:
