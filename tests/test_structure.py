@@ -37,6 +37,7 @@ LIBRARIES = {
     "exporters": frozenset({"google", "perfetto"}),  # of pprof and Perfetto; extra `export`
     "report": frozenset({"click", "rich"}),
     "top": frozenset({"rich", "textual"}),
+    "uploads": frozenset({"httpx2"}),  # extra `upload`
     "ui": frozenset({"anyio", "jinja2", "markupsafe", "rich", "starlette", "uvicorn"}),
 }
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 COMMANDS = (
     *("run", "report", "show", "ui", "top", "diff", "export"),
-    *("bundle", "import", "clean", "doctor", "attach", "dump"),
+    *("bundle", "import", "upload", "clean", "doctor", "attach", "dump"),
 )
 _MODULES = {"import": "take_in"}
 """Of commands whose names Python keeps for itself."""

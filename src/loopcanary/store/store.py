@@ -206,6 +206,12 @@ class Store:
             self._database.outside_transaction(give_back_space)
         return deleted
 
+    def delete_issues(self, ids: Sequence[str]) -> int:
+        """Deletes the issues that are no stalls with these ids; the number deleted."""
+        rows = [(search.storable(one),) for one in ids]
+        statement = "DELETE FROM main.issues WHERE id = ?"
+        return self._database.write(lambda connection: connection.executemany(statement, rows).rowcount)
+
     def delete_all_but_newest(self, keep: int) -> int:
         """Deletes all stalls except the newest `keep`; the number deleted."""
         newest = "SELECT row FROM main.stalls ORDER BY began_wall_ns DESC, row DESC LIMIT ?"
@@ -460,7 +466,7 @@ class Store:
         return self._database.read(used_bytes)
 
 
-def _delete_each(statement: str, rows: Sequence[tuple[str, str]], connection: sqlite3.Connection) -> int:
+def _delete_each(statement: str, rows: Sequence[tuple[str, ...]], connection: sqlite3.Connection) -> int:
     return connection.executemany(statement, rows).rowcount
 
 
