@@ -11,11 +11,18 @@ Streams; holds a few records at a time.
 
 from __future__ import annotations
 
-from loopcanary.bundles.errors import BundleError
-from loopcanary.bundles.pseudonyms import load_key
-from loopcanary.bundles.reading import Manifest, Taker, read_bundle
-from loopcanary.bundles.redaction import ALL, CLASSES, Redactor
-from loopcanary.bundles.writing import Contents, Written, write_bundle
+from importlib import import_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from loopcanary.bundles.classes import ALL, CLASSES
+    from loopcanary.bundles.errors import BundleError
+    from loopcanary.bundles.pseudonyms import load_key
+    from loopcanary.bundles.reading import Manifest, Taker, read_bundle
+    from loopcanary.bundles.redaction import Redactor
+    from loopcanary.bundles.writing import Contents, Written, write_bundle
 
 __all__ = [
     "ALL",
@@ -30,3 +37,22 @@ __all__ = [
     "read_bundle",
     "write_bundle",
 ]
+
+_HOMES = {
+    "classes": "ALL CLASSES",
+    "errors": "BundleError",
+    "pseudonyms": "load_key",
+    "reading": "Manifest Taker read_bundle",
+    "redaction": "Redactor",
+    "writing": "Contents Written write_bundle",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Loads each module with its first use: the command line's help names classes, and no more."""
+    home = next((home for home, names in _HOMES.items() if name in names.split()), None)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = found
+    return found

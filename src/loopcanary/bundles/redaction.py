@@ -13,6 +13,7 @@ from enum import Enum
 from functools import cache
 from typing import Any, TypeVar, cast
 
+from loopcanary.bundles.classes import ALL, CLASSES
 from loopcanary.bundles.errors import BundleError
 from loopcanary.bundles.pseudonyms import Pseudonyms, public_file
 from loopcanary.model import Blocker, Culprit, LagIssue, Session, StackFrame, Stall, Target
@@ -21,16 +22,6 @@ from loopcanary.model.waiting import TargetKind
 from loopcanary.model.wording import cause_words
 
 _T = TypeVar("_T")
-
-CLASSES = {
-    "paths": "files, folders and sockets by path",
-    "names": "functions, callbacks, tasks, scenes, threads, commands, the program and its version",
-    "source": "calls as they are written",
-    "args": "what calls are given: only what is called is left",
-    "hosts": "the host, peers, user and network",
-    "fingerprints": "the identities of bugs",
-}
-ALL = "all"
 
 
 class Rule(Enum):

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loopcanary.bundles import BundleError, write_bundle
 from loopcanary.cli import refuse
 from loopcanary.cli.bundling import contents_of, made_by, redaction_options, redactor
 from loopcanary.cli.opening import NOTHING_FOUND, opened
@@ -37,6 +36,8 @@ def command(
     A zip with the stalls and other issues, the facts of their sessions, and what was noted of their bugs;
     `loopcanary import` reads it. docs/bundles.md says what --redact replaces, and by what.
     """
+    from loopcanary.bundles import BundleError, write_bundle
+
     if output == STDOUT and sys.stdout.isatty():
         return refuse("a bundle is no text for a terminal: name a file with --output")
     redaction = redactor(redact, redact_key)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from loopcanary.bundles import ALL, CLASSES, Contents, Redactor, load_key
+from loopcanary.bundles import ALL, CLASSES
 from loopcanary.cli.words import Word
-from loopcanary.store.location import user_folder
 
 if TYPE_CHECKING:
+    from loopcanary.bundles import Contents, Redactor
     from loopcanary.cli.selecting import Choice
     from loopcanary.model import LagIssue, Session, Stall
     from loopcanary.store import Store
@@ -66,6 +66,9 @@ def redaction_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def redactor(redact: tuple[str, ...], redact_key: str | None) -> Redactor:
     """What replaces these classes. BundleError where there is no key."""
+    from loopcanary.bundles import Redactor, load_key
+    from loopcanary.store.location import user_folder
+
     if not redact:
         return Redactor((), b"")
     own = redact_key is None
@@ -75,6 +78,8 @@ def redactor(redact: tuple[str, ...], redact_key: str | None) -> Redactor:
 
 def contents_of(stores: Sequence[Store], choice: Choice) -> Contents:
     """What is chosen in these stores, as of one; what is in several is taken from the first."""
+    from loopcanary.bundles import Contents
+
     remarks = {
         fingerprint: remark for store in reversed(stores) for fingerprint, remark in store.remarks().items()
     }

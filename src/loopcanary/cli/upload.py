@@ -9,21 +9,19 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from loopcanary.bundles import Contents, Redactor, write_bundle
 from loopcanary.cli import refuse
 from loopcanary.cli.bundling import contents_of, made_by, redaction_options, redactor
 from loopcanary.cli.opening import NOTHING_FOUND, opened, store_option
 from loopcanary.cli.selecting import Choice, choice_options
 from loopcanary.cli.times import Duration, Size
-from loopcanary.model import StallState
 from loopcanary.model.wording import count_of
-from loopcanary.uploads import Journal, Progress, Receiver, Upload, headers_of
-from loopcanary.uploads.client import connected
-from loopcanary.uploads.journal import ISSUE, Item, item_of
 
 if TYPE_CHECKING:
+    from loopcanary.bundles import Contents, Redactor
     from loopcanary.model import LagIssue, Stall
     from loopcanary.store import Store
+    from loopcanary.uploads import Progress, Receiver
+    from loopcanary.uploads.journal import Item
 
 _S_NS = 1_000_000_000
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -68,6 +66,9 @@ def command(
     Each bundle is a POST that is tried again until it is acknowledged; what was acknowledged is not sent
     again, so that the same command goes on where the last one stopped. docs/bundles.md tells of receivers.
     """
+    from loopcanary.uploads import Journal, Receiver, Upload, headers_of
+    from loopcanary.uploads.client import connected
+
     receiver = Receiver.of(url, allow_plain=insecure_http)
     headers = headers_of(os.environ, token_file, headers_file)
     redaction = redactor(redact, redact_key)
@@ -96,6 +97,9 @@ def command(
 def _writer(
     chosen: Contents, redaction: Redactor, enough_bytes: int
 ) -> Callable[[IO[bytes], Iterator[Stall], Iterator[LagIssue]], Iterable[Item]]:
+    from loopcanary.bundles import Contents, write_bundle
+    from loopcanary.uploads.journal import ISSUE, item_of
+
     def write(out: IO[bytes], stalls: Iterator[Stall], issues: Iterator[LagIssue]) -> Iterable[Item]:
         contents = Contents(stalls=stalls, issues=issues, session=chosen.session, remarks=chosen.remarks)
         written = write_bundle(
@@ -108,6 +112,9 @@ def _writer(
 
 
 def _deleter(source: Store) -> Callable[[Sequence[Item]], int]:
+    from loopcanary.model import StallState
+    from loopcanary.uploads.journal import ISSUE
+
     def delete(items: Sequence[Item]) -> int:
         issues = [item_id for item_id, state in items if state == ISSUE]
         stalls = [(item_id, StallState(state)) for item_id, state in items if state != ISSUE]

@@ -22,7 +22,7 @@ from loopcanary.model.search import (
 from loopcanary.store import schema, search
 from loopcanary.store.database import Database
 from loopcanary.store.errors import StoreError
-from loopcanary.store.retention import Retention, give_back_space, sweep, used_bytes
+from loopcanary.store.retention import OVER_AND_EMPTY, Retention, give_back_space, sweep, used_bytes
 
 if TYPE_CHECKING:
     import sqlite3
@@ -174,6 +174,18 @@ class Store:
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"what is to be imported cannot be put together: {error}") from error
 
+    def shrink(self, most_bytes: int) -> int:
+        """Removes the oldest stalls and issues until the rest takes no more; the number of stalls removed."""
+        narrow = Retention(age_ns=1 << 62, stalls=1 << 62, bytes=most_bytes)
+        removed = 0
+        while self.used_bytes() > most_bytes and self._holds_something():
+            removed += sweep(self._database, narrow, time.time_ns())
+        return removed
+
+    def _holds_something(self) -> bool:
+        statement = "SELECT EXISTS (SELECT 1 FROM main.stalls) OR EXISTS (SELECT 1 FROM main.issues)"
+        return bool(self._database.read(lambda connection: connection.execute(statement).fetchone()[0]))
+
     # ---- deleting --------------------------------------------------------------------------
 
     def delete(self, query: StallQuery) -> int:
@@ -182,8 +194,10 @@ class Store:
         A query by time alone also deletes the ended sessions of that time that have no stalls left.
         """
         clause, values = search.condition(query)
-        deleted = self._delete_rows(clause, values)
-        self._database.write(lambda connection: connection.execute(f"DELETE FROM issues {clause}", values))
+        issues = self._database.write(
+            lambda connection: connection.execute(f"DELETE FROM issues {clause}", values).rowcount
+        )
+        deleted = self._delete_rows(clause, values, others=issues)
         if query == StallQuery(until_wall_ns=query.until_wall_ns):
             self._delete_sessions(query.until_wall_ns)
         return deleted
@@ -217,7 +231,7 @@ class Store:
         newest = "SELECT row FROM main.stalls ORDER BY began_wall_ns DESC, row DESC LIMIT ?"
         return self._delete_rows(f"WHERE row NOT IN ({newest})", [max(keep, 0)])
 
-    def _delete_rows(self, clause: str, values: list[Any]) -> int:
+    def _delete_rows(self, clause: str, values: list[Any], *, others: int = 0) -> int:
         chosen = f"SELECT row FROM main.stalls {clause} LIMIT {_DELETE_BATCH}"
         statement = f"DELETE FROM main.stalls WHERE row IN ({chosen})"
         deleted = 0
@@ -226,13 +240,12 @@ class Store:
             deleted += batch
             if batch < _DELETE_BATCH:
                 break
-        if deleted:
+        if deleted or others:
             self._database.outside_transaction(give_back_space)
         return deleted
 
     def _delete_sessions(self, until_wall_ns: int | None) -> None:
-        statement = """DELETE FROM main.sessions WHERE end <> 'running' AND started_wall_ns < ?
-                       AND id NOT IN (SELECT session FROM main.stalls)"""
+        statement = f"DELETE FROM main.sessions WHERE started_wall_ns < ? AND {OVER_AND_EMPTY}"
         until = search.bounded(1 << 63 if until_wall_ns is None else until_wall_ns)
         self._database.write(lambda connection: connection.execute(statement, [until]))
 
