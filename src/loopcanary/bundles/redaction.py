@@ -7,10 +7,9 @@ not listed fails a test. Free text can hold anything of all classes: it goes wit
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
-from functools import cache
 from typing import Any, TypeVar, cast
 
 from loopcanary.bundles.classes import ALL, CLASSES
@@ -108,6 +107,7 @@ class Redactor:
             raise BundleError(f"{min(unknown)!r} is nothing that can be redacted: use {known}")
         self.classes = tuple(sorted(asked))
         self._pseudonyms = Pseudonyms(key)
+        self._plans: dict[type, tuple[tuple[str, Rule | None], ...]] = {}
         self._seen: dict[int, Any] = {}
 
     def stall(self, stall: Stall) -> Stall:
@@ -153,7 +153,9 @@ class Redactor:
         if type(value) in own:
             return own[type(value)](value)
         changes: dict[str, Any] = {}
-        for name, rule in _plan(type(value)):
+        if type(value) not in self._plans:
+            self._plans[type(value)] = _plan(type(value))
+        for name, rule in self._plans[type(value)]:
             before = getattr(value, name)
             after = self._value(before) if rule is None else self._ruled(rule, before)
             if after is not before:
@@ -214,11 +216,9 @@ class Redactor:
         return replace(target, name=self._pseudonyms.of(target.kind.value, target.name))
 
 
-@cache
-def _plan(kind: Hashable) -> tuple[tuple[str, Rule | None], ...]:
+def _plan(kind: type) -> tuple[tuple[str, Rule | None], ...]:
     """Fields that a text may be in, with their rules; None: it has values of the model inside."""
     found: list[tuple[str, Rule | None]] = []
-    assert isinstance(kind, type)
     for field in fields(kind):
         rule = RULES.get((kind.__name__, field.name))
         if rule in (Rule.PLAIN, Rule.OWN):
