@@ -22,7 +22,9 @@ WIRING = frozenset({"__init__", "__main__", "_bootstrap", "_startup", "assembly"
 # Beyond the centre and itself, and why.
 MORE = {
     # A command is wiring too, of one run of a tool: it finds the store, opens it and has a report written.
-    "cli": frozenset({"", "assembly", "config", "exporters", "report", "store", "top", "ui"}),
+    "cli": frozenset(
+        {"", "assembly", "bundles", "config", "exporters", "report", "store", "top", "ui", "uploads"}
+    ),
     # The pages tell what reports tell, with their figures and words.
     "ui": frozenset({"report"}),
     # The middlewares stand in programs: they use what programs use.
@@ -35,6 +37,7 @@ LIBRARIES = {
     "exporters": frozenset({"google", "perfetto"}),  # of pprof and Perfetto; extra `export`
     "report": frozenset({"click", "rich"}),
     "top": frozenset({"rich", "textual"}),
+    "uploads": frozenset({"httpx2"}),  # extra `upload`
     "ui": frozenset({"anyio", "jinja2", "markupsafe", "rich", "starlette", "uvicorn"}),
 }
 

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 COMMANDS = (
     *("run", "report", "show", "ui", "top", "diff", "export"),
-    *("clean", "doctor", "attach", "dump"),
+    *("bundle", "import", "upload", "clean", "doctor", "attach", "dump"),
 )
+_MODULES = {"import": "take_in"}
+"""Of commands whose names Python keeps for itself."""
 BAD_USE = 2
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
@@ -33,7 +35,7 @@ class _Commands(click.Group):
         """The command of that name."""
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(f"loopcanary.cli.{cmd_name}").command
+        command = import_module(f"loopcanary.cli.{_MODULES.get(cmd_name, cmd_name)}").command
         assert isinstance(command, click.Command)
         return command
 
@@ -100,6 +102,8 @@ def _is_for_people(error: Exception) -> bool:
         ("loopcanary.store.errors", "StoreError"),
         ("loopcanary.config.errors", "ConfigError"),
         ("loopcanary.exporters.errors", "ExportError"),
+        ("loopcanary.bundles.errors", "BundleError"),
+        ("loopcanary.uploads.errors", "UploadError"),
     )
     found = [getattr(sys.modules.get(module), kind, None) for module, kind in kinds]
     return isinstance(error, tuple(kind for kind in found if kind is not None))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from loopcanary.cli.opening import NOTHING_FOUND, opened, store_option
-from loopcanary.cli.times import Duration
+from loopcanary.cli.times import Duration, Size
 from loopcanary.cli.words import Word
 from loopcanary.model.search import StallQuery
 from loopcanary.model.wording import count_of
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @store_option
 @click.option("--older-than", type=Duration(), metavar="DURATION", help="Stalls older than this, such as 7d.")
 @click.option("--keep", type=click.IntRange(min=0), metavar="N", help="All stalls but the newest N.")
+@click.option("--max-size", type=Size(), metavar="SIZE", help="The oldest, until the rest takes 100MB, say.")
 @click.option("--fingerprint", metavar="FINGERPRINT", type=Word(), help="All stalls of this bug.")
 @click.option("--all", "everything", is_flag=True, help="All stalls and ended sessions; asks first.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -32,26 +33,35 @@ def command(
     store: Path | None,
     older_than: int | None,
     keep: int | None,
+    max_size: int | None,
     fingerprint: str | None,
     everything: bool,
     yes: bool,
 ) -> int:
     """Delete stored stalls, for good."""
-    if sum([older_than is not None, keep is not None, fingerprint is not None, everything]) != 1:
-        raise click.UsageError("say what to delete: one of --older-than, --keep, --fingerprint and --all")
+    asked = [older_than is not None, keep is not None, max_size is not None, fingerprint is not None]
+    if sum([*asked, everything]) != 1:
+        raise click.UsageError(
+            "say what to delete: one of --older-than, --keep, --max-size, --fingerprint and --all"
+        )
     with opened(store, live=False) as source:
         if source is None:
             return NOTHING_FOUND
         if everything and not yes:
             _ask(source)
-        if keep is not None:
+        before = source.issue_totals(StallQuery()).stalls
+        if max_size is not None:
+            deleted = source.shrink(max_size)
+        elif keep is not None:
             deleted = source.delete_all_but_newest(keep)
         elif older_than is not None:
             deleted = source.delete(StallQuery(until_wall_ns=time.time_ns() - older_than))
         else:
             deleted = source.delete(StallQuery(fingerprint=fingerprint))
-        click.echo(f"Deleted {count_of(deleted, 'stall')}.")
-        return NOTHING_FOUND if fingerprint is not None and deleted == 0 else 0
+        others = max(before - source.issue_totals(StallQuery()).stalls, 0)
+        issues = f" and {count_of(others, 'other issue')}" if others else ""
+        click.echo(f"Deleted {count_of(deleted, 'stall')}{issues}.")
+        return NOTHING_FOUND if fingerprint is not None and deleted + others == 0 else 0
 
 
 def _ask(source: Store) -> None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from loopcanary.cli.times import Moment
 from loopcanary.cli.words import Word
+from loopcanary.model.search import StallQuery
 from loopcanary.model.stall import Cause
+from loopcanary.model.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from loopcanary.model import LagIssue, Stall
+    from loopcanary.store import Store
 
 _OPTIONS = (
     click.option(
@@ -45,3 +51,87 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+_NARROWING = (
+    click.option(
+        "--group", metavar="FINGERPRINT", type=Word(), help="Only this bug; the start of it is enough."
+    ),
+    click.option(
+        "--stall", metavar="ID", type=Word(), help="Only this stall; the start of its id is enough."
+    ),
+    click.option("--scene", metavar="SCENE", type=Word(), help="Only where the user was in this scene."),
+    click.option("--loop", metavar="KIND", type=Word(), help="Only on loops of this kind, such as asyncio."),
+    click.option("--thread", metavar="NAME", type=Word(), help="Only on the thread of this name."),
+)
+
+
+def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a command all options by which stalls are chosen for another place; `Choice` takes them."""
+    for option in reversed(_NARROWING):
+        command = option(command)
+    return selection_options(command)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What was asked for by these options, under their names."""
+
+    since: int | None
+    until: int | None
+    causes: tuple[str, ...]
+    words: tuple[str, ...]
+    session: str | None
+    group: str | None
+    stall: str | None
+    scene: str | None
+    loop: str | None
+    thread: str | None
+
+    def query(self, source: Store) -> StallQuery:
+        """The question to this store. ClickException where it has no such bug, or several."""
+        return StallQuery(
+            since_wall_ns=self.since,
+            until_wall_ns=self.until,
+            causes=frozenset(Cause(cause) for cause in self.causes),
+            words=self.words,
+            session=self.session,
+            fingerprint=None if self.group is None else self._bug(source, self.group),
+        )
+
+    def stalls(self, source: Store) -> Iterator[Stall]:
+        """The stalls that are meant, by session and thread, oldest first. ClickException as for `query`."""
+        if self.stall is None:
+            found = source.each_stall(self.query(source))
+        else:
+            one = source.stall(_only("stall", self.stall, source.ids_like(self.stall, 2)))
+            found = iter(() if one is None else (one,))
+        return filter(self._is_meant, found)
+
+    def issues(self, source: Store) -> Iterator[LagIssue]:
+        """The issues that are no stalls and are meant; none where one stall is."""
+        if self.stall is not None:
+            return iter(())
+        return filter(self._is_meant, source.each_issue(self.query(source)))
+
+    def _is_meant(self, issue: Stall | LagIssue) -> bool:
+        wanted = {"scene": self.scene, "loop": self.loop, "thread": self.thread}
+        return all(value is None or getattr(issue, name) == value for name, value in wanted.items())
+
+    @staticmethod
+    def _bug(source: Store, start: str) -> str:
+        found = {*source.fingerprints_like(start, 2), *source.issue_fingerprints_like(start, 2)}
+        return _only("bug", start, sorted(found))
+
+
+def _only(what: str, start: str, found: list[str]) -> str:
+    if start in found:
+        return start
+    shown = printable(start, 60)
+    if not found:
+        raise click.ClickException(
+            f"no {what} in the store begins with {shown}; `loopcanary report` names them"
+        )
+    if len(found) > 1:
+        raise click.ClickException(f"{shown} is the start of several; write more of it")
+    return found[0]

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from loopcanary.model.units import parse_duration_ns
+from loopcanary.model.units import parse_duration_ns, parse_size_bytes
 
 
 class Moment(click.ParamType[int]):
@@ -41,5 +41,20 @@ class Duration(click.ParamType[int]):
             return value
         try:
             return parse_duration_ns(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Size(click.ParamType[int]):
+    """A number of bytes: `8MB`, `1GiB`."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Bytes."""
+        if isinstance(value, int):
+            return value
+        try:
+            return parse_size_bytes(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)

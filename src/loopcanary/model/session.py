@@ -100,3 +100,12 @@ class Session:
     statistics: dict[str, int] = field(default_factory=dict)
     traces: TraceFigures = field(default_factory=TraceFigures)
     """Frames, input and idle work."""
+    imported_wall_ns: int | None = None
+    """When it was taken in from a bundle; None: it was watched for this store."""
+    imported_from: str | None = None
+    """Name of the bundle's file."""
+
+    @property
+    def is_running(self) -> bool:
+        """It runs, as far as is known. What ran when its bundle was made may have ended since."""
+        return self.end is SessionEnd.RUNNING and self.imported_wall_ns is None

@@ -112,6 +112,8 @@ def session_to_dict(session: Session) -> Json:
         "loops": [loop_to_dict(loop) for loop in session.loops],
         "statistics": dict(session.statistics),
         **traces_to_dict(session.traces),
+        "imported_at": _optional_time(session.imported_wall_ns),
+        "imported_from": session.imported_from,
     }
 
 
@@ -144,4 +146,6 @@ def session_from_dict(value: object) -> Session:
         loops=fields.many("loops", _loop),
         statistics=fields.counts("statistics"),
         traces=traces_of(fields),
+        imported_wall_ns=fields.optional_time("imported_at"),
+        imported_from=fields.optional_text("imported_from"),
     )

@@ -47,6 +47,10 @@ def _session(session: Session, page: Page) -> Iterator[Text]:
     version = f" {name(session.version)}" if session.version else ""
     who = f"{name(session.name)}{version} (pid {session.pid}, {name(session.python)})"
     yield Text.assemble(f"{moment(session.started_wall_ns)}  {who}, ", _end_words(session))
+    if session.imported_wall_ns is not None:
+        bundle = name(session.imported_from or "a bundle")
+        words = f"on {name(session.host)}; imported {moment(session.imported_wall_ns)} from {bundle}"
+        yield Text(f"  {words}", "dim")
     loops = [loop for loop in session.loops if loop.turns]
     for loop in loops[:_LOOPS_MAX]:
         yield from (Text.assemble("  ", line) for line in _loop(loop, page))
@@ -58,9 +62,11 @@ def _session(session: Session, page: Page) -> Iterator[Text]:
 
 
 def _end_words(session: Session) -> Text:
-    if session.end is SessionEnd.RUNNING:
+    if session.is_running:
         return Text("running", "green")
     length = format_duration(max((session.ended_wall_ns or 0) - session.started_wall_ns, 0))
+    if session.end is SessionEnd.RUNNING:
+        return Text(f"seen for {length}")
     if session.end is SessionEnd.KILLED:
         return Text(f"killed after {length}", "bold red")
     return Text(f"ran {length}")

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from loopcanary.store.errors import StoreError
     from loopcanary.store.forensics import Forensics
+    from loopcanary.store.intake import Intake, TakenIn
     from loopcanary.store.location import Location, find, locate
     from loopcanary.store.recovery import FLIGHT_FOLDER, Recovery, recover, settle
     from loopcanary.store.retention import Retention
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
 __all__ = [
     "FLIGHT_FOLDER",
     "Forensics",
+    "Intake",
     "Location",
     "Recovery",
     "Retention",
     "Store",
     "StoreError",
+    "TakenIn",
     "Totals",
     "find",
     "locate",
@@ -33,6 +36,7 @@ __all__ = [
 _HOMES = {
     "errors": "StoreError",
     "forensics": "Forensics",
+    "intake": "Intake TakenIn",
     "location": "Location find locate",
     "recovery": "FLIGHT_FOLDER Recovery recover settle",
     "retention": "Retention",

@@ -25,6 +25,16 @@ def write(connection: sqlite3.Connection, fingerprint: str, remark: Remark, now_
         connection.execute("DELETE FROM main.remarks WHERE fingerprint = ?", [storable(fingerprint)])
         return
     connection.execute(
-        "INSERT OR REPLACE INTO main.remarks VALUES (?, ?, ?, ?)",
-        [storable(fingerprint), int(remark.ignored), storable(remark.note[:_NOTE_MAX]), now_wall_ns],
+        "INSERT OR REPLACE INTO main.remarks VALUES (?, ?, ?, ?)", _row(fingerprint, remark, now_wall_ns)
     )
+
+
+def add(connection: sqlite3.Connection, fingerprint: str, remark: Remark, now_wall_ns: int) -> None:
+    """Keeps it, unless something was said before."""
+    connection.execute(
+        "INSERT OR IGNORE INTO main.remarks VALUES (?, ?, ?, ?)", _row(fingerprint, remark, now_wall_ns)
+    )
+
+
+def _row(fingerprint: str, remark: Remark, now_wall_ns: int) -> list[str | int]:
+    return [storable(fingerprint), int(remark.ignored), storable(remark.note[:_NOTE_MAX]), now_wall_ns]

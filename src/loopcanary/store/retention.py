@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from loopcanary.store.search import bounded
 
@@ -18,6 +18,10 @@ _BATCH = 500
 """Stalls deleted in one transaction: some milliseconds, so that writers hardly wait."""
 _BATCHES_MAX = 40
 """A sweep is bounded; the next one goes on."""
+_TABLES = ("stalls", "issues")
+OVER_AND_EMPTY = """end <> 'running' AND id NOT IN (SELECT session FROM main.stalls)
+    AND id NOT IN (SELECT session FROM main.issues)"""
+"""Sessions of which nothing is kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,50 +30,94 @@ class Retention:
 
     age_ns: int = 30 * 86_400 * 1_000_000_000
     stalls: int = 100_000
+    """And as many issues that are no stalls."""
     bytes: int = 1 << 30
 
 
 def sweep(database: Database, retention: Retention, now_wall_ns: int) -> int:
     """Removes what retention does not keep, oldest first, and gives the number of stalls. StoreError."""
-    removed = 0
+    stalls = others = 0
     oldest_kept = bounded(now_wall_ns - retention.age_ns)
     for _ in range(_BATCHES_MAX):
         batch = database.write(lambda connection: _delete_batch(connection, retention, oldest_kept))
-        removed += batch
-        if batch == 0:
+        stalls, others = stalls + batch.stalls, others + batch.issues
+        if batch == _NOTHING:
             break
-    database.write(lambda connection: _delete_sessions(connection, retention.stalls, oldest_kept))
-    database.write(lambda connection: _delete_others(connection, retention.stalls, oldest_kept))
-    if removed:
+    others += database.write(lambda connection: _delete_sessions(connection, retention.stalls, oldest_kept))
+    others += database.write(lambda connection: _delete_traces(connection, oldest_kept))
+    if stalls or others:
         database.outside_transaction(give_back_space)
-    return removed
+    return stalls
 
 
 def give_back_space(connection: sqlite3.Connection) -> None:
-    """Shrinks the file by its free pages."""
+    """Shrinks the file by its free pages, and the log beside it, as far as nobody reads them now."""
     # The pragma frees a page each time it is stepped: executescript runs it to its end.
     connection.executescript("PRAGMA incremental_vacuum")
+    # The log keeps the length that it had at its longest for as long as a program has the store open.
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
-def _delete_batch(connection: sqlite3.Connection, retention: Retention, oldest_kept: int) -> int:
-    excess = _excess(connection, retention)
-    if excess:
-        chosen = "SELECT row FROM main.stalls ORDER BY began_wall_ns LIMIT ?"
-        values = [min(excess, _BATCH)]
-    else:
-        chosen = "SELECT row FROM main.stalls WHERE began_wall_ns < ? LIMIT ?"
-        values = [oldest_kept, _BATCH]
-    return connection.execute(f"DELETE FROM main.stalls WHERE row IN ({chosen})", values).rowcount
+class _Batch(NamedTuple):
+    """How many were deleted."""
+
+    stalls: int
+    issues: int
 
 
-def _excess(connection: sqlite3.Connection, retention: Retention) -> int:
-    count = int(connection.execute("SELECT count(*) FROM main.stalls").fetchone()[0])
-    excess = max(count - retention.stalls, 0)
+_NOTHING = _Batch(0, 0)
+
+
+def _delete_batch(connection: sqlite3.Connection, retention: Retention, oldest_kept: int) -> _Batch:
+    """The next few that are too many, too old, or, with the oldest first whatever they are, too large."""
+    if excess := _excess_bytes(connection, retention):
+        latest = _latest_of_oldest(connection, excess)
+        return _Batch(
+            *(
+                _delete_oldest(connection, table, excess, f"WHERE began_wall_ns <= {latest}")
+                for table in _TABLES
+            )
+        )
+    deleted = []
+    for table in _TABLES:
+        too_many = _count(connection, table) - retention.stalls
+        if too_many > 0:
+            deleted.append(_delete_oldest(connection, table, min(too_many, _BATCH)))
+        else:
+            old = f"WHERE began_wall_ns < {oldest_kept}"
+            deleted.append(_delete_oldest(connection, table, _BATCH, old))
+    return _Batch(*deleted)
+
+
+def _count(connection: sqlite3.Connection, table: str) -> int:
+    return int(connection.execute(f"SELECT count(*) FROM main.{table}").fetchone()[0])
+
+
+def _excess_bytes(connection: sqlite3.Connection, retention: Retention) -> int:
+    """How many of stalls and issues to delete, so that the rest takes no more than it may: a guess, since
+    they differ in size, that the next batch corrects."""
     used = used_bytes(connection)
-    if used > retention.bytes and count:
-        # Stalls differ in size, so this is a guess that the next batch corrects.
-        excess = max(excess, min(count, count * (used - retention.bytes) // used + 1))
-    return excess
+    if used <= retention.bytes:
+        return 0
+    count = sum(_count(connection, table) for table in _TABLES)
+    return min(count, count * (used - retention.bytes) // used + 1, _BATCH)
+
+
+def _latest_of_oldest(connection: sqlite3.Connection, number: int) -> int:
+    """When the last one of so many of the oldest stalls and issues began."""
+    began = [
+        row[0]
+        for table in _TABLES
+        for row in connection.execute(
+            f"SELECT began_wall_ns FROM main.{table} ORDER BY began_wall_ns LIMIT ?", [number]
+        )
+    ]
+    return int(sorted(began)[number - 1])
+
+
+def _delete_oldest(connection: sqlite3.Connection, table: str, number: int, clause: str = "") -> int:
+    chosen = f"SELECT row FROM main.{table} {clause} ORDER BY began_wall_ns LIMIT ?"
+    return connection.execute(f"DELETE FROM main.{table} WHERE row IN ({chosen})", [number]).rowcount
 
 
 def used_bytes(connection: sqlite3.Connection) -> int:
@@ -81,27 +129,21 @@ def used_bytes(connection: sqlite3.Connection) -> int:
     return (pages - free) * page_bytes
 
 
-def _delete_others(connection: sqlite3.Connection, most: int, oldest_kept: int) -> None:
-    """Issues that are no stalls, by age and number; traces of sessions that never came to be stored."""
-    connection.execute("DELETE FROM main.issues WHERE began_wall_ns < ?", [oldest_kept])
-    connection.execute(
-        """DELETE FROM main.issues WHERE row IN
-           (SELECT row FROM main.issues ORDER BY began_wall_ns DESC LIMIT -1 OFFSET ?)""",
-        [most],
+def _delete_traces(connection: sqlite3.Connection, oldest_kept: int) -> int:
+    """Of sessions that never came to be stored."""
+    statement = (
+        "DELETE FROM main.traces WHERE stored_wall_ns < ? AND session NOT IN (SELECT id FROM main.sessions)"
     )
-    connection.execute(
-        "DELETE FROM main.traces WHERE stored_wall_ns < ? AND session NOT IN (SELECT id FROM main.sessions)",
-        [oldest_kept],
-    )
+    return connection.execute(statement, [oldest_kept]).rowcount
 
 
-def _delete_sessions(connection: sqlite3.Connection, most: int, oldest_kept: int) -> None:
-    without_stalls = "end <> 'running' AND id NOT IN (SELECT session FROM main.stalls)"
-    connection.execute(
-        f"DELETE FROM main.sessions WHERE started_wall_ns < ? AND {without_stalls}", [oldest_kept]
+def _delete_sessions(connection: sqlite3.Connection, most: int, oldest_kept: int) -> int:
+    by_age = connection.execute(
+        f"DELETE FROM main.sessions WHERE started_wall_ns < ? AND {OVER_AND_EMPTY}", [oldest_kept]
     )
-    connection.execute(
-        f"""DELETE FROM main.sessions WHERE {without_stalls} AND id IN (
+    by_number = connection.execute(
+        f"""DELETE FROM main.sessions WHERE {OVER_AND_EMPTY} AND id IN (
                 SELECT id FROM main.sessions ORDER BY started_wall_ns DESC LIMIT -1 OFFSET ?)""",
         [most],
     )
+    return by_age.rowcount + by_number.rowcount

@@ -8,7 +8,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.model import IssueKind, LagIssue, Session, Stall, TraceFigures
+from loopcanary.model import IssueKind, LagIssue, Session, SessionEnd, Stall, TraceFigures
 from loopcanary.model.search import IssueGroup, StallMark, StallQuery
 from loopcanary.model.wire import (
     WireError,
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
 
+LEFT = "left"
+"""The column `end` of a session that ran when its bundle was made: nobody here will ever end it."""
 _LAST_CHARACTER = "\U0010ffff"
 _LARGEST = (1 << 62) - 1
 
@@ -168,7 +170,7 @@ def session_columns(session: Session) -> dict[str, Any]:
         "pid": bounded(session.pid),
         "started_wall_ns": bounded(session.started_wall_ns),
         "ended_wall_ns": None if ended is None else bounded(ended),
-        "end": session.end.value,
+        "end": LEFT if session.end is SessionEnd.RUNNING and not session.is_running else session.end.value,
         "name": storable(session.name),
         "version": storable(session.version or ""),
         "payload": _to_json(session_to_dict(session)),

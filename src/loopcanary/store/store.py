@@ -22,12 +22,15 @@ from loopcanary.model.search import (
 )
 from loopcanary.store import schema, search
 from loopcanary.store.database import Database
-from loopcanary.store.retention import Retention, give_back_space, sweep, used_bytes
+from loopcanary.store.errors import StoreError
+from loopcanary.store.retention import OVER_AND_EMPTY, Retention, give_back_space, sweep, used_bytes
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
     from pathlib import Path
+
+    from loopcanary.store.intake import Intake, TakenIn
 
 _SWEEP_EVERY = 256
 """Stalls put between two sweeps."""
@@ -152,6 +155,38 @@ class Store:
         """Removes what retention does not keep; the number of stalls removed."""
         return sweep(self._database, self._retention, time.time_ns())
 
+    def take_in(self, gather: Callable[[Intake], None]) -> TakenIn:
+        """Takes in records of other stores that `gather` adds: all of them, or nothing where it raises."""
+        import sqlite3
+        from pathlib import Path
+        from tempfile import TemporaryDirectory
+
+        from loopcanary.store.intake import Intake, merge
+
+        oldest_kept = search.bounded(time.time_ns() - self._retention.age_ns)
+        try:
+            with TemporaryDirectory(prefix="loopcanary-import-") as folder:
+                with Intake(Path(folder) / "staged.db") as intake:
+                    gather(intake)
+                    intake.done()
+                return self._database.outside_transaction(
+                    lambda connection: merge(connection, intake.path, oldest_kept)
+                )
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"what is to be imported cannot be put together: {error}") from error
+
+    def shrink(self, most_bytes: int) -> int:
+        """Removes the oldest stalls and issues until the rest takes no more; the number of stalls removed."""
+        narrow = Retention(age_ns=1 << 62, stalls=1 << 62, bytes=most_bytes)
+        removed = 0
+        while self.used_bytes() > most_bytes and self._holds_something():
+            removed += sweep(self._database, narrow, time.time_ns())
+        return removed
+
+    def _holds_something(self) -> bool:
+        statement = "SELECT EXISTS (SELECT 1 FROM main.stalls) OR EXISTS (SELECT 1 FROM main.issues)"
+        return bool(self._database.read(lambda connection: connection.execute(statement).fetchone()[0]))
+
     # ---- deleting --------------------------------------------------------------------------
 
     def delete(self, query: StallQuery) -> int:
@@ -160,8 +195,10 @@ class Store:
         A query by time alone also deletes the ended sessions of that time that have no stalls left.
         """
         clause, values = search.condition(query)
-        deleted = self._delete_rows(clause, values)
-        self._database.write(lambda connection: connection.execute(f"DELETE FROM issues {clause}", values))
+        issues = self._database.write(
+            lambda connection: connection.execute(f"DELETE FROM issues {clause}", values).rowcount
+        )
+        deleted = self._delete_rows(clause, values, others=issues)
         if query == StallQuery(until_wall_ns=query.until_wall_ns):
             self._delete_sessions(query.until_wall_ns)
         return deleted
@@ -171,12 +208,31 @@ class Store:
         marks = ", ".join("?" * len(ids))
         return self._delete_rows(f"WHERE id IN ({marks})", list(ids))
 
+    def delete_as_seen(self, seen: Iterable[tuple[str, StallState]]) -> int:
+        """Deletes those of these stalls, by id, that still are in the state in which they were seen; the
+        number deleted."""
+        rows = [(search.storable(stall_id), state.value) for stall_id, state in seen]
+        statement = "DELETE FROM main.stalls WHERE id = ? AND state = ?"
+        deleted = 0
+        for begin in range(0, len(rows), _DELETE_BATCH):
+            some = rows[begin : begin + _DELETE_BATCH]
+            deleted += self._database.write(partial(_delete_each, statement, some))
+        if deleted:
+            self._database.outside_transaction(give_back_space)
+        return deleted
+
+    def delete_issues(self, ids: Sequence[str]) -> int:
+        """Deletes the issues that are no stalls with these ids; the number deleted."""
+        rows = [(search.storable(one),) for one in ids]
+        statement = "DELETE FROM main.issues WHERE id = ?"
+        return self._database.write(lambda connection: connection.executemany(statement, rows).rowcount)
+
     def delete_all_but_newest(self, keep: int) -> int:
         """Deletes all stalls except the newest `keep`; the number deleted."""
         newest = "SELECT row FROM main.stalls ORDER BY began_wall_ns DESC, row DESC LIMIT ?"
         return self._delete_rows(f"WHERE row NOT IN ({newest})", [max(keep, 0)])
 
-    def _delete_rows(self, clause: str, values: list[Any]) -> int:
+    def _delete_rows(self, clause: str, values: list[Any], *, others: int = 0) -> int:
         chosen = f"SELECT row FROM main.stalls {clause} LIMIT {_DELETE_BATCH}"
         statement = f"DELETE FROM main.stalls WHERE row IN ({chosen})"
         deleted = 0
@@ -185,13 +241,12 @@ class Store:
             deleted += batch
             if batch < _DELETE_BATCH:
                 break
-        if deleted:
+        if deleted or others:
             self._database.outside_transaction(give_back_space)
         return deleted
 
     def _delete_sessions(self, until_wall_ns: int | None) -> None:
-        statement = """DELETE FROM main.sessions WHERE end <> 'running' AND started_wall_ns < ?
-                       AND id NOT IN (SELECT session FROM main.stalls)"""
+        statement = f"DELETE FROM main.sessions WHERE started_wall_ns < ? AND {OVER_AND_EMPTY}"
         until = search.bounded(1 << 63 if until_wall_ns is None else until_wall_ns)
         self._database.write(lambda connection: connection.execute(statement, [until]))
 
@@ -261,18 +316,26 @@ class Store:
     def each_stall(self, query: StallQuery) -> Iterator[Stall]:
         """Stalls by session, in it by thread, in that oldest first. A few are in memory at a time."""
         clause, values = search.condition(query)
-        order = "session, thread, loop, began_wall_ns, row"
-        statement = f"SELECT row FROM stalls {clause} ORDER BY {order}"
+        statement = f"SELECT row FROM stalls {clause} ORDER BY session, thread, loop, began_wall_ns, id"
+        for payload in self._each_payload(statement, values, _PAYLOAD):
+            yield search.stall_of(payload)
+
+    def each_issue(self, query: StallQuery) -> Iterator[LagIssue]:
+        """Issues that are no stalls by session, in it oldest first. A few are in memory at a time."""
+        clause, values = search.condition(query)
+        statement = f"SELECT row FROM issues {clause} ORDER BY session, began_wall_ns, id"
+        for payload in self._each_payload(statement, values, "SELECT payload FROM issues WHERE row = ?"):
+            yield search.issue_of(payload)
+
+    def _each_payload(self, statement: str, values: list[Any], one: str) -> Iterator[str]:
         rows = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
 
         def payloads(some: list[tuple[int]], connection: sqlite3.Connection) -> list[str]:
-            found = [connection.execute(_PAYLOAD, row).fetchone() for row in some]
+            found = [connection.execute(one, row).fetchone() for row in some]
             return [payload[0] for payload in found if payload is not None]  # others were deleted meanwhile
 
         for begin in range(0, len(rows), _READ_BATCH):
-            some = rows[begin : begin + _READ_BATCH]
-            for payload in self._database.read(partial(payloads, some)):
-                yield search.stall_of(payload)
+            yield from self._database.read(partial(payloads, rows[begin : begin + _READ_BATCH]))
 
     def first_wall_ns(self, query: StallQuery) -> int | None:
         """When the first stall that the query finds began; None where it finds none."""
@@ -369,6 +432,14 @@ class Store:
         rows = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
         return [search.session_of(payload, traces) for payload, traces in rows]
 
+    def session(self, session_id: str) -> Session | None:
+        """The session with this id."""
+        statement = """SELECT payload, (SELECT traces.payload FROM traces WHERE session = sessions.id)
+                       FROM sessions WHERE id = ?"""
+        values = [search.storable(session_id)]
+        row = self._database.read(lambda connection: connection.execute(statement, values).fetchone())
+        return None if row is None else search.session_of(*row)
+
     def session_marks(self, query: StallQuery) -> list[SessionMark]:
         """All sessions that ran in the query's time, in short, newest first."""
         clause, values = search.session_condition(query)
@@ -430,6 +501,10 @@ class Store:
     def used_bytes(self) -> int:
         """Bytes that the database holds."""
         return self._database.read(used_bytes)
+
+
+def _delete_each(statement: str, rows: Sequence[tuple[str, ...]], connection: sqlite3.Connection) -> int:
+    return connection.executemany(statement, rows).rowcount
 
 
 def _put(

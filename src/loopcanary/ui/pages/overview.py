@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from loopcanary.model import LoopHealth, SceneFrames, Session, SessionEnd, Stall
+from loopcanary.model import LoopHealth, SceneFrames, Session, Stall
 from loopcanary.model.search import StallQuery
 from loopcanary.report.gain_words import gain_words
 from loopcanary.report.loop_figures import LoopFigures, figures_of
@@ -117,7 +117,7 @@ def overview_page(source: Source, tools: Tools, ongoing: Sequence[str], now_wall
         last_wall_ns=newest[0].began_wall_ns if newest else None,
         sessions=len(marks),
         killed=sum(mark.killed for mark in marks),
-        running=tuple(session for session in sessions if session.end is SessionEnd.RUNNING),
+        running=tuple(session for session in sessions if session.is_running),
         ongoing=tuple(stall for stall in going_on if stall is not None),
         top=spotlight(source, rows[0], tools, sessions) if rows else None,
         rows=rows,
@@ -167,7 +167,7 @@ def loop_rows(sessions: Sequence[Session]) -> tuple[LoopRow, ...]:
         for loop in session.loops
         if loop.turns
     ]
-    return tuple(sorted(rows, key=lambda row: row.session.end is not SessionEnd.RUNNING)[:_LOOPS])
+    return tuple(sorted(rows, key=lambda row: not row.session.is_running)[:_LOOPS])
 
 
 def stacked_time(

@@ -1,0 +1,217 @@
+"""From a file that nobody vouches for to records: each is read as the contract has it, or the file is
+refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from loopcanary.bundles import layout
+from loopcanary.bundles.archive import lines, opened
+from loopcanary.bundles.errors import BundleError
+from loopcanary.model import LagIssue, Session, SessionEnd, Stall
+from loopcanary.model.search import Remark
+from loopcanary.model.wire import (
+    SCHEMA_VERSION,
+    issue_from_dict,
+    session_from_dict,
+    stall_from_dict,
+)
+from loopcanary.model.wire_fields import Fields
+
+_INTEGER_MAX = 1 << 63
+_DIGITS_MAX = 20
+_NUMBER_MAX = 1e13
+"""Of the wire's numbers with a fraction the largest are milliseconds: 300 years of them."""
+_NOTE_MAX = 100_000
+
+# What a record that is not what it should be raises: of JSON, of the model, of numbers out of any range.
+_WRONG = (ValueError, TypeError, LookupError, OverflowError, RecursionError)
+
+
+class Taker(Protocol):
+    """Who takes the records. Whatever it was given is void where the reading raises."""
+
+    def add_stall(self, stall: Stall) -> None:
+        """A stall."""
+
+    def add_issue(self, issue: LagIssue) -> None:
+        """An issue that is no stall."""
+
+    def add_session(self, session: Session) -> None:
+        """A session."""
+
+    def add_remark(self, fingerprint: str, remark: Remark) -> None:
+        """What was said of a bug."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What a bundle says of itself."""
+
+    made_by: str
+    redacted: tuple[str, ...]
+    members: dict[str, tuple[int, int, str]]
+    """Records, bytes and SHA-256 of each."""
+
+
+def read_bundle(path: Path, taker: Taker, *, now_wall_ns: int) -> Manifest:
+    """Gives every record of a bundle to the taker; its sessions are marked as imported from it, now.
+
+    BundleError where anything about it is not as it should be, at whatever record.
+    """
+    try:
+        with opened(path) as archive:
+            manifest = _manifest(archive)
+            reader = _Reader(archive, manifest, taker)
+            for kind in layout.KINDS:
+                take = reader.take_of(kind, path.name, now_wall_ns)
+                for name in sorted(name for name in manifest.members if name.startswith(f"{kind}-")):
+                    reader.each(name, take)
+    except BundleError as error:
+        raise BundleError(f"{path} cannot be imported: {error}; nothing was changed") from error
+    return manifest
+
+
+def _manifest(archive: zipfile.ZipFile) -> Manifest:
+    text = b"".join(lines(archive, layout.MANIFEST))
+    try:
+        value = _json(text)
+        fields = Fields(value, "manifest")
+        if fields.text("format") != layout.FORMAT:
+            raise BundleError("it is a zip, but no bundle of loopcanary")
+        version, schema = fields.integer("version"), fields.integer("schema")
+        if (version, schema) != (layout.VERSION, SCHEMA_VERSION):
+            raise BundleError(
+                f"its format is {version} (schema {schema}), this loopcanary knows {layout.VERSION} "
+                f"(schema {SCHEMA_VERSION}): it takes one that knows both"
+            )
+        members = fields.many("members", _member)
+        manifest = Manifest(
+            made_by=fields.text("made_by"),
+            redacted=fields.texts("redacted"),
+            members={name: (records, size, digest) for name, records, size, digest in members},
+        )
+    except _WRONG as error:
+        raise BundleError(f"{layout.MANIFEST}: {_words(error)}") from error
+    there = set(archive.namelist()) - {layout.MANIFEST}
+    if there != manifest.members.keys() or len(members) != len(there):
+        raise BundleError(f"its members are not those that {layout.MANIFEST} names")
+    return manifest
+
+
+def _member(fields: Fields) -> tuple[str, int, int, str]:
+    return fields.text("name"), fields.integer("records"), fields.integer("bytes"), fields.text("sha256")
+
+
+class _Reader:
+    """Reads member by member."""
+
+    def __init__(self, archive: zipfile.ZipFile, manifest: Manifest, taker: Taker) -> None:
+        self._archive = archive
+        self._manifest = manifest
+        self._taker = taker
+        self._last_signs: dict[str, int] = {}
+
+    def take_of(self, kind: str, bundle: str, now_wall_ns: int) -> Callable[[Any], None]:
+        """What becomes of records of this kind."""
+        return {
+            layout.STALLS: self._take_stall,
+            layout.ISSUES: self._take_issue,
+            layout.REMARKS: self._take_remark,
+            layout.SESSIONS: lambda value: self._take_session(value, bundle, now_wall_ns),
+        }[kind]
+
+    def each(self, name: str, take: Callable[[Any], None]) -> None:
+        """Reads a member to its end."""
+        records, size, digest = self._manifest.members[name]
+        seen, length, sha256 = 0, 0, hashlib.sha256()
+        for line in lines(self._archive, name):
+            seen, length = seen + 1, length + len(line)
+            sha256.update(line)
+            if seen > records or length > size:
+                break
+            try:
+                take(_json(line))
+            except _WRONG as error:
+                raise BundleError(f"{name}, line {seen}: {_words(error)}") from error
+        if (seen, length, sha256.hexdigest()) != (records, size, digest):
+            raise BundleError(f"{name} does not hold what {layout.MANIFEST} says")
+
+    def _take_session(self, value: Any, bundle: str, now_wall_ns: int) -> None:
+        session = session_from_dict(value)
+        _check_ids(session.id)
+        ended = session.ended_wall_ns
+        if session.end is SessionEnd.RUNNING:
+            watched = max((loop.window_ns for loop in session.loops), default=0)
+            alive = session.started_wall_ns + max(watched, 0)
+            ended = max(alive, ended or alive, self._last_signs.get(session.id, alive))
+        imported = replace(session, ended_wall_ns=ended, imported_wall_ns=now_wall_ns, imported_from=bundle)
+        self._taker.add_session(imported)
+
+    def _take_stall(self, value: Any) -> None:
+        stall = stall_from_dict(value)
+        _check_ids(stall.id, stall.session, stall.fingerprint)
+        self._note(stall)
+        self._taker.add_stall(stall)
+
+    def _take_issue(self, value: Any) -> None:
+        issue = issue_from_dict(value)
+        _check_ids(issue.id, issue.session, issue.fingerprint, *issue.stalls)
+        self._note(issue)
+        self._taker.add_issue(issue)
+
+    def _note(self, issue: Stall | LagIssue) -> None:
+        if issue.duration_ns < 0:
+            raise ValueError("its duration is less than nothing")
+        over = issue.began_wall_ns + issue.duration_ns
+        self._last_signs[issue.session] = max(over, self._last_signs.get(issue.session, 0))
+
+    def _take_remark(self, value: Any) -> None:
+        fields = Fields(value, "remark")
+        fingerprint, note = fields.text("fingerprint"), fields.text("note")
+        _check_ids(fingerprint)
+        if len(note) > _NOTE_MAX:
+            raise ValueError("the note is too long")
+        self._taker.add_remark(fingerprint, Remark(ignored=fields.flag("ignored"), note=note))
+
+
+def _check_ids(*ids: str) -> None:
+    for one in ids:
+        if layout.ID.fullmatch(one) is None:
+            raise ValueError(f"{one[:80]!a} is no id")
+
+
+def _json(line: bytes) -> Any:
+    return json.loads(
+        line.decode("utf-8"), parse_int=_integer, parse_float=_number, parse_constant=_no_number
+    )
+
+
+def _integer(text: str) -> int:
+    number = int(text) if len(text) <= _DIGITS_MAX else _INTEGER_MAX + 1
+    if not -_INTEGER_MAX <= number <= _INTEGER_MAX:
+        raise ValueError(f"{text[:_DIGITS_MAX]}... is larger than any number of ours")
+    return number
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if not -_NUMBER_MAX <= number <= _NUMBER_MAX:
+        raise ValueError(f"{text[:_DIGITS_MAX]}... is larger than any number of ours")
+    return number
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no number")
+
+
+def _words(error: BaseException) -> str:
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    return str(error)[:300] or type(error).__name__

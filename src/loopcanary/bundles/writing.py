@@ -1,0 +1,295 @@
+"""From records to a bundle: one pass, equal bytes for equal records.
+
+No time of its making, fixed dates in the zip. (Deflate is the interpreter's own: another zlib may pack the
+same records into other bytes.)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import IO, Any, Protocol, Self
+
+from loopcanary.bundles import layout
+from loopcanary.bundles.errors import BundleError
+from loopcanary.model import LagIssue, Session, Stall, StallState
+from loopcanary.model.search import Remark
+from loopcanary.model.wire import (
+    SCHEMA_VERSION,
+    issue_to_dict,
+    session_to_dict,
+    stall_to_dict,
+    time_to_text,
+)
+
+_DATE = (1980, 1, 1, 0, 0, 0)
+"""The first that a zip can tell."""
+_MODE = 0o100600
+_UNIX = 3
+
+
+class Redaction(Protocol):
+    """What takes things out of records on their way into a bundle."""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """What is taken out, in order."""
+
+    def stall(self, stall: Stall) -> Stall:
+        """The stall as it may be seen."""
+
+    def issue(self, issue: LagIssue) -> LagIssue:
+        """The issue as it may be seen."""
+
+    def session(self, session: Session) -> Session:
+        """The session as it may be seen."""
+
+    def remark(self, fingerprint: str, remark: Remark) -> tuple[str, Remark]:
+        """The remark, and the bug that it is of, as they may be seen."""
+
+
+class Whole:
+    """Nothing is taken out."""
+
+    classes: tuple[str, ...] = ()
+
+    def stall(self, stall: Stall) -> Stall:
+        """As it is."""
+        return stall
+
+    def issue(self, issue: LagIssue) -> LagIssue:
+        """As it is."""
+        return issue
+
+    def session(self, session: Session) -> Session:
+        """As it is."""
+        return session
+
+    def remark(self, fingerprint: str, remark: Remark) -> tuple[str, Remark]:
+        """As it is."""
+        return fingerprint, remark
+
+
+WHOLE = Whole()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """What is to be bundled. Stalls and issues are gone through once, and no further than they are taken."""
+
+    stalls: Iterator[Stall]
+    issues: Iterator[LagIssue]
+    session: Callable[[str], Session | None]
+    """The facts of a session, by its id."""
+    remarks: Mapping[str, Remark] = field(default_factory=dict)
+    """What was said of bugs, by fingerprint; those of bugs that are in it go along."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Written:
+    """What is in a bundle."""
+
+    stalls: list[tuple[str, StallState]] = field(default_factory=list)
+    issues: list[str] = field(default_factory=list)
+    sessions: int = 0
+    remarks: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Neither stalls nor issues."""
+        return not (self.stalls or self.issues)
+
+
+def write_bundle(
+    out: IO[bytes],
+    contents: Contents,
+    *,
+    made_by: str,
+    redaction: Redaction = WHOLE,
+    enough_bytes: int = layout.TOTAL_MAX,
+) -> Written:
+    """Writes a bundle to a file that can be seeked in, until its records take `enough_bytes` unpacked, or
+    there are no more. BundleError, OSError."""
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, allowZip64=False) as archive:
+        writer = _Writer(archive, redaction, enough_bytes)
+        try:
+            writer.stalls(contents.stalls)
+            writer.issues(contents.issues)
+            writer.sessions(contents.session)
+            writer.remarks(contents.remarks)
+            writer.manifest(made_by)
+        except (zipfile.LargeZipFile, RuntimeError) as error:
+            raise _too_large() from error
+    return writer.written
+
+
+def _too_large() -> BundleError:
+    return BundleError(
+        "this is more than a bundle can hold: choose fewer stalls, such as by --since and --until"
+    )
+
+
+class _Writer:
+    """Writes member after member, and keeps what the manifest says of them."""
+
+    def __init__(self, archive: zipfile.ZipFile, redaction: Redaction, enough_bytes: int) -> None:
+        self.written = Written()
+        self._archive = archive
+        self._redaction = redaction
+        self._left = enough_bytes
+        self._members: list[dict[str, Any]] = []
+        # Dicts and no sets: in the order in which they were met.
+        self._sessions: dict[str, None] = {}
+        self._fingerprints: dict[str, None] = {}
+        self._first: int | None = None
+        self._last: int | None = None
+
+    def stalls(self, stalls: Iterator[Stall]) -> None:
+        """All stalls that find room."""
+        with self._pile(layout.STALLS) as pile:
+            while self._left > 0 and (stall := next(stalls, None)) is not None:
+                self._note(stall)
+                self.written.stalls.append((stall.id, stall.state))
+                self._left -= pile.add(stall_to_dict(self._redaction.stall(stall)))
+
+    def issues(self, issues: Iterator[LagIssue]) -> None:
+        """All issues that find room."""
+        with self._pile(layout.ISSUES) as pile:
+            while self._left > 0 and (issue := next(issues, None)) is not None:
+                self._note(issue)
+                self.written.issues.append(issue.id)
+                self._left -= pile.add(issue_to_dict(self._redaction.issue(issue)))
+
+    def _note(self, issue: Stall | LagIssue) -> None:
+        self._sessions[issue.session] = None
+        self._fingerprints[issue.fingerprint] = None
+        began = issue.began_wall_ns
+        self._first = began if self._first is None else min(self._first, began)
+        self._last = began if self._last is None else max(self._last, began)
+
+    def sessions(self, find: Callable[[str], Session | None]) -> None:
+        """Those of what is in it, as far as they are known. Whose store it was in is not theirs to tell."""
+        with self._pile(layout.SESSIONS) as pile:
+            for session_id in self._sessions:
+                session = find(session_id)
+                if session is not None:
+                    own = replace(session, imported_wall_ns=None, imported_from=None)
+                    pile.add(session_to_dict(self._redaction.session(own)))
+                    self.written.sessions += 1
+
+    def remarks(self, remarks: Mapping[str, Remark]) -> None:
+        """Those of the bugs that are in it."""
+        with self._pile(layout.REMARKS) as pile:
+            for known in sorted(self._fingerprints.keys() & remarks.keys()):
+                fingerprint, remark = self._redaction.remark(known, remarks[known])
+                if remark != Remark():
+                    pile.add({"fingerprint": fingerprint, "ignored": remark.ignored, "note": remark.note})
+                    self.written.remarks += 1
+
+    def manifest(self, made_by: str) -> None:
+        """What it is, and what is in it."""
+        told = {
+            "format": layout.FORMAT,
+            "version": layout.VERSION,
+            "schema": SCHEMA_VERSION,
+            "made_by": made_by,
+            "redacted": list(self._redaction.classes),
+            "stalls": len(self.written.stalls),
+            "issues": len(self.written.issues),
+            "sessions": self.written.sessions,
+            "remarks": self.written.remarks,
+            "first_at": None if self._first is None else time_to_text(self._first),
+            "last_at": None if self._last is None else time_to_text(self._last),
+            "members": self._members,
+        }
+        self._archive.writestr(_info(layout.MANIFEST), json.dumps(told, indent=1) + "\n")
+
+    def _pile(self, kind: str) -> _Pile:
+        return _Pile(self._archive, kind, self._members)
+
+
+class _Pile:
+    """Records of one kind, in as many members as they take. Context manager."""
+
+    def __init__(self, archive: zipfile.ZipFile, kind: str, told: list[dict[str, Any]]) -> None:
+        self._archive = archive
+        self._kind = kind
+        self._told = told
+        self._number = 0
+        self._member: _Member | None = None
+
+    def add(self, record: dict[str, Any]) -> int:
+        """Writes a record; its bytes. BundleError where no reader would take it."""
+        if self._member is not None and self._member.bytes >= layout.MEMBER_MAX:
+            self._close()
+        if self._member is None:
+            if len(self._told) >= layout.MEMBERS_MAX - 1:
+                raise _too_large()
+            self._number += 1
+            self._member = _Member(self._archive, layout.member_name(self._kind, self._number))
+        return self._member.add(record)
+
+    def _close(self) -> None:
+        if self._member is not None:
+            self._told.append(self._member.close())
+            self._member = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None or self._member is None:
+            self._close()
+        else:
+            self._member.abandon()
+
+
+class _Member:
+    """A member while it is written: a JSON object a line, in ASCII."""
+
+    def __init__(self, archive: zipfile.ZipFile, name: str) -> None:
+        self.bytes = 0
+        self._records = 0
+        self._name = name
+        self._digest = hashlib.sha256()
+        self._file = archive.open(_info(name), "w")
+
+    def add(self, record: dict[str, Any]) -> int:
+        """Writes a record; its bytes. BundleError where no reader would take it."""
+        try:
+            text = json.dumps(record, separators=(",", ":"), allow_nan=False)
+        except ValueError as error:
+            raise BundleError(f"a record holds what JSON cannot: {error}") from error
+        line = text.encode("ascii") + b"\n"
+        if len(line) > layout.LINE_MAX:
+            raise _too_large()
+        self._file.write(line)
+        self._digest.update(line)
+        self.bytes += len(line)
+        self._records += 1
+        return len(line)
+
+    def close(self) -> dict[str, Any]:
+        """Ends it; what the manifest says of it."""
+        self._file.close()
+        return {
+            "name": self._name,
+            "records": self._records,
+            "bytes": self.bytes,
+            "sha256": self._digest.hexdigest(),
+        }
+
+    def abandon(self) -> None:
+        """Ends it as it is: the archive is given up."""
+        self._file.close()
+
+
+def _info(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name, _DATE)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    info.external_attr = _MODE << 16
+    info.create_system = _UNIX
+    return info

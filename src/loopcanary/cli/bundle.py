@@ -1,0 +1,75 @@
+"""`loopcanary bundle`: chosen stalls with the facts of their sessions in one file."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from loopcanary.cli import refuse
+from loopcanary.cli.bundling import contents_of, made_by, redaction_options, redactor
+from loopcanary.cli.opening import NOTHING_FOUND, opened
+from loopcanary.cli.output import STDOUT, opened_output
+from loopcanary.cli.selecting import Choice, choice_options
+from loopcanary.cli.words import Folder, Word
+from loopcanary.model.wording import count_of
+
+if TYPE_CHECKING:
+    from loopcanary.bundles import Contents, Written
+
+
+@click.command(short_help="Put chosen stalls into one file, for another store.")
+@click.argument("stores", metavar="[STORE]...", nargs=-1, type=Folder())
+@click.option("--output", "-o", type=Word(), metavar="FILE", required=True, help="Write to this file.")
+@redaction_options
+@choice_options
+def command(
+    *, stores: tuple[Path, ...], output: str, redact: tuple[str, ...], redact_key: str | None, **asked: Any
+) -> int:
+    """Put chosen stalls into one file, for another store.
+
+    A zip with the stalls and other issues, the facts of their sessions, and what was noted of their bugs;
+    `loopcanary import` reads it. docs/bundles.md says what --redact replaces, and by what.
+    """
+    from loopcanary.bundles import BundleError, write_bundle
+
+    if output == STDOUT and sys.stdout.isatty():
+        return refuse("a bundle is no text for a terminal: name a file with --output")
+    redaction = redactor(redact, redact_key)
+    with ExitStack() as stack:
+        sources = [stack.enter_context(opened(store)) for store in stores or (None,)]
+        found = [source for source in sources if source is not None]
+        if len(found) < len(sources):
+            return NOTHING_FOUND
+        contents = _with_something(contents_of(found, Choice(**asked)))
+        if contents is None:
+            refuse("no stall matches, nothing was written")
+            return NOTHING_FOUND
+        with opened_output(output) as out:
+            written = write_bundle(out, contents, made_by=made_by(), redaction=redaction)
+            if next(contents.stalls, None) is not None or next(contents.issues, None) is not None:
+                raise BundleError("this is more than a bundle can hold: choose fewer stalls")
+    if output != STDOUT:
+        click.echo(f"{output}: {_words(written)}.")
+    return 0
+
+
+def _with_something(contents: Contents) -> Contents | None:
+    """The same; None where neither stalls nor issues are in it."""
+    stall = next(contents.stalls, None)
+    if stall is not None:
+        return replace(contents, stalls=chain((stall,), contents.stalls))
+    issue = next(contents.issues, None)
+    return None if issue is None else replace(contents, issues=chain((issue,), contents.issues))
+
+
+def _words(written: Written) -> str:
+    words = count_of(len(written.stalls), "stall")
+    if written.issues:
+        words += f" and {count_of(len(written.issues), 'other issue')}"
+    return f"{words} of {count_of(written.sessions, 'session')}"

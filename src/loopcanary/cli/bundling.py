@@ -1,0 +1,140 @@
+"""What `bundle` and `upload` have in common: which records, and what is taken out of them."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from loopcanary.bundles import ALL, CLASSES
+from loopcanary.cli.words import Word
+
+if TYPE_CHECKING:
+    from loopcanary.bundles import Contents, Redactor
+    from loopcanary.cli.selecting import Choice
+    from loopcanary.model import LagIssue, Session, Stall
+    from loopcanary.store import Store
+
+_T = TypeVar("_T", "Stall", "LagIssue")
+_KEY_NAME = "redaction.key"
+
+
+class _Classes(click.ParamType[tuple[str, ...]]):
+    """`paths,names` or `all`."""
+
+    name = "classes"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        """The classes."""
+        if isinstance(value, tuple):
+            return value
+        asked = tuple(word.strip() for word in str(value).split(","))
+        for word in asked:
+            if word not in (*CLASSES, ALL):
+                self.fail(f"{word!r} is none of {', '.join(CLASSES)} and {ALL}", param, ctx)
+        return asked
+
+
+_OPTIONS = (
+    click.option(
+        "--redact",
+        type=_Classes(),
+        default=(),
+        metavar="WHAT,...",
+        help=f"Replace {', '.join(CLASSES)}, or {ALL}; sentences and source lines go with any of them.",
+    ),
+    click.option(
+        "--redact-key",
+        type=Word(),
+        metavar="FILE",
+        help="Key of what names are replaced by. Default: your own, made once.",
+    ),
+)
+
+
+def redaction_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a command what `redactor` takes."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def redactor(redact: tuple[str, ...], redact_key: str | None) -> Redactor:
+    """What replaces these classes. BundleError where there is no key."""
+    from loopcanary.bundles import Redactor, load_key
+    from loopcanary.store.location import user_folder
+
+    if not redact:
+        return Redactor((), b"")
+    own = redact_key is None
+    path = user_folder() / _KEY_NAME if redact_key is None else Path(redact_key)
+    return Redactor(redact, load_key(path, make=own))
+
+
+def contents_of(stores: Sequence[Store], choice: Choice) -> Contents:
+    """What is chosen in these stores, as of one; what is in several is taken from the first."""
+    from loopcanary.bundles import Contents
+
+    remarks = {
+        fingerprint: remark for store in reversed(stores) for fingerprint, remark in store.remarks().items()
+    }
+    return Contents(
+        stalls=_merged(_chosen(stores, choice.stalls), _stall_order),
+        issues=_merged(_chosen(stores, choice.issues), _issue_order),
+        session=lambda session_id: _session(stores, session_id),
+        remarks=remarks,
+    )
+
+
+def _chosen(stores: Sequence[Store], choose: Callable[[Store], Iterator[_T]]) -> Iterator[Iterator[_T]]:
+    """Of each store; a bug or stall that one names need not be in all of them."""
+    missing: list[click.ClickException] = []
+    for store in stores:
+        try:
+            yield choose(store)
+        except click.ClickException as error:
+            missing.append(error)
+    if len(missing) == len(stores):
+        raise missing[0]
+
+
+def _merged(found: Iterable[Iterator[_T]], order: Callable[[_T], Any]) -> Iterator[_T]:
+    sources = list(found)  # what is wrong with the choice is said now
+    return _once(heapq.merge(*sources, key=order))
+
+
+def _once(found: Iterator[_T]) -> Iterator[_T]:
+    seen: set[str] = set()
+    for one in found:
+        if one.id not in seen:
+            seen.add(one.id)
+            yield one
+
+
+def _stall_order(stall: Stall) -> tuple[str, str, str, int, str]:
+    """As a store gives them."""
+    return stall.session, stall.thread, stall.loop, stall.began_wall_ns, stall.id
+
+
+def _issue_order(issue: LagIssue) -> tuple[str, int, str]:
+    return issue.session, issue.began_wall_ns, issue.id
+
+
+def _session(stores: Sequence[Store], session_id: str) -> Session | None:
+    found = (store.session(session_id) for store in stores)
+    return next((session for session in found if session is not None), None)
+
+
+def made_by() -> str:
+    """Which loopcanary this is."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return f"loopcanary {version('loopcanary')}"
+    except PackageNotFoundError:
+        return "loopcanary"

@@ -1,0 +1,63 @@
+"""`loopcanary import`: takes bundles into a store."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from loopcanary.cli import refuse
+from loopcanary.cli.opening import store_option
+from loopcanary.model.wording import count_of
+
+if TYPE_CHECKING:
+    from loopcanary.store import Intake, TakenIn
+
+
+@click.command(short_help="Take bundles of other stores into this one.")
+@click.argument("bundles", metavar="BUNDLE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@store_option
+def command(*, bundles: tuple[Path, ...], store: Path | None) -> int:
+    """Take bundles of other stores into this one.
+
+    All of them, or none where one is no bundle or is not whole. What is in the store already stays as it is,
+    so that the same bundle twice adds nothing. A store that is not there is made.
+    """
+    from loopcanary import assembly
+    from loopcanary.bundles import read_bundle
+    from loopcanary.config import load
+    from loopcanary.store import find
+
+    config = load(store=store)
+    now_wall_ns = time.time_ns()
+
+    def gather(intake: Intake) -> None:
+        for bundle in bundles:
+            read_bundle(bundle, intake, now_wall_ns=now_wall_ns)
+
+    target = assembly.open_store(find(config.store).folder, config)
+    try:
+        taken = target.take_in(gather)
+    finally:
+        target.close()
+    click.echo(f"{target.folder}: {_words(taken)}.")
+    if taken.too_old:
+        refuse(
+            f"{count_of(taken.too_old, 'stall')} of these began before what this store keeps "
+            "(retention_age): they go with its next sweep; --store names another store"
+        )
+    return 0
+
+
+def _words(taken: TakenIn) -> str:
+    words = f"{count_of(taken.stalls, 'new stall')}"
+    if taken.issues:
+        words += f" and {count_of(taken.issues, 'other issue')}"
+    words += f", {count_of(taken.sessions, 'session')}"
+    if taken.updated:
+        words += f"; {count_of(taken.updated, 'stall')} had ended since"
+    if taken.stalls_known:
+        words += f"; {count_of(taken.stalls_known, 'stall')} had been there"
+    return words

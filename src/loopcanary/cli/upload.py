@@ -1,0 +1,136 @@
+"""`loopcanary upload`: sends stored stalls to a receiver, bundle by bundle."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from loopcanary.cli import refuse
+from loopcanary.cli.bundling import contents_of, made_by, redaction_options, redactor
+from loopcanary.cli.opening import NOTHING_FOUND, opened, store_option
+from loopcanary.cli.selecting import Choice, choice_options
+from loopcanary.cli.times import Duration, Size
+from loopcanary.model.wording import count_of
+
+if TYPE_CHECKING:
+    from loopcanary.bundles import Contents, Redactor
+    from loopcanary.model import LagIssue, Stall
+    from loopcanary.store import Store
+    from loopcanary.uploads import Progress, Receiver
+    from loopcanary.uploads.journal import Item
+
+_S_NS = 1_000_000_000
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command(short_help="Send stored stalls to a receiver, bundle by bundle.")
+@click.argument("url", metavar="URL")
+@store_option
+@click.option("--delete", is_flag=True, help="Delete here what the receiver has acknowledged.")
+@click.option(
+    "--part-size", type=Size(), default="8MB", metavar="SIZE", help="A bundle, unpacked. Default: 8MB."
+)
+@click.option(
+    "--timeout", type=Duration(), default="60s", metavar="DURATION", help="For an answer. Default: 60s."
+)
+@click.option(
+    "--token-file",
+    type=_FILE,
+    metavar="FILE",
+    help="Holds the bearer token. Default: that in LOOPCANARY_UPLOAD_TOKEN.",
+)
+@click.option("--headers-file", type=_FILE, metavar="FILE", help="Holds headers, one a line: Name: value.")
+@click.option("--insecure-http", is_flag=True, help="Allow http to other machines.")
+@redaction_options
+@choice_options
+def command(
+    *,
+    url: str,
+    store: Path | None,
+    delete: bool,
+    part_size: int,
+    timeout: int,
+    token_file: Path | None,
+    headers_file: Path | None,
+    insecure_http: bool,
+    redact: tuple[str, ...],
+    redact_key: str | None,
+    **asked: Any,
+) -> int:
+    """Send stored stalls to a receiver, bundle by bundle.
+
+    Each bundle is a POST that is tried again until it is acknowledged; what was acknowledged is not sent
+    again, so that the same command goes on where the last one stopped. docs/bundles.md tells of receivers.
+    """
+    from loopcanary.uploads import Journal, Receiver, Upload, headers_of
+    from loopcanary.uploads.client import connected
+
+    receiver = Receiver.of(url, allow_plain=insecure_http)
+    headers = headers_of(os.environ, token_file, headers_file)
+    redaction = redactor(redact, redact_key)
+    with opened(store, live=False) as source:
+        if source is None:
+            return NOTHING_FOUND
+        connection = connected(receiver, headers, timeout_s=timeout / _S_NS, agent=made_by())
+        with connection as post:
+            journal = Journal(source.folder)
+            try:
+                upload = Upload(
+                    journal=journal,
+                    receiver=receiver.key(",".join(redaction.classes)),
+                    post=post,
+                    delete=_deleter(source) if delete else None,
+                    say=lambda line: click.echo(f"{receiver.shown}: {line}", err=True),
+                )
+                upload.finish_pending()
+                chosen = contents_of([source], Choice(**asked))
+                upload.send(chosen.stalls, chosen.issues, _writer(chosen, redaction, part_size))
+            finally:
+                journal.close()
+    return _tell(upload.progress, receiver)
+
+
+def _writer(
+    chosen: Contents, redaction: Redactor, enough_bytes: int
+) -> Callable[[IO[bytes], Iterator[Stall], Iterator[LagIssue]], Iterable[Item]]:
+    from loopcanary.bundles import Contents, write_bundle
+    from loopcanary.uploads.journal import ISSUE, item_of
+
+    def write(out: IO[bytes], stalls: Iterator[Stall], issues: Iterator[LagIssue]) -> Iterable[Item]:
+        contents = Contents(stalls=stalls, issues=issues, session=chosen.session, remarks=chosen.remarks)
+        written = write_bundle(
+            out, contents, made_by=made_by(), redaction=redaction, enough_bytes=enough_bytes
+        )
+        sent = [item_of(stall_id, state) for stall_id, state in written.stalls]
+        return [*sent, *((issue_id, ISSUE) for issue_id in written.issues)]
+
+    return write
+
+
+def _deleter(source: Store) -> Callable[[Sequence[Item]], int]:
+    from loopcanary.model import StallState
+    from loopcanary.uploads.journal import ISSUE
+
+    def delete(items: Sequence[Item]) -> int:
+        issues = [item_id for item_id, state in items if state == ISSUE]
+        stalls = [(item_id, StallState(state)) for item_id, state in items if state != ISSUE]
+        return source.delete_as_seen(stalls) + (source.delete_issues(issues) if issues else 0)
+
+    return delete
+
+
+def _tell(progress: Progress, receiver: Receiver) -> int:
+    if not progress.sent and not progress.before:
+        refuse("no stall matches, nothing was sent")
+        return NOTHING_FOUND
+    words = f"sent {count_of(progress.sent, 'record')} in {count_of(progress.bundles, 'bundle')}"
+    if progress.before:
+        words += f"; {progress.before:,} had been sent before"
+    if progress.deleted:
+        words += f"; {progress.deleted:,} deleted here"
+    click.echo(f"{receiver.shown}: {words}.")
+    return 0

@@ -1,0 +1,201 @@
+"""Records of other stores, gathered beside this one and then taken in all at once, or not at all.
+
+They are gathered in a database of their own: programs that write to the store meanwhile wait for its
+merging, not for the reading of what may be a large file.
+"""
+
+# ruff: noqa: S608 - statements are put together from this package's own literals; values are bound
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from loopcanary.store import remarks, schema, search
+from loopcanary.store.errors import StoreError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+    from loopcanary.model import LagIssue, Session, Stall
+    from loopcanary.model.search import Remark
+
+_SESSION = "id, host, pid, started_wall_ns, ended_wall_ns, end, name, version, payload"
+_STALL = (
+    "id, session, fingerprint, kind, state, cause, began_wall_ns, duration_ns, search, thread, loop, scene,"
+    " in_app"
+)
+_ISSUE = "id, session, fingerprint, kind, cause, began_wall_ns, duration_ns, search, payload"
+
+
+def _marks(columns: str) -> str:
+    return ", ".join(f":{column.strip()}" for column in columns.split(","))
+
+
+def _taken(columns: str) -> str:
+    return ", ".join(f"{column} = excluded.{column}" for column in map(str.strip, columns.split(",")))
+
+
+# What this store watched itself it knows best; of what was taken in before, only what was not over yet can
+# have become more.
+_INTO_SESSIONS = f"""
+INSERT INTO main.sessions ({_SESSION}) {{values}}
+ON CONFLICT (id) DO UPDATE SET {_taken(_SESSION)}
+WHERE sessions.end = '{search.LEFT}'
+    AND (excluded.end <> '{search.LEFT}' OR excluded.ended_wall_ns > sessions.ended_wall_ns)
+"""
+_ORDER = "'ongoing killed ended'"
+_INTO_STALLS = f"""
+INSERT INTO main.stalls ({_STALL}) {{values}}
+ON CONFLICT (id) DO UPDATE SET {_taken(_STALL)}
+WHERE instr({_ORDER}, excluded.state) > instr({_ORDER}, stalls.state)
+"""
+_INTO_ISSUES = f"INSERT OR IGNORE INTO main.issues ({_ISSUE}) {{values}}"
+
+_FRESH = f"""
+CREATE TEMP TABLE fresh_stalls AS
+SELECT theirs.row AS row, ours.row IS NOT NULL AS known FROM staged.stalls AS theirs
+LEFT JOIN main.stalls AS ours ON ours.id = theirs.id
+WHERE ours.row IS NULL OR instr({_ORDER}, theirs.state) > instr({_ORDER}, ours.state)
+"""
+_FRESH_PAYLOADS = """
+INSERT OR REPLACE INTO main.payloads
+SELECT ours.row, staged.payloads.payload FROM temp.fresh_stalls AS fresh
+JOIN staged.stalls AS theirs ON theirs.row = fresh.row
+JOIN main.stalls AS ours ON ours.id = theirs.id
+JOIN staged.payloads ON staged.payloads.row = theirs.row
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenIn:
+    """What became of what was gathered."""
+
+    stalls: int
+    """That were not in the store."""
+    updated: int
+    """Stalls that were in it, and had not come to their end there."""
+    stalls_known: int
+    """That were in it already."""
+    sessions: int
+    """New, or known better now."""
+    issues: int
+    remarks: int
+    too_old: int
+    """New stalls that the store's retention does not keep for long: they are older than it keeps any."""
+
+
+class Intake:
+    """Gathers records in a file of its own. One thread. Raises StoreError."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._now_wall_ns = time.time_ns()
+        self._connection = sqlite3.connect(path, isolation_level=None)
+        # It is thrown away with whatever goes wrong.
+        self._connection.execute("PRAGMA journal_mode = OFF")
+        self._connection.execute("PRAGMA synchronous = OFF")
+        schema.migrate(self._connection)
+        self._connection.execute("BEGIN")
+
+    def add_session(self, session: Session) -> None:
+        """Adds a session, or what it knows beyond the same one of before."""
+        statement = _INTO_SESSIONS.format(values=f"VALUES ({_marks(_SESSION)})")
+        self._execute(statement, search.session_columns(session))
+
+    def add_stall(self, stall: Stall) -> None:
+        """Adds a stall, or a later state of the same one."""
+        statement = _INTO_STALLS.format(values=f"VALUES ({_marks(_STALL)})") + "RETURNING row"
+        columns, payload = search.stall_columns(stall), search.stall_payload(stall)
+        try:
+            row = self._connection.execute(statement, columns).fetchone()
+            if row is not None:
+                self._connection.execute("INSERT OR REPLACE INTO payloads VALUES (?, ?)", [row[0], payload])
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+
+    def add_issue(self, issue: LagIssue) -> None:
+        """Adds an issue that is no stall."""
+        self._execute(_INTO_ISSUES.format(values=f"VALUES ({_marks(_ISSUE)})"), search.issue_columns(issue))
+
+    def add_remark(self, fingerprint: str, remark: Remark) -> None:
+        """Adds what was said of a bug, unless something was said of it before."""
+        try:
+            remarks.add(self._connection, fingerprint, remark, self._now_wall_ns)
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+
+    def done(self) -> None:
+        """No more is added."""
+        self._execute("COMMIT", {})
+        self._connection.close()
+
+    def close(self) -> None:
+        """Gives the file up."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _execute(self, statement: str, values: dict[str, object]) -> None:
+        try:
+            self._connection.execute(statement, values)
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+
+    def _failed(self, error: sqlite3.Error) -> StoreError:
+        return StoreError(f"{self.path.parent} has no room for what is to be imported, or fails: {error}")
+
+
+def merge(connection: sqlite3.Connection, staged: Path, oldest_kept: int) -> TakenIn:
+    """Takes in what was gathered, in one transaction: all of it, or nothing where it raises."""
+    connection.execute("ATTACH DATABASE ? AS staged", [str(staged)])
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            taken = _merge(connection, oldest_kept)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+    finally:
+        connection.execute("DETACH DATABASE staged")
+    return taken
+
+
+def _merge(connection: sqlite3.Connection, oldest_kept: int) -> TakenIn:
+    def take(statement: str, columns: str, source: str) -> int:
+        values = f"SELECT {columns} FROM staged.{source}"
+        return connection.execute(statement.format(values=values)).rowcount
+
+    sessions = take(_INTO_SESSIONS, _SESSION, "sessions WHERE true")
+    connection.execute(_FRESH)
+    counted = "SELECT count(*), total(known) FROM temp.fresh_stalls"
+    fresh, updated = (int(number) for number in connection.execute(counted).fetchone())
+    too_old = """SELECT count(*) FROM staged.stalls
+                 WHERE began_wall_ns < ? AND row IN (SELECT row FROM temp.fresh_stalls)"""
+    old = int(connection.execute(too_old, [oldest_kept]).fetchone()[0])
+    take(_INTO_STALLS, _STALL, "stalls WHERE row IN (SELECT row FROM temp.fresh_stalls)")
+    connection.execute(_FRESH_PAYLOADS)
+    connection.execute("DROP TABLE temp.fresh_stalls")
+    issues = take(_INTO_ISSUES, _ISSUE, "issues")
+    said = connection.execute("INSERT OR IGNORE INTO main.remarks SELECT * FROM staged.remarks").rowcount
+    total = int(connection.execute("SELECT count(*) FROM staged.stalls").fetchone()[0])
+    return TakenIn(
+        stalls=fresh - updated,
+        updated=updated,
+        stalls_known=total - fresh,
+        sessions=sessions,
+        issues=issues,
+        remarks=said,
+        too_old=old,
+    )

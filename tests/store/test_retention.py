@@ -1,0 +1,112 @@
+"""What retention removes, with a program that has the store open meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.store.samples import BEGAN, JANK, SESSION, STALL, S
+
+from loopcanary.cli import main
+from loopcanary.model import LagIssue, Stall
+from loopcanary.model.search import Remark, StallQuery
+from loopcanary.store import Retention, Store
+
+ALL = StallQuery()
+
+
+def stalls(number: int) -> list[Stall]:
+    return [replace(STALL, id=f"s1-{n}", began_wall_ns=BEGAN + n * S) for n in range(number)]
+
+
+def issues(number: int) -> list[LagIssue]:
+    return [replace(JANK, id=f"j-{n}", began_wall_ns=BEGAN + n * S) for n in range(number)]
+
+
+def bytes_on_disk(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.glob("loopcanary.db*") if path.suffix != ".db-shm")
+
+
+def test_by_bytes_the_oldest_go_whatever_they_are_and_the_disk_has_them_back(
+    make_store: Callable[..., Store], folder: Path
+) -> None:
+    program = make_store()
+    program.put([SESSION], stalls(150))
+    for issue in issues(150):
+        program.put_issue(issue)
+    before = program.used_bytes()
+    limit = before // 3
+    other = make_store(retention=Retention(age_ns=1 << 62, bytes=limit))
+    assert other.sweep() > 0
+    assert other.used_bytes() <= limit
+    assert bytes_on_disk(folder) <= limit + 100_000
+    left = [stall.began_wall_ns for stall in program.each_stall(ALL)]
+    kept = [issue.began_wall_ns for issue in program.issues(ALL)]
+    assert left
+    assert kept
+    # One clock for both: neither kind is kept longer than the other.
+    assert abs(min(left) - min(kept)) <= 2 * S
+    assert max(left) == max(kept) == BEGAN + 149 * S
+    program.put([], [replace(STALL, id="new")])
+    assert program.stall("new") is not None
+
+
+def test_issues_alone_are_bounded_by_bytes_too(make_store: Callable[..., Store]) -> None:
+    limit = 200_000
+    store = make_store(retention=Retention(age_ns=1 << 62, bytes=limit))
+    for issue in issues(200):
+        store.put_issue(issue)
+    assert store.used_bytes() > limit
+    store.put_stall(replace(STALL, began_wall_ns=BEGAN + 999 * S))
+    assert store.used_bytes() <= limit
+    assert store.stall(STALL.id) is not None
+
+
+@pytest.mark.parametrize("rule", [Retention(age_ns=1), Retention(age_ns=1 << 62, stalls=0)])
+def test_a_session_is_kept_as_long_as_anything_of_it(
+    make_store: Callable[..., Store], rule: Retention
+) -> None:
+    store = make_store()
+    store.put_session(SESSION)
+    store.put_issue(replace(JANK, session=SESSION.id, began_wall_ns=1 << 61))
+    sweeper = make_store(retention=replace(rule, stalls=max(rule.stalls, 1)))
+    sweeper.sweep()
+    assert [session.id for session in store.sessions(ALL)] == [SESSION.id]
+    store.delete_issues([JANK.id])
+    make_store(retention=rule).sweep()
+    assert store.sessions(ALL) == []
+
+
+def test_what_was_said_of_a_bug_outlives_its_stalls(make_store: Callable[..., Store]) -> None:
+    """It may come back."""
+    store = make_store()
+    store.put([SESSION], [STALL])
+    store.remark(STALL.fingerprint, Remark(ignored=True, note="as designed"))
+    make_store(retention=Retention(age_ns=1)).sweep()
+    assert store.stalls(ALL) == []
+    assert store.remarks() == {STALL.fingerprint: Remark(ignored=True, note="as designed")}
+
+
+def test_cleaning_by_size_age_number_and_bug(
+    make_store: Callable[..., Store], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = make_store()
+    store.put([SESSION], stalls(200))
+    for issue in issues(200)[150:]:
+        store.put_issue(issue)
+    half = store.used_bytes() // 2
+    clean = ["clean", "--store", str(folder)]
+    assert main([*clean, "--max-size", str(half)]) == 0
+    assert store.used_bytes() <= half
+    left = store.totals(ALL).stalls
+    assert 0 < left < 200
+    assert main([*clean, "--keep", "10"]) == 0
+    assert store.totals(ALL).stalls == 10
+    assert main([*clean, "--fingerprint", JANK.fingerprint]) == 0
+    assert "Deleted 0 stalls and " in capsys.readouterr().out.splitlines()[-1]
+    assert main([*clean, "--older-than", "1d"]) == 0
+    assert store.totals(ALL).stalls == 0
+    assert main([*clean, "--max-size", "0"]) == 0
+    assert bytes_on_disk(folder) < 200_000
