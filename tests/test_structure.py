@@ -22,7 +22,9 @@ WIRING = frozenset({"__init__", "__main__", "_bootstrap", "_startup", "assembly"
 # Beyond the centre and itself, and why.
 MORE = {
     # A command is wiring too, of one run of a tool: it finds the store, opens it and has a report written.
-    "cli": frozenset({"", "assembly", "config", "exporters", "report", "store", "top", "ui"}),
+    "cli": frozenset(
+        {"", "assembly", "config", "exporters", "notifications", "report", "store", "top", "ui"}
+    ),
     # The pages tell what reports tell, with their figures and words.
     "ui": frozenset({"report"}),
     # The middlewares stand in programs: they use what programs use.
@@ -33,6 +35,7 @@ LIBRARIES = {
     "_bootstrap": frozenset({"sitecustomize"}),  # the program's own, which ours stands in front of
     "cli": frozenset({"click", "rich"}),
     "exporters": frozenset({"google", "perfetto"}),  # of pprof and Perfetto; extra `export`
+    "notifications": frozenset({"desktop_notifier"}),  # extra `notify`; not loaded in the watched program
     "report": frozenset({"click", "rich"}),
     "top": frozenset({"rich", "textual"}),
     "ui": frozenset({"anyio", "jinja2", "markupsafe", "rich", "starlette", "uvicorn"}),
