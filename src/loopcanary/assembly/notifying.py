@@ -1,6 +1,6 @@
 """Has `loopcanary notify` started beside the watched program, where its settings ask for notifications.
 
-A process of its own (docs/decisions/0010-notifications.md): it sees the hang that keeps Python from running
+A process of its own (docs/decisions/0007-notifications.md): it sees the hang that keeps Python from running
 and the kill that nobody survives, and no receiver, desktop or library of theirs can hold up the program. Drain
 thread.
 """

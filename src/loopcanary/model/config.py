@@ -88,7 +88,7 @@ class Config:
     """Packages for the methods tracer."""
     log_file: Path | None = None
     """File to which each issue is added as a line of JSON."""
-    log_file_bytes: int = 10_000_000
+    log_file_bytes: int = 10 << 20
     """Beyond this size the log file is renamed, and a new one begun."""
     notify: tuple[str, ...] = ()
     """Where stalls are told of beside the console: names of NOTIFY_WAYS."""

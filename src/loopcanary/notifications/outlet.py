@@ -111,8 +111,9 @@ class Outlet:
     def _deliver(self, notice: Notice) -> None:
         problem = ""
         for wait_s in (*self._waits_s, None):
+            said = self._unsaid
             try:
-                self._receiver.deliver(after_losses(notice, self._unsaid))
+                self._receiver.deliver(after_losses(notice, said))
             except DeliveryError as error:
                 problem = str(error)
                 with self._news:
@@ -124,7 +125,7 @@ class Outlet:
                 with self._news:
                     self.counts.sent += 1
                     self.counts.problem = None
-                    self._unsaid = 0
+                    self._unsaid -= said  # more may have been lost meanwhile
                 return
         with self._news:
             self._lose(notice, problem)

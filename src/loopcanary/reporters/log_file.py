@@ -20,7 +20,7 @@ from loopcanary.model import Issue, Session, Stall
 
 _MODE = 0o600
 _LINE_MAX = 16_384
-_TRIES = 3
+_TRIES = 10
 _OLD = ".1"
 """Suffix of the file before."""
 
@@ -54,17 +54,24 @@ class LogFile:
 
     def _append(self, line: bytes) -> None:
         for _ in range(_TRIES):
-            descriptor = _open(self._path)
-            try:
-                if os.fstat(descriptor).st_size + len(line) <= self._size_max or not self._rotate(descriptor):
-                    _write(descriptor, line)
-                    return
-            finally:
-                os.close(descriptor)
-        raise BlockingIOError("others rotate it all the time")
+            if self._appended(line):
+                return
+        raise OSError("it is full, and so is each that takes its place")
+
+    def _appended(self, line: bytes) -> bool:
+        """False where the file was renamed, by us or by others, as it is full."""
+        descriptor = _open(self._path)
+        try:
+            if os.fstat(descriptor).st_size + len(line) > self._size_max and self._rotate(descriptor):
+                return False
+            _write(descriptor, line)
+            return True
+        finally:
+            os.close(descriptor)
 
     def _rotate(self, descriptor: int) -> bool:
-        """Renames the file, alone; False where it stays: it is empty, or the file is locked or cannot be."""
+        """Renames the file, one process at a time; False where it stays: it is empty, or another process is
+        about to. OSError where it cannot be done: then it grows no further."""
         found = os.fstat(descriptor)
         if not found.st_size:
             return False
@@ -73,9 +80,9 @@ class LogFile:
 
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            return False  # another process is about to; the line goes into whichever file this is
+            return False  # the line goes into whichever file this is
         except (ImportError, OSError):
-            pass
+            pass  # no locks here
         with suppress(FileNotFoundError):
             named = self._path.lstat()
             if (named.st_dev, named.st_ino) == (found.st_dev, found.st_ino):

@@ -1,0 +1,148 @@
+"""Desktop notifications over a real session bus."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.notifications.test_programs import PROGRAMS
+
+from loopcanary.notifications import desktop
+
+GIVES_UP_S = 280
+has_library = pytest.mark.skipif(
+    importlib.util.find_spec("desktop_notifier") is None, reason="desktop-notifier is not installed"
+)
+has_bus = pytest.mark.skipif(shutil.which("dbus-daemon") is None, reason="there is no dbus-daemon here")
+
+
+@pytest.fixture
+def bus(tmp_path: Path) -> Iterator[str]:
+    """Address of a session bus."""
+    configuration = tmp_path / "session.conf"
+    configuration.write_text(
+        '<busconfig><type>session</type><listen>unix:dir=/tmp</listen><policy context="default">'
+        '<allow send_destination="*"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>'
+    )
+    command = ["dbus-daemon", f"--config-file={configuration}", "--nofork", "--print-address=1"]
+    daemon = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert daemon.stdout is not None
+    address = daemon.stdout.readline().strip()
+    assert address
+    yield address
+    daemon.terminate()
+    daemon.communicate(timeout=GIVES_UP_S)
+
+
+@contextmanager
+def service(bus: str) -> Iterator[subprocess.Popen[str]]:
+    """A desktop that shows notifications."""
+    running = subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("bus.py"))],
+        env={**os.environ, "DBUS_SESSION_BUS_ADDRESS": bus},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert running.stdout is not None
+    assert running.stdout.readline() == "ready\n"
+    try:
+        yield running
+    finally:
+        running.communicate(timeout=GIVES_UP_S)
+
+
+def loopcanary(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("LOOPCANARY", "DBUS", "XDG_RUNTIME"))
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "loopcanary", *words],
+        env={**clean, **variables},
+        capture_output=True,
+        text=True,
+        timeout=GIVES_UP_S,
+        check=False,
+    )
+
+
+def shown(running: subprocess.Popen[str]) -> dict[str, Any]:
+    assert running.stdout is not None
+    assert select.select([running.stdout], [], [], GIVES_UP_S)[0]
+    return json.loads(running.stdout.readline())
+
+
+@has_library
+@has_bus
+def test_a_stall_of_a_program_is_shown_on_the_desktop(bus: str, tmp_path: Path):
+    with service(bus) as running:
+        run = ["run", "--quiet", "--notify", "desktop", "--store", str(tmp_path / "store")]
+        done = loopcanary(
+            *run,
+            *(str(PROGRAMS / "stalling.py"), "1", "150", "exit"),
+            DBUS_SESSION_BUS_ADDRESS=bus,
+            LOOPCANARY_NOTIFY_FROM="stall",
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "has stalled\n", "")
+        notification = shown(running)
+    assert notification["app"] == "loopcanary"
+    assert "time.sleep(seconds) in stall (stalling.py:15)" in notification["title"]
+    assert "stalling.py (pid" in notification["body"]
+    assert notification["hints"] == {"urgency": 1}
+
+
+@has_library
+@has_bus
+def test_a_body_is_marked_up_and_names_in_it_are_not(bus: str, tmp_path: Path):
+    name = "<b>shop</b> & co"
+    with service(bus) as running:
+        done = loopcanary(
+            *("run", "--quiet", "--name", name, "--notify", "desktop", "--store", str(tmp_path / "store")),
+            *(str(PROGRAMS / "stalling.py"), "1", "150", "exit"),
+            DBUS_SESSION_BUS_ADDRESS=bus,
+            LOOPCANARY_NOTIFY_FROM="stall",
+        )
+        assert done.returncode == 0
+        assert "&lt;b&gt;shop&lt;/b&gt; &amp; co (pid" in shown(running)["body"]
+
+
+@has_library
+@has_bus
+def test_a_test_says_whether_it_was_shown(bus: str):
+    test = ("notify", "--test", "--desktop")
+    with service(bus) as running:
+        done = loopcanary(*test, DBUS_SESSION_BUS_ADDRESS=bus)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "desktop: sent\n", "")
+        assert shown(running)["title"] == "loopcanary: a test"
+    done = loopcanary(*test, DBUS_SESSION_BUS_ADDRESS=bus)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout == "desktop: the desktop shows no notifications (is a service for them running?)\n"
+
+
+@has_library
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the others have no bus")
+def test_without_a_desktop_session_one_line_says_so():
+    done = loopcanary("notify", "--desktop")
+    assert done.returncode == 2
+    assert done.stderr == "loopcanary: there is no desktop session here (no D-Bus session bus)\n"
+    doctor = loopcanary("doctor", "--no-self-test", LOOPCANARY_NOTIFY="desktop")
+    assert "off      there is no desktop session here" in doctor.stdout
+
+
+def test_without_the_library_one_line_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(desktop.importlib.util, "find_spec", lambda name: None)
+    assert desktop.obstacle({"DBUS_SESSION_BUS_ADDRESS": "unix:"}) == (
+        "desktop notifications need desktop-notifier: pip install 'loopcanary[notify]'"
+    )
