@@ -17,7 +17,8 @@ INTROSPECTION = """
   <method name="Notify">
     <arg direction="in" type="s"/><arg direction="in" type="u"/><arg direction="in" type="s"/>
     <arg direction="in" type="s"/><arg direction="in" type="s"/><arg direction="in" type="as"/>
-    <arg direction="in" type="a{sv}" name="hints"/><arg direction="in" type="i"/><arg direction="out" type="u"/>
+    <arg direction="in" type="a{sv}" name="hints"/><arg direction="in" type="i"/>
+    <arg direction="out" type="u"/>
   </method>
   <method name="GetServerInformation">
     <arg direction="out" type="s"/><arg direction="out" type="s"/>
@@ -28,6 +29,11 @@ INTROSPECTION = """
   <signal name="ActionInvoked"><arg type="u"/><arg type="s"/></signal>
 </interface></node>
 """
+
+
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
 
 
 def answer(message: Message) -> Message | None:
@@ -42,7 +48,7 @@ def answer(message: Message) -> Message | None:
     if message.member == "Notify":
         app, _, _, title, body, _, hints, _ = message.body
         plain = {key: value.value for key, value in hints.items() if isinstance(value, Variant)}
-        print(json.dumps({"app": app, "title": title, "body": body, "hints": plain}), flush=True)
+        say(json.dumps({"app": app, "title": title, "body": body, "hints": plain}))
         return Message.new_method_return(message, "u", [1])
     return None
 
@@ -51,7 +57,7 @@ async def main() -> None:
     bus = await MessageBus().connect()
     bus.add_message_handler(answer)
     assert await bus.request_name(NAME) is RequestNameReply.PRIMARY_OWNER
-    print("ready", flush=True)
+    say("ready")
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)  # until who started it is done
     bus.disconnect()
 

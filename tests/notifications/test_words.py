@@ -166,7 +166,7 @@ def test_the_message_is_slacks():
 
 # ---- the address ------------------------------------------------------------------------------
 
-SECRET = "T0/B0/very-secret"  # noqa: S105 - made up
+SECRET = "T0/B0/very-secret"
 
 
 def test_an_address_is_read_from_the_environment_first_and_shows_itself_nowhere(tmp_path):

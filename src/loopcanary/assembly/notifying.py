@@ -1,12 +1,13 @@
 """Has `loopcanary notify` started beside the watched program, where its settings ask for notifications.
 
 A process of its own (docs/decisions/0007-notifications.md): it sees the hang that keeps Python from running
-and the kill that nobody survives, and no receiver, desktop or library of theirs can hold up the program. Drain
-thread.
+and the kill that nobody survives, and no receiver, desktop or library of theirs can hold up the program.
+Drain thread.
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import sys
@@ -20,8 +21,8 @@ from loopcanary.unpatched import unpatched
 
 _SHELL = "/bin/sh"
 _APART = '"$@" &'
-"""The shell ends at once, and what it started is nobody's child: a program that waits for all its children does
-not wait for it."""
+"""The shell ends at once, and what it started is nobody's child: a program that waits for all its children
+does not wait for it."""
 
 
 def start_follower(canary: Canary, session: Session, store: Path) -> None:
@@ -63,10 +64,22 @@ def _environment() -> dict[str, str]:
 
 
 def _spawn(words: list[str], environment: dict[str, str], store: Path) -> None:
+    """By the extension nobody in the program notices."""
     if sys.platform == "win32":
         _spawn_detached(words, environment)
         return
     log = str(store / standing.FOLDER / standing.LOG)
+    try:
+        native = importlib.import_module("loopcanary._native")
+    except ImportError:
+        _spawn_by_shell(words, environment, log)
+        return
+    variables = (f"{name}={value}" for name, value in environment.items())
+    native.spawn_apart(tuple(map(os.fsencode, words)), tuple(map(os.fsencode, variables)), os.fsencode(log))
+
+
+def _spawn_by_shell(words: list[str], environment: dict[str, str], log: str) -> None:
+    """Where there is no extension the shell is a child of the program's, for about a millisecond."""
     actions: list[tuple[Any, ...]] = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),

@@ -36,8 +36,8 @@ def _stores(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) 
     """Folders; an address among them is a secret, which is not repeated."""
     if any("://" in word for word in value):
         raise click.UsageError(
-            "a webhook's address is a secret, and every user of the machine can read a command line: put it into "
-            "LOOPCANARY_WEBHOOK_URL, or into a file and its path into --webhook-file"
+            "a webhook's address is a secret, and every user of the machine can read a command line: put it "
+            "into LOOPCANARY_WEBHOOK_URL, or into a file and its path into --webhook-file"
         )
     return tuple(Folder().convert(word, param, ctx) for word in value)
 
@@ -246,8 +246,8 @@ class _Follower:
             desk.end()
             if end.is_asked_for:
                 break
-            # A program that starts now has found our claims, and starts no follower: it is seen here. Or it finds
-            # none, starts one, and may be seen here too: then that one has the claims.
+            # A program that starts now has found our claims, and starts no follower: it is seen here. Or it
+            # finds none, starts one, and may be seen here too: then that one has the claims.
             self._give_back()
             desk.look(time.monotonic_ns())
             if not desk.is_anything_watched or not self._take_again():

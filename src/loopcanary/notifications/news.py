@@ -1,5 +1,5 @@
-"""Which stalls are news: each once, when it is over or a hang that goes on; once more as it becomes an ANR, and
-where it ends with the process. Pure.
+"""Which stalls are news: each once, when it is over or a hang that goes on; once more as it becomes an ANR,
+and where it ends with the process. Pure.
 """
 
 from __future__ import annotations

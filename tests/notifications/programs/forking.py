@@ -8,7 +8,7 @@ import time
 
 
 async def stall():
-    time.sleep(0.15)
+    time.sleep(0.15)  # noqa: ASYNC251 - what it is for
 
 
 async def main():

@@ -12,7 +12,7 @@ times, milliseconds, end = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 
 
 async def stall(seconds):
-    time.sleep(seconds)
+    time.sleep(seconds)  # noqa: ASYNC251 - what it is for
 
 
 async def killed():
