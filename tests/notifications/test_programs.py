@@ -17,6 +17,11 @@ from typing import Any
 import pytest
 from tests.notifications.receiving import GIVES_UP_S, Receiver, answer, receiver
 
+from loopcanary.assembly import checkup, open_store, recover
+from loopcanary.cli import main
+from loopcanary.model import Config, Stall, StallState
+from loopcanary.model.search import StallQuery
+
 PROGRAMS = Path(__file__).parent / "programs"
 SECRET = "very-secret"
 ENGINES = [pytest.param("native", marks=pytest.mark.native), "portable"]
@@ -51,19 +56,13 @@ class Notified:
             text=True,
         )
 
-    def tool(self, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "loopcanary", *words],
-            env=self.environment(**more),
-            cwd=self.store.parent,
-            capture_output=True,
-            text=True,
-            timeout=GIVES_UP_S,
-            check=False,
-        )
-
-    def report(self) -> dict[str, Any]:
-        return json.loads(self.tool("report", "--format", "json", "--store", str(self.store)).stdout)
+    def stalls(self) -> list[Stall]:
+        """Stored ones, and those that go on; as every command does, it takes in what dead processes left."""
+        store = open_store(self.store)
+        try:
+            return [*recover(store).ongoing, *store.stalls(StallQuery())]
+        finally:
+            store.close()
 
     def status(self) -> dict[str, Any]:
         return json.loads((self.store / "notifications" / "webhook.json").read_text())
@@ -111,12 +110,10 @@ def test_a_program_that_asks_for_it_has_its_stalls_told_of(notified: Notified, e
     assert program.returncode == 0
     first = notified.there.next()
     title = first["blocks"][0]["text"]["text"]
-    assert re.match(r"stall of [\d.]+ ms: time.sleep\(seconds\) in stall \(stalling.py:15\)", title) or (
-        engine == "portable" and "stall" in title
-    )
+    assert re.match(r"(stall|hang|ANR) of [\d.]+ m?s: ", title)
     assert "stalling.py (pid" in first["text"]
     notified.wait_for_the_end_of_the_follower()
-    assert stalls_in([title, *notified.told()]) == len(notified.report()["stalls"])
+    assert stalls_in([title, *notified.told()]) == len(notified.stalls())
     assert notified.status()["lost"] == 0
     assert notified.status()["problem"] is None
 
@@ -128,10 +125,9 @@ def test_a_program_that_was_killed_while_it_stalled_is_told_of(notified: Notifie
     assert program.stdout is not None
     assert program.stdout.readline() == "has stalled\n"
     assert program.stdout.readline() == "stalls\n"
-    slots = notified.store / "flight"
     # Once the stall is in the flight file it outlives the process.
-    while "ongoing" not in {stall["state"] for stall in notified.report()["stalls"]}:
-        assert list(slots.iterdir())
+    while not any(stall.state is StallState.ONGOING for stall in notified.stalls()):
+        assert program.poll() is None
     ended(program, "kill\n")
     assert program.returncode == -9
     title = notified.there.next()["blocks"][0]["text"]["text"]
@@ -156,15 +152,16 @@ def test_a_receiver_that_does_not_answer_holds_up_nobody(notified: Notified):
         notified.there.next()  # and it waits for its answer
         ended(program, "end\n")
         assert program.returncode == 0
-        assert len(notified.report()["stalls"]) == 1
+        assert notified.stalls()
     finally:
         may_answer.set()
     notified.wait_for_the_end_of_the_follower()
 
 
 @needs_pidfd
-def test_the_address_is_shown_nowhere(notified: Notified):
-    notified.there.answers.put(answer(404))
+def test_the_address_is_shown_nowhere(notified: Notified, monkeypatch, capsys):
+    for _ in range(20):
+        notified.there.answers.put(answer(404))
     program = notified.start("stalling.py", "1", "150", "wait")
     assert program.stdout is not None
     assert program.stdout.readline() == "has stalled\n"
@@ -175,15 +172,16 @@ def test_the_address_is_shown_nowhere(notified: Notified):
     out, err = ended(program, "end\n")
     notified.wait_for_the_end_of_the_follower()
     status = notified.status()
-    assert (status["sent"], status["lost"], status["problem"]) == (0, 1, "the receiver answers HTTP 404")
-    doctor = notified.tool("doctor", "--no-self-test", LOOPCANARY_STORE=str(notified.store))
-    assert re.search(
-        r"webhook +problem +0 sent, 1 lost, of 1 stall: the receiver answers HTTP 404", doctor.stdout
-    )
-    report = notified.tool("report", "--format", "json", "--store", str(notified.store))
-    shown += [
-        text.encode() for text in (out, err, doctor.stdout, doctor.stderr, report.stdout, report.stderr)
-    ]
+    assert (status["sent"], status["problem"]) == (0, "the receiver answers HTTP 404")
+    assert status["lost_stalls"] == len(notified.stalls())
+    settings = Config(notify=("webhook",), store=notified.store)
+    monkeypatch.setenv("LOOPCANARY_WEBHOOK_URL", notified.there.url)
+    ((name, state, detail),) = checkup._telling(settings)
+    assert (name, state) == ("webhook", "problem")
+    assert re.match(r"0 sent, \d+ lost, of \d+ stalls?: the receiver answers HTTP 404$", detail)
+    assert main(["report", "--format", "json", "--store", str(notified.store)]) == 0
+    report = capsys.readouterr()
+    shown += [text.encode() for text in (out, err, detail, report.out, report.err)]
     shown += [path.read_bytes() for path in notified.store.rglob("*") if path.is_file()]
     assert [text for text in shown if SECRET.encode() in text] == []
 
@@ -196,7 +194,7 @@ def test_workers_share_one_follower_and_each_stall_is_told_of_once(notified: Not
     assert program.returncode == 0
     first = notified.there.next()["blocks"][0]["text"]["text"]
     notified.wait_for_the_end_of_the_follower()
-    assert stalls_in([first, *notified.told()]) == len(notified.report()["stalls"]) == 3
+    assert stalls_in([first, *notified.told()]) == len(notified.stalls()) >= 3
 
 
 @needs_pidfd
@@ -246,7 +244,7 @@ def test_a_follower_in_a_terminal_prints_and_ends_with_control_c(notified: Notif
         text=True,
     )
     assert follower.stdout is not None
-    assert "time.sleep(seconds) in stall" in follower.stdout.readline()
+    assert re.match(r"(stall|hang|ANR) of [\d.]+ m?s: ", follower.stdout.readline())
     follower.send_signal(2)
     _, err = follower.communicate(timeout=GIVES_UP_S)
     assert (follower.returncode, err) == (0, "")

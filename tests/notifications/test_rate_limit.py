@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -127,4 +128,4 @@ def test_never_more_than_allowed_and_nothing_is_lost(steps, every_s, per_minute)
         assert sum(at <= other < at + MINUTE for other, _ in told) <= per_minute
     for name in Counter(key for _, key in told if key):
         times = [at for at, key in told if key == name]
-        assert all(later - earlier >= every_s * S for earlier, later in zip(times, times[1:], strict=False))
+        assert all(later - earlier >= every_s * S for earlier, later in pairwise(times))
