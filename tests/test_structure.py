@@ -23,7 +23,10 @@ WIRING = frozenset({"__init__", "__main__", "_bootstrap", "_startup", "assembly"
 MORE = {
     # A command is wiring too, of one run of a tool: it finds the store, opens it and has a report written.
     "cli": frozenset(
-        {"", "assembly", "bundles", "config", "exporters", "report", "store", "top", "ui", "uploads"}
+        {
+            *("", "assembly", "bundles", "config", "exporters", "notifications"),
+            *("report", "store", "top", "ui", "uploads"),
+        }
     ),
     # The pages tell what reports tell, with their figures and words.
     "ui": frozenset({"report"}),
@@ -35,6 +38,7 @@ LIBRARIES = {
     "_bootstrap": frozenset({"sitecustomize"}),  # the program's own, which ours stands in front of
     "cli": frozenset({"click", "rich"}),
     "exporters": frozenset({"google", "perfetto"}),  # of pprof and Perfetto; extra `export`
+    "notifications": frozenset({"desktop_notifier"}),  # extra `notify`; not loaded in the watched program
     "report": frozenset({"click", "rich"}),
     "top": frozenset({"rich", "textual"}),
     "uploads": frozenset({"httpx2"}),  # extra `upload`

@@ -4,6 +4,7 @@
 
 #include "agent.h"
 #include "answer_hook.h"
+#include "apart.h"
 #include "asyncio_handle.h"
 #include "asyncio_loop.h"
 #include "bracket.h"
@@ -322,6 +323,7 @@ static PyMethodDef methods[] = {
     {"work_end", work_end, METH_O, "work_end(token)"},
     {"clock_kind", clock_kind, METH_NOARGS, "What ticks are here: tsc, cntvct or monotonic."},
     {"gc_stamp", (PyCFunction)(void (*)(void))lc_gc_stamp, METH_FASTCALL, "For gc.callbacks."},
+    {"spawn_apart", lc_spawn_apart_py, METH_VARARGS, "spawn_apart(words, environment, log): see apart.h."},
     {"fail_exit", lc_fail_exit, METH_O, "fail_exit(status): replaces an exit status of 0."},
     {"asyncio_handle_method", lc_asyncio_handle_method, METH_VARARGS, "See asyncio_handle.h."},
     {"asyncio_handle_forget", lc_asyncio_handle_forget, METH_O, "See asyncio_handle.h."},

@@ -198,7 +198,10 @@ class Interceptor(Protocol):
 
 @runtime_checkable
 class Reporter(Protocol):
-    """Tells people about issues while the program runs. Called on the drain thread."""
+    """Tells people about issues while the program runs. Called on the drain thread.
+
+    One that also has `counts() -> dict[str, int]` is asked by statistics(), on any thread.
+    """
 
     name: str
 

@@ -20,6 +20,7 @@ from loopcanary.engine.flight_place import SHARED_MEMORY
 from loopcanary.model import Config, EngineChoice
 from loopcanary.model.search import StallQuery
 from loopcanary.model.units import format_duration
+from loopcanary.model.wording import count_of
 
 Row = tuple[str, str, str]
 
@@ -50,6 +51,7 @@ def doctor_facts() -> list[Row]:
         *_engine(settings),
         *_loops(settings),
         *_places(settings),
+        *_telling(settings),
         _limits(),
     ]
 
@@ -143,6 +145,57 @@ def _places(settings: Config) -> Iterator[Row]:
             f"{SHARED_MEMORY} cannot be used: it lies in the store, and disk write-back may delay the loop",
         )
     yield _startup_hook()
+
+
+def _telling(settings: Config) -> Iterator[Row]:
+    """The log file, and notifications: where the settings ask for them, or there were some."""
+    if settings.log_file is not None:
+        folder = settings.log_file.absolute().parent
+        usable = os.access(folder, os.W_OK | os.X_OK)
+        problem = "problem", f"{folder} cannot be written"
+        yield "log file", *(("ok", str(settings.log_file)) if usable else problem)
+    if "bell" in settings.notify:
+        yield "bell", "ok", "rings the program's terminal"
+    for way in ("desktop", "webhook"):
+        sent = _sent(settings, way)
+        if way in settings.notify or sent is not None:
+            obstacle = _obstacle_to(way, settings) if way in settings.notify else None
+            yield way, *(("off", obstacle) if obstacle else sent or ("ok", "nothing sent yet"))
+
+
+def _obstacle_to(way: str, settings: Config) -> str | None:
+    if way == "desktop":
+        from loopcanary.notifications import desktop
+
+        return desktop.obstacle()
+    from loopcanary.notifications import address
+
+    try:
+        address.read(os.environ, settings.webhook_file)
+    except address.AddressError as error:
+        return str(error)
+    return None
+
+
+def _sent(settings: Config, way: str) -> tuple[str, str] | None:
+    """What became of the notifications of the latest run with this store."""
+    from loopcanary.notifications import standing
+
+    try:
+        folder = store.find(settings.store).folder
+    except store.StoreError:
+        return None
+    status = standing.read_status(folder, way)
+    if status is None:
+        return None
+    number = {key: value for key, value in status.items() if isinstance(value, int)}
+    words = f"{number.get('sent', 0)} sent"
+    if number.get("withheld"):
+        words += f", {count_of(number['withheld'], 'stall')} withheld for now"
+    if number.get("lost"):
+        words += f", {number['lost']} lost, of {count_of(number.get('lost_stalls', 0), 'stall')}"
+    problem = status.get("problem")
+    return ("problem", f"{words}: {problem}") if isinstance(problem, str) else ("ok", words)
 
 
 def _startup_hook() -> Row:

@@ -67,8 +67,17 @@ def make_parts(canary: Canary, native: ModuleType | None) -> Parts:
             SETTINGS: {"concern": list(config.concern)},
             STORE: str(folder),
         },
-        recover=lambda: _recover(sink, backend),
+        recover=lambda: _begin(canary, session, sink, backend),
     )
+
+
+def _begin(canary: Canary, session: Session, sink: store.Store, backend: FileBackend) -> None:
+    """The first thing that the drain does."""
+    if set(canary.config.notify) - {"bell"}:
+        from loopcanary.assembly.notifying import start_follower
+
+        canary.boundary.call("notifications", start_follower, canary, session, sink.folder)
+    _recover(sink, backend)
 
 
 def _recover(sink: store.Store, backend: FileBackend) -> None:
@@ -116,6 +125,22 @@ def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[
 
         process = f"{session.name} (pid {session.pid})"
         makers.setdefault("console", partial(ConsoleReporter, process=process))
+    if canary.config.log_file is not None:
+        from loopcanary.reporters.log_file import LogFile
+
+        makers["log file"] = partial(
+            LogFile,
+            canary.config.log_file,
+            canary.config.log_file_bytes,
+            process=session.name,
+            host=session.host,
+        )
+    if "bell" in canary.config.notify and may_speak():
+        from loopcanary.reporters.bell import Bell
+
+        makers["bell"] = partial(
+            Bell, from_ns=canary.config.notify_from_ns, every_ns=canary.config.notify_every_ns
+        )
     for group, name, found in entry_points(canary.boundary.failed):
         if group == "loopcanary.reporters":
             makers.setdefault(name, found)

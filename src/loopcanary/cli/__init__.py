@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 COMMANDS = (
-    *("run", "report", "show", "ui", "top", "diff", "export"),
+    *("run", "report", "show", "ui", "top", "notify", "diff", "export"),
     *("bundle", "import", "upload", "clean", "doctor", "attach", "dump"),
 )
 _MODULES = {"import": "take_in"}

@@ -11,7 +11,6 @@ from loopcanary.cli import refuse
 from loopcanary.cli.opening import NOTHING_FOUND, opened, store_option
 from loopcanary.cli.output import STDOUT, opened_output, output_option
 from loopcanary.cli.selecting import Choice, choice_options
-from loopcanary.cli.words import Word
 from loopcanary.exporters import FORMATS, Exported, Format, Program, find
 from loopcanary.model.search import StallQuery
 

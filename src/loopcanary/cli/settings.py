@@ -52,6 +52,14 @@ _OPTIONS = (
     click.option(
         "--overlay", is_flag=True, default=None, help="Show fps and the last stall in windows of Qt and Tk."
     ),
+    click.option(
+        "--notify",
+        multiple=True,
+        metavar="WAY",
+        type=Word(),
+        help="Tell of hangs by bell, desktop or webhook, too. Several times.",
+    ),
+    click.option("--log-file", metavar="FILE", type=Word(), help="Add each stall to this file, as JSON."),
     click.option("--quiet", is_flag=True, default=None, help="Say nothing while the program runs."),
 )
 

@@ -8,7 +8,20 @@ from __future__ import annotations
 from dataclasses import fields as dataclass_fields
 from typing import NamedTuple
 
-from loopcanary.config.kinds import COUNT, ENGINE, LINE, NAMES, PATH, SIZE, SWITCH, Kind, duration
+from loopcanary.config.kinds import (
+    COUNT,
+    ENGINE,
+    FILE,
+    LEAST,
+    LINE,
+    NAMES,
+    PATH,
+    SIZE,
+    SWITCH,
+    WAYS,
+    Kind,
+    duration,
+)
 from loopcanary.model.config import Config
 
 ENVIRONMENT_PREFIX = "LOOPCANARY_"
@@ -70,6 +83,13 @@ FIELDS = (
     Field("window_titles", SWITCH),
     Field("overlay", SWITCH),
     Field("methods", NAMES),
+    Field("log_file", FILE),
+    Field("log_file_bytes", SIZE),
+    Field("notify", WAYS),
+    Field("notify_from_ns", LEAST),
+    Field("notify_every_ns", duration(least_ns=1 * _S)),
+    Field("notify_per_minute", COUNT),
+    Field("webhook_file", FILE),
 )
 
 BY_KEY = {field.key: field for field in FIELDS}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loopcanary.config.errors import UnfitValueError, shown
-from loopcanary.model.config import EngineChoice
+from loopcanary.model.config import NOTIFY_KILLED_NS, NOTIFY_WAYS, EngineChoice
 from loopcanary.model.units import parse_duration_ns, parse_size_bytes
 
 if TYPE_CHECKING:
@@ -174,13 +174,41 @@ def _name(name: object) -> str:
     return name.strip()
 
 
-def _take_path(value: object) -> Path:
-    if not isinstance(value, (str, Path)) or not str(value).strip() or "\0" in str(value):
-        raise UnfitValueError(f"{shown(value)} is no path", "write the path of a folder")
-    try:
-        return Path(value).expanduser()
-    except RuntimeError:
-        raise UnfitValueError(f"{shown(value)}: there is no such home", "write an absolute path") from None
+def _path(noun: str) -> Kind:
+    """A path, `~` for the home. Whoever reads the setting knows where a relative one starts."""
+
+    def take(value: object) -> Path:
+        if not isinstance(value, (str, Path)) or not str(value).strip() or "\0" in str(value):
+            raise UnfitValueError(f"{shown(value)} is no path", f"write the path of a {noun}")
+        try:
+            return Path(value).expanduser()
+        except RuntimeError:
+            problem = f"{shown(value)}: there is no such home"
+            raise UnfitValueError(problem, "write an absolute path") from None
+
+    return Kind(take, take, lambda path: str(path.absolute()))
+
+
+def _take_ways(value: object) -> tuple[str, ...]:
+    ways = tuple(name.lower() for name in _take_names(value))
+    for way in ways:
+        if way not in NOTIFY_WAYS:
+            raise UnfitValueError(f"{shown(way)} is no way to notify", "write " + ", ".join(NOTIFY_WAYS))
+    return ways
+
+
+def _parse_least(text: str) -> int:
+    ns = _LEAST_WORDS.get(text.strip().lower())
+    return _LEAST_DURATION.parse(text) if ns is None else ns  # type: ignore[return-value]
+
+
+def _take_least(value: object) -> int:
+    return _parse_least(value) if isinstance(value, str) else _LEAST_DURATION.take(value)  # type: ignore[return-value]
+
+
+def _write_least(ns: int) -> str:
+    words = {known_ns: word for word, known_ns in _LEAST_WORDS.items()}
+    return words.get(ns) or _LEAST_DURATION.write(ns)
 
 
 def _parse_engine(text: str) -> EngineChoice:
@@ -198,6 +226,10 @@ def _take_engine(value: object) -> EngineChoice:
     return _parse_engine(value)
 
 
+_LEAST_WORDS = {"stall": 0, "hang": 1_000_000_000, "anr": 5_000_000_000, "killed": NOTIFY_KILLED_NS}
+"""Of model.stall, which is not loaded before there is a stall."""
+_LEAST_DURATION = duration(least_ns=1_000_000)
+
 SIZE = Kind(_parse_size, _take_size, lambda size: _in_largest_unit(size, _SIZE_UNITS))
 """An amount of bytes: "500MB", "1GiB", or a plain number."""
 COUNT = Kind(_parse_count, _take_count, str)
@@ -208,7 +240,13 @@ LINE = Kind(_parse_line, _take_line, str)
 """One line of text; empty means not given."""
 NAMES = Kind(_parse_names, _take_names, ",".join)
 """Names: a TOML array, a list or tuple, or text with commas."""
-PATH = Kind(_take_path, _take_path, lambda path: str(path.absolute()))
-"""A folder, `~` for the home. Whoever reads the setting knows where a relative one starts."""
+PATH = _path("folder")
+"""A folder."""
+FILE = _path("file")
+"""A file."""
+WAYS = Kind(_take_ways, _take_ways, ",".join)
+"""Names of ways to notify."""
+LEAST = Kind(_parse_least, _take_least, _write_least)
+"""From which stalls on: a duration, or a word for one."""
 ENGINE = Kind(_parse_engine, _take_engine, lambda choice: choice.value)
 """Which engine watches."""

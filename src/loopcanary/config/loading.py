@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from loopcanary.config.files import SettingsFile
 
+WEBHOOK_URL = f"{ENVIRONMENT_PREFIX}WEBHOOK_URL"
+"""A secret, and so no setting: settings are written and shown."""
 _logged: set[str] = set()
 
 
@@ -114,6 +116,7 @@ def _with_sound_delay(config: Config, sources: Sources, problems: list[ConfigErr
 def _misspelt_variables(environment: Mapping[str, str]) -> Iterator[str]:
     """Variables that look like a misspelt setting. No error: the prefix may have other users."""
     known = {field.variable for field in FIELDS}
+    known.add(WEBHOOK_URL)
     unknown = [name for name in environment if name.startswith(ENVIRONMENT_PREFIX) and name not in known]
     if not unknown:
         return

@@ -166,8 +166,18 @@ class Canary:
             **parts.backend.statistics(),
             **parts.pipeline.counts,
             **parts.pipeline.issue_counts,
+            **self._reporters_counts(parts),
             **self.boundary.counts(),
         }
+
+    def _reporters_counts(self, parts: Parts) -> dict[str, int]:
+        """What those reporters did and dropped that count it."""
+        told: dict[str, int] = {}
+        for reporter in parts.reporters:
+            counts = getattr(reporter, "counts", None)
+            if counts is not None:
+                told |= self.boundary.call(f"counts of {reporter.name}", counts, keep=True) or {}
+        return told
 
     def loops(self) -> tuple[LoopHealth, ...]:
         """Figures of every watched thread up to now."""

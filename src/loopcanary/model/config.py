@@ -10,6 +10,10 @@ _MS = 1_000_000
 _S = 1_000_000_000
 
 
+NOTIFY_WAYS = ("bell", "desktop", "webhook")
+NOTIFY_KILLED_NS = (1 << 63) - 1
+
+
 class EngineChoice(Enum):
     """Which engine watches. `auto`: the native one where it works, else the portable one."""
 
@@ -82,6 +86,20 @@ class Config:
     """Frames a second and the last stall, in the windows of Qt and Tk themselves."""
     methods: tuple[str, ...] = ()
     """Packages for the methods tracer."""
+    log_file: Path | None = None
+    """File to which each issue is added as a line of JSON."""
+    log_file_bytes: int = 10 << 20
+    """Beyond this size the log file is renamed, and a new one begun."""
+    notify: tuple[str, ...] = ()
+    """Where stalls are told of beside the console: names of NOTIFY_WAYS."""
+    notify_from_ns: int = 1 * _S
+    """Shorter stalls are not told of; NOTIFY_KILLED_NS: only those that ended with their process."""
+    notify_every_ns: int = 60 * _S
+    """Between two notifications of one bug."""
+    notify_per_minute: int = 6
+    """Notifications of all bugs together in any minute."""
+    webhook_file: Path | None = None
+    """File with the webhook's address, which is a secret; LOOPCANARY_WEBHOOK_URL goes first."""
 
     @property
     def first_sample_ns(self) -> int:

@@ -59,6 +59,10 @@ class ConsoleReporter:
         """Blocks that stderr did not take."""
         return self._terminal.dropped
 
+    def counts(self) -> dict[str, int]:
+        """For statistics()."""
+        return {"console_dropped": self.dropped} if self.dropped else {}
+
     def report(self, issue: Issue, repeated: int) -> None:
         """Tells of one stall, of one seen before only in short; of other issues in a line."""
         if not isinstance(issue, Stall):

@@ -66,10 +66,14 @@ class Terminal:
         self.dropped += not begun
         return begun
 
+    def is_terminal(self) -> bool:
+        """Whether the other end is one, whatever it can show."""
+        return self._identity is not None and os.isatty(self._descriptor)
+
     def look(self) -> Look:
         """What the terminal can show, and how wide it is now."""
         kind = os.environ.get("TERM", "")
-        is_terminal = self._identity is not None and os.isatty(self._descriptor) and kind != "dumb"
+        is_terminal = self.is_terminal() and kind != "dumb"
         return Look(
             # https://no-color.org: present and not empty, whatever its value.
             colour=is_terminal and not os.environ.get("NO_COLOR"),

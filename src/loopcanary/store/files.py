@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 FOLDER_NAME = ".loopcanary"
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
-_FIRST_NAMES = frozenset({"flight"})
-"""What the engine makes in a store's folder before there is a database."""
+_FIRST_NAMES = frozenset({"flight", "notifications"})
+"""What the engine, and what follows a store, make in a store's folder before there is a database."""
 _LOCK_PATIENCE_S = 3.0
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 
@@ -30,7 +30,8 @@ def make_private_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=FOLDER_MODE, parents=True)
     except FileExistsError:
-        if folder.name != FOLDER_NAME or {path.name for path in folder.iterdir()} != _FIRST_NAMES:
+        names = {path.name for path in folder.iterdir()}
+        if folder.name != FOLDER_NAME or not names or names - _FIRST_NAMES:
             return
         # The engine made it a moment ago, for its flight file.
         folder.chmod(FOLDER_MODE)

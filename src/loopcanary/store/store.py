@@ -313,6 +313,27 @@ class Store:
 
         return [search.stall_of(payload) for payload in self._database.read(payloads)]
 
+    def row_before(self, wall_ns: int) -> int:
+        """The row before the first stored stall that began then or later; where there is none, the last."""
+        first = "SELECT min(row) - 1 FROM main.stalls WHERE began_wall_ns >= ?"
+        statement = f"SELECT coalesce(({first}), (SELECT max(row) FROM main.stalls), 0)"
+        values = [search.bounded(wall_ns)]
+        row = self._database.read(lambda connection: connection.execute(statement, values).fetchone())
+        return int(row[0])
+
+    def last_row(self) -> int:
+        """The latest stored stall's row; 0 without any."""
+        statement = "SELECT coalesce(max(row), 0) FROM main.stalls"
+        row = self._database.read(lambda connection: connection.execute(statement).fetchone())
+        return int(row[0])
+
+    def stalls_after(self, row: int, limit: int) -> list[tuple[int, Stall]]:
+        """Stored stalls of later rows, which is those that were stored later, each with its row."""
+        statement = "SELECT row, payload FROM main.payloads WHERE row > ? ORDER BY row LIMIT ?"
+        values = [row, limit]
+        found = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
+        return [(number, search.stall_of(payload)) for number, payload in found]
+
     def each_stall(self, query: StallQuery) -> Iterator[Stall]:
         """Stalls by session, in it by thread, in that oldest first. A few are in memory at a time."""
         clause, values = search.condition(query)

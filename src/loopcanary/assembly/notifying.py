@@ -1,0 +1,109 @@
+"""Has `loopcanary notify` started beside the watched program, where its settings ask for notifications.
+
+A process of its own (docs/decisions/0007-notifications.md): it sees the hang that keeps Python from running
+and the kill that nobody survives, and no receiver, desktop or library of theirs can hold up the program.
+Drain thread.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from loopcanary.engine.canary import Canary
+from loopcanary.model import Session
+from loopcanary.notifications import standing
+from loopcanary.unpatched import unpatched
+
+_SHELL = "/bin/sh"
+_APART = '"$@" &'
+"""The shell ends at once, and what it started is nobody's child: a program that waits for all its children
+does not wait for it."""
+
+
+def start_follower(canary: Canary, session: Session, store: Path) -> None:
+    """Starts one for the store, unless one is at work. OSError, RuntimeError where it cannot be done."""
+    ways = [way for way in canary.config.notify if way != "bell"]
+    if "desktop" in ways and importlib.util.find_spec("desktop_notifier") is None:
+        from loopcanary.notifications.words import NO_LIBRARY
+
+        canary.boundary.tell(NO_LIBRARY)
+        ways.remove("desktop")
+    if all(standing.is_taken(store, way) for way in ways):
+        return
+    problem = _no_interpreter()
+    if problem is not None:
+        raise RuntimeError(f"{problem}; run `loopcanary notify` beside the program")
+    store.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not standing.may_start(store):
+        return  # another process of the program has just started one
+    words = [sys.executable, "-P", "-m", "loopcanary", "notify", "--store", str(store)]
+    words += ["--beside", str(os.getpid()), "--since", str(session.started_wall_ns)]
+    words += [f"--{way}" for way in ways]
+    _spawn(words, _environment(), store)
+
+
+def _no_interpreter() -> str | None:
+    """Why there is no Python to start: what runs may be an application that has Python inside."""
+    name = os.path.basename(sys.executable or "").lower()  # noqa: PTH119 - it may be None
+    if getattr(sys, "frozen", False) or not name.startswith(("python", "pypy")):
+        return "the program's executable is no Python"
+    return None
+
+
+def _environment() -> dict[str, str]:
+    """This process's: settings, webhook and session bus are in it. Not to be watched itself."""
+    ours = str(Path(__file__).parents[2])
+    before = os.environ.get("PYTHONPATH")
+    path = os.pathsep.join([before, ours] if before else [ours])
+    return {**os.environ, "LOOPCANARY": "0", "PYTHONPATH": path}
+
+
+def _spawn(words: list[str], environment: dict[str, str], store: Path) -> None:
+    """By the extension nobody in the program notices."""
+    if sys.platform == "win32":
+        _spawn_detached(words, environment)
+        return
+    log = str(store / standing.FOLDER / standing.LOG)
+    try:
+        native = importlib.import_module("loopcanary._native")
+    except ImportError:
+        _spawn_by_shell(words, environment, log)
+        return
+    variables = (f"{name}={value}" for name, value in environment.items())
+    native.spawn_apart(tuple(map(os.fsencode, words)), tuple(map(os.fsencode, variables)), os.fsencode(log))
+
+
+def _spawn_by_shell(words: list[str], environment: dict[str, str], log: str) -> None:
+    """Where there is no extension the shell is a child of the program's, for about a millisecond."""
+    actions: list[tuple[Any, ...]] = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 2, log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
+    ]
+    # gevent's would make a child of its loop's.
+    spawn, wait = unpatched("os", "posix_spawn"), unpatched("os", "waitpid")
+    child = spawn(_SHELL, [_SHELL, "-c", _APART, "sh", *words], environment, file_actions=actions)
+    try:
+        wait(child, 0)
+    except ChildProcessError:
+        return  # the program waits for whatever ends, or its children end unasked (SIGCHLD is ignored)
+
+
+def _spawn_detached(words: list[str], environment: dict[str, str]) -> None:
+    import subprocess
+
+    flags = getattr(subprocess, "DETACHED_PROCESS", 0) | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
+    subprocess.Popen(  # noqa: S603 - ourselves
+        words,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        creationflags=flags,
+        close_fds=True,
+    )

@@ -1,0 +1,92 @@
+"""Desktop notifications by desktop-notifier: D-Bus on Linux, WinRT, the notification centre of macOS."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import importlib.util
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loopcanary.notifications.outlet import DeliveryError
+from loopcanary.notifications.words import NO_LIBRARY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from loopcanary.notifications.notice import Notice
+
+_WAIT_S = 10.0
+
+
+def obstacle(environ: Mapping[str, str] = os.environ) -> str | None:
+    """Why there can be no desktop notifications here; None where there can, as far as one sees from here."""
+    if importlib.util.find_spec("desktop_notifier") is None:
+        return NO_LIBRARY
+    if sys.platform.startswith("linux") and not _has_session_bus(environ):
+        return "there is no desktop session here (no D-Bus session bus)"
+    return None
+
+
+def _has_session_bus(environ: Mapping[str, str]) -> bool:
+    if environ.get("DBUS_SESSION_BUS_ADDRESS"):
+        return True
+    runtime = environ.get("XDG_RUNTIME_DIR")
+    return runtime is not None and Path(runtime, "bus").exists()
+
+
+class Desktop:
+    """Shows notices. Its library's loop runs while something is shown, on the thread that delivers."""
+
+    name = "desktop"
+
+    def __init__(self) -> None:
+        self._runner: asyncio.Runner | None = None
+        self._notifier: Any = None
+
+    def deliver(self, notice: Notice) -> None:
+        """DeliveryError where nothing can be shown."""
+        try:
+            self._runner = self._runner or asyncio.Runner()
+            self._runner.run(asyncio.wait_for(self._show(notice), _WAIT_S))
+        except DeliveryError:
+            self._notifier = None  # a bus that went away is connected to anew
+            raise
+        except Exception as error:  # noqa: BLE001 - the library's, the bus's and the service's own kinds
+            self._notifier = None
+            raise DeliveryError(
+                f"the desktop does not show it ({type(error).__name__})", again=False
+            ) from None
+
+    def close(self) -> None:
+        """Ends the loop."""
+        if self._runner is not None:
+            self._runner.close()
+
+    async def _show(self, notice: Notice) -> None:
+        from desktop_notifier import DesktopNotifier, Urgency
+
+        if self._notifier is None:
+            # Why it could not show one it only logs, with a traceback; that it could not is told below.
+            logging.getLogger("desktop_notifier").setLevel(logging.CRITICAL)
+            self._notifier = DesktopNotifier(app_name="loopcanary", app_icon=None)
+        shown: list[bool] = []
+        await self._notifier.send(
+            title=notice.title,
+            message=_body(notice),
+            urgency=Urgency.Critical if notice.is_urgent else Urgency.Normal,
+            on_dispatched=lambda: shown.append(True),
+        )
+        if not shown:
+            raise DeliveryError(
+                "the desktop shows no notifications (is a service for them running?)", again=False
+            )
+
+
+def _body(notice: Notice) -> str:
+    """The body is marked up on Linux: https://specifications.freedesktop.org/notification-spec/latest/markup.html"""
+    text = "\n".join(notice.lines)
+    return html.escape(text, quote=False) if sys.platform.startswith("linux") else text

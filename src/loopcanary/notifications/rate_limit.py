@@ -1,0 +1,149 @@
+"""How often one is told. Pure: time is an argument.
+
+The first of a group at once; then at most one for each `every_ns` of a group, and at most `per_minute` in any
+minute of all groups together. What is withheld is counted and told with the next one: nothing is lost.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+_T = TypeVar("_T")
+_MINUTE_NS = 60_000_000_000
+_GROUPS_MAX = 1_000
+OTHERS = "others"
+"""The group of what came when the table of groups was full."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withheld:
+    """Stalls that nobody was told of yet."""
+
+    count: int = 0
+    total_ns: int = 0
+    max_ns: int = 0
+    since_ns: int = 0
+    """When the first of them was withheld."""
+
+    def more(self, duration_ns: int, now_ns: int) -> Withheld:
+        """With one more."""
+        return Withheld(
+            count=self.count + 1,
+            total_ns=self.total_ns + duration_ns,
+            max_ns=max(self.max_ns, duration_ns),
+            since_ns=self.since_ns if self.count else now_ns,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permit(Generic[_T]):
+    """One may be told of this now."""
+
+    item: _T
+    """The latest of its group."""
+    withheld: Withheld
+    """What was withheld of the group until now."""
+    is_counted: bool
+    """Whether `withheld` counts the item itself: it had to wait."""
+
+
+@dataclass(slots=True)
+class _Group(Generic[_T]):
+    item: _T
+    free_ns: int
+    """From then on one may be told of it again."""
+    withheld: Withheld
+
+
+class RateLimit(Generic[_T]):
+    """Not thread-safe."""
+
+    def __init__(self, *, every_ns: int, per_minute: int) -> None:
+        self._every_ns = every_ns
+        self._told: deque[int] = deque(maxlen=per_minute)
+        self._per_minute = per_minute
+        self._groups: dict[str, _Group[_T]] = {}
+        self._now_ns: int | None = None
+
+    def offer(self, now_ns: int, key: str, duration_ns: int, item: _T) -> Permit[_T] | None:
+        """One stall of the group `key`; None: it is withheld, and counted."""
+        now_ns = self._forward(now_ns)
+        group = self._group(now_ns, key, item)
+        group.item = item
+        if now_ns < group.free_ns or not self._has_room(now_ns):
+            group.withheld = group.withheld.more(duration_ns, now_ns)
+            return None
+        return self._permit(now_ns, group, is_counted=False)
+
+    def would_tell(self, now_ns: int, key: str) -> bool:
+        """Whether one more of the group could be told of now."""
+        now_ns = self._forward(now_ns)
+        group = self._groups.get(self._key(now_ns, key))
+        return (group is None or now_ns >= group.free_ns) and self._has_room(now_ns)
+
+    def admits(self, now_ns: int, key: str) -> bool:
+        """Whether one may be told now of something that is not counted otherwise; it counts as told."""
+        if not self.would_tell(now_ns, key):
+            return False
+        self._told.append(self._forward(now_ns))
+        return True
+
+    def due(self, now_ns: int) -> list[Permit[_T]]:
+        """Groups of which something was withheld and may be told now, most time first."""
+        now_ns = self._forward(now_ns)
+        waiting = [one for one in self._groups.values() if one.withheld.count and now_ns >= one.free_ns]
+        waiting.sort(key=lambda one: -one.withheld.total_ns)
+        permits = []
+        for group in waiting:
+            if not self._has_room(now_ns):
+                break
+            permits.append(self._permit(now_ns, group, is_counted=True))
+        return permits
+
+    def rest(self) -> Withheld:
+        """What is withheld still, of all groups together; then it is forgotten."""
+        rest = [group.withheld for group in self._groups.values() if group.withheld.count]
+        for group in self._groups.values():
+            group.withheld = Withheld()
+        return Withheld(
+            count=sum(one.count for one in rest),
+            total_ns=sum(one.total_ns for one in rest),
+            max_ns=max((one.max_ns for one in rest), default=0),
+            since_ns=min((one.since_ns for one in rest), default=0),
+        )
+
+    @property
+    def withheld(self) -> int:
+        """Stalls that nobody was told of yet."""
+        return sum(group.withheld.count for group in self._groups.values())
+
+    def _permit(self, now_ns: int, group: _Group[_T], *, is_counted: bool) -> Permit[_T]:
+        permit = Permit(item=group.item, withheld=replace(group.withheld), is_counted=is_counted)
+        group.withheld = Withheld()
+        group.free_ns = now_ns + self._every_ns
+        self._told.append(now_ns)
+        return permit
+
+    def _has_room(self, now_ns: int) -> bool:
+        return len(self._told) < self._per_minute or now_ns - self._told[0] >= _MINUTE_NS
+
+    def _group(self, now_ns: int, key: str, item: _T) -> _Group[_T]:
+        return self._groups.setdefault(self._key(now_ns, key), _Group(item, now_ns, Withheld()))
+
+    def _key(self, now_ns: int, key: str) -> str:
+        """Where the table is full, groups of which there is nothing to say make room."""
+        if key in self._groups or len(self._groups) < _GROUPS_MAX:
+            return key
+        done = [
+            name for name, one in self._groups.items() if not one.withheld.count and now_ns >= one.free_ns
+        ]
+        for name in done:
+            del self._groups[name]
+        return key if done else OTHERS
+
+    def _forward(self, now_ns: int) -> int:
+        """A clock that goes back shall not let more through."""
+        self._now_ns = now_ns if self._now_ns is None else max(self._now_ns, now_ns)
+        return self._now_ns

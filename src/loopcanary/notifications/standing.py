@@ -1,0 +1,113 @@
+"""What followers of one store know of each other: who sends what, and what became of it.
+
+In the store's folder `notifications`, for each way out: a lock, so that two of them do not send the same, and
+a status for `loopcanary doctor`. The watched program asks, too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+FOLDER = "notifications"
+LOG = "follower.log"
+_FOLDER_MODE, _FILE_MODE = 0o700, 0o600
+_STATUS_MAX = 4_096
+_STARTING = "starting"
+_STARTING_S = 30
+
+
+class Claim:
+    """The right to send one kind of notifications of one store. Given back with the process."""
+
+    def __init__(self, store: Path, channel: str) -> None:
+        self._path = store / FOLDER / f"{channel}.lock"
+        self._descriptor: int | None = None
+
+    def take(self) -> bool:
+        """Whether it is ours now. Where there are no locks, or no place for them, everybody may."""
+        try:
+            import fcntl
+        except ImportError:
+            return True
+        try:
+            make_folder(self._path.parent)
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
+        except OSError:
+            return True
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return False
+        except OSError:
+            pass  # a filesystem without locks
+        self._descriptor = descriptor
+        return True
+
+    def give_back(self) -> None:
+        """Another process may take it."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def is_taken(store: Path, channel: str) -> bool:
+    """Whether another process sends these notifications now."""
+    claim = Claim(store, channel)
+    free = claim.take()
+    claim.give_back()
+    return not free
+
+
+def may_start(store: Path) -> bool:
+    """Whether nobody is starting a follower of the store; from now on somebody is. OSError.
+
+    Workers of one program begin at the same moment: one of them is enough.
+    """
+    make_folder(store / FOLDER)
+    path = store / FOLDER / _STARTING
+    with suppress(OSError):
+        if time.time() - path.stat().st_mtime > _STARTING_S:
+            path.unlink()  # it never came to life
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE_MODE))
+    except FileExistsError:
+        return False
+    return True
+
+
+def started(store: Path) -> None:
+    """The follower is at work: its claims say so from now on."""
+    with suppress(OSError):
+        (store / FOLDER / _STARTING).unlink()
+
+
+def make_folder(folder: Path) -> None:
+    """With nobody else's access. OSError."""
+    folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)
+
+
+def write_status(store: Path, channel: str, status: dict[str, Any]) -> None:
+    """In one step; a full disk changes nothing."""
+    path = store / FOLDER / f"{channel}.json"
+    aside = path.with_suffix(f".{os.getpid()}.new")
+    with suppress(OSError):
+        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, _FILE_MODE)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(status, file)
+        aside.replace(path)
+
+
+def read_status(store: Path, channel: str) -> dict[str, Any] | None:
+    """What was written last; None where nothing was, or it cannot be read."""
+    try:
+        with (store / FOLDER / f"{channel}.json").open("rb") as file:
+            status = json.loads(file.read(_STATUS_MAX))
+    except (OSError, ValueError):
+        return None
+    return status if isinstance(status, dict) else None

@@ -1,0 +1,141 @@
+"""Desktop notifications over a real session bus."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import select
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.notifications.test_programs import PROGRAMS
+
+from loopcanary.assembly import checkup
+from loopcanary.cli import main
+from loopcanary.model import Config
+from loopcanary.notifications import desktop
+
+GIVES_UP_S = 280
+has_library = pytest.mark.skipif(
+    importlib.util.find_spec("desktop_notifier") is None, reason="desktop-notifier is not installed"
+)
+has_bus = pytest.mark.skipif(shutil.which("dbus-daemon") is None, reason="there is no dbus-daemon here")
+
+
+@pytest.fixture
+def bus(tmp_path: Path) -> Iterator[str]:
+    """Address of a session bus."""
+    configuration = tmp_path / "session.conf"
+    configuration.write_text(
+        '<busconfig><type>session</type><listen>unix:dir=/tmp</listen><policy context="default">'
+        '<allow send_destination="*"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>'
+    )
+    command = ["dbus-daemon", f"--config-file={configuration}", "--nofork", "--print-address=1"]
+    daemon = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert daemon.stdout is not None
+    address = daemon.stdout.readline().strip()
+    assert address
+    yield address
+    daemon.terminate()
+    daemon.communicate(timeout=GIVES_UP_S)
+
+
+@contextmanager
+def service(bus: str) -> Iterator[subprocess.Popen[str]]:
+    """A desktop that shows notifications."""
+    running = subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("bus.py"))],
+        env={**os.environ, "DBUS_SESSION_BUS_ADDRESS": bus},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert running.stdout is not None
+    assert running.stdout.readline() == "ready\n"
+    try:
+        yield running
+    finally:
+        running.communicate(timeout=GIVES_UP_S)
+
+
+def loopcanary(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("LOOPCANARY", "DBUS", "XDG_RUNTIME"))
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "loopcanary", *words],
+        env={**clean, **variables},
+        capture_output=True,
+        text=True,
+        timeout=GIVES_UP_S,
+        check=False,
+    )
+
+
+def shown(running: subprocess.Popen[str]) -> dict[str, Any]:
+    assert running.stdout is not None
+    assert select.select([running.stdout], [], [], GIVES_UP_S)[0]
+    return json.loads(running.stdout.readline())
+
+
+@has_library
+@has_bus
+def test_a_stall_of_a_program_is_shown_on_the_desktop(bus: str, tmp_path: Path):
+    with service(bus) as running:
+        run = ["run", "--quiet", "--notify", "desktop", "--store", str(tmp_path / "store")]
+        run += ["--name", "<b>shop</b> & co"]  # a body is marked up, and names in it are not
+        done = loopcanary(
+            *run,
+            *(str(PROGRAMS / "stalling.py"), "1", "150", "exit"),
+            DBUS_SESSION_BUS_ADDRESS=bus,
+            LOOPCANARY_NOTIFY_FROM="stall",
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "has stalled\n", "")
+        notification = shown(running)
+    assert notification["app"] == "loopcanary"
+    assert re.match(r"(stall|hang|ANR) of [\d.]+ m?s: ", notification["title"])
+    assert "&lt;b&gt;shop&lt;/b&gt; &amp; co (pid" in notification["body"]
+    assert notification["hints"].keys() == {"urgency"}
+
+
+@has_library
+@has_bus
+def test_a_test_says_whether_it_was_shown(bus: str):
+    test = ("notify", "--test", "--desktop")
+    with service(bus) as running:
+        done = loopcanary(*test, DBUS_SESSION_BUS_ADDRESS=bus)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "desktop: sent\n", "")
+        assert shown(running)["title"] == "loopcanary: a test"
+    done = loopcanary(*test, DBUS_SESSION_BUS_ADDRESS=bus)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout == "desktop: the desktop shows no notifications (is a service for them running?)\n"
+
+
+@has_library
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the others have no bus")
+def test_without_a_desktop_session_one_line_says_so(capsys, monkeypatch, tmp_path):
+    for name in ("DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LOOPCANARY_NOTIFY", "desktop")
+    line = "there is no desktop session here (no D-Bus session bus)"
+    assert main(["notify"]) == 2
+    assert capsys.readouterr().err == f"loopcanary: {line}\n"
+    asked_for = Config(notify=("desktop",), store=tmp_path / "store")
+    assert list(checkup._telling(asked_for)) == [("desktop", "off", line)]
+
+
+def test_without_the_library_one_line_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(desktop.importlib.util, "find_spec", lambda _: None)
+    assert desktop.obstacle({"DBUS_SESSION_BUS_ADDRESS": "unix:"}) == (
+        "desktop notifications need desktop-notifier: pip install 'loopcanary[notify]'"
+    )

@@ -1,0 +1,256 @@
+"""From what is stored to what is told."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.store.samples import SESSION, stall
+
+from loopcanary.model import Session, Severity, Stall, StallState
+from loopcanary.model.search import Remark, StallQuery
+from loopcanary.notifications import feed as feed_module
+from loopcanary.notifications import standing
+from loopcanary.notifications.desk import Desk
+from loopcanary.notifications.feed import Feed, Live
+from loopcanary.notifications.notice import Notice
+from loopcanary.store import Retention, Store, StoreError
+
+S = 1_000_000_000
+NOW = time.time_ns()
+HANG = stall(session=SESSION.id, severity=Severity.HANG, duration_ns=2 * S, began_wall_ns=NOW)
+ONGOING = replace(HANG, id="s1-9", state=StallState.ONGOING)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    made = Store(tmp_path / "store", retention=Retention(age_ns=1 << 62))
+    yield made
+    made.close()
+
+
+class Beside:
+    """What runs beside the store."""
+
+    def __init__(self) -> None:
+        self.live = Live()
+        self.error: StoreError | None = None
+
+    def __call__(self) -> Live:
+        if self.error is not None:
+            raise self.error
+        return self.live
+
+    def runs(self, *stalls: Stall, sessions: tuple[Session, ...] = (SESSION,)) -> None:
+        self.live = Live(running=sessions, ongoing=stalls)
+
+
+@pytest.fixture
+def beside() -> Beside:
+    return Beside()
+
+
+@pytest.fixture
+def feed(store: Store, beside: Beside) -> Feed:
+    return Feed(store, beside, NOW)
+
+
+def ids(found: list[Stall]) -> list[tuple[str, str]]:
+    return [(one.id, one.state.value) for one in found]
+
+
+def test_what_is_stored_from_then_on_is_found_once(store: Store, feed: Feed):
+    before = replace(HANG, id="s1-0", began_wall_ns=NOW - 60 * S)
+    store.put([SESSION], [before, HANG])
+    assert ids(feed.take()) == [("s1-1", "ended")]
+    assert feed.take() == []
+    # Stored later, though it began earlier.
+    store.put_stall(replace(before, id="s1-2"))
+    assert ids(feed.take()) == [("s1-2", "ended")]
+
+
+def test_what_was_over_long_ago_is_history_when_it_is_stored(store: Store, feed: Feed):
+    assert feed.take() == []
+    store.put([], [replace(HANG, id="old", began_wall_ns=NOW - 2 * 3_600 * S), HANG])
+    assert ids(feed.take()) == [("s1-1", "ended")]
+
+
+def test_what_goes_on_is_found_and_how_it_ended(store: Store, feed: Feed, beside: Beside):
+    beside.runs(ONGOING)
+    assert ids(feed.take()) == [("s1-9", "ongoing")]
+    assert feed.is_running
+    store.put_stall(ONGOING)  # as the drain does with an ANR
+    assert ids(feed.take()) == [("s1-9", "ongoing")] * 2
+    store.put_stall(replace(ONGOING, state=StallState.KILLED))
+    beside.live = Live()
+    assert ids(feed.take()) == [("s1-9", "killed")]
+    assert not feed.is_running
+    assert feed.take() == []
+
+
+def test_what_goes_on_and_is_never_stored_is_forgotten(feed: Feed, beside: Beside):
+    beside.runs(ONGOING)
+    feed.take()
+    beside.runs()
+    for _ in range(100):
+        assert feed.take() == []
+    assert feed._open == {}
+
+
+def test_rows_that_are_given_out_anew_are_new(store: Store, feed: Feed):
+    store.put([], [replace(HANG, id=f"s1-{number}") for number in range(5)])
+    assert len(feed.take()) == 5
+    store.delete(StallQuery())
+    assert feed.take() == []
+    store.put_stall(replace(HANG, id="s1-new"))
+    assert ids(feed.take()) == [("s1-new", "ended")]
+
+
+def test_more_than_can_be_read_at_once_comes_with_the_next_look(store: Store, feed: Feed, monkeypatch):
+    monkeypatch.setattr(feed_module, "_AT_ONCE", 2)
+    store.put([], [replace(HANG, id=f"s1-{number}") for number in range(5)])
+    assert [len(feed.take()) for _ in range(4)] == [2, 2, 1, 0]
+
+
+def test_a_bug_that_people_ignore_is_no_news(store: Store, feed: Feed):
+    store.remark(HANG.fingerprint, Remark(ignored=True))
+    store.put([], [HANG, replace(HANG, id="s1-2", fingerprint="2:other")])
+    assert ids(feed.take()) == [("s1-2", "ended")]
+
+
+def test_the_session_of_a_stall_is_known_while_it_runs_and_later(store: Store, feed: Feed, beside: Beside):
+    assert feed.session_of(HANG) is None
+    beside.runs()
+    feed.take()
+    assert feed.session_of(HANG) == SESSION
+    store.put_session(SESSION)
+    beside.live = Live()
+    feed.take()
+    found = feed.session_of(HANG)
+    assert found is not None
+    assert found.name == SESSION.name
+
+
+# ---- desk -------------------------------------------------------------------------------------
+
+
+class Told:
+    def __init__(self, *feeds: Feed, per_minute: int = 6) -> None:
+        self.notices: list[Notice] = []
+        self.complaints: list[str] = []
+        self.desk = Desk(
+            feeds,
+            from_ns=S,
+            every_ns=60 * S,
+            per_minute=per_minute,
+            tell=self.notices.append,
+            errors=(StoreError,),
+            complain=self.complaints.append,
+        )
+
+    def look(self, at_s: int) -> list[str]:
+        self.notices.clear()
+        self.desk.look(at_s * S)
+        return [notice.title.partition(":")[0] for notice in self.notices]
+
+
+def test_a_hang_is_told_of_while_it_lasts_as_it_becomes_an_anr_and_when_it_is_over(store, feed, beside):
+    told = Told(feed)
+    beside.runs(replace(ONGOING, duration_ns=900_000_000))
+    assert told.look(0) == []
+    beside.runs(ONGOING)
+    assert told.look(1) == ["hang of 2.00 s and going on"]
+    anr = replace(ONGOING, severity=Severity.ANR, duration_ns=6 * S)
+    beside.runs(anr)
+    assert told.look(5) == ["ANR of 6.00 s and going on"]
+    assert told.look(6) == []
+    beside.runs()
+    store.put_stall(replace(anr, state=StallState.ENDED, duration_ns=7 * S))
+    assert told.look(7) == ["over after 7.00 s"]
+    told.desk.end()
+    assert told.desk.withheld == 0
+
+
+def test_a_hang_that_may_not_be_told_of_yet_is_counted_once_and_whole(store, feed, beside):
+    told = Told(feed)
+    store.put_stall(HANG)
+    assert told.look(0) == ["hang of 2.00 s"]
+    beside.runs(ONGOING)
+    assert told.look(1) == []
+    assert told.desk.withheld == 0
+    beside.runs()
+    store.put_stall(replace(ONGOING, state=StallState.ENDED, duration_ns=4 * S))
+    assert told.look(2) == []
+    assert told.desk.withheld == 1
+    assert told.look(60) == ["hang of 4.00 s"]
+    assert told.notices[0].stalls == 1
+
+
+def test_what_was_withheld_is_told_at_the_end(store, feed):
+    told = Told(feed, per_minute=1)
+    bugs = [replace(HANG, id=f"s1-{number}", fingerprint=f"2:{number}") for number in range(4)]
+    store.put([], bugs)
+    assert told.look(0) == ["hang of 2.00 s"]
+    told.desk.end()
+    assert told.notices[-1].title == "3 more stalls until the end, 6.00 s in all"
+    assert sum(notice.stalls for notice in told.notices) == len(bugs)
+
+
+def test_a_store_that_fails_is_complained_of_once_and_does_not_silence_another(store, tmp_path, beside):
+    broken = Beside()
+    broken.error = StoreError("the store is damaged")
+    other = Feed(Store(tmp_path / "other"), broken, NOW)
+    told = Told(other, Feed(store, beside, NOW))
+    store.put_stall(HANG)
+    assert told.look(0) == ["hang of 2.00 s"]
+    told.look(1)
+    assert told.complaints == ["the store is damaged"]
+    assert not told.desk.is_anything_watched
+
+
+# ---- standing ---------------------------------------------------------------------------------
+
+
+def test_one_process_sends_one_kind_of_notifications_of_a_store(tmp_path):
+    first, second = standing.Claim(tmp_path, "webhook"), standing.Claim(tmp_path, "webhook")
+    assert first.take()
+    assert not second.take()
+    assert standing.is_taken(tmp_path, "webhook")
+    assert not standing.is_taken(tmp_path, "desktop")
+    first.give_back()
+    assert second.take()
+    second.give_back()
+
+
+def test_a_store_that_cannot_be_written_is_followed_without_a_claim(tmp_path):
+    (tmp_path / "store").write_text("a file where the folder should be")
+    assert standing.Claim(tmp_path / "store", "webhook").take()
+    assert not standing.is_taken(tmp_path / "store", "webhook")
+
+
+def test_one_of_many_that_begin_at_once_starts_a_follower(tmp_path):
+    assert [standing.may_start(tmp_path) for _ in range(3)] == [True, False, False]
+    standing.started(tmp_path)
+    assert standing.may_start(tmp_path)
+
+
+def test_a_follower_that_never_came_to_life_is_not_waited_for(tmp_path, monkeypatch):
+    assert standing.may_start(tmp_path)
+    later = time.time() + 60
+    monkeypatch.setattr(standing.time, "time", lambda: later)
+    assert standing.may_start(tmp_path)
+
+
+def test_a_status_is_what_was_written_last_or_none(tmp_path):
+    assert standing.read_status(tmp_path, "webhook") is None
+    standing.make_folder(tmp_path / standing.FOLDER)
+    standing.write_status(tmp_path, "webhook", {"sent": 1})
+    standing.write_status(tmp_path, "webhook", {"sent": 2})
+    assert standing.read_status(tmp_path, "webhook") == {"sent": 2}
+    assert [path.name for path in (tmp_path / standing.FOLDER).iterdir()] == ["webhook.json"]
+    for damaged in ("[1]", "{", "\x00"):
+        (tmp_path / standing.FOLDER / "webhook.json").write_text(damaged)
+        assert standing.read_status(tmp_path, "webhook") is None

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import threading
+
+from loopcanary.notifications.notice import Notice
+from loopcanary.notifications.outlet import DeliveryError, Outlet
+
+GIVES_UP_S = 280
+
+
+class Receiver:
+    """Takes what it is given, once it is let, as the script says."""
+
+    name = "script"
+
+    def __init__(self, *script: DeliveryError | None) -> None:
+        self.may = threading.Event()
+        self.has_one = threading.Event()
+        self.taken: list[Notice] = []
+        self.tries = 0
+        self.is_closed = False
+        self._script = list(script)
+
+    def deliver(self, notice: Notice) -> None:
+        self.has_one.set()
+        assert self.may.wait(GIVES_UP_S)
+        self.tries += 1
+        if self._script and (error := self._script.pop(0)) is not None:
+            raise error
+        self.taken.append(notice)
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def notices(count: int) -> list[Notice]:
+    return [Notice(title=str(number), stalls=2) for number in range(count)]
+
+
+def test_who_sends_never_waits_and_what_does_not_fit_is_counted():
+    receiver = Receiver()
+    outlet = Outlet(receiver)
+    first, *rest = notices(41)
+    outlet.send(first)
+    assert receiver.has_one.wait(GIVES_UP_S)  # and it stays there
+    for notice in rest:
+        outlet.send(notice)
+    receiver.may.set()
+    outlet.close(GIVES_UP_S)
+    assert [notice.title for notice in receiver.taken] == ["0", *map(str, range(9, 41))]
+    counts = outlet.counts
+    assert (counts.sent, counts.lost, counts.lost_stalls) == (33, 8, 16)
+    assert counts.problem is None  # what came last has arrived
+    assert "8 notifications before this could not be delivered" in receiver.taken[1].more
+    assert receiver.taken[2].more == ""
+    assert receiver.is_closed
+
+
+def test_what_is_refused_for_good_is_lost_and_the_next_one_says_so():
+    receiver = Receiver(DeliveryError("no such hook", again=False))
+    receiver.may.set()
+    outlet = Outlet(receiver)
+    for notice in notices(2):
+        outlet.send(notice)
+    outlet.close(GIVES_UP_S)
+    (taken,) = receiver.taken
+    assert taken.more == "1 notification before this could not be delivered"
+    assert (outlet.counts.sent, outlet.counts.lost, outlet.counts.lost_stalls) == (1, 1, 2)
+
+
+def test_what_may_be_taken_later_is_tried_three_times():
+    receiver = Receiver(*[DeliveryError("busy", again=True, wait_s=0.0)] * 3)
+    receiver.may.set()
+    outlet = Outlet(receiver)
+    outlet.send(notices(1)[0])
+    outlet.close(GIVES_UP_S)
+    assert receiver.tries == 3
+    assert outlet.counts.problem == "busy"
+    assert outlet.counts.lost == 1
+
+
+def test_at_the_end_nobody_waits_for_a_receiver_that_wants_an_hour():
+    receiver = Receiver(DeliveryError("slow down", again=True, wait_s=3_600.0))
+    outlet = Outlet(receiver)
+    outlet.send(notices(1)[0])
+    assert receiver.has_one.wait(GIVES_UP_S)
+    receiver.may.set()
+    outlet.close(GIVES_UP_S)
+    assert receiver.is_closed
+    assert (outlet.counts.sent, outlet.counts.lost) == (0, 1)
+
+
+def test_at_the_end_a_receiver_that_hangs_is_left_behind_and_what_waits_is_counted():
+    receiver = Receiver()
+    outlet = Outlet(receiver)
+    for notice in notices(3):
+        outlet.send(notice)
+    assert receiver.has_one.wait(GIVES_UP_S)
+    outlet.close(0.0)
+    assert outlet.counts.lost == 2
+    assert outlet.counts.problem == "the end came first"
+    receiver.may.set()
+    outlet._thread.join()
+
+
+def test_somebody_hears_of_each_change():
+    heard: list[int] = []
+    receiver = Receiver()
+    receiver.may.set()
+    outlet = Outlet(receiver, lambda: heard.append(1))
+    for notice in notices(3):
+        outlet.send(notice)
+    outlet.close(GIVES_UP_S)
+    assert len(heard) == 3

@@ -1,0 +1,250 @@
+"""Real programs that ask for notifications, and what arrives."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.notifications.receiving import GIVES_UP_S, Receiver, answer, receiver
+
+from loopcanary.assembly import checkup, open_store, recover
+from loopcanary.cli import main
+from loopcanary.model import Config, Stall, StallState
+from loopcanary.model.search import StallQuery
+
+PROGRAMS = Path(__file__).parent / "programs"
+SECRET = "very-secret"
+ENGINES = [pytest.param("native", marks=pytest.mark.native), "portable"]
+needs_pidfd = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs pidfd_open")
+
+
+@dataclass
+class Notified:
+    """Programs whose stalls a receiver is told of."""
+
+    store: Path
+    there: Receiver
+
+    def environment(self, **more: str) -> dict[str, str]:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
+        return {
+            **clean,
+            "LOOPCANARY_WEBHOOK_URL": self.there.url,
+            "LOOPCANARY_NOTIFY": "webhook",
+            "LOOPCANARY_NOTIFY_FROM": "stall",
+            **more,
+        }
+
+    def start(self, program: str, *words: str, run: bool = True, **more: str) -> subprocess.Popen[str]:
+        watched = ["-m", "loopcanary", "run", "--store", str(self.store)] if run else []
+        return subprocess.Popen(
+            [sys.executable, *watched, str(PROGRAMS / program), *words],
+            env=self.environment(**more),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def stalls(self) -> list[Stall]:
+        """Stored ones, and those that go on; as every command does, it takes in what dead processes left."""
+        store = open_store(self.store)
+        try:
+            return [*recover(store).ongoing, *store.stalls(StallQuery())]
+        finally:
+            store.close()
+
+    def status(self) -> dict[str, Any]:
+        return json.loads((self.store / "notifications" / "webhook.json").read_text())
+
+    def wait_for_the_end_of_the_follower(self) -> None:
+        """Its status says who it is; the kernel says when it is over."""
+        try:
+            descriptor = os.pidfd_open(self.status()["pid"])
+        except ProcessLookupError:
+            return
+        try:
+            assert select.select([descriptor], [], [], GIVES_UP_S)[0]
+        finally:
+            os.close(descriptor)
+
+    def told(self) -> list[str]:
+        """First lines of all that has arrived."""
+        lines = []
+        while not self.there.posts.empty():
+            lines.append(self.there.next()["text"].partition("\n")[0].strip("`"))
+        return lines
+
+
+@pytest.fixture
+def notified(tmp_path: Path) -> Iterator[Notified]:
+    with receiver(f"/services/{SECRET}") as there:
+        yield Notified(tmp_path / "store", there)
+
+
+def ended(program: subprocess.Popen[str], said: str | None = None) -> tuple[str, str]:
+    return program.communicate(said, timeout=GIVES_UP_S)
+
+
+def stalls_in(titles: list[str]) -> int:
+    """How many stalls these speak of."""
+    counts = [re.match(r"(\d+) more stalls? until the end", title) for title in titles]
+    return sum(1 if count is None else int(count[1]) for count in counts)
+
+
+@needs_pidfd
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_program_that_asks_for_it_has_its_stalls_told_of(notified: Notified, engine: str):
+    program = notified.start("stalling.py", "3", "150", "exit", LOOPCANARY_ENGINE=engine)
+    ended(program)
+    assert program.returncode == 0
+    first = notified.there.next()
+    title = first["blocks"][0]["text"]["text"]
+    assert re.match(r"(stall|hang|ANR) of [\d.]+ m?s: ", title)
+    assert "stalling.py (pid" in first["text"]
+    notified.wait_for_the_end_of_the_follower()
+    assert stalls_in([title, *notified.told()]) == len(notified.stalls())
+    assert notified.status()["lost"] == 0
+    assert notified.status()["problem"] is None
+
+
+@needs_pidfd
+@pytest.mark.native
+def test_a_program_that_was_killed_while_it_stalled_is_told_of(notified: Notified):
+    program = notified.start("stalling.py", "0", "0", "killed", LOOPCANARY_NOTIFY_FROM="killed")
+    assert program.stdout is not None
+    assert program.stdout.readline() == "has stalled\n"
+    assert program.stdout.readline() == "stalls\n"
+    # Once the stall is in the flight file it outlives the process.
+    while not any(stall.state is StallState.ONGOING for stall in notified.stalls()):
+        assert program.poll() is None
+    ended(program, "kill\n")
+    assert program.returncode == -9
+    title = notified.there.next()["blocks"][0]["text"]["text"]
+    assert title.startswith("killed while stalled for ")
+    notified.wait_for_the_end_of_the_follower()
+    assert notified.there.posts.empty()
+
+
+@needs_pidfd
+def test_a_receiver_that_does_not_answer_holds_up_nobody(notified: Notified):
+    may_answer = threading.Event()
+
+    def late(handler: Any) -> None:
+        assert may_answer.wait(GIVES_UP_S)
+        answer(200)(handler)
+
+    notified.there.answers.put(late)
+    program = notified.start("stalling.py", "1", "150", "wait")
+    try:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "has stalled\n"
+        notified.there.next()  # and it waits for its answer
+        ended(program, "end\n")
+        assert program.returncode == 0
+        assert notified.stalls()
+    finally:
+        may_answer.set()
+    notified.wait_for_the_end_of_the_follower()
+
+
+@needs_pidfd
+def test_the_address_is_shown_nowhere(notified: Notified, monkeypatch, capsys):
+    for _ in range(20):
+        notified.there.answers.put(answer(404))
+    program = notified.start("stalling.py", "1", "150", "wait")
+    assert program.stdout is not None
+    assert program.stdout.readline() == "has stalled\n"
+    notified.there.next()
+    follower = notified.status()["pid"]
+    shown = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in (follower, program.pid)]
+    assert b"notify" in shown[0]
+    out, err = ended(program, "end\n")
+    notified.wait_for_the_end_of_the_follower()
+    status = notified.status()
+    assert (status["sent"], status["problem"]) == (0, "the receiver answers HTTP 404")
+    assert status["lost_stalls"] == len(notified.stalls())
+    settings = Config(notify=("webhook",), store=notified.store)
+    monkeypatch.setenv("LOOPCANARY_WEBHOOK_URL", notified.there.url)
+    ((name, state, detail),) = checkup._telling(settings)
+    assert (name, state) == ("webhook", "problem")
+    assert re.match(r"0 sent, \d+ lost, of \d+ stalls?: the receiver answers HTTP 404$", detail)
+    assert main(["report", "--format", "json", "--store", str(notified.store)]) == 0
+    report = capsys.readouterr()
+    shown += [text.encode() for text in (out, err, detail, report.out, report.err)]
+    shown += [path.read_bytes() for path in notified.store.rglob("*") if path.is_file()]
+    assert [text for text in shown if SECRET.encode() in text] == []
+
+
+@needs_pidfd
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_workers_share_one_follower_and_each_stall_is_told_of_once(notified: Notified):
+    program = notified.start("forking.py")
+    ended(program)
+    assert program.returncode == 0
+    first = notified.there.next()["blocks"][0]["text"]["text"]
+    notified.wait_for_the_end_of_the_follower()
+    assert stalls_in([first, *notified.told()]) == len(notified.stalls()) >= 3
+
+
+@needs_pidfd
+@pytest.mark.native
+def test_a_program_that_waits_for_its_children_meets_none_of_ours(notified: Notified):
+    program = notified.start("waiting.py", run=False, LOOPCANARY_STORE=str(notified.store))
+    status = notified.store / "notifications" / "webhook.json"
+    assert program.stdin is not None
+    while not status.exists():
+        assert program.poll() is None
+    out, _ = ended(program, "the follower is at work\n")
+    assert json.loads(out) == {"met": [-1], "signals": 0}
+    notified.wait_for_the_end_of_the_follower()
+
+
+@needs_pidfd
+def test_notifications_that_cannot_be_are_one_word_and_the_program_runs(notified: Notified):
+    """An application that has Python inside is not started a second time."""
+    code = "import sys; sys.frozen = True; import loopcanary, asyncio; loopcanary.install(console=True)"
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            f"{code}; asyncio.run(asyncio.sleep(0)); loopcanary.uninstall(); print('ran')",
+        ],
+        env=notified.environment(LOOPCANARY_STORE=str(notified.store)),
+        capture_output=True,
+        text=True,
+        timeout=GIVES_UP_S,
+        check=False,
+    )
+    assert done.stdout == "ran\n"
+    (line,) = done.stderr.splitlines()
+    assert line == (
+        "loopcanary: notifications failed and is switched off: RuntimeError: the program's executable is no "
+        "Python; run `loopcanary notify` beside the program"
+    )
+
+
+def test_a_follower_in_a_terminal_prints_and_ends_with_control_c(notified: Notified):
+    ended(notified.start("stalling.py", "1", "150", "exit", LOOPCANARY_NOTIFY=""))
+    follower = subprocess.Popen(
+        [sys.executable, "-m", "loopcanary", "notify", str(notified.store), "--since", "0"],
+        env=notified.environment(LOOPCANARY_NOTIFY=""),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert follower.stdout is not None
+    assert re.match(r"(stall|hang|ANR) of [\d.]+ m?s: ", follower.stdout.readline())
+    follower.send_signal(2)
+    _, err = follower.communicate(timeout=GIVES_UP_S)
+    assert (follower.returncode, err) == (0, "")
