@@ -9,6 +9,7 @@ import contextvars
 import gc
 import os
 import shutil
+import socket
 import subprocess
 import sys
 
@@ -92,6 +93,40 @@ def test_a_handle_that_is_gone_while_its_callback_runs_has_no_other_s_name(watch
     assert pairs  # some, on a crowded machine: what was the host's is none of these
     # Its own name: it was looked at before it was cancelled.
     assert set(pairs) <= {(None, "cancels"), (cancels.__qualname__, "cancels")}
+
+
+class Listens(asyncio.Protocol):
+    received = 0
+
+    def data_received(self, data):
+        Listens.received += 1
+        if data == b"block":
+            slow()
+
+
+def test_a_protocol_s_method_has_its_name_however_often_it_was_called(watch):
+    """The compiler keeps copies of it in several words; they are all the one that runs, connection by connection."""
+
+    async def program():
+        loop, ends, expected = asyncio.get_running_loop(), [], Listens.received
+        for _ in range(3):
+            ours, theirs = socket.socketpair()
+            await loop.connect_accepted_socket(Listens, ours)
+            ends.append(theirs)
+        for data in [b"quick"] * 50 + [b"block"]:
+            for end in ends:
+                end.send(data)
+                expected += 1
+                while Listens.received < expected:
+                    await asyncio.sleep(0)
+        for end in ends:
+            end.close()
+
+    with watch.installed():
+        run(program())
+    pairs = called(watch)
+    assert pairs  # some, on a crowded machine
+    assert set(pairs) == {("Listens.data_received", "data_received")}
 
 
 def contexts():
