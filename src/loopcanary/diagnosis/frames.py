@@ -323,11 +323,14 @@ class FrameTable:
 def _shared_tail(left: tuple[Frame, ...], right: tuple[Frame, ...]) -> int:
     """A number of outer frames that two stacks share: all but the innermost few, or 0. To find the number
     itself costs more than it saves; so does it to compare unequal frames, which is slow: where stacks differ,
-    one of two places mostly tells."""
+    one of a few places mostly tells."""
     most = min(len(left), len(right)) - 1
     quarter = most // 4
-    if quarter < 1 or left[-3 * quarter] is not right[-3 * quarter] or left[-quarter] is not right[-quarter]:
+    if quarter < 1:
         return 0
+    for count in (3 * quarter, quarter, 2 * quarter):
+        if left[-count] is not right[-count]:
+            return 0
     for count in (most, most - 1, most - 2):
         if left[-count] is right[-count] and left[-count:] == right[-count:]:
             return count
