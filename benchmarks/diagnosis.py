@@ -1,4 +1,4 @@
-"""What the verdict on one stall costs the drain thread, in CPU time.
+"""What one stall costs the drain thread, in CPU time: the verdict, and all from the flight file to the store.
 
 On real evidence: a program that stalls for seconds is killed, and its flight file is read and judged again
 and again. Its stacks have some 30 frames; how many of them differ makes the cost.
@@ -6,6 +6,7 @@ and again. Its stacks have some 30 frames; how many of them differ makes the cos
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
@@ -14,14 +15,22 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from harness import table
 
 from loopcanary import diagnosis
+from loopcanary.engine.boundary import Boundary
+from loopcanary.engine.guards import DebuggerGuard, StormGuard
+from loopcanary.engine.pipeline import Pipeline, Stations
 from loopcanary.flight import FlightFile
-from loopcanary.model import Clock, Config, Session, StallEvidence, StallState
+from loopcanary.model import Config, Stall, StallEvidence, StallState
 from loopcanary.model.wire import session_from_dict
+from loopcanary.reporters.console import ConsoleReporter
+from loopcanary.reporters.terminal import Terminal
+from loopcanary.store import Store
 
 DEPTH = 24
 """Frames of the program's own above those of the loop."""
@@ -76,8 +85,8 @@ def program(kind: str) -> None:
     asyncio.run(main())
 
 
-def evidence_of(kind: str, folder: Path) -> tuple[StallEvidence, Session, Clock, diagnosis.CodePaths]:
-    """What a killed program left of its stall."""
+def flight_of(kind: str, folder: Path) -> Path:
+    """The flight file that a program left which was killed in its stall."""
     environment = {**os.environ, "LOOPCANARY": "1", "LOOPCANARY_STORE": str(folder), "LOOPCANARY_QUIET": "1"}
     command = [sys.executable, __file__, "--child", kind]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
@@ -88,29 +97,72 @@ def evidence_of(kind: str, folder: Path) -> tuple[StallEvidence, Session, Clock,
         time.sleep(STALLS_S)
         process.send_signal(signal.SIGKILL)
     (link,) = (folder / "flight").glob("*.flight")
-    with FlightFile.open(link.resolve()) as file:
-        facts = file.facts()
-        (found,) = [evidence for _, evidence in file.stalls()]
-        paths = diagnosis.CodePaths.from_json(facts["code_paths"])
-        evidence, clock = found, file.header.clock
-    link.resolve().unlink()
-    return evidence, session_from_dict(facts), clock, paths
+    return link.resolve()
+
+
+def cost_ms(work: Callable[[], object]) -> float:
+    """The median of its CPU times."""
+    took: list[float] = []
+    for _ in range(TIMES):
+        begin = time.thread_time_ns()
+        work()
+        took.append((time.thread_time_ns() - begin) / 1e6)
+    return statistics.median(took)
+
+
+def drain_of(judge: Callable[[StallEvidence, StallState], Stall], folder: Path, descriptor: int) -> Pipeline:
+    """All that the drain hands a stall to, with a real store and a console that nobody reads."""
+    now_ns = time.monotonic_ns()
+    stations = Stations(
+        judge=judge,
+        drop_reason=lambda _: None,
+        keep_ignored=False,
+        interceptors=(lambda stall: stall,),
+        sink=Store(folder / "drained"),
+        reporters=(ConsoleReporter(terminal=Terminal(descriptor)),),
+        debugger=DebuggerGuard(),
+        while_debugging=False,
+        storm=StormGuard(10**9, now_ns),
+        issue_storm=StormGuard(10**9, now_ns),
+    )
+    return Pipeline(stations, Boundary(print), time.monotonic_ns)
+
+
+def measure_kind(what: str, kind: str, folder: Path, descriptor: int) -> None:
+    """Two rows: the verdict alone, and a stall's whole way."""
+    path = flight_of(kind, folder)
+    with FlightFile.open(path) as file:
+        facts, clock = file.facts(), file.header.clock
+        session, paths = session_from_dict(facts), diagnosis.CodePaths.from_json(facts["code_paths"])
+
+        def judge(evidence: StallEvidence, state: StallState) -> Stall:
+            return diagnosis.diagnose(evidence, session, Config(), clock, state=state, paths=paths)
+
+        ((_, evidence),) = file.stalls()
+        verdict_ms = cost_ms(lambda: judge(evidence, StallState.ENDED))
+        drain, serial = drain_of(judge, folder, descriptor), itertools.count(1)
+
+        def whole() -> None:
+            ((_, read),) = file.stalls()
+            # Each is another stall, that ended: those that go on are told again and again.
+            drain.take(replace(read, serial=next(serial), end_ns=read.last_look_ns))
+
+        whole_ms = cost_ms(whole)
+    path.unlink()
+    stacks = {sample.stack for sample in evidence.samples if sample.stack is not None}
+    frames = max(len(stack.frames) for stack in stacks)
+    note = f"{len(evidence.samples)} samples, {len(stacks)} stacks of up to {frames} frames"
+    table.at_most(f"a verdict, {what}", verdict_ms, BUDGET_MS, unit="ms", note=note)
+    table.told(f"from flight file to store, {what}", f"{whole_ms:.3g} ms")
 
 
 def measure() -> None:
-    """Prints the CPU time of a verdict for each kind of evidence."""
+    """Prints the CPU time for each kind of evidence."""
+    descriptor = os.open(os.devnull, os.O_WRONLY)
     for what, kind in KINDS.items():
         with tempfile.TemporaryDirectory() as folder:
-            evidence, session, clock, paths = evidence_of(kind, Path(folder))
-        took: list[float] = []
-        for _ in range(TIMES):
-            begin = time.thread_time_ns()
-            diagnosis.diagnose(evidence, session, Config(), clock, state=StallState.ENDED, paths=paths)
-            took.append((time.thread_time_ns() - begin) / 1e6)
-        stacks = {sample.stack for sample in evidence.samples if sample.stack is not None}
-        frames = max(len(stack.frames) for stack in stacks)
-        note = f"{len(evidence.samples)} samples, {len(stacks)} stacks of up to {frames} frames"
-        table.at_most(f"a verdict, {what}", statistics.median(took), BUDGET_MS, unit="ms", note=note)
+            measure_kind(what, kind, Path(folder), descriptor)
+    os.close(descriptor)
 
 
 if __name__ == "__main__":

@@ -85,16 +85,16 @@ class Path:
     length: int
     """Frames of the work."""
     places: dict[Function, int]
-    """Their functions, each once, since recursion is one function; and which of the frames is its innermost."""
-    files: frozenset[str]
-    """Of all frames."""
+    """Their functions, each once since recursion is one function, and which frame is the innermost of it."""
+    whole: list[Function]
+    """The functions of all frames, each once."""
     roles: tuple[Role, ...]
     """Of the frames of the work."""
 
 
 Numbers = bytes | tuple[int, ...]
-"""Of the frames of a stack, or of what they have in common with others: bytes while there are few, since these
-are translated, compared and kept at a fraction of the cost."""
+"""Of the frames of a stack, or of what they have in common with others: bytes while there are few, since
+these are translated, compared and kept at a fraction of the cost."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -147,7 +147,7 @@ class PlacedStack:
         return tuple([known[number] for number in self.numbers[:index]])
 
 
-_NO_PATH = Path(length=0, places={}, files=frozenset(), roles=())
+_NO_PATH = Path(length=0, places={}, whole=[], roles=())
 NO_STACK = PlacedStack(numbers=b"", known=(), shown=ShownStack(lines=b"", known=()), path=_NO_PATH)
 """Of a sample whose stack could not be read."""
 _BYTE = 256
@@ -177,9 +177,10 @@ class FrameTable:
     """Places frames and stacks. Keyed by object identity first, since readers share equal frames; the
     evidence must outlive the table.
 
-    A stall may have hundreds of stacks that differ. What is asked of frames is asked once of each function, and
-    what is asked of stacks once of each path. A stack is the numbers of its frames, from which those of its
-    functions and lines follow by one translation: to look at all frames of each would be most of a diagnosis.
+    A stall may have hundreds of stacks that differ. What is asked of frames is asked once of each function,
+    and what is asked of stacks once of each path. A stack is the numbers of its frames, from which those of
+    its functions and lines follow by one translation: to look at all frames of each would be most of a
+    diagnosis.
     """
 
     def __init__(self, ownership: Ownership) -> None:
@@ -200,6 +201,7 @@ class FrameTable:
         self._stacks: dict[Numbers, PlacedStack] = {}
         self._shown: dict[Numbers, ShownStack] = {}
         self._paths: dict[Numbers, Path] = {}
+        self._last: tuple[tuple[Frame, ...], Numbers] = ((), b"")
 
     def place(self, stack: Stack) -> PlacedStack:
         """The stack, the same object for equal ones."""
@@ -226,6 +228,18 @@ class FrameTable:
         return placed
 
     def _number(self, frames: tuple[Frame, ...]) -> Numbers:
+        before, known = self._last
+        shared = _shared_tail(frames, before)
+        numbers = self._number_each(frames[: len(frames) - shared])
+        if shared:
+            outer = known[-shared:]
+            both_bytes = isinstance(numbers, bytes) and isinstance(outer, bytes)
+            numbers = numbers + outer if both_bytes else (*numbers, *outer)  # type: ignore[operator]
+        if not self._ours:  # of these a stack has fewer numbers than frames
+            self._last = frames, numbers
+        return numbers
+
+    def _number_each(self, frames: tuple[Frame, ...]) -> Numbers:
         known = self._by_id
         for frame in frames:
             if id(frame) in known:
@@ -306,20 +320,37 @@ class FrameTable:
         return number
 
 
+def _shared_tail(left: tuple[Frame, ...], right: tuple[Frame, ...]) -> int:
+    """A number of outer frames that two stacks share: all but the innermost few, or 0. To find the number
+    itself costs more than it saves; so does it to compare unequal frames, which is slow: where stacks differ,
+    one of a few places mostly tells."""
+    most = min(len(left), len(right)) - 1
+    quarter = most // 4
+    if quarter < 1:
+        return 0
+    for count in (3 * quarter, quarter, 2 * quarter):
+        if left[-count] is not right[-count]:
+            return 0
+    for count in (most, most - 1, most - 2):
+        if left[-count] is right[-count] and left[-count:] == right[-count:]:
+            return count
+    return 0
+
+
 def _make_path(numbers: Numbers, known: Sequence[Function]) -> Path:
-    length, places, files = len(numbers), {}, set()
-    for number in dict.fromkeys(numbers):
-        function = known[number]
-        files.add(function.file)
-        if function.calls_work:
-            length = min(length, numbers.index(number))
-        elif length == len(numbers):  # no loop was met so far
-            places[function] = numbers.index(number)
+    distinct = list(dict.fromkeys(numbers))
+    functions = [known[number] for number in distinct]
+    length, count = len(numbers), len(distinct)
+    if True in (calls_work := [function.calls_work for function in functions]):
+        count = calls_work.index(True)
+        length = numbers.index(distinct[count])
     return Path(
         length=length,
-        places=places,
-        files=frozenset(files),
-        roles=tuple(dict.fromkeys([function.role for function in places if function.role is not None])),
+        places=dict(zip(functions[:count], map(numbers.index, distinct), strict=False)),
+        whole=functions,
+        roles=tuple(
+            dict.fromkeys([function.role for function in functions[:count] if function.role is not None])
+        ),
     )
 
 

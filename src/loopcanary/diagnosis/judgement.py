@@ -271,7 +271,7 @@ def _reached(suspect: Suspect | None, paths: CodePaths) -> tuple[str, ...]:
 def _within(case: _Case) -> frozenset[str]:
     """The packages that the samples' stacks lead through: a framework, say."""
     paths = {seen.sight.stack.path for seen in case.observation.seen}
-    files = frozenset().union(*[path.files for path in paths])
+    files = {function.file for function in set().union(*[path.whole for path in paths])}
     return frozenset([module_name(file, case.paths).partition(".")[0] for file in files])
 
 

@@ -21,8 +21,8 @@ class Sight:
 
     kind: int
     """Number of the kind of sample. Of one kind are all sights that differ only in where exactly the
-    innermost function made the same call, in which function of the program's own that is, and in the frames
-    that called it (what roles these have is the same)."""
+    innermost function made the same call, in which function of the program's own (or without a file) that is,
+    and in the frames that called it (what roles these have is the same)."""
     stack: PlacedStack
     truncated: bool
     """Outer frames of it were not read."""
@@ -277,8 +277,9 @@ class _Sights:
         if call is None:
             site = self._sites.of(view)
             entered = site.callee is None and site.source is not None and site.source.startswith("with ")
-            # Of the program's own functions no rule knows any.
-            function = None if view.owner is Owner.OWN else view.function
+            # No rule knows any of the program's own functions, nor of those without a file.
+            owner = view.function.owner
+            function = None if owner is Owner.OWN or owner is Owner.SYNTHETIC else view.function
             call = self._calls[view] = (function, site.callee, site.text if entered else None)
         return call
 
@@ -307,7 +308,9 @@ def _cpu_shares(samples: tuple[Sample, ...], states: list[str]) -> list[float | 
     times = [sample.at_ns for sample in samples]
     spent = [None if sample.kernel is None else sample.kernel.on_cpu_ns for sample in samples]
     # Mostly the neighbours are far enough apart.
-    pairs = zip(times[:1] + times, times[1:] + times[-1:], spent[:1] + spent, spent[1:] + spent[-1:], states)
+    lefts, rights = [*times[:1], *times[:-1]], [*times[1:], *times[-1:]]
+    befores, afters = [*spent[:1], *spent[:-1]], [*spent[1:], *spent[-1:]]
+    pairs = zip(lefts, rights, befores, afters, states, strict=True)
     return [
         None
         if state not in _MAY_RUN

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import attrgetter, le
+from operator import attrgetter, is_not, le
 
 from loopcanary.diagnosis.blocker import find_blocker
 from loopcanary.diagnosis.cause import Verdict
@@ -57,27 +57,21 @@ def _parts(observation: Observation, verdict: Verdict) -> list[_Part]:
 
 def _phases(samples: tuple[Seen, ...]) -> list[tuple[Seen, ...]]:
     """The samples by the innermost own function, if each of these had mostly one stretch of time."""
+    if not samples:
+        return []
     times = [seen.sample.at_ns for seen in samples]
     in_order = all(map(le, times, times[1:]))
     ordered = samples if in_order else tuple(sorted(samples, key=_at_ns))
-    if len({seen.sight.stack.path for seen in ordered}) == 1:
-        return [ordered]
-    groups: dict[Function | None, list[Seen]] = {}
-    runs, last = 0, object()
-    functions: dict[Path, Function | None] = {}
-    for seen in ordered:
-        path = seen.sight.stack.path
-        if path not in functions:
-            functions[path] = _own_function(path)
-        function = functions[path]
-        if function != last:
-            runs, last = runs + 1, function
-        groups.setdefault(function, []).append(seen)
-    if runs > 2 * len(groups):
+    paths = [seen.sight.stack.path for seen in ordered]
+    own = {path: _own_function(path) for path in set(paths)}
+    functions = [own[path] for path in paths]
+    runs = 1 + sum(map(is_not, functions, functions[1:]))
+    if runs > 2 * len(set(functions)):
         return [samples]
-    if len(groups) == 1:
-        return [ordered]
-    return [tuple(group) for group in groups.values()]
+    groups: dict[Function | None, list[Seen]] = {}
+    for function, seen in zip(functions, ordered, strict=True):
+        groups.setdefault(function, []).append(seen)
+    return [tuple(group) for group in groups.values()] if len(groups) > 1 else [ordered]
 
 
 def _own_function(path: Path) -> Function | None:
