@@ -55,11 +55,11 @@ test-c: $(tools_stamp)
 test-all:
 	$(PYTHON) tools/test_all.py $(TEST_ALL_ARGS)
 
-# The interpreter is not built for the sanitizer, which must therefore be loaded before it, and which
-# cannot tell its leaks from ours. A program that tests kill by SIGSEGV dies of it as others do; a wild access of
-# ours is a test that fails, too. What a test compiles by itself is told by LOOPCANARY_TEST_SANITIZE.
+# The interpreter is not built for the sanitizer, which must therefore be loaded before it (with the C++ library, whose
+# exceptions gevent and Qt throw), and which cannot tell its leaks from ours. A program that tests kill by SIGSEGV
+# dies of it as others do; a wild access of ours is a test that fails, too. What a test compiles by itself is told by LOOPCANARY_TEST_SANITIZE.
 sanitized := VENV=$(ASAN_VENV) SANITIZE=address,undefined \
-	PYTEST_LAUNCHER="env LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0:handle_segv=0 \
+	PYTEST_LAUNCHER="env LD_PRELOAD=$$($(CC) -print-file-name=libasan.so):$$($(CC) -print-file-name=libstdc++.so) ASAN_OPTIONS=detect_leaks=0:handle_segv=0 \
 		LOOPCANARY_TEST_SANITIZE=address,undefined"
 
 # Building a wheel under the sanitizer would test the compiler.

@@ -300,6 +300,19 @@ def test_an_ambiguous_start_names_the_candidates(capsys: Captured) -> None:
     assert told(capsys) == "loopcanary: 1: is the start of several: 1:dead, 1:f00d; write more of it"
 
 
+def test_the_rank_of_a_report_is_enough(filled: Store, capsys: Captured) -> None:
+    ranking = [group.fingerprint for group in filled.groups(ALL)]
+    filled.close()
+    assert len(ranking) > 1
+    for rank, fingerprint in enumerate(ranking, 1):
+        assert main(["show", str(rank), "--format", "json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert [group["fingerprint"] for group in document["groups"]] == [fingerprint]
+    for beyond in ("0", str(len(ranking) + 1)):
+        assert main(["show", beyond]) == 1
+        assert f"has no bug number {beyond}; `loopcanary report` numbers them" in told(capsys)
+
+
 @pytest.mark.usefixtures("filled")
 def test_an_unknown_one_is_not_found(capsys: Captured) -> None:
     assert main(["show", "zzz\x1b[2J"]) == 1

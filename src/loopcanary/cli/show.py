@@ -11,6 +11,7 @@ from loopcanary.cli import refuse
 from loopcanary.cli.formats import LIMITS, format_option, write
 from loopcanary.cli.opening import NOTHING_FOUND, opened, store_option
 from loopcanary.cli.words import Word
+from loopcanary.model.search import StallQuery
 from loopcanary.model.wording import printable
 
 if TYPE_CHECKING:
@@ -20,27 +21,32 @@ if TYPE_CHECKING:
     from loopcanary.store import Store
 
 _CANDIDATES_MAX = 5
+_RANK_DIGITS_MAX = 3
+"""A longer number is the start of a fingerprint or of an id."""
 _VERSIONS = ("2:", "1:")
 """What fingerprints begin with, the present one first (docs/diagnosis.md)."""
 
 
 @click.command(short_help="Show everything about one bug, stall or other issue.")
-@click.argument("which", metavar="FINGERPRINT_OR_ID", type=Word())
+@click.argument("which", metavar="BUG_OR_STALL", type=Word())
 @store_option
 @format_option
 def command(which: str, store: Path | None, form: str) -> int:
-    """Show everything about one bug (by its fingerprint) or one stall (by its id); likewise about jank, late
-    input and idle work.
+    """Show everything about one bug (by its fingerprint, or its number in `loopcanary report`) or one stall
+    (by its id); likewise about jank, late input and idle work.
 
-    The start of either is enough where only one begins so.
+    The start of a fingerprint or id is enough where only one begins so.
     """
     with opened(store) as source:
         if source is None:
             return NOTHING_FOUND
-        found = _matches(source, which)
+        ranked = _is_rank(which)
+        found = _of_rank(source, int(which)) if ranked else _matches(source, which)
         if not found:
             refuse(
-                f"no fingerprint or id in {source.folder} begins with {printable(which, 60)}; "
+                f"{source.folder} has no bug number {which}; `loopcanary report` numbers them"
+                if ranked
+                else f"no fingerprint or id in {source.folder} begins with {printable(which, 60)}; "
                 "`loopcanary report` has them at the end of their lines"
             )
             return NOTHING_FOUND
@@ -53,6 +59,16 @@ def command(which: str, store: Path | None, form: str) -> int:
 
 _Like: TypeAlias = "Callable[[str, int], list[str]]"
 _Show: TypeAlias = "Callable[[Store, str, str], None]"
+
+
+def _is_rank(which: str) -> bool:
+    return which.isascii() and which.isdecimal() and len(which) <= _RANK_DIGITS_MAX
+
+
+def _of_rank(source: Store, rank: int) -> list[tuple[_Show, str]]:
+    """The bug that a report of the whole store has at this rank: 1 is the one with most stalled time."""
+    ranking = source.groups(StallQuery(), rank) if rank else []
+    return [(_show_group, ranking[-1].fingerprint)] if len(ranking) == rank > 0 else []
 
 
 def _matches(source: Store, which: str) -> list[tuple[_Show, str]]:

@@ -135,6 +135,15 @@ def struck_words(cause: Cause) -> str:
     return "it ran here when the machine took it away" if cause is Cause.HOST else ""
 
 
+_BLAMELESS = frozenset({Cause.HOST, Cause.GC, Cause.GIL})
+"""What strikes a thread in whatever line it is in: that none is named does not mean that none was read."""
+
+
+def no_line_words(cause: Cause) -> str:
+    """What is said in the place of a line where there is none."""
+    return "no line is to blame" if cause in _BLAMELESS else "no frame could be read"
+
+
 def place(file: str, line: int, folder: str) -> str:
     """`path:line` as terminals and editors recognise it, relative to `folder` where it is below it."""
     shown = file.removeprefix(folder.rstrip("/") + "/") if folder else file

@@ -22,6 +22,7 @@ from loopcanary.model.wording import (
     cause_words,
     confidence_word,
     count_of,
+    no_line_words,
     place,
     printable,
     severity_word,
@@ -29,7 +30,7 @@ from loopcanary.model.wording import (
     underlined,
 )
 from loopcanary.report import markdown_frames, markdown_issue, markdown_loops
-from loopcanary.report.anywhere import ANYWHERE, NO_LINE, is_anywhere, is_blameless
+from loopcanary.report.anywhere import ANYWHERE, is_anywhere
 from loopcanary.report.gain_words import gain_words
 from loopcanary.report.markdown_text import code, code_block, escaped, stack_lines
 from loopcanary.report.times import moment, span
@@ -134,10 +135,10 @@ class _Markdown:
         if stall.waited_on is not None:
             yield f"- **Waited on**: {escaped(target_words(stall.waited_on))}"
         for holder in stall.holders or ((stall.holder,) if stall.holder is not None else ()):
-            at = f" at {self._spot(holder.culprit)}" if holder.culprit else ""
+            at = f" at {self._spot(holder.culprit, stall.cause)}" if holder.culprit else ""
             yield f"- **Held by**: {escaped(holder_words(holder))}{at}"
         for portion in stall.portions:
-            where = NO_LINE if is_blameless(portion) else self._spot(portion.culprit)
+            where = self._spot(portion.culprit, portion.cause)
             yield f"  - {share_words(portion.share)} {portion.cause.value}: {where}"
         for contributor in stall.contributors[:_CONTRIBUTORS_MAX]:
             scheduled = scheduler_words(contributor, self._folder)
@@ -149,11 +150,11 @@ class _Markdown:
             yield f"- **Advice**: {escaped(printable(stall.advice, 1_000))}"
 
     def _spot_of(self, group: StallGroup) -> str:
-        return ANYWHERE if is_anywhere(group) else self._spot(group.culprit)
+        return ANYWHERE if is_anywhere(group) else self._spot(group.culprit, group.cause)
 
-    def _spot(self, culprit: Culprit | None) -> str:
+    def _spot(self, culprit: Culprit | None, cause: Cause) -> str:
         if culprit is None:
-            return "no frame could be read"
+            return no_line_words(cause)
         return f"{code(place(culprit.file, culprit.line, self._folder))} in {code(culprit.qualname)}"
 
     def _stacks(self, stall: Stall) -> Iterator[str]:

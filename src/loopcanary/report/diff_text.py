@@ -76,8 +76,8 @@ def _group(one: Compared, page: Page) -> Iterator[Text]:
         (printable(one.title, max(page.width - 10, 30)), "bold"),
     )
     # Where the GIL was waited for is chance; the title says who held it.
-    is_placed = one.culprit is not None and one.cause is not Cause.GIL
-    place = Text.assemble("  ", pieces.spot(one.culprit, page)) if is_placed else Text()
+    culprit = one.culprit if one.cause is not Cause.GIL else None
+    place = Text.assemble("  ", pieces.spot(culprit, page)) if culprit is not None else Text()
     yield Text.assemble(INDENT, (f"{one.cause.value:<10}", "bold"), place)
     yield Text.assemble(INDENT, ("stalled an hour ", "dim"), stalled_words(one))
     yield Text.assemble(INDENT, ("stalls an hour  ", "dim"), count_words(one))

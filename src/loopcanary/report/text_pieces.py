@@ -28,12 +28,12 @@ from loopcanary.model.wording import (
     confidence_word,
     count_of,
     file_url,
+    no_line_words,
     place,
     printable,
     struck_words,
     underlined,
 )
-from loopcanary.report.anywhere import NO_LINE, is_blameless
 from loopcanary.report.folding import Fold, folded, library_path
 
 if TYPE_CHECKING:
@@ -74,17 +74,15 @@ def link(file: str, line: int, page: Page, style: str = "cyan", *, shown: str | 
     )
 
 
-def spot(culprit: Culprit | None, page: Page) -> Text:
+def spot(culprit: Culprit, page: Page) -> Text:
     """Where, in a few words."""
-    if culprit is None:
-        return Text("no frame could be read", "dim")
     return Text.assemble(link(culprit.file, culprit.line, page), f" in {name(culprit.function)}")
 
 
 def where(culprit: Culprit | None, cause: Cause, page: Page) -> Iterator[Text]:
     """The culprit, and its line with the call underlined; of a line that is not to blame, why it is told."""
     if culprit is None:
-        yield Text("no frame could be read", "dim")
+        yield Text(no_line_words(cause), "dim")
         return
     foreign = Text("" if culprit.in_app else " (not your code)", "dim")
     yield Text.assemble(link(culprit.file, culprit.line, page), f" in {name(culprit.qualname)}", foreign)
@@ -142,7 +140,7 @@ def portions(stall: Stall, page: Page) -> Iterator[Text]:
         yield Text.assemble(
             (f"{share_words(portion.share):>5} ", "bold"),
             f"{portion.cause.value:<10}  ",
-            Text(NO_LINE, "dim") if is_blameless(portion) else spot(portion.culprit, page),
+            spot(portion.culprit, page) if portion.culprit else Text(no_line_words(portion.cause), "dim"),
             (what, "dim"),
         )
 

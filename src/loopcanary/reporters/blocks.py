@@ -19,6 +19,7 @@ from loopcanary.model.wording import (
     confidence_word,
     count_of,
     file_url,
+    no_line_words,
     place,
     printable,
     severity_word,
@@ -138,7 +139,7 @@ def _severity(stall: Stall, look: Look) -> str:
 
 def _where(culprit: Culprit | None, cause: Cause, look: Look) -> list[str]:
     if culprit is None:
-        return ["  no frame could be read"]
+        return [f"  {no_line_words(cause)}"]
     foreign = "" if culprit.in_app else " (not your code)"
     lines = [f"  {_linked(culprit, look)} in {_name(culprit.qualname)}{foreign}"]
     if struck := struck_words(cause):
@@ -215,7 +216,7 @@ def _run_length(session: Session) -> list[str]:
 
 def _spot(culprit: Culprit | None, title: str, look: Look) -> str:
     if culprit is None:
-        return printable(title, _NAME_MAX) or "no frame could be read"
+        return printable(title, _NAME_MAX) or no_line_words(Cause.UNKNOWN)
     return f"{_linked(culprit, look)} in {_name(culprit.function)}"
 
 
