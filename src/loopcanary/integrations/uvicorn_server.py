@@ -1,7 +1,7 @@
 """uvicorn ends by the signal that has asked it to.
 
-When it has served its last request it puts back what handled the signal before, and raises it anew. Where nothing
-did, that is the process's end, and no atexit runs: what is known so far is stored before.
+When it has served its last request it puts back what handled the signal before, and raises it anew. Where
+nothing did, that is the process's end, and no atexit runs: what is known so far is stored before.
 """
 
 from __future__ import annotations
