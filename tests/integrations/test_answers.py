@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import signal
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -95,6 +96,27 @@ def test_a_request_that_arrives_while_the_loop_is_blocked_waits_from_then_on(wat
     assert figures["queued_ms"] >= 1000 * (BLOCKED_S - TICK_S)
     assert figures["lag_ms"] >= figures["queued_ms"] + 1000 * BLOCKED_S
     assert all(group["kind"] != "input-lag" for group in report["groups"])
+
+
+@pytest.mark.parametrize("engine", [pytest.param("native", marks=pytest.mark.native), "portable"])
+def test_a_server_that_ends_by_the_signal_that_asked_it_to_has_stored_what_it_knew(watched, tmp_path, engine):
+    pytest.importorskip("uvicorn", minversion="0.29")
+    one = watched(engine)
+    child = subprocess.Popen(
+        one.command(PROGRAMS / "web_lag.py", tmp_path, "asyncio"),
+        env=one.environment(PYTHONWARNINGS="ignore"),
+    )
+    try:
+        wait_for(tmp_path / "port", child)
+        ask(int((tmp_path / "port").read_text()), "/")
+        child.terminate()
+        assert child.wait(timeout=GIVES_UP_S) == -signal.SIGTERM
+    finally:
+        child.kill()
+        child.wait()
+    (session,) = one.report()["sessions"]
+    assert session["end"] == "exit"
+    assert [each["events"] for each in session["input"]] == [1]
 
 
 SEEN_OF = 16

@@ -28,6 +28,7 @@ def integrations(canary: Canary, native: ModuleType | None) -> Integrations:
         lambda: _tracers(canary),
         request_threshold_ns=canary.config.request_threshold_ns,
         task_threshold_ns=canary.config.task_threshold_ns,
+        ends=canary.stop,
         answers_elsewhere=None if native is None else native.answers_elsewhere,
     )
 

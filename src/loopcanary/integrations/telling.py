@@ -36,6 +36,10 @@ class Scopes(Protocol):
         """A block that is a piece of work."""
 
 
+def _nothing() -> None:
+    """Nobody wants to hear of it."""
+
+
 class Telling:
     """The engine's ear. Any thread."""
 
@@ -48,10 +52,13 @@ class Telling:
         request_threshold_ns: int,
         task_threshold_ns: int,
         answers_elsewhere: Callable[[int], object] | None = None,
+        ends: Callable[[], object] = _nothing,
     ) -> None:
         """`begins` hears, cheaply, that the program is at work by now. `tracers` are made when they are first
         asked for. `answers_elsewhere(descriptor)`: the engine times the answers of all connections, and
-        leaves this one's to who calls it; None: it times none."""
+        leaves this one's to who calls it; None: it times none. `ends`: the process is about to end
+        without a word of Python's."""
+        self.ends = ends
         self.answers_elsewhere = answers_elsewhere
         self._scopes = scopes
         self._begins = begins

@@ -26,9 +26,9 @@ CAUSES = {story.kind: story.causes for story in STORIES if story.kind in SHARED}
 OWN = {
     # kind: (the culprit's mark and its function, causes, the event's end)
     "click": ("slow_slot", "slow_slot", ("sleep",), "QPushButton: MouseButtonRelease"),
-    "key": ("keyPressEvent", "keyPressEvent", ("sleep",), "QLineEdit: KeyPress"),
-    "paint": ("paintEvent", "paintEvent", ("sleep",), "QWidget: Paint"),
-    "queued_slot": ("slow_hearer", "slow_hearer", ("sleep",), ": MetaCall"),
+    "key": ("keyPressEvent", "keyPressEvent", ("sleep",), "Field: KeyPress"),
+    "paint": ("paintEvent", "paintEvent", ("sleep",), "Canvas: Paint"),
+    "queued_slot": ("slow_hearer", "slow_hearer", ("sleep",), "Hearer: MetaCall"),
     "wait_for_process": ("wait_for_process", "call", ("subprocess",), ""),
     "lock_of_a_qthread": ("lock_of_a_qthread", "call", ("lock",), ""),
     "query": ("query", "call", ("native-cpu",), ""),
