@@ -35,9 +35,9 @@ LISTS = {
     "Groups of the last hour": "/groups?since=1h",
     "Groups of a session": "/groups?session=s3",
     "Groups with a text (a tenth of all)": "/groups?text=load_7",
+    "Groups with a text (all)": "/groups?text=handle",
 }
 OTHERS = {
-    "Groups with a text (all)": "/groups?text=handle",
     "Overview": "/",
     "Group of 12,000 stalls": "/group?f=1:0000000000000000",
     "Sessions": "/sessions",

@@ -27,6 +27,18 @@ ASKED: dict[str, Callable[[Any], Any]] = {
     "session_marks": lambda source: source.session_marks(ALL),
     "time_cells": lambda source: sorted(source.time_cells(ALL, "cause", **SPAN)),
     "cells of a bug": lambda source: source.time_cells(ALL, "fingerprint", keys=[STALL.fingerprint], **SPAN),
+    **{
+        f"{what} with {word}": lambda source, ask=ask, words=(word,): ask(source, StallQuery(words=words))
+        for word in ("orders", "task-17", "nothing has this")
+        for what, ask in {
+            "groups": lambda source, query: source.groups(query, 5),
+            "all groups": lambda source, query: source.groups(query),
+            "a bug": lambda source, query: source.groups(query, 0, [STALL.fingerprint]),
+            "cells": lambda source, query: sorted(
+                source.time_cells(query, "fingerprint", keys=[STALL.fingerprint, "1:dead"], **SPAN)
+            ),
+        }.items()
+    },
     "scenes": lambda source: source.scenes(),
     "remarks": lambda source: source.remarks(),
 }
@@ -60,6 +72,7 @@ def test_it_answers_as_the_store_does_after_every_change(filled: Store):
         lambda: None,
         lambda: filled.put([], [stall(id="s1-7", scene="new")]),
         lambda: other.put([], [stall(id="s1-8", fingerprint="1:else")]),
+        lambda: other.put([], [stall(id="s1-6", task="another")]),
         lambda: other.put_issue(ISSUES[0]),
         lambda: remembered.remark("1:f00d", Remark(note="mine")),
         lambda: filled.overlay([], [stall(id="live", duration_ns=60 * S)]),

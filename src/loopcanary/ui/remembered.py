@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from loopcanary.model import LagIssue, Session, Stall
@@ -58,6 +59,16 @@ class Remembered:
                     self._answers.popitem(last=False)
         return answer
 
+    def _cheaper(self, query: StallQuery, fingerprints: Sequence[str] | None) -> StallQuery:
+        """The query without its words where all stalls of these groups have them: they are then found by an
+        index, and no text is read."""
+        if not query.words or fingerprints is None:
+            return query
+        bare = replace(query, words=())
+        with_words = {one.fingerprint: one.stalls for one in self.group_sums(query)}
+        without = {one.fingerprint: one.stalls for one in self.group_sums(bare)}
+        return bare if all(with_words.get(name) == without.get(name) for name in fingerprints) else query
+
     def totals(self, query: StallQuery) -> Sums:
         """Sums over the stalls that the query finds: those of its groups."""
         return summed(self.group_sums(query))
@@ -73,6 +84,7 @@ class Remembered:
         if query.words and limit and fingerprints is None:
             # Texts were searched for the sums; now those of the wanted groups are enough.
             fingerprints = [one.fingerprint for one in self.group_sums(query)[:limit]]
+        query = self._cheaper(query, fingerprints)
         key = ("groups", query, limit, None if fingerprints is None else tuple(fingerprints))
         return self._kept(key, lambda: self._store.groups(query, limit, fingerprints))
 
@@ -108,6 +120,7 @@ class Remembered:
         keys: Sequence[str] | None = None,
     ) -> Sequence[TimeCell]:
         """Stalls by key and span of time."""
+        query = self._cheaper(query, keys if key == "fingerprint" else None)
         asked = (
             "time_cells", query, key, begin_wall_ns, step_ns, cells, None if keys is None else tuple(keys)
         )  # fmt: skip
