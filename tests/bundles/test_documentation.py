@@ -39,6 +39,8 @@ def test_the_limits_are_those_of_the_code(page: str) -> None:
     assert (96 * mib, 32 * mib, 64 * mib) == (layout.MEMBER_LIMIT, layout.LINE_MAX, layout.MEMBER_MAX)
     assert f"at most {layout.MEMBERS_MAX:,} members" in page
     assert f"{layout.RATIO_MAX} times its packed size" in page
+    assert "beyond 256 MiB" in page
+    assert 256 * mib == layout.UNPACKED_FREE
     assert "Members begin anew at 64 MiB" in page
 
 

@@ -7,6 +7,7 @@ import json
 import struct
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "a name twice": (twice, "there twice"),
     "a password": (encrypted, "encrypted"),
     "another compression": (lambda: rezipped(GOOD, method=zipfile.ZIP_LZMA), "compressed in a way"),
-    "too much packed into too little": (bomb, "times its size"),
+    "a line that is nothing but space": (bomb, "line 1"),
     "a size that is not its own": (understated, "broken|cut short|does not hold|larger"),
     "a size that none has": (
         lambda: patched(rezipped(GOOD), CENTRAL, 24, "<L", 200 << 20),
@@ -226,6 +227,18 @@ def test_all_members_together_are_bounded(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(layout, "FILE_MAX", 500)
     with pytest.raises(BundleError, match="larger than a bundle"):
         taken(tmp_path / "a.zip", rezipped(GOOD))
+
+
+def test_a_bundle_that_would_fill_a_disk_is_neither_taken_nor_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = bomb()
+    monkeypatch.setattr(layout, "UNPACKED_FREE", 1 << 20)
+    with pytest.raises(BundleError, match="more than 500 times its size"):
+        taken(tmp_path / "a.zip", data)
+    assert taken(tmp_path / "a.zip", bundled()).stalls[0] == STALL
+    with pytest.raises(BundleError, match="choose fewer"):
+        bundled([replace(STALL, title="n" * 16_000_000)])
 
 
 @pytest.mark.parametrize("kind", ["folder", "nothing there"])

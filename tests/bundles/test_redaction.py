@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import types
 import typing
@@ -38,6 +39,9 @@ EVERY = tuple(CLASSES)
 ROOTS = (Stall, Jank, InputLag, IdleLag, Session, Remark)
 
 
+hints_of = functools.cache(typing.get_type_hints)
+
+
 def types_within(kind: Any) -> list[Any]:
     """The types that an annotation is put together from."""
     inner = typing.get_args(kind)
@@ -53,7 +57,7 @@ def every_type() -> list[type]:
         if kind in found:
             continue
         found[kind] = None
-        for hint in typing.get_type_hints(kind).values():
+        for hint in hints_of(kind).values():
             todo += [one for one in types_within(hint) if dataclasses.is_dataclass(one)]
     return list(found)
 
@@ -62,7 +66,7 @@ def text_fields() -> list[tuple[str, str]]:
     return [
         (kind.__name__, name)
         for kind in every_type()
-        for name, hint in typing.get_type_hints(kind).items()
+        for name, hint in hints_of(kind).items()
         if str in types_within(hint)
     ]
 
@@ -117,7 +121,7 @@ def made(kind: Any, where: tuple[str, str] = ("", ""), **given: Any) -> Any:
         return JANK.figures
     if dataclasses.is_dataclass(kind):
         values = {
-            field.name: made(typing.get_type_hints(kind)[field.name], (kind.__name__, field.name))
+            field.name: made(hints_of(kind)[field.name], (kind.__name__, field.name))
             for field in dataclasses.fields(kind)
         }
         return kind(**{**values, **given})

@@ -94,8 +94,11 @@ def _check_members(members: list[zipfile.ZipInfo]) -> None:
             raise BundleError(f"{name} is there twice")
         seen.add(name)
         _check_member(name, member)
-    if sum(member.file_size for member in members) > layout.TOTAL_MAX:
+    unpacked = sum(member.file_size for member in members)
+    if unpacked > layout.TOTAL_MAX:
         raise BundleError(f"it would unpack to more than {layout.TOTAL_MAX:,} bytes")
+    if layout.is_too_dense(unpacked, sum(member.compress_size for member in members)):
+        raise BundleError(f"it would unpack to more than {layout.RATIO_MAX} times its size")
     if layout.MANIFEST not in seen:
         raise BundleError(f"it has no {layout.MANIFEST}: it is a zip, but no bundle of loopcanary")
 
@@ -109,8 +112,6 @@ def _check_member(name: str, member: zipfile.ZipInfo) -> None:
         raise BundleError(f"{name} is compressed in a way that no bundle is")
     if member.file_size > _most(name):
         raise BundleError(f"{name} is larger than a member can be ({_most(name):,} bytes)")
-    if member.file_size > max(1 << 20, layout.RATIO_MAX * member.compress_size):
-        raise BundleError(f"{name} would unpack to more than {layout.RATIO_MAX} times its size")
 
 
 def _is_ours(name: str) -> bool:

@@ -27,8 +27,15 @@ MEMBER_LIMIT = MEMBER_MAX + LINE_MAX
 """No member is longer: its last line began before MEMBER_MAX."""
 MANIFEST_MAX = _MIB
 MEMBERS_MAX = 1_000
+UNPACKED_FREE = 256 * _MIB
 RATIO_MAX = 500
-"""Unpacked to packed, of members of more than a mebibyte. Deflate reaches 1,032 with nothing but zeros."""
+"""Unpacked to packed, of bundles that unpack to more than UNPACKED_FREE. Deflate reaches 1,032 with nothing
+but zeros; equal stalls, one after the other, 250."""
+
+
+def is_too_dense(unpacked: int, packed: int) -> bool:
+    """Whether members of these sizes are more likely made to fill a disk than to tell of stalls."""
+    return unpacked > max(UNPACKED_FREE, RATIO_MAX * packed)
 
 
 def member_name(kind: str, number: int) -> str:

@@ -205,6 +205,12 @@ class _Writer:
             "last_at": None if self._last is None else time_to_text(self._last),
             "members": self._members,
         }
+        members = self._archive.infolist()
+        unpacked = sum(member.file_size for member in members)
+        if unpacked > layout.TOTAL_MAX or layout.is_too_dense(
+            unpacked, sum(member.compress_size for member in members)
+        ):
+            raise _too_large()
         self._archive.writestr(_info(layout.MANIFEST), json.dumps(told, indent=1) + "\n")
 
     def _pile(self, kind: str) -> _Pile:

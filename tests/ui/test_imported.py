@@ -1,0 +1,41 @@
+"""What came in a bundle is shown as what was watched here, and where it came from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("starlette")
+
+from tests.bundles.samples import NOW, bundled
+from tests.store.samples import SESSION, STALL
+from tests.ui.conftest import client_of, let_in
+
+from loopcanary.bundles import Redactor, read_bundle
+from loopcanary.model import SessionEnd
+from loopcanary.store import Store
+
+
+@pytest.mark.parametrize("redacted", [(), ("all",)], ids=["whole", "redacted"])
+def test_every_page_shows_what_was_imported(store: Store, tmp_path: Path, redacted: tuple[str, ...]) -> None:
+    running = replace(SESSION, end=SessionEnd.RUNNING, ended_wall_ns=None)
+    path = tmp_path / "from-the-shop.zip"
+    path.write_bytes(bundled(sessions=[running], redaction=Redactor(redacted, b"0123456789abcdef")))
+    store.take_in(lambda intake: read_bundle(path, intake, now_wall_ns=NOW) and None)
+    client = let_in(client_of(store))
+    stall = store.stall(STALL.id)
+    assert stall is not None
+    for address, params in (
+        ("/", {}),
+        ("/groups", {}),
+        ("/sessions", {}),
+        ("/group", {"f": stall.fingerprint}),
+        ("/stall", {"id": STALL.id}),
+        ("/issues", {}),
+    ):
+        assert client.get(address, params=params).status_code == 200, address
+    page = client.get("/session", params={"id": SESSION.id}).text
+    assert "from-the-shop.zip" in page
+    assert '<span class="tag running">' not in page
