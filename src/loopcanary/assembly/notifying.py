@@ -17,6 +17,7 @@ from typing import Any
 from loopcanary.engine.canary import Canary
 from loopcanary.model import Session
 from loopcanary.notifications import standing
+from loopcanary.notifications.words import NO_ADDRESS, NO_LIBRARY, VARIABLE
 from loopcanary.unpatched import unpatched
 
 _SHELL = "/bin/sh"
@@ -29,10 +30,11 @@ def start_follower(canary: Canary, session: Session, store: Path) -> None:
     """Starts one for the store, unless one is at work. OSError, RuntimeError where it cannot be done."""
     ways = [way for way in canary.config.notify if way != "bell"]
     if "desktop" in ways and importlib.util.find_spec("desktop_notifier") is None:
-        from loopcanary.notifications.words import NO_LIBRARY
-
         canary.boundary.tell(NO_LIBRARY)
         ways.remove("desktop")
+    if "webhook" in ways and not os.environ.get(VARIABLE) and canary.config.webhook_file is None:
+        canary.boundary.tell(f"webhook: {NO_ADDRESS}")
+        ways.remove("webhook")
     if all(standing.is_taken(store, way) for way in ways):
         return
     problem = _no_interpreter()
@@ -52,6 +54,8 @@ def _no_interpreter() -> str | None:
     name = os.path.basename(sys.executable or "").lower()  # noqa: PTH119 - it may be None
     if getattr(sys, "frozen", False) or not name.startswith(("python", "pypy")):
         return "the program's executable is no Python"
+    if sys.platform == "win32":
+        return "on Windows no process is started for them"
     return None
 
 
@@ -65,9 +69,6 @@ def _environment() -> dict[str, str]:
 
 def _spawn(words: list[str], environment: dict[str, str], store: Path) -> None:
     """By the extension nobody in the program notices."""
-    if sys.platform == "win32":
-        _spawn_detached(words, environment)
-        return
     log = str(store / standing.FOLDER / standing.LOG)
     try:
         native = importlib.import_module("loopcanary._native")
@@ -92,18 +93,3 @@ def _spawn_by_shell(words: list[str], environment: dict[str, str], log: str) -> 
         wait(child, 0)
     except ChildProcessError:
         return  # the program waits for whatever ends, or its children end unasked (SIGCHLD is ignored)
-
-
-def _spawn_detached(words: list[str], environment: dict[str, str]) -> None:
-    import subprocess
-
-    flags = getattr(subprocess, "DETACHED_PROCESS", 0) | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
-    subprocess.Popen(  # noqa: S603 - ourselves
-        words,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        creationflags=flags,
-        close_fds=True,
-    )

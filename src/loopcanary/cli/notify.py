@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loopcanary.cli import refuse
+from loopcanary.cli import BAD_USE, refuse
 from loopcanary.cli.ending import End
 from loopcanary.cli.opening import NOTHING_FOUND
 from loopcanary.cli.words import Folder, Word
@@ -100,10 +100,16 @@ def command(
     config = load(**given)
     chosen = {name for name, is_on in (("desktop", desktop), ("webhook", webhook), ("bell", bell)) if is_on}
     ways = chosen or set(config.notify)
-    try:
-        receivers = [_receiver(way, config) for way in sorted(ways - {"bell"})]
-    except _UnusableError as error:
-        return refuse(str(error))
+    receivers: list[Receiver] = []
+    for way in sorted(ways - {"bell"}):
+        try:
+            receivers.append(_receiver(way, config))
+        except _UnusableError as error:
+            status = refuse(str(error))
+            if beside is None:
+                return status
+    if beside is not None and not receivers:
+        return BAD_USE
     if is_test:
         return _test(receivers, rings="bell" in ways)
     wishes = _Wishes(config, receivers, "bell" in ways, beside, time.time_ns() if since is None else since)
@@ -201,6 +207,7 @@ class _Follower:
         self._wishes = wishes
         self._claims: list[Claim] = []
         self._outlets: list[Outlet] = []
+        self._written: dict[str, dict[str, Any]] = {}
 
     def claim(self) -> bool:
         """Takes those ways that nobody else goes; False where that leaves none of those asked for."""
@@ -238,7 +245,7 @@ class _Follower:
             every_ns=wishes.config.notify_every_ns,
             per_minute=wishes.config.notify_per_minute,
             tell=self._tell,
-            errors=(StoreError,),
+            errors=(StoreError, OSError),
             complain=refuse,
         )
         while True:
@@ -296,6 +303,9 @@ class _Follower:
                 "withheld": withheld,
                 "problem": counts.problem,
             }
+            if self._written.get(outlet.name) == status:
+                continue
+            self._written[outlet.name] = status
             for store in self._stores:
                 standing.write_status(store.folder, outlet.name, status)
 

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from loopcanary.notifications.words import NO_ADDRESS, VARIABLE
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-VARIABLE = "LOOPCANARY_WEBHOOK_URL"
 _LENGTH_MAX = 4_096
 
 
@@ -44,9 +45,7 @@ def read(environ: Mapping[str, str], file: Path | None) -> tuple[Address, str]:
             reason = error.strerror if isinstance(error, OSError) else "it is no text"
             raise AddressError(f"{where} cannot be read: {reason}") from None
     if not text:
-        raise AddressError(
-            f"no address is set: put it into {VARIABLE}, or into a file and its path into webhook_file"
-        )
+        raise AddressError(NO_ADDRESS)
     return parse(text, where), where
 
 

@@ -35,7 +35,7 @@ def _has_session_bus(environ: Mapping[str, str]) -> bool:
     if environ.get("DBUS_SESSION_BUS_ADDRESS"):
         return True
     runtime = environ.get("XDG_RUNTIME_DIR")
-    return runtime is not None and Path(runtime, "bus").exists()
+    return bool(runtime) and Path(str(runtime), "bus").exists()
 
 
 class Desktop:

@@ -24,9 +24,8 @@ _MARKS = str.maketrans({"`": "'", "@": f"@{_APART}", "&": "&amp;", "<": "&lt;", 
 def body_of(notice: Notice) -> bytes:
     """The message as JSON."""
     title, lines = _code(notice.title), [_code(line) for line in notice.lines]
-    sections: list[dict[str, Any]] = [
-        {"type": "header", "text": {"type": "plain_text", "text": notice.title[:_HEADER_MAX]}}
-    ]
+    header = {"type": "plain_text", "text": notice.title[:_HEADER_MAX], "emoji": False}
+    sections: list[dict[str, Any]] = [{"type": "header", "text": header}]
     if lines:
         text = "\n".join(lines)[:_SECTION_MAX]
         sections.append({"type": "section", "text": {"type": "mrkdwn", "text": text}})
