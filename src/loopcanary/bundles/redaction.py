@@ -70,6 +70,7 @@ RULES: dict[tuple[str, str], Rule] = {
     **_of("ThreadView", PLAIN="state", NAME="name"),
     **_of("Activity", PLAIN="state syscall", NAME="lock holder"),
     **_of("Pause", NAME="thread"),
+    **_of("EarlierWork", NAME="name task"),
     **_of("Contributor", NAME="name"),
     **_of("Scheduler", PATH="file"),
     **_of(
