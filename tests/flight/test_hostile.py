@@ -174,20 +174,20 @@ def test_the_whole_file_unharmed():
     ask_everything(FULL)
 
 
-@settings(max_examples=200, deadline=2_000)
+@settings(max_examples=200)
 @given(data=st.binary(max_size=6_000))
 def test_random_bytes(data):
     ask_everything(data)
 
 
-@settings(max_examples=100, deadline=2_000)
+@settings(max_examples=100)
 @given(data=st.binary(min_size=layout.HEADER.size, max_size=9_000))
 def test_random_bytes_after_a_good_beginning(data):
     ask_everything(FULL[:24] + data[24:] + bytes(max(4096 - len(data), 0)))
 
 
 @pytest.mark.parametrize("region", REGIONS)
-@settings(max_examples=80, deadline=2_000)
+@settings(max_examples=80)
 @given(data=st.data())
 def test_random_changes(region, data):
     begin, end = REGIONS[region]
@@ -200,7 +200,7 @@ def test_random_changes(region, data):
     ask_everything(bytes(harmed))
 
 
-@settings(max_examples=60, deadline=2_000)
+@settings(max_examples=60)
 @given(size=st.integers(0, len(FULL)))
 def test_any_length(size):
     ask_everything(FULL[:size])

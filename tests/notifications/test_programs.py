@@ -216,14 +216,18 @@ IMPOSSIBLE = {
     "an application that has Python inside is not started a second time": (
         "import sys; sys.frozen = True",
         {},
-        "notifications failed and is switched off: RuntimeError: the program's executable is no Python; "
-        "run `loopcanary notify` beside the program",
+        (
+            "notifications failed and is switched off: RuntimeError: the program's executable is no Python; "
+            "run `loopcanary notify` beside the program"
+        ),
     ),
     "nobody knows where the webhook is": (
         "pass",
         {"LOOPCANARY_WEBHOOK_URL": ""},
-        "webhook: no address is set: put it into LOOPCANARY_WEBHOOK_URL, or into a file and its path into "
-        "webhook_file",
+        (
+            "webhook: no address is set: put it into LOOPCANARY_WEBHOOK_URL, or into a file and its path "
+            "into webhook_file"
+        ),
     ),
 }
 

@@ -105,7 +105,7 @@ class Listens(asyncio.Protocol):
 
 
 def test_a_protocol_s_method_has_its_name_however_often_it_was_called(watch):
-    """The compiler keeps copies of it in several words; all are the one that runs, connection by connection."""
+    """The compiler keeps copies of it in several words; all are the one that runs, by connection."""
 
     async def program():
         loop, ends, expected = asyncio.get_running_loop(), [], Listens.received
