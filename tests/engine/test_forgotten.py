@@ -30,9 +30,11 @@ def begun(place):
             print("ready", flush=True)
             sys.stdin.read()
         """)
+        # A process's number may be that of one before, which was killed and left its own.
+        before = set(SHARED_MEMORY.glob("loopcanary-*"))
         process = place.start(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert process.stdout.readline() == b"ready\n"
-        (file,) = SHARED_MEMORY.glob(f"loopcanary-{os.getuid()}-*-{process.pid}-*.flight")
+        (file,) = set(SHARED_MEMORY.glob(f"loopcanary-{os.getuid()}-*-{process.pid}-*.flight")) - before
         return process, file
 
     return begin

@@ -45,6 +45,11 @@ def with_shared_memory_in(folder: Path) -> str:
     """
 
 
+def in_shared_memory() -> set[str]:
+    """Names of flight files, whosever they are."""
+    return {path.name for path in flight_place.SHARED_MEMORY.glob("loopcanary-*")}
+
+
 def test_without_a_store_stalls_are_shown_and_nothing_is_left_behind(place):
     (place.folder / "file").touch()
     nowhere = f"{place.folder}/file/store"  # no folder can be made below a file, by whomever
@@ -56,6 +61,7 @@ def test_without_a_store_stalls_are_shown_and_nothing_is_left_behind(place):
         if len(sys.argv) > 1:
             os.kill(os.getpid(), 9)
     """)
+    before = in_shared_memory()
     done = place.run(program, LOOPCANARY_STORE=nowhere, LOOPCANARY_CONSOLE="1")
     assert done.stdout.startswith("native ")
     assert [name for name in ("first", "second") if f" in {name}" in done.stderr] == ["first", "second"]
@@ -64,8 +70,7 @@ def test_without_a_store_stalls_are_shown_and_nothing_is_left_behind(place):
     assert nowhere in said
     killed = place.run(program, "killed", status=-9, LOOPCANARY_STORE=nowhere)
     pids = {done.stdout.split()[1], killed.stdout.split()[1]}
-    left = [path.name for path in flight_place.SHARED_MEMORY.glob("loopcanary-*")]
-    assert not [name for name in left if pids & set(name.split("-"))]
+    assert not [name for name in in_shared_memory() - before if pids & set(name.split("-"))]
 
 
 def test_without_shared_memory_the_flight_file_lies_in_the_store(place):
@@ -235,10 +240,7 @@ def test_64_processes_share_one_store(place):
 
 
 def test_no_file_is_left_in_shared_memory(place):
-    def ours() -> set[str]:
-        return {path.name for path in flight_place.SHARED_MEMORY.glob("loopcanary-*")}
-
-    before = ours()
+    before = in_shared_memory()
     program = place.program("stall('first'); print(os.getpid())")
     pid = place.run(program).stdout.strip()
-    assert not [name for name in ours() - before if f"-{pid}-" in name]
+    assert not [name for name in in_shared_memory() - before if f"-{pid}-" in name]

@@ -37,6 +37,8 @@ def test_2000_stalls_in_seconds(place):
     # The watchdog recorded them or says why not; the drain reported what was recorded or says why not.
     lost = statistics["stalls_dropped_no_slot"] + statistics["stalls_dropped_ring_full"]
     assert recorded + lost >= 2000
+    # What a busy machine did before the loop first waited is counted once more.
+    told["pipeline"].pop("stalls_at_startup", None)
     assert sum(told["pipeline"].values()) == recorded, told
     assert told["pipeline"]["stalls_suppressed_storm"] > 0
     # A minute's worth, and what a slow machine takes longer.
