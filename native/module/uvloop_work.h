@@ -5,7 +5,8 @@
  * handle (or the method) after that call, so it holds it in a register that calls preserve or in a place of its
  * stack frame: the same at each call from the same place of the code. Which one, is learned from the first calls
  * from there: each of these words is read as an object, as carefully as the watchdog reads (memory_reader.h), until
- * only one is left that has been the right kind of object every time. From then on only that word is looked at.
+ * only one is left that has been the right kind of object every time, or several that have gone together from object to
+ * object: copies. From then on only that word, or the lowest of them, is looked at.
  *
  * That it was learned proves nothing: no word is ever loaded from. lc_uvloop_find_held tells it as it is, for whoever reads it
  * carefully later, and costs no system call; lc_uvloop_find_work reads it carefully at once.

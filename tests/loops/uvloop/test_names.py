@@ -96,29 +96,28 @@ def test_a_handle_that_is_gone_while_its_callback_runs_has_no_other_s_name(watch
 
 
 class Listens(asyncio.Protocol):
-    received = 0
+    received = asyncio.Event()
 
     def data_received(self, data):
-        Listens.received += 1
+        Listens.received.set()
         if data == b"block":
             slow()
 
 
 def test_a_protocol_s_method_has_its_name_however_often_it_was_called(watch):
-    """The compiler keeps copies of it in several words; all are the one that runs, by connection."""
+    """Compilers keep copies of it in several words: each is the one that runs, connection by connection."""
 
     async def program():
-        loop, ends, expected = asyncio.get_running_loop(), [], Listens.received
+        loop, ends = asyncio.get_running_loop(), []
         for _ in range(3):
             ours, theirs = socket.socketpair()
             await loop.connect_accepted_socket(Listens, ours)
             ends.append(theirs)
         for data in [b"quick"] * 50 + [b"block"]:
             for end in ends:
+                Listens.received.clear()
                 end.send(data)
-                expected += 1
-                while Listens.received < expected:  # noqa: ASYNC110 - each look is a callback more
-                    await asyncio.sleep(0)
+                await Listens.received.wait()
         for end in ends:
             end.close()
 
