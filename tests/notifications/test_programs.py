@@ -212,36 +212,27 @@ def test_a_program_that_waits_for_its_children_meets_none_of_ours(notified: Noti
     notified.wait_for_the_end_of_the_follower()
 
 
+FROZEN = (
+    "notifications failed and is switched off: RuntimeError: the program's executable is no Python; "
+    "run `loopcanary notify` beside the program"
+)
+NO_ADDRESS = (
+    "webhook: no address is set: put it into LOOPCANARY_WEBHOOK_URL, or into a file and its path into "
+    "webhook_file"
+)
 IMPOSSIBLE = {
-    "an application that has Python inside is not started a second time": (
-        "import sys; sys.frozen = True",
-        {},
-        (
-            "notifications failed and is switched off: RuntimeError: the program's executable is no Python; "
-            "run `loopcanary notify` beside the program"
-        ),
-    ),
-    "nobody knows where the webhook is": (
-        "pass",
-        {"LOOPCANARY_WEBHOOK_URL": ""},
-        (
-            "webhook: no address is set: put it into LOOPCANARY_WEBHOOK_URL, or into a file and its path "
-            "into webhook_file"
-        ),
-    ),
+    "an application that has Python inside is not started a second time": ("sys.frozen = True", {}, FROZEN),
+    "nobody knows where the webhook is": ("pass", {"LOOPCANARY_WEBHOOK_URL": ""}, NO_ADDRESS),
 }
 
 
 @pytest.mark.parametrize("case", IMPOSSIBLE)
 def test_notifications_that_cannot_be_are_one_line_and_the_program_runs(notified: Notified, case: str):
     first, variables, line = IMPOSSIBLE[case]
-    code = f"{first}; import loopcanary, asyncio; loopcanary.install(console=True)"
+    code = f"import sys; {first}; import loopcanary, asyncio; loopcanary.install(console=True)"
+    code += "; asyncio.run(asyncio.sleep(0)); loopcanary.uninstall(); print('ran')"
     done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            f"{code}; asyncio.run(asyncio.sleep(0)); loopcanary.uninstall(); print('ran')",
-        ],
+        [sys.executable, "-c", code],
         env=notified.environment(LOOPCANARY_STORE=str(notified.store), **variables),
         capture_output=True,
         text=True,

@@ -109,6 +109,7 @@ def command(
             if beside is None:
                 return status
     if beside is not None and not receivers:
+        _give_up(more)
         return BAD_USE
     if is_test:
         return _test(receivers, rings="bell" in ways)
@@ -146,6 +147,14 @@ def _receiver(way: str, config: Config) -> Receiver:
         return Webhook(read(os.environ, config.webhook_file)[0])
     except AddressError as error:
         raise _UnusableError(f"webhook: {error}") from None
+
+
+def _give_up(stores: tuple[Path, ...]) -> None:
+    """Another process of the program may try at once: it may be better off."""
+    from loopcanary.notifications import standing
+
+    for store in stores:
+        standing.started(store)
 
 
 def _test(receivers: list[Receiver], *, rings: bool) -> int:
