@@ -375,8 +375,8 @@ class Canary:
                 TimeoutError("it did not end in time; what it has not stored yet is left to the next start"),
                 keep=True,
             )
-            # The drain goes on for as long as the process does. From here on it finds nothing to take any more,
-            # and would remove what it has not taken.
+            # The drain goes on for as long as the process does. From here on it finds nothing to take, and
+            # would remove what it has not taken.
             self._leaves_evidence = True
             self.boundary.call("engine", parts.backend.stop, keep=True)
             self.boundary.call("engine", parts.backend.let_go, keep=True)
