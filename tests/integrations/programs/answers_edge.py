@@ -1,4 +1,4 @@
-"""answers_edge.py: receives datagrams that are longer than the room for them, behind which there is no memory."""
+"""answers_edge.py: receives datagrams longer than the room for them, behind which there is no memory."""
 
 from __future__ import annotations
 
