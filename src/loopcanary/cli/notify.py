@@ -225,12 +225,10 @@ class _Follower:
         free: list[Receiver] = []
         for receiver in self._wishes.receivers:
             claims = [standing.Claim(store.folder, receiver.name) for store in self._stores]
-            if all(claim.take() for claim in claims):
+            if standing.take_all(claims):
                 free.append(receiver)
                 self._claims += claims
                 continue
-            for claim in claims:
-                claim.give_back()
             refuse(f"{receiver.name} notifications are sent by another process already")
         for store in self._stores:
             standing.started(store.folder)
@@ -288,7 +286,9 @@ class _Follower:
             claim.give_back()
 
     def _take_again(self) -> bool:
-        return all(claim.take() for claim in self._claims)
+        from loopcanary.notifications import standing
+
+        return standing.take_all(self._claims)
 
     def _tell(self, notice: Notice) -> None:
         if self._wishes.beside is None:
