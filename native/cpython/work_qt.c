@@ -79,6 +79,14 @@ uint32_t lc_qt_class_name(const char *name, uint32_t bytes, const char **begin)
     while (nested && next_part(name, bytes, &at, &from, &length)) {
         /* the last one is the class */
     }
+    static const char element[] = "QQmlElement"; /* what QML makes of a class: QQmlPrivate::QQmlElement<class> */
+    if (nested && length == sizeof element - 1u && memcmp(name + from, element, length) == 0 && at < bytes &&
+        name[at] == 'I') {
+        const uint32_t inner = lc_qt_class_name(name + at + 1u, bytes - at - 1u, begin);
+        if (inner > 0) {
+            return inner;
+        }
+    }
     static const char suffix[] = "Wrapper"; /* shiboken's */
     static const char prefix[] = "sipQ";
     const uint32_t suffix_bytes = sizeof suffix - 1u;

@@ -22,6 +22,11 @@ static void test_classes(void)
     CHECK(is_class("N2Qt5Inner4DeepE", "Deep"));
     CHECK(is_class("7Wrapper", "Wrapper"));
     CHECK(is_class("4sipQ", "sipQ"));
+    CHECK(is_class("N11QQmlPrivate11QQmlElementI15QQuickMouseAreaEE", "QQuickMouseArea"));
+    CHECK(is_class("N11QQmlPrivate11QQmlElementIN2My5ThingEEE", "Thing"));
+    CHECK(is_class("N11QQmlPrivate11QQmlElementI", "QQmlElement"));
+    CHECK(is_class("N11QQmlPrivate11QQmlElementI99ShortEE", "QQmlElement"));
+    CHECK(is_class("N2My5ArrayI5ThingEE", "Array"));
 }
 
 static void test_names_that_are_none(void)

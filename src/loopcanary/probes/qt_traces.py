@@ -46,12 +46,23 @@ _RATE_EVERY = 64
 class _Surface:
     """A window that is drawn."""
 
-    __slots__ = ("_is_valid", "_window", "address", "draws_itself", "frames", "trace")
+    __slots__ = ("_is_valid", "_window", "address", "draws_itself", "frames", "is_python_s", "trace")
 
-    def __init__(self, trace: FrameTrace, window: Any, address: int, is_valid: Callable[[Any], bool]) -> None:
+    def __init__(
+        self,
+        trace: FrameTrace,
+        window: Any,
+        address: int,
+        is_valid: Callable[[Any], bool],
+        *,
+        is_python_s: bool,
+    ) -> None:
         self.trace = trace
         self.address = address
         self.frames = 0
+        self.is_python_s = is_python_s
+        """Python code made it: the binding's object lives as long as the window. That of a window of QML's
+        is made whenever somebody asks for it, and may be nobody's a moment later."""
         self.draws_itself = bool(window.inherits("QQuickWindow"))
         self._window = weakref.ref(window)
         self._is_valid = is_valid
@@ -115,27 +126,34 @@ class QtTraces:
                 return
         if not painted and receiver in self._not_ours:
             return
+        window = self._window_of(receiver)
         surface = self._surfaces.get(receiver)
-        if surface is not None and surface.window() is None:
-            self._forget(surface)
-            surface = None
-        if surface is None:
-            surface = self._new_surface(receiver)
-            if surface is None:
-                return
-        if not painted and not surface.draws_itself:
+        if surface is None or (not painted and not surface.draws_itself):
             return
         if surface.frames % _RATE_EVERY == 0:
-            surface.trace.at_refresh_rate(_refresh_rate(surface.window()))
+            surface.trace.at_refresh_rate(_refresh_rate(window))
         surface.frames += 1
-        surface.trace.frame(asked_ns, end_ns, self._front.scene_of_drawn(surface.window()))
+        surface.trace.frame(asked_ns, end_ns, self._front.scene_of_drawn(window))
+
+    def _window_of(self, receiver: int) -> Any:
+        """The window that is drawn by this receiver's events, which has a surface from now on; None: it is
+        none of the program's. To be held by the caller while it is needed."""
+        surface = self._surfaces.get(receiver)
+        window = surface.window() if surface is not None else None
+        if window is not None:
+            return window
+        window = self._window_at(receiver)
+        if surface is not None:
+            if window is not None and not surface.is_python_s and self._address(window) == surface.address:
+                return window
+            self._forget(surface)
+        return self._begin_surface(receiver, window)
 
     def _forget(self, surface: _Surface) -> None:
         surface.trace.close()
         self._surfaces = {where: each for where, each in self._surfaces.items() if each is not surface}
 
-    def _new_surface(self, receiver: int) -> _Surface | None:
-        window = self._window_at(receiver)
+    def _begin_surface(self, receiver: int, window: Any) -> Any:
         if window is None:
             self._not_ours.add(receiver)
             if len(self._not_ours) > 256:
@@ -144,10 +162,12 @@ class QtTraces:
         self._not_ours.discard(receiver)
         address = self._address(window)
         known = next((each for each in self._surfaces.values() if each.address == address), None)
-        if known is None or known.window() is None:
-            known = _Surface(self._tracers.frames(KIND), window, address, self._is_alive)
+        if known is None or (known.is_python_s and known.window() is None):
+            is_python_s = self._is_made_by_python(window)
+            trace = self._tracers.frames(KIND)
+            known = _Surface(trace, window, address, self._is_alive, is_python_s=is_python_s)
         self._surfaces[receiver] = known  # a widget is drawn by events of its own and of its window's
-        return known
+        return window
 
     def _window_at(self, address: int) -> Any:
         """The top-level widget or window whose own address, or whose window's, this is."""
@@ -170,6 +190,11 @@ class QtTraces:
         if self._binding.startswith("PySide"):
             return bool(sys.modules[f"shiboken{self._binding[-1]}"].isValid(thing))
         return not sys.modules[f"{self._binding}.sip"].isdeleted(thing)
+
+    def _is_made_by_python(self, thing: Any) -> bool:
+        if self._binding.startswith("PySide"):
+            return bool(sys.modules[f"shiboken{self._binding[-1]}"].createdByPython(thing))
+        return bool(sys.modules[f"{self._binding}.sip"].ispycreated(thing))
 
     # ---- input and idle work --------------------------------------------------------------------
 

@@ -1,0 +1,88 @@
+"""Windows of Qt Quick: what QML calls of Python's is blamed by line and name; what it shows are frames."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.program.test_detection import Run
+from tests.program.watching import PROGRAMS, Marks, Watched, admitted, wall_ns
+
+from .needing import needs_module
+
+pytestmark = pytest.mark.native
+
+PROGRAM = Path(__file__).parent / "quick_window.py"
+MARKS = Marks(PROGRAM.read_text())
+TOLERANCE_MS = 2.0
+LONG_MS = 250
+REST_MS = 700
+BLOCKS = {
+    # kind: (the culprit's mark and function, the callback's name or its end)
+    "click": ("order", "QQuickMouseArea: MouseButtonRelease"),
+    "timer_of_qml": ("poll", "QQmlTimer: event 1002"),
+    "binding": ("_total", ""),
+    "made_by_qml": ("timerEvent", "Ticker: Timer"),
+    "animation": ("freeze", ""),
+}
+
+
+class QuickRun(Run):
+    """One run of the program with one binding and one of Quick's render loops, without a GPU."""
+
+    def __init__(
+        self, folder: Path, patch: pytest.MonkeyPatch, binding: str, render_loop: str, *kinds: str
+    ) -> None:
+        needs_module(f"{binding}.QtQuick")
+        patch.setenv("QT_QUICK_BACKEND", "software")
+        patch.setenv("QSG_RENDER_LOOP", render_loop)
+        self.tolerance_ms = TOLERANCE_MS
+        watched = Watched(store=folder / "store", engine="native")
+        truth_file = folder / "truth.json"
+        watched.run(PROGRAM, PROGRAMS, binding, truth_file, *kinds, cwd=folder)
+        self.truth = {facts["name"]: facts for facts in json.loads(truth_file.read_text())}
+        self.report = watched.report()
+        self.stalls = self.report["stalls"]
+
+    def scene(self, title: str):
+        (session,) = self.report["sessions"]
+        (found,) = [each for each in session["frames"] if each["scene"] == title]
+        return found
+
+
+@pytest.mark.parametrize(("binding", "render_loop"), [("PySide6", "threaded"), ("PyQt6", "basic")])
+def test_what_qml_calls_is_seen_when_it_blocks(tmp_path, monkeypatch, binding, render_loop):
+    run = QuickRun(tmp_path, monkeypatch, binding, render_loop, *BLOCKS)
+    for kind, (function, name) in BLOCKS.items():
+        stall, facts = run.stall_of(kind), run.truth[kind]
+        assert stall["duration_ms"] < (facts["after_ns"] - facts["before_ns"]) / 1e6 + TOLERANCE_MS
+        assert stall["duration_ms"] > (facts["end_ns"] - facts["begin_ns"]) / 1e6 - TOLERANCE_MS
+        found = (stall["culprit"]["function"], stall["culprit"]["line"])
+        assert found == MARKS.find(f"culprit of {function}")
+        assert stall["cause"] in admitted(stall, ("sleep",)), stall["evidence"]
+        assert stall["callback"]["name"].endswith(name)
+        assert ": " in stall["callback"]["name"]
+        assert (stall["loop"], stall["scene"]) == ("qt", "the shop")
+    shop = run.scene("the shop")
+    # An interval of the screen's is shown late, and so are those that the block took.
+    assert shop["dropped"] >= LONG_MS * 60 // 1_000 - 1
+    assert shop["worst_ms"] >= LONG_MS
+    janks = [issue for issue in run.report["issues"] if issue["kind"] == "jank"]
+    behind = {stall for issue in janks for stall in issue["stall_ids"]}
+    assert run.stall_of("animation")["id"] in behind
+
+
+@pytest.mark.parametrize(("binding", "render_loop"), [("PySide6", "basic"), ("PyQt6", "threaded")])
+def test_windows_at_rest_and_animations_are_no_stalls(tmp_path, monkeypatch, binding, render_loop):
+    run = QuickRun(tmp_path, monkeypatch, binding, render_loop, "quiet")
+    quiet = run.truth["quiet"]
+    # The window's start is not asked for: a busy machine takes its time for it.
+    stalls = [stall for stall in run.stalls if wall_ns(stall["began_at"]) >= quiet["wall_before_ns"]]
+    assert {stall["cause"] for stall in stalls} <= {"host"}, stalls
+    shop = run.scene("the shop")
+    assert quiet["swaps"] <= shop["frames"]
+    assert 0 < shop["fps"] <= shop["refresh_hz"]
+    assert run.scene("another")["frames"] >= 1
+    # What it rested is no frame's time.
+    assert shop["frame_ms"] < (quiet["after_ns"] - quiet["before_ns"]) / 1e6 - REST_MS
