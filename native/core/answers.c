@@ -166,7 +166,7 @@ lc_answer_row *lc_answers_row(uint64_t ident, const char *thread)
             return row;
         }
     }
-    return NULL;
+    return &lc_answer_rows[0];
 }
 
 uint32_t lc_answers_bucket(uint64_t ns)

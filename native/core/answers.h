@@ -22,7 +22,7 @@
 
 #define LC_ANSWERS_ONE_OF 16u
 #define LC_ANSWERS_CONNECTIONS 4096u /* descriptors from here on are not timed */
-#define LC_ANSWERS_ROWS 33u          /* row 0: threads without a loop, together */
+#define LC_ANSWERS_ROWS 33u          /* row 0: threads without a loop, or without a row that is left, together */
 #define LC_ANSWERS_BUCKETS 1024u     /* model/histogram.py: sixteen to each power of two */
 #define LC_ANSWERS_NAME 120u
 
@@ -61,7 +61,7 @@ static inline bool lc_answers_awaited(int fd);
 /* Some bytes were sent, at that time: what is answered by them; false: nothing that is timed. */
 bool lc_answers_sent(int fd, uint64_t sent_ns, lc_answer *answer);
 
-/* The row of the thread, claimed at the first call; NULL: there is none left. */
+/* The row of the thread, claimed at the first call; row 0 where none is left. */
 lc_answer_row *lc_answers_row(uint64_t ident, const char *thread);
 /* Counts it. True: it is the longest of the row, whose name the caller may set. */
 bool lc_answers_count(lc_answer_row *row, const lc_answer *answer);

@@ -45,7 +45,7 @@ static void answered(const lc_answer *answer)
     if (lane != NULL && strcmp(lane->loop_kind, "thread") != 0) {
         row = lc_answers_row((uint64_t)PyThread_get_thread_ident(), lane->thread_name);
     }
-    if (row != NULL && lc_answers_count(row, answer)) {
+    if (lc_answers_count(row, answer)) {
         const bool has_scene = lane != NULL && read_scene(lane, scene, sizeof scene);
         lc_answers_name_worst(row, has_scene ? scene : lc_answers_method(answer));
     }

@@ -14,7 +14,7 @@
  * What is timed begins anew with each engine.
  * answers_elsewhere(fd): somebody else times this connection's.
  * answers() -> ((thread, events, lag_ns, waited_ns, worst_ns, worst, {bucket: count}), ...): one row a thread that runs a
- * loop and has answered; first, with "" as its thread, what threads without one have answered together. */
+ * loop and has answered; first, with "" as its thread, what threads without one, or without a row, have answered together. */
 PyObject *lc_hook_answers(PyObject *module, PyObject *where);
 PyObject *lc_unhook_answers(PyObject *module, PyObject *where);
 PyObject *lc_hooked_answers(PyObject *module, PyObject *unused);

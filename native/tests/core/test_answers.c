@@ -143,9 +143,12 @@ static void rows_count_what_their_threads_answer(void)
     CHECK(row->events == 2 && row->lag_ns == 110 && row->waited_ns == 30 && row->worst_ns == 100);
     CHECK(row->counts[lc_answers_bucket(100)] == 1 && row->counts[lc_answers_bucket(10)] == 1);
     CHECK(strcmp(row->worst, "GET /") == 0);
-    for (uint64_t ident = 9; lc_answers_row(ident, "") != NULL; ident++) {
+    uint64_t ident = 9;
+    while (lc_answers_row(ident, "") != &lc_answer_rows[0]) {
+        ident++;
         CHECK(ident < 9 + LC_ANSWERS_ROWS);
     }
+    CHECK(ident == 7 + LC_ANSWERS_ROWS - 1 && lc_answers_row(ident - 1, "") == &lc_answer_rows[LC_ANSWERS_ROWS - 1]);
     lc_answers_begin();
     CHECK(row->events == 0 && row->worst[0] == '\0' && lc_answers_row(8, "") == &lc_answer_rows[1]);
 }
