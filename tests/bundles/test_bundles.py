@@ -48,7 +48,12 @@ def within_reason(value: Any) -> Any:
 
 
 ANY_STALL = any_of(Stall).map(lambda one: stall_from_dict(within_reason(stall_to_dict(one))))
-ANY_SESSION = any_of(Session).map(lambda one: session_from_dict(within_reason(session_to_dict(one))))
+ANY_SESSION = (
+    any_of(Session)
+    .map(lambda one: session_from_dict(within_reason(session_to_dict(one))))
+    # Rates are made of two numbers, each of which is within reason.
+    .filter(lambda one: within_reason(session_to_dict(one)) == session_to_dict(one))
+)
 
 
 @settings(max_examples=10, phases=[Phase.explicit, Phase.reuse, Phase.generate])

@@ -59,7 +59,7 @@ def test_what_is_bundled_here_can_be_asked_for_there(place: Path, capsys: Captur
     assert capsys.readouterr().out == "a.zip: 3 stalls and 1 other issue of 1 session.\n"
     assert (place / "a.zip").stat().st_mode & 0o777 == 0o600
     assert main(["import", "a.zip", "--store", "there"]) == 0
-    assert "3 new stalls and 1 other issue, 1 session." in capsys.readouterr().out
+    assert "3 new stalls and 1 other issue, 1 session, 1 remark on bugs." in capsys.readouterr().out
     stalls, issues, sessions, remarks = everything(place / ".loopcanary")
     assert everything(place / "there") == (
         stalls,

@@ -114,6 +114,23 @@ def test_who_does_not_answer_is_asked_again(receiving: Receiving, monkeypatch: p
 
 
 @pytest.mark.usefixtures("store")
+def test_an_answer_that_does_not_end_is_not_read_to_its_end(receiving: Receiving) -> None:
+    """Its status has come; each byte of the rest comes in time, and all of them never do."""
+
+    def drips(found: Receiving, request: BaseHTTPRequestHandler) -> None:
+        keep(found, request)
+        request.send_response(200)
+        request.send_header("Content-Length", "60000")
+        request.end_headers()
+        while not found.over.wait(0.01):
+            request.wfile.write(b"x")
+
+    receiving.script += [drips] * 9
+    assert main(["upload", receiving.address, "--timeout", "1s"]) == 0
+    assert receiving.ids() == IDS
+
+
+@pytest.mark.usefixtures("store")
 def test_a_receiver_is_given_the_time_that_it_asks_for(receiving: Receiving, waits: list[float]) -> None:
     receiving.script += [says(429, Retry_After="7"), says(503, Retry_After="120")]
     assert main(["upload", receiving.address]) == 0

@@ -56,6 +56,8 @@ def _words(taken: TakenIn) -> str:
     if taken.issues:
         words += f" and {count_of(taken.issues, 'other issue')}"
     words += f", {count_of(taken.sessions, 'session')}"
+    if taken.remarks:  # one may say that a bug is to be ignored, which then is in no list any more
+        words += f", {count_of(taken.remarks, 'remark')} on bugs"
     if taken.updated:
         words += f"; {count_of(taken.updated, 'stall')} had ended since"
     if taken.stalls_known:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import ssl
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,10 +58,11 @@ def connected(
                 bundle.open("rb") as file,
                 client.stream("POST", receiver.url, content=file, headers=sent) as response,
             ):
-                read = 0
+                read, patience_ends = 0, time.monotonic() + timeout_s
                 for part in response.iter_raw():
                     read += len(part)
-                    if read > _ANSWER_MAX:
+                    # Without its end the connection is not used again, and that is all.
+                    if read > _ANSWER_MAX or time.monotonic() > patience_ends:
                         break
                 return Answer(status=response.status_code, retry_after=response.headers.get("Retry-After"))
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
