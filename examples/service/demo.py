@@ -2,7 +2,7 @@
 
 Makes a virtual environment of its own, serves the shop under `loopcanary run` while visitors come, then
 once more until a request hangs and the process is killed, and prints what `loopcanary report` knows of
-both, and how to see it in the browser.
+both, and how to see it in the browser, or send it to others.
 """
 
 from __future__ import annotations
@@ -45,6 +45,10 @@ def main() -> None:
 
     say("The same in the browser: until Control-C, by")
     print(f"cd {FOLDER} && {binaries / 'loopcanary'} ui {store}")
+
+    say("As one page in one file, to be sent to others, by")
+    page = options.folder / "report.html"
+    print(f"cd {FOLDER} && {binaries / 'loopcanary'} report --store {store} --format html -o {page}")
 
 
 def parse_options() -> argparse.Namespace:

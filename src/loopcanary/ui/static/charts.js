@@ -49,6 +49,10 @@ function moments(_, splits, __, ___, step) {
   });
 }
 
+function seconds(_, splits) {
+  return splits.map((value) => `${Number(value.toFixed(6))} s`);
+}
+
 function draw(place, told) {
   const isStack = Array.isArray(told.series) && told.begin !== undefined;
   const times = told.times ?? told.series[0].values.map((_, index) => told.begin + (index + 0.5) * told.step);
@@ -59,7 +63,7 @@ function draw(place, told) {
     legend: { show: true, live: true },
     cursor: { drag: { x: false, y: false }, points: { show: !isStack } },
     scales: { x: { time: true }, y: { range: (_, low, high) => [0, Math.max(high, 0.001) * 1.05] } },
-    axes: [{ ...axis, space: 90, values: moments }, { ...axis, size: 52 }],
+    axes: [{ ...axis, space: 90, values: moments }, { ...axis, size: 52, ...(isStack && { values: seconds }) }],
     ...(isStack ? stack(told, times) : lines(told)),
   };
   const chart = new uPlot(options, options.data, place);
