@@ -76,6 +76,7 @@ static void give_back(lc_agent *agent, bool process_ends)
     lc_watchdog_close(&agent->watchdog);
     if (agent->source.deaths != NULL) {
         lc_code_deaths_leave();
+        agent->source.deaths = NULL; /* what else is in the source stays, and a start that fails gives back once more */
     }
     lc_cpython_source_close(&agent->source);
     lc_memory_reader_close(&agent->reader);

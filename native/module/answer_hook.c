@@ -61,12 +61,18 @@ static inline void sent(int fd, uint64_t sent_ns)
     }
 }
 
+/* MSG_TRUNC tells what had come, which may be more than was stored. */
+static inline void received_up_to(int fd, const void *data, ssize_t bytes, size_t room)
+{
+    lc_answers_received(fd, data, bytes < (ssize_t)room ? bytes : (ssize_t)room);
+}
+
 /* The first of several pieces is all that is looked at. */
 static inline void received_pieces(int fd, const struct msghdr *message, ssize_t bytes)
 {
     if (message->msg_iovlen > 0) {
         const struct iovec *first = &message->msg_iov[0];
-        lc_answers_received(fd, first->iov_base, bytes < (ssize_t)first->iov_len ? bytes : (ssize_t)first->iov_len);
+        received_up_to(fd, first->iov_base, bytes, first->iov_len);
     }
 }
 
@@ -109,7 +115,7 @@ static inline void received_pieces(int fd, const struct msghdr *message, ssize_t
     }
 
 RECEIVER(recv, (int fd, void *data, size_t room, int flags), (fd, data, room, flags),
-         if (!(flags & MSG_PEEK)) lc_answers_received(fd, data, result))
+         if (!(flags & MSG_PEEK)) received_up_to(fd, data, result, room))
 RECEIVER(read, (int fd, void *data, size_t room), (fd, data, room), lc_answers_received(fd, data, result))
 RECEIVER(recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags),
          if (!(flags & MSG_PEEK)) received_pieces(fd, message, result))

@@ -134,9 +134,10 @@ static uint64_t due_tick(const lc_lane *lane, double due_s)
     return flight->paired.ticks + (uint64_t)((due_ns - (double)flight->paired.ns) / tick_ns);
 }
 
-static lc_bracket own_bracket(void)
+/* Where nothing was begun, the callback around it is not ours to end. */
+static inline lc_bracket own_bracket(void)
 {
-    return (lc_bracket){own.lane, own.generation, own.epoch, own.own_turn};
+    return (lc_bracket){own.epoch & 1u ? own.lane : NULL, own.generation, own.epoch, own.own_turn};
 }
 
 static __attribute__((noinline, cold)) void end_tallied(void)

@@ -37,7 +37,9 @@ def test_what_is_bundled_comes_out_as_it_was(tmp_path: Path) -> None:
 def within_reason(value: Any) -> Any:
     """The same JSON with numbers that a program can have."""
     if isinstance(value, dict):
-        return {key: within_reason(one) for key, one in value.items()}
+        found = {key: within_reason(one) for key, one in value.items()}
+        # Frames are late for a part of their time: what is written of both is a share.
+        return found | {"late_ms": min(found["late_ms"], found["frame_ms"])} if "late_ms" in found else found
     if isinstance(value, list):
         return [within_reason(one) for one in value]
     if isinstance(value, bool) or not isinstance(value, int | float):

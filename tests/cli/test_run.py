@@ -180,7 +180,8 @@ SETTINGS = "import json, os; print(json.dumps({k: v for k, v in os.environ.items
 def test_options_travel_in_the_environment(loopcanary: Run, place: Path) -> None:
     result = loopcanary(
         "run", "--threshold", "50ms", "--store", "s", "--name", "shop", "--concern", "a", "--concern", "b",
-        "--ignore", "d", "--engine", "portable", "--quiet", "--no-children", "-c", SETTINGS,
+        "--ignore", "d", "--engine", "portable", "--notify", "bell,desktop", "--quiet", "--no-children",
+        "-c", SETTINGS,
     )  # fmt: skip
     found = json.loads(result.stdout)
     assert found["LOOPCANARY"] == "1"
@@ -188,7 +189,7 @@ def test_options_travel_in_the_environment(loopcanary: Run, place: Path) -> None
     assert found["LOOPCANARY_THRESHOLD"] == "50ms"
     assert (found["LOOPCANARY_NAME"], found["LOOPCANARY_ENGINE"]) == ("shop", "portable")
     assert (found["LOOPCANARY_CONCERN"], found["LOOPCANARY_METHODS"]) == ("a,b", "")
-    assert found["LOOPCANARY_IGNORE"] == "d"
+    assert (found["LOOPCANARY_IGNORE"], found["LOOPCANARY_NOTIFY"]) == ("d", "bell,desktop")
 
 
 def test_a_folder_that_cannot_be_written_is_said_once(loopcanary: Run, place: Path, tmp_path: Path) -> None:

@@ -441,3 +441,32 @@ def test_a_fork_while_another_thread_starts_the_engine(place):
     """)
     place.run(program)
     assert place.culprits() == ["child", "thread"]
+
+
+def test_a_fork_while_the_drain_imports(place):
+    """SQLite is loaded with the first stall. Half of it would be what the child's own program finds."""
+    (place.folder / "slow.py").write_text(
+        "import time\nbegun.set()\ntime.sleep(0.5)  # longer than a fork waits for the drain\nvalue = 7\n",
+        encoding="utf-8",
+    )
+    program = place.program("""
+        import builtins, loopcanary
+        builtins.begun = threading.Event()
+
+        @loopcanary.on_issue
+        def imports(issue):
+            import slow
+            return issue
+
+        stall("parent")
+        assert begun.wait(60)
+        pid = os.fork()
+        if pid == 0:
+            import slow
+            assert slow.value == 7
+            stall("child")
+            sys.exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+    """)
+    place.run(program)
+    assert place.culprits() == ["child", "parent"]

@@ -10,6 +10,8 @@ from contextlib import suppress
 
 import pytest
 
+from loopcanary.model import SessionEnd
+
 pytestmark = pytest.mark.native
 
 _TELL = """
@@ -182,6 +184,53 @@ def test_a_drain_that_is_late_leaves_the_next_engine_alone(place):
     """)
     place.run(program)
     assert place.culprits() == ["first", "second", "third"]
+
+
+def test_a_drain_that_is_late_removes_nothing_that_it_has_not_taken(place):
+    program = place.program("""
+        import loopcanary
+        from loopcanary.engine import drain
+        drain._FINISH_S = 0.1
+        busy, go_on = threading.Event(), threading.Event()
+
+        @loopcanary.on_issue
+        def slow(issue):
+            busy.set()
+            go_on.wait()
+            return issue
+
+        stall("first")
+        busy.wait()
+        stall("second")
+        late = loopcanary.install()._drain._turn.thread
+        loopcanary.uninstall()
+        go_on.set()
+        assert late.join(200)
+    """)
+    place.run(program)
+    assert place.culprits() == ["first", "second"]
+
+
+def test_a_session_that_cannot_be_stored_is_left_to_the_next_start(place):
+    program = place.program("""
+        import sqlite3
+        from loopcanary.store import database
+        stall("first")
+        database._PATIENCE_S = 0.1
+        asyncio.run(asyncio.sleep(0.01))
+        import loopcanary
+        parts = loopcanary.install()._parts
+        while not parts.pipeline.recent:
+            time.sleep(0.01)
+        other = sqlite3.connect(os.environ["LOOPCANARY_STORE"] + "/loopcanary.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        loopcanary.uninstall()
+    """)
+    done = place.run(program)
+    assert "is locked by another process" in done.stderr
+    (session,) = place.sessions().values()
+    assert session.end is SessionEnd.EXIT
+    assert session.loops
 
 
 def test_uninstalled_by_an_interceptor(place):

@@ -185,3 +185,16 @@ def test_answers_are_timed_whatever_the_server(watched, tmp_path, loop):
     assert stored["events"] == before["events"]
     assert stored["worst_ms"] >= 1000 * BLOCKED_S
     assert stored["worst"] == ("GET" if loop in ("asyncio", "uvloop") else stored["worst"])
+
+
+@pytest.mark.native
+def test_more_than_there_was_room_for_is_not_looked_at(watched, tmp_path):
+    one = watched("native")
+    ended = subprocess.run(
+        one.command(PROGRAMS / "answers_edge.py"),
+        env=one.environment(),
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")

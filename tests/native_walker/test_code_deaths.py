@@ -209,6 +209,38 @@ def test_the_engine_puts_its_destructor_there_and_takes_it_away(tmp_path: Any) -
     assert ended.stdout.split() == ["True"] * 6
 
 
+FAILING_START = """
+    import resource
+    from loopcanary import _native
+
+    original = destructor()
+    run_engine()
+    free = resource.getrlimit(resource.RLIMIT_AS)
+    with open("/proc/self/statm") as statm:
+        used = int(statm.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used, free[1]))
+    try:
+        _native.start(sys.argv[1] + "/failing", b"{}", 10**8, 10**7, 10**7, 10**10, 10**9)
+        refusal = None
+    except RuntimeError as error:
+        refusal = error
+    resource.setrlimit(resource.RLIMIT_AS, free)
+    print(str(refusal) == "no memory for the native walker")
+    for _ in range(2):
+        run_engine()
+        print(destructor() == original)
+"""
+
+
+@pytest.mark.native
+def test_a_start_that_fails_before_it_counts_gives_back_no_more_than_it_took(tmp_path: Any) -> None:
+    definitions = textwrap.dedent(PROGRAM).partition("\noriginal = ")[0]
+    words = [sys.executable, "-c", definitions + textwrap.dedent(FAILING_START), str(tmp_path)]
+    ended = subprocess.run(words, check=False, capture_output=True, text=True, cwd=tmp_path)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.split() == ["True"] * 3
+
+
 def test_code_cannot_be_subclassed() -> None:
     """What of the decision rests on it: no other type has a copy of the slot."""
     with pytest.raises(TypeError):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.notifications.receiving import Receiver, answer, receiver
 
+from loopcanary.assembly import checkup
 from loopcanary.cli import main
+from loopcanary.model import Config
 
 SECRET = "very-secret"
 
@@ -46,6 +49,19 @@ def test_no_address_no_store_and_no_way_are_one_line_each(
     line = refused(capsys, "--webhook", "--webhook-file", str(tmp_path / "none"))
     assert "cannot be read: No such file" in line
     assert "no address is set" in refused(capsys, "--webhook")
+
+
+def test_what_keeps_a_follower_beside_a_program_from_its_work_is_known_to_the_doctor(
+    there: Receiver, capsys, monkeypatch, tmp_path: Path
+):
+    monkeypatch.delenv("LOOPCANARY_WEBHOOK_URL")
+    beside = ("--store", str(tmp_path), "--beside", str(os.getpid()), "--since", "0")
+    line = refused(capsys, *beside, "--webhook", "--webhook-file", str(tmp_path / "none"))
+    # Asked for by an option of the program's: the settings do not name it.
+    ((way, state, detail),) = checkup._telling(Config(store=tmp_path))
+    assert (way, state) == ("webhook", "problem")
+    assert line == f"loopcanary: {detail.removeprefix('0 sent: ')}"
+    assert "cannot be read" in line
 
 
 def test_a_test_is_sent_and_says_whether_it_arrived(there: Receiver, capsys, monkeypatch, tmp_path: Path):

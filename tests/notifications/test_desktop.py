@@ -21,7 +21,7 @@ from tests.notifications.test_programs import PROGRAMS
 from loopcanary.assembly import checkup
 from loopcanary.cli import main
 from loopcanary.model import Config
-from loopcanary.notifications import desktop
+from loopcanary.notifications import desktop_session
 
 GIVES_UP_S = 280
 has_library = pytest.mark.skipif(
@@ -135,7 +135,7 @@ def test_without_a_desktop_session_one_line_says_so(capsys, monkeypatch, tmp_pat
 
 
 def test_without_the_library_one_line_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(desktop.importlib.util, "find_spec", lambda _: None)
-    assert desktop.obstacle({"DBUS_SESSION_BUS_ADDRESS": "unix:"}) == (
+    monkeypatch.setattr(desktop_session.importlib.util, "find_spec", lambda _: None)
+    assert desktop_session.obstacle({"DBUS_SESSION_BUS_ADDRESS": "unix:"}) == (
         "desktop notifications need desktop-notifier: pip install 'loopcanary[notify]'"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -223,6 +224,45 @@ def test_one_process_sends_one_kind_of_notifications_of_a_store(tmp_path):
     first.give_back()
     assert second.take()
     second.give_back()
+
+
+def test_who_only_looks_does_not_keep_a_follower_away(tmp_path):
+    looks = standing.Claim(tmp_path, "webhook")
+    assert looks.take()
+    own = [standing.Claim(tmp_path, "desktop"), standing.Claim(tmp_path, "webhook")]
+    paused: list[float] = []
+
+    def pause(seconds: float) -> None:
+        paused.append(seconds)
+        if len(paused) == 3:
+            looks.give_back()
+
+    assert standing.take_all(own, pause)
+    assert len(paused) == 3
+    other = [standing.Claim(tmp_path, "other"), standing.Claim(tmp_path, "desktop")]
+    assert not standing.take_all(other, paused.append)
+    assert not standing.is_taken(tmp_path, "other")
+    for claim in own:
+        claim.give_back()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_that_was_forked_meanwhile_keeps_no_claim(tmp_path):
+    claim = standing.Claim(tmp_path, "webhook")
+    assert claim.take()
+    may_end, end = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(end)
+        os.read(may_end, 1)
+        os._exit(0)
+    try:
+        claim.give_back()
+        assert not standing.is_taken(tmp_path, "webhook")
+    finally:
+        os.close(end)
+        os.close(may_end)
+        os.waitpid(child, 0)
 
 
 def test_a_store_that_cannot_be_written_is_followed_without_a_claim(tmp_path):

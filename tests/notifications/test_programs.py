@@ -21,6 +21,7 @@ from loopcanary.assembly import checkup, open_store, recover
 from loopcanary.cli import main
 from loopcanary.model import Config, Stall, StallState
 from loopcanary.model.search import StallQuery
+from loopcanary.notifications import desktop_session
 
 PROGRAMS = Path(__file__).parent / "programs"
 SECRET = "very-secret"
@@ -220,10 +221,13 @@ NO_ADDRESS = (
     "webhook: no address is set: put it into LOOPCANARY_WEBHOOK_URL, or into a file and its path into "
     "webhook_file"
 )
+NO_DESKTOP = {"LOOPCANARY_NOTIFY": "desktop", "DBUS_SESSION_BUS_ADDRESS": "", "XDG_RUNTIME_DIR": ""}
 IMPOSSIBLE = {
     "an application that has Python inside is not started a second time": ("sys.frozen = True", {}, FROZEN),
     "nobody knows where the webhook is": ("pass", {"LOOPCANARY_WEBHOOK_URL": ""}, NO_ADDRESS),
 }
+if sys.platform.startswith("linux"):
+    IMPOSSIBLE["there is no desktop"] = ("pass", NO_DESKTOP, str(desktop_session.obstacle({})))
 
 
 @pytest.mark.parametrize("case", IMPOSSIBLE)

@@ -10,10 +10,11 @@ import pytest
 pytest.importorskip("starlette")
 
 from tests.bundles.samples import NOW, bundled
-from tests.store.samples import SESSION, STALL
-from tests.ui.conftest import client_of, let_in
+from tests.store.samples import BEGAN, CULPRIT, SESSION, STALL
+from tests.ui.conftest import TOOLS, client_of, let_in
 
 from loopcanary.bundles import Redactor, read_bundle
+from loopcanary.diagnosis.sources import SourceText
 from loopcanary.model import SessionEnd
 from loopcanary.store import Store
 
@@ -39,3 +40,27 @@ def test_every_page_shows_what_was_imported(store: Store, tmp_path: Path, redact
     page = client.get("/session", params={"id": SESSION.id}).text
     assert "from-the-shop.zip" in page
     assert '<span class="tag running">' not in page
+
+
+@pytest.mark.parametrize("imported", [True, False])
+def test_no_line_of_this_machine_is_shown_because_a_bundle_names_its_file(
+    store: Store, tmp_path: Path, imported: bool
+) -> None:
+    """Who made the bundle knows the first line of many a key; who is sent the page learns the second."""
+    lines = [""] * CULPRIT.line
+    lines[CULPRIT.line - 1] = CULPRIT.source or ""
+    text = SourceText(lines=(*lines, "the-secret"), modified_wall_ns=BEGAN - 1)
+    if imported:
+        path = tmp_path / "from-a-stranger.zip"
+        path.write_bytes(bundled(sessions=[replace(SESSION, started_wall_ns=BEGAN)]))
+        store.take_in(lambda intake: read_bundle(path, intake, now_wall_ns=NOW) and None)
+    else:
+        store.put([replace(SESSION, started_wall_ns=BEGAN)], [STALL])
+    client = let_in(client_of(store, tools=replace(TOOLS, read_source=lambda _: text)))
+    for address, params in (
+        ("/", {}),
+        ("/group", {"f": STALL.fingerprint}),
+        ("/stall", {"id": STALL.id}),
+    ):
+        page = client.get(address, params=params).text
+        assert ("the-secret" in page) is not imported, address

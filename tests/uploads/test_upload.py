@@ -332,6 +332,15 @@ def test_a_bundle_that_somebody_removed_or_changed_is_made_anew(receiving: Recei
         assert receiving.ids() == IDS
 
 
+@pytest.mark.usefixtures("store")
+def test_what_is_no_bundle_and_stays_in_the_outbox_is_no_matter(receiving: Receiving, place: Path) -> None:
+    left = place / ".loopcanary" / "outbox" / "a-folder"
+    left.mkdir(parents=True)
+    assert main(["upload", receiving.address]) == 0
+    assert receiving.ids() == IDS
+    assert left.is_dir()
+
+
 # ---- secrets, addresses ---------------------------------------------------------------------------
 
 
@@ -366,6 +375,7 @@ def test_a_token_is_sent_and_never_shown_or_kept(
         (["ftp://example.org/"], "begins with https://"),
         (["example.org"], "begins with https://"),
         (["https://me:s3cr3t@example.org/"], "do not belong in a URL"),
+        (["https://me:s3cr3t/and-more@example.org/"], "no URL"),
         (["https://[::1/"], "no URL"),
         (["https://example.org:99999/"], "no URL"),
         (["https://example.org/", "--token-file", "none"], "cannot be read"),

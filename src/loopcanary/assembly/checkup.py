@@ -165,9 +165,9 @@ def _telling(settings: Config) -> Iterator[Row]:
 
 def _obstacle_to(way: str, settings: Config) -> str | None:
     if way == "desktop":
-        from loopcanary.notifications import desktop
+        from loopcanary.notifications import desktop_session
 
-        return desktop.obstacle()
+        return desktop_session.obstacle()
     from loopcanary.notifications import address
 
     try:

@@ -8,7 +8,6 @@ Drain thread.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -16,8 +15,8 @@ from typing import Any
 
 from loopcanary.engine.canary import Canary
 from loopcanary.model import Session
-from loopcanary.notifications import standing
-from loopcanary.notifications.words import NO_ADDRESS, NO_LIBRARY, VARIABLE
+from loopcanary.notifications import desktop_session, standing
+from loopcanary.notifications.words import NO_ADDRESS, VARIABLE
 from loopcanary.unpatched import unpatched
 
 _SHELL = "/bin/sh"
@@ -29,8 +28,8 @@ does not wait for it."""
 def start_follower(canary: Canary, session: Session, store: Path) -> None:
     """Starts one for the store, unless one is at work. OSError, RuntimeError where it cannot be done."""
     ways = [way for way in canary.config.notify if way != "bell"]
-    if "desktop" in ways and importlib.util.find_spec("desktop_notifier") is None:
-        canary.boundary.tell(NO_LIBRARY)
+    if "desktop" in ways and (problem := desktop_session.obstacle()):
+        canary.boundary.tell(problem)
         ways.remove("desktop")
     if "webhook" in ways and not os.environ.get(VARIABLE) and canary.config.webhook_file is None:
         canary.boundary.tell(f"webhook: {NO_ADDRESS}")

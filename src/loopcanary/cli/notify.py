@@ -108,6 +108,7 @@ def command(
             status = refuse(str(error))
             if beside is None:
                 return status
+            _leave_word(more, way, str(error))
     if beside is not None and not receivers:
         _give_up(more)
         return BAD_USE
@@ -134,7 +135,8 @@ class _Wishes:
 
 def _receiver(way: str, config: Config) -> Receiver:
     if way == "desktop":
-        from loopcanary.notifications.desktop import Desktop, obstacle
+        from loopcanary.notifications.desktop import Desktop
+        from loopcanary.notifications.desktop_session import obstacle
 
         problem = obstacle()
         if problem is not None:
@@ -147,6 +149,15 @@ def _receiver(way: str, config: Config) -> Receiver:
         return Webhook(read(os.environ, config.webhook_file)[0])
     except AddressError as error:
         raise _UnusableError(f"webhook: {error}") from None
+
+
+def _leave_word(stores: tuple[Path, ...], way: str, problem: str) -> None:
+    """For `loopcanary doctor`: nobody reads what a process says that a program started."""
+    from loopcanary.notifications import standing
+
+    for store in stores:
+        if not standing.is_taken(store, way):
+            standing.write_status(store, way, {"pid": os.getpid(), "sent": 0, "problem": problem})
 
 
 def _give_up(stores: tuple[Path, ...]) -> None:
@@ -225,12 +236,10 @@ class _Follower:
         free: list[Receiver] = []
         for receiver in self._wishes.receivers:
             claims = [standing.Claim(store.folder, receiver.name) for store in self._stores]
-            if all(claim.take() for claim in claims):
+            if standing.take_all(claims):
                 free.append(receiver)
                 self._claims += claims
                 continue
-            for claim in claims:
-                claim.give_back()
             refuse(f"{receiver.name} notifications are sent by another process already")
         for store in self._stores:
             standing.started(store.folder)
@@ -288,7 +297,9 @@ class _Follower:
             claim.give_back()
 
     def _take_again(self) -> bool:
-        return all(claim.take() for claim in self._claims)
+        from loopcanary.notifications import standing
+
+        return standing.take_all(self._claims)
 
     def _tell(self, notice: Notice) -> None:
         if self._wishes.beside is None:

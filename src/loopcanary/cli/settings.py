@@ -30,7 +30,7 @@ _OPTIONS = (
         multiple=True,
         metavar="PACKAGE",
         type=Word(),
-        help="Counts as your own code. Several times.",
+        help="Counts as your own code. Several times, or with commas.",
     ),
     click.option(
         "--only-concern", is_flag=True, default=None, help="Report only stalls with your own code in them."
@@ -40,7 +40,7 @@ _OPTIONS = (
         multiple=True,
         metavar="WHAT",
         type=Word(),
-        help="Package, file glob or package:function not to report.",
+        help="Package, file glob or package:function not to report. Several times, or with commas.",
     ),
     click.option(
         "--engine", type=click.Choice([choice.value for choice in EngineChoice]), help="Default: auto."
@@ -57,7 +57,7 @@ _OPTIONS = (
         multiple=True,
         metavar="WAY",
         type=Word(),
-        help="Tell of hangs by bell, desktop or webhook, too. Several times.",
+        help="Tell of hangs by bell, desktop or webhook, too. Several times, or with commas.",
     ),
     click.option("--log-file", metavar="FILE", type=Word(), help="Add each stall to this file, as JSON."),
     click.option("--quiet", is_flag=True, default=None, help="Say nothing while the program runs."),
@@ -74,6 +74,8 @@ def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def given(settings: dict[str, Any]) -> dict[str, Any]:
     """Those that were given, by the names that `load` knows them by."""
     found = {key: value for key, value in settings.items() if value not in (None, ())}
+    # As the environment has them: `--notify bell,desktop` is `--notify bell --notify desktop`.
+    found |= {key: ",".join(value) for key, value in found.items() if isinstance(value, tuple)}
     if found.pop("no_children", False):
         found["follow_children"] = False
     return found

@@ -311,7 +311,8 @@ class Canary:
         if self._parts is not None:
             self.boundary.call("portable probe", self._parts.backend.loop_stopped, loop, keep=True)
 
-    def _take(self, parts: Parts) -> None:
+    def _take(self, parts: Parts) -> bool:
+        """True: nothing went wrong that would be known here only."""
         taken = parts.backend.take()
         for evidence in taken:
             # Not before it is stored: a kill in between would lose it.
@@ -323,6 +324,7 @@ class Canary:
         if taken or told:
             # What is open can be closed behind our back (a daemon closes all descriptors), or inherited.
             self.boundary.call("store", parts.sink.close, keep=True)
+        return True
 
     def _patience_s(self) -> float | None:
         return None if self.traces is None else self.traces.patience_s(time.monotonic_ns())
@@ -373,6 +375,9 @@ class Canary:
                 TimeoutError("it did not end in time; what it has not stored yet is left to the next start"),
                 keep=True,
             )
+            # The drain goes on for as long as the process does. From here on it finds nothing to take, and
+            # would remove what it has not taken.
+            self._leaves_evidence = True
             self.boundary.call("engine", parts.backend.stop, keep=True)
             self.boundary.call("engine", parts.backend.let_go, keep=True)
 
@@ -382,7 +387,7 @@ class Canary:
 
         call = self.boundary.call
         call("engine", parts.backend.stop, keep=True)
-        call("drain", self._take, parts, keep=True)
+        is_whole = bool(call("drain", self._take, parts, keep=True))
         traced = call("tracers", self._last_traces, parts, keep=True)
         now_ns = time.monotonic_ns()
         session = replace(
@@ -394,13 +399,14 @@ class Canary:
             traces=traced or TraceFigures(),
         )
         if session.loops or parts.pipeline.counts or self._is_the_program(session):
-            call("store", parts.sink.put_session, session, keep=True)
+            is_whole &= bool(call("store", _put_session, parts, session, keep=True))
         for reporter in parts.reporters:
             closing = list(parts.pipeline.recent)
             call(f"reporter {reporter.name}", reporter.close, session, closing)
         call("store", parts.sink.close, keep=True)
         # What could not be stored may be taken in by the next start or command.
-        call("engine", parts.backend.let_go if self._leaves_evidence else parts.backend.discard, keep=True)
+        is_whole &= not self._leaves_evidence
+        call("engine", parts.backend.discard if is_whole else parts.backend.let_go, keep=True)
 
     def _last_traces(self, parts: Parts) -> TraceFigures | None:
         self.before_figures()
@@ -477,6 +483,11 @@ class Canary:
                 gc.callbacks.remove(self._native.gc_stamp)
         if parts is not None:
             parts.backend.let_go()
+
+
+def _put_session(parts: Parts, session: Session) -> bool:
+    parts.sink.put_session(session)
+    return True
 
 
 def _nothing() -> None:

@@ -6,15 +6,21 @@ has not made.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from loopcanary.engine.boundary import Boundary
 from loopcanary.protocols import Backend
 
+if TYPE_CHECKING:
+    from types import FrameType
+
 _FINISH_S = 5.0
+_IMPORTS = "<frozen importlib._bootstrap>"
+"""The file that importing functions have in their code, in all of 3.11 to 3.15."""
 
 
 class Thread(Protocol):
@@ -63,9 +69,12 @@ class QuietThread:
 class _Turn:
     """One life of the thread: from its start to a fork, or to the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, before: _Turn | None) -> None:
+        self.before = before
+        """The one that it waits for, if that was still at work."""
         self.is_over = False
         self.ident: int | None = None
+        """The thread's, while it runs."""
         self.thread: Thread | None = None
 
 
@@ -75,7 +84,7 @@ class Drain:
     def __init__(
         self,
         backend: Backend,
-        take: Callable[[], None],
+        take: Callable[[], object],
         boundary: Boundary,
         *,
         first: Callable[[], object] = lambda: None,
@@ -94,12 +103,17 @@ class Drain:
 
     def start(self) -> None:
         """Starts the thread. RuntimeError or OSError where the system gives none."""
-        before, turn = self._turn, _Turn()
+        turn = _Turn(self._turn)
 
         def run() -> None:
-            if before is not None and before.thread is not None:
-                before.thread.join(threading.TIMEOUT_MAX)  # stalls are handed on one at a time
-            self._run(turn)
+            if turn.before is not None and turn.before.thread is not None:
+                turn.before.thread.join(threading.TIMEOUT_MAX)  # stalls are handed on one at a time
+            turn.before = None
+            turn.ident = threading.get_ident()
+            try:
+                self._run(turn)
+            finally:
+                turn.ident = None
 
         turn.thread = PythonThread(run) if self._native is None else QuietThread(self._native, run)
         turn.thread.start()
@@ -110,6 +124,15 @@ class Drain:
         stuck in a reporter's or interceptor's code). `start` starts it again."""
         turn = self._turn
         return turn is None or self._end(turn, patience_s)
+
+    def is_importing(self) -> bool:
+        """Whether the thread is in the middle of an import just now. GIL held."""
+        frames, turn = sys._current_frames(), self._turn  # noqa: SLF001 - public by its documentation
+        while turn is not None:
+            if turn.ident is not None and _imports(frames.get(turn.ident)):
+                return True
+            turn = turn.before
+        return False
 
     def finish(self, last: Callable[[], None]) -> bool:
         """Ends the thread for good, with `last` as the last thing that it does; False where that takes longer
@@ -129,7 +152,6 @@ class Drain:
         return turn.thread is None or turn.thread.join(patience_s)
 
     def _run(self, turn: _Turn) -> None:
-        turn.ident = threading.get_ident()
         if not turn.is_over and self._first is not None:
             first, self._first = self._first, None
             self._boundary.call("recovery", first)
@@ -140,3 +162,11 @@ class Drain:
                 self._boundary.call("drain", self._take, keep=True)
         if self._last is not None:
             self._last()
+
+
+def _imports(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename == _IMPORTS:
+            return True
+        frame = frame.f_back
+    return False

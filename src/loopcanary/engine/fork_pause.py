@@ -15,6 +15,9 @@ from loopcanary.unpatched import unpatched
 
 FORK_PATIENCE_S = 0.1
 """How long a fork waits for each of our threads. One that does not end in time goes on beside the fork."""
+_IMPORT_PATIENCE_S = 5.0
+"""How long it waits for a thread in the middle of an import: the child would have half a module, for good."""
+_LOOK_S = 0.002
 _GONE_S = 0.02
 _WARNS: bool = sys.version_info >= (3, 12)
 """Whether the interpreter warns of a fork beside threads."""
@@ -29,6 +32,8 @@ class _Rests(Protocol):
 
 class _Drain(Protocol):
     def rest(self, patience_s: float) -> bool: ...
+
+    def is_importing(self) -> bool: ...
 
     def start(self) -> None: ...
 
@@ -48,9 +53,16 @@ class ForkPause:
         ended = int(self._drain.rest(FORK_PATIENCE_S))
         self._backend.rest()
         self.sink_rests = self._sink.rest(FORK_PATIENCE_S)
+        self._wait_for_imports()
         # CPython counts the kernel's threads, and a thread that was joined is one for some microseconds more.
         if len(before) == 1 + ended + 1:
             _wait_for_end(before, ended + 1)
+
+    def _wait_for_imports(self) -> None:
+        # Last, since it can begin another one wherever the GIL is let go of.
+        deadline_s = time.monotonic() + _IMPORT_PATIENCE_S
+        while self._drain.is_importing() and time.monotonic() < deadline_s:
+            unpatched("time", "sleep")(_LOOK_S)
 
     def end(self) -> None:
         """Starts the threads again. OSError or RuntimeError where the system gives none."""

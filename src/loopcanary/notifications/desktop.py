@@ -4,38 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import html
-import importlib.util
 import logging
-import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.notifications.outlet import DeliveryError
-from loopcanary.notifications.words import NO_LIBRARY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from loopcanary.notifications.notice import Notice
 
 _WAIT_S = 10.0
-
-
-def obstacle(environ: Mapping[str, str] = os.environ) -> str | None:
-    """Why there can be no desktop notifications here; None where there can, as far as one sees from here."""
-    if importlib.util.find_spec("desktop_notifier") is None:
-        return NO_LIBRARY
-    if sys.platform.startswith("linux") and not _has_session_bus(environ):
-        return "there is no desktop session here (no D-Bus session bus)"
-    return None
-
-
-def _has_session_bus(environ: Mapping[str, str]) -> bool:
-    if environ.get("DBUS_SESSION_BUS_ADDRESS"):
-        return True
-    runtime = environ.get("XDG_RUNTIME_DIR")
-    return bool(runtime) and Path(str(runtime), "bus").exists()
 
 
 class Desktop:

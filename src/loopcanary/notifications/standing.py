@@ -13,12 +13,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+TYPE_CHECKING = False  # the watched program loads this, too
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
 FOLDER = "notifications"
 LOG = "follower.log"
 _FOLDER_MODE, _FILE_MODE = 0o700, 0o600
 _STATUS_MAX = 4_096
 _STARTING = "starting"
 _STARTING_S = 30
+_TRIES, _BETWEEN_S = 20, 0.05
+"""Programs that begin take a claim for a moment, to see whether it is free."""
 
 
 class Claim:
@@ -52,8 +58,26 @@ class Claim:
     def give_back(self) -> None:
         """Another process may take it."""
         descriptor, self._descriptor = self._descriptor, None
-        if descriptor is not None:
-            os.close(descriptor)
+        if descriptor is None:
+            return
+        with suppress(ImportError, OSError):
+            import fcntl
+
+            # Closing alone does not: a child that the program forked meanwhile has it, too.
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)
+
+
+def take_all(claims: Sequence[Claim], pause: Callable[[float], None] = time.sleep) -> bool:
+    """Whether all are ours now; none is otherwise. Waits for those who only look: up to a second."""
+    for last in (*(False,) * (_TRIES - 1), True):
+        if all(claim.take() for claim in claims):
+            return True
+        for claim in claims:
+            claim.give_back()
+        if not last:
+            pause(_BETWEEN_S)
+    return False
 
 
 def is_taken(store: Path, channel: str) -> bool:

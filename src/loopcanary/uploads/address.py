@@ -30,8 +30,9 @@ class Receiver:
         try:
             parts = urlsplit(url)
             host, _ = parts.hostname, parts.port
-        except ValueError as error:
-            raise UploadError(f"this is no URL: {error}") from None
+        except ValueError:
+            # Its text may have a piece of a password: what stands before the first slash is taken for a port.
+            raise UploadError("this is no URL: https://host[:port]/path is wanted") from None
         if parts.scheme not in ("http", "https") or not host:
             raise UploadError("a URL to upload to begins with https:// and a host")
         if parts.username is not None or parts.password is not None:

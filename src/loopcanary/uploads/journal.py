@@ -128,9 +128,10 @@ class Journal:
     def pending(self, receiver: str) -> Parcel | None:
         """What was on its way to the receiver when an upload ended; leftovers of no journal's are removed."""
         known = dict(self._rows("SELECT receiver, digest FROM pending"))
-        for path in self._outbox.iterdir():
-            if path.stem not in known.values():
-                path.unlink(missing_ok=True)
+        with suppress(OSError):
+            for path in self._outbox.iterdir():
+                if path.stem not in known.values():
+                    self._remove(path)  # what somebody else put there, and cannot be removed, is no matter
         digest = known.get(receiver)
         if digest is None:
             return None

@@ -123,6 +123,19 @@ def test_a_loop_that_runs_already_is_watched_and_its_end_is_no_stall(watch):
     assert names(watch) == ["slow"]
 
 
+def test_watched_work_around_callbacks_lasts_longer_than_they_do(watch):
+    async def installs():
+        watch.install()  # this callback is no lane's, so that the work is one by itself
+        with loopcanary.watch("around"):
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            slow()
+
+    run(installs())
+    loopcanary.uninstall()
+    assert names(watch) == ["around"]
+
+
 def test_uninstalled_and_installed_again_inside_callbacks(watch):
     async def comes_and_goes():
         for _ in range(3):

@@ -107,9 +107,13 @@ def holder_code(stall: Stall | None, source: Source, tools: Tools, around: int =
 
 
 def started_of(source: Source, stall: Stall | None) -> int | None:
-    """When the process of a stall started; None where that is not known."""
+    """When the process of a stall started here; None where that is not known.
+
+    What was imported ran elsewhere, and who made the bundle can name any file and guess a line of it: a page
+    that is passed on shall not show what stands around it.
+    """
     session = session_of(source, stall)
-    return None if session is None else session.started_wall_ns
+    return None if session is None or session.imported_wall_ns is not None else session.started_wall_ns
 
 
 def session_of(source: Source, stall: Stall | None) -> Session | None:

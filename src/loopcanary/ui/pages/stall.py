@@ -11,7 +11,7 @@ from loopcanary.report.text_pieces import surroundings_words
 from loopcanary.ui.pages.code import CodeView, code_view
 from loopcanary.ui.pages.earlier import EarlierView, earlier_view
 from loopcanary.ui.pages.flame import Flame, flame
-from loopcanary.ui.pages.group import holder_code, session_of
+from loopcanary.ui.pages.group import holder_code, session_of, started_of
 from loopcanary.ui.pages.timeline import TimelineView, timeline_view
 from loopcanary.ui.sources import Source
 from loopcanary.ui.tools import Tools
@@ -70,7 +70,7 @@ def stall_page(source: Source, stall_id: str, tools: Tools) -> StallPage | None:
     return StallPage(
         stall=stall,
         session=session,
-        code=code_view(stall.culprit, session.started_wall_ns if session else None, tools.read_source)
+        code=code_view(stall.culprit, started_of(source, stall), tools.read_source)
         if stall.culprit is not None
         else None,
         holder=holder_code(stall, source, tools),
