@@ -26,6 +26,11 @@ async def quick() -> str:
     return "quick"
 
 
+@app.get("/stuck")
+async def stuck() -> None:
+    time.sleep(3_600)  # noqa: ASYNC251  # stuck
+
+
 @app.get("/pool")
 def pool() -> str:
     time.sleep(0.5)

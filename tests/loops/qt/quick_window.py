@@ -1,6 +1,7 @@
 """A window of Qt Quick's whose QML calls Python: quick_window.py BLOCKS_FOLDER BINDING TRUTH_FILE KIND...
 
-KIND is a way to block, or `quiet`: a window at rest, one that changes now and then, one that comes and goes, an animation.
+KIND is a way to block, or `quiet`: a window at rest, one that changes now and then, another that comes and
+goes, an animation.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 
 sys.path.insert(0, sys.argv[1])
-from clock import BlockClock  # noqa: E402 - of that folder
+from clock import BlockClock  # of that folder
 
 QtCore = import_module(f"{sys.argv[2]}.QtCore")
 QtGui = import_module(f"{sys.argv[2]}.QtGui")
@@ -218,8 +219,11 @@ KINDS = {each.__name__: each for each in (click, timer_of_qml, binding, made_by_
 
 
 def all_kinds(names):
-    shop.after_frames(1)
+    # The first frame may have been shown before anybody could hear of it.
+    window().setProperty("animated", True)
+    shop.after_frames(2)
     yield
+    window().setProperty("animated", False)
     for name in names:
         shop.clock = BlockClock(name)
         shop.clock.before()

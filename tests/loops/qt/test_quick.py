@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.program.test_detection import Run
@@ -45,7 +46,8 @@ class QuickRun(Run):
         self.report = watched.report()
         self.stalls = self.report["stalls"]
 
-    def scene(self, title: str):
+    def scene(self, title: str) -> dict[str, Any]:
+        """What the windows with that title showed."""
         (session,) = self.report["sessions"]
         (found,) = [each for each in session["frames"] if each["scene"] == title]
         return found
@@ -65,7 +67,7 @@ def test_what_qml_calls_is_seen_when_it_blocks(tmp_path, monkeypatch, binding, r
         assert ": " in stall["callback"]["name"]
         assert (stall["loop"], stall["scene"]) == ("qt", "the shop")
     shop = run.scene("the shop")
-    # An interval of the screen's is shown late, and so are those that the block took.
+    # One interval is the frame's own.
     assert shop["dropped"] >= LONG_MS * 60 // 1_000 - 1
     assert shop["worst_ms"] >= LONG_MS
     janks = [issue for issue in run.report["issues"] if issue["kind"] == "jank"]
@@ -73,9 +75,8 @@ def test_what_qml_calls_is_seen_when_it_blocks(tmp_path, monkeypatch, binding, r
     assert run.stall_of("animation")["id"] in behind
 
 
-@pytest.mark.parametrize(("binding", "render_loop"), [("PySide6", "basic"), ("PyQt6", "threaded")])
-def test_windows_at_rest_and_animations_are_no_stalls(tmp_path, monkeypatch, binding, render_loop):
-    run = QuickRun(tmp_path, monkeypatch, binding, render_loop, "quiet")
+def test_windows_at_rest_and_animations_are_no_stalls(tmp_path, monkeypatch):
+    run = QuickRun(tmp_path, monkeypatch, "PySide6", "basic", "quiet")
     quiet = run.truth["quiet"]
     # The window's start is not asked for: a busy machine takes its time for it.
     stalls = [stall for stall in run.stalls if wall_ns(stall["began_at"]) >= quiet["wall_before_ns"]]

@@ -1,0 +1,75 @@
+"""granian, whose requests come from threads of Rust's to a loop of Python's in a worker of its own."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.program.watching import Watched
+
+from loopcanary.flight import FlightFile
+
+from .serving import GIVES_UP_S, ask, assert_told, served, under_load
+
+pytestmark = pytest.mark.native
+
+HANGS_NS = 500_000_000
+QUICK = 5
+
+
+def command(path: Path, loop: str) -> list[str | Path]:
+    for needed in ("granian", "fastapi", *(["uvloop"] if loop == "uvloop" else [])):
+        pytest.importorskip(needed)
+    return ["-m", "granian", "--interface", "asgi", "--loop", loop, "--uds", path, "web_fastapi:app"]
+
+
+TOLD = {("GET /orders/{order_id}", "order"): 2, ("POST /shop/items/{item_id}", "item"): 1}
+
+
+def test_handlers_that_block_are_found(watched, path):
+    one = watched()
+    with served(one, command(path, "asyncio"), path):
+        under_load(path, ["GET /orders/1", "POST /shop/items/a", "GET /orders/2"], QUICK)
+    assert_served(assert_told(one, TOLD, "web_fastapi.py"), "asyncio")
+
+
+def test_a_worker_that_is_killed_leaves_behind_what_it_hung_in_too(watched, path):
+    one = watched()
+    with served(one, command(path, "uvloop"), path), ThreadPoolExecutor(1) as pool:
+        under_load(path, ["GET /orders/1", "POST /shop/items/a", "GET /orders/2"], QUICK)
+        asked = pool.submit(ask, path, "GET /stuck")
+        worker = hanging_worker(one)
+        os.kill(worker, signal.SIGKILL)
+        # Its connection dies with the worker.
+        assert isinstance(asked.exception(GIVES_UP_S), OSError | http.client.HTTPException)
+    stalls = assert_told(one, TOLD | {("GET /stuck", "stuck"): 1}, "web_fastapi.py")
+    assert_served(stalls, "uvloop")
+    assert [stall["scene"] for stall in stalls if stall["state"] == "killed"] == ["GET /stuck"]
+    (session,) = [each for each in one.report()["sessions"] if each["pid"] == worker]
+    assert session["end"] == "killed"
+
+
+def assert_served(stalls: list[dict[str, Any]], loop: str) -> None:
+    """By tasks of the loop that was asked for, all in one worker."""
+    assert {stall["loop"] for stall in stalls} == {loop}
+    assert len({stall["pid"] for stall in stalls}) == 1
+    assert all(stall["callback"]["task"] for stall in stalls)
+
+
+def hanging_worker(watched: Watched) -> int:
+    """The process that hangs by the evidence in its flight file."""
+    until = time.monotonic() + GIVES_UP_S
+    while time.monotonic() < until:
+        for link in (watched.store / "flight").glob("*.flight"):
+            with FlightFile.open(link.resolve()) as flight:
+                stalls = flight.stalls()
+                if any(each.last_look_ns - each.begin_ns > HANGS_NS for _, each in stalls):
+                    return flight.header.pid
+        time.sleep(0.02)
+    raise AssertionError("no process hangs")
