@@ -198,6 +198,35 @@ def test_the_overview_answers_which_line_why_and_what_to_do(visit: Visit):
     assert page.locator(".chart canvas").count() == 1
 
 
+def test_the_overview_tells_in_brief_what_changed(chromium: Any, environment: dict[str, str], tmp_path: Path):
+    hour_ns = 3_600_000_000_000
+    later = session(id="s2", started_wall_ns=SESSION.started_wall_ns + hour_ns, ended_wall_ns=None)
+    new = [
+        stall(
+            id=f"s2-{number}",
+            session="s2",
+            fingerprint=f"1:{number:04}",
+            title=f"json.loads(body) in load_{number} (orders.py:87)",
+            began_wall_ns=STALL.began_wall_ns + hour_ns + number,
+        )
+        for number in range(6)
+    ]
+    store = Store(tmp_path / "store", retention=Retention(age_ns=1 << 62))
+    store.put([SESSION, later], [STALL, *new])
+    store.close()
+    with served({**environment, "LOOPCANARY_RETENTION_AGE": "36500d"}, tmp_path / "store") as address:
+        visit = Visit(chromium, address)
+        changed = visit.page.locator("section", has_text="What changed").last
+        changed.locator("table").wait_for()
+        assert changed.locator("tbody tr").count() == 4
+        assert "new" in changed.locator("tbody tr").first.inner_text()
+        assert axe_findings(visit.page) == []
+        assert visit.wrong == []
+        changed.get_by_role("link", name="All changes").click()
+        assert visit.page.locator("#changes tbody tr").count() == 7
+        visit.context.close()
+
+
 def test_a_group_has_its_flame_graph_and_keys_zoom_it(visit: Visit):
     page = visit.to(visit.address_of("/", ".rank a"))
     assert page.locator(".flame rect.own").count() >= 1

@@ -1,4 +1,5 @@
-// What the pages can do beyond being read: charts, flame graphs, copying, and following what goes on.
+// What the pages can do beyond being read: charts, flame graphs, copying, news in brief, and following what goes on.
+import { fillBriefs } from "./brief.js";
 import { drawCharts } from "./charts.js";
 import { drawFlames } from "./flames.js";
 import { follow } from "./follow.js";
@@ -17,3 +18,4 @@ function dress(root) {
 dress(document);
 offerSharing(document);
 follow(dress);
+fillBriefs(document);
