@@ -129,6 +129,8 @@ def test_bugs_are_ranked_with_graph_and_timeline(filled: Store):
         assert bug.timeline is not None
         assert bug.flame.stalls == bug.group.count
     assert [one.id for one in page.alarms] == [KILLED.id]
+    assert all(bug.earlier is not None for bug in page.bugs)
+    assert parsed(filled).text.count("What ran in the") == len(page.bugs)
 
 
 def test_it_runs_only_what_its_policy_names():

@@ -14,6 +14,7 @@ from loopcanary.report.model import Report, build
 from loopcanary.report.times import moment
 from loopcanary.report.trend import trend_words
 from loopcanary.ui.pages.code import CodeView
+from loopcanary.ui.pages.earlier import EarlierView, earlier_view
 from loopcanary.ui.pages.flame import Flame, flame
 from loopcanary.ui.pages.group import code_of, holder_code
 from loopcanary.ui.pages.groups import GroupRow, group_rows
@@ -55,6 +56,8 @@ class BugPart:
     flame: Flame
     timeline: TimelineView | None
     """Of its longest stall."""
+    earlier: EarlierView | None
+    """What ran before that one."""
     latest: tuple[Stall, ...]
     remark: Remark
 
@@ -170,6 +173,7 @@ def _bug(source: Source, query: StallQuery, tools: Tools, report: Report, row: G
         affected=affected(latest),
         flame=flame(with_worst.values(), _FLAME_NODES),
         timeline=timeline_view(worst) if worst is not None else None,
+        earlier=earlier_view(worst) if worst is not None else None,
         latest=tuple(latest[:_LATEST]),
         remark=row.remark,
     )
