@@ -247,6 +247,7 @@ def test_who_only_looks_does_not_keep_a_follower_away(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # of forks beside other tests' threads
 def test_a_child_that_was_forked_meanwhile_keeps_no_claim(tmp_path):
     claim = standing.Claim(tmp_path, "webhook")
     assert claim.take()
