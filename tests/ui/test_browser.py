@@ -227,6 +227,39 @@ def test_the_overview_tells_in_brief_what_changed(chromium: Any, environment: di
         visit.context.close()
 
 
+def test_a_store_without_stalls_says_so_on_every_page(
+    chromium: Any, environment: dict[str, str], tmp_path: Path
+):
+    Store(tmp_path / "store", retention=Retention(age_ns=1 << 62)).put_session(SESSION)
+    with served({**environment, "LOOPCANARY_RETENTION_AGE": "36500d"}, tmp_path / "store") as address:
+        visit = Visit(chromium, address)
+        assert "1 program run watched" in visit.page.locator("main").inner_text()
+        for path in ("/", "/groups", "/changes", "/sessions", "/frames", "/issues", "/doctor"):
+            page = visit.to(path)
+            assert page.locator("h1").count() == 1
+            assert axe_findings(page) == [], path
+        assert visit.wrong == []
+        visit.context.close()
+
+
+def test_a_damaged_store_is_set_aside_and_the_pages_go_on(
+    chromium: Any, environment: dict[str, str], tmp_path: Path
+):
+    store = Store(tmp_path / "store", retention=Retention(age_ns=1 << 62))
+    store.put([SESSION], [STALL])
+    store.close()
+    file = next(path for path in (tmp_path / "store").iterdir() if path.suffix == ".db")
+    file.write_bytes(b"SQLite format 3\0" + bytes(range(256)) * 64)
+    with served({**environment, "LOOPCANARY_RETENTION_AGE": "36500d"}, tmp_path / "store") as address:
+        visit = Visit(chromium, address)
+        # What was there is kept beside it, and said so where the server was started.
+        assert "No stall was recorded" in visit.page.locator("main").inner_text()
+        assert [*(tmp_path / "store").glob("loopcanary.db.damaged-*")]
+        assert visit.to("/doctor").locator("h1").count() == 1
+        assert visit.wrong == []
+        visit.context.close()
+
+
 def test_a_group_has_its_flame_graph_and_keys_zoom_it(visit: Visit):
     page = visit.to(visit.address_of("/", ".rank a"))
     assert page.locator(".flame rect.own").count() >= 1
