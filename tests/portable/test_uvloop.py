@@ -7,10 +7,12 @@ from tests.program.watching import Watched
 
 PROGRAM = """
 import asyncio, sys, time
-import uvloop
+import loopcanary, uvloop
 
 def blocks():
-    time.sleep(0.5)
+    begun = loopcanary.statistics().get("samples")
+    while loopcanary.statistics().get("samples") == begun:  # who watches needs a core, too
+        time.sleep(0.5)
 
 async def main():
     await asyncio.sleep(0.01)
@@ -20,7 +22,6 @@ async def main():
 with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
     runner.run(main())
 if sys.argv[1] == "uninstalled":
-    import loopcanary
     loopcanary.uninstall()
     assert "run_forever" not in vars(uvloop.Loop)
 """

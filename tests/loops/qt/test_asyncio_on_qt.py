@@ -13,13 +13,21 @@ pytestmark = pytest.mark.native
 
 PROGRAM = """
 import asyncio, os, sys, time
+import loopcanary
 from {binding} import QtWidgets
 
+def samples():
+    return loopcanary.statistics()["samples_taken"]
+
 def in_a_callback():
-    time.sleep(0.2)
+    begun = samples()
+    while samples() == begun:  # the watchdog, too, needs a core
+        time.sleep(0.2)
 
 def in_a_task():
-    time.sleep(0.2)
+    begun = samples()
+    while samples() == begun:
+        time.sleep(0.2)
 
 async def main():
     loop = asyncio.get_running_loop()
