@@ -7,6 +7,7 @@
     checkup     what works here, for `loopcanary doctor`
     dumping     another process, read from outside
     surveying   all watched processes, from their flight files
+    following   stores, for whoever is to be notified
     attaching   another process, watched from now on; `attached` is what runs in it
 
 The functions here load what they need when they are called: a process that only might run a loop shall

@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,17 +17,12 @@ from loopcanary.cli.opening import NOTHING_FOUND
 from loopcanary.cli.words import Folder, Word
 
 if TYPE_CHECKING:
+    from loopcanary.assembly.following import Wishes
     from loopcanary.model import Config
-    from loopcanary.notifications.desk import Desk
-    from loopcanary.notifications.feed import Live
     from loopcanary.notifications.notice import Notice
-    from loopcanary.notifications.outlet import Outlet, Receiver
-    from loopcanary.notifications.standing import Claim
+    from loopcanary.notifications.outlet import Receiver
     from loopcanary.store import Store
 
-_LOOK_EVERY_S = 1.0
-_CLOSE_S = 30.0
-"""At the end, for what is still to be delivered."""
 _FAILED = 1
 
 
@@ -94,6 +88,7 @@ def command(
     Hangs are told of while they last, and processes that were killed while they stalled. What is not given
     here comes from the settings. Ends with Control-C.
     """
+    from loopcanary.assembly.following import Wishes
     from loopcanary.config import load
 
     given = {key: value for key, value in settings.items() if value is not None}
@@ -114,23 +109,15 @@ def command(
         return BAD_USE
     if is_test:
         return _test(receivers, rings="bell" in ways)
-    wishes = _Wishes(config, receivers, "bell" in ways, beside, time.time_ns() if since is None else since)
+    since_wall_ns = time.time_ns() if since is None else since
+    wishes = Wishes(config=config, receivers=receivers, beside=beside, since_wall_ns=since_wall_ns)
     if beside is not None:
         _go_aside()
-    return _follow([*stores, *more] or [None], wishes)
+    return _follow([*stores, *more] or [None], wishes, rings="bell" in ways)
 
 
 class _UnusableError(Exception):
     """A way that was asked for cannot be gone."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Wishes:
-    config: Config
-    receivers: list[Receiver]
-    rings: bool
-    beside: int | None
-    since_wall_ns: int
 
 
 def _receiver(way: str, config: Config) -> Receiver:
@@ -193,13 +180,22 @@ def _test(receivers: list[Receiver], *, rings: bool) -> int:
 # ---- following --------------------------------------------------------------------------------
 
 
-def _follow(folders: list[Path | None], wishes: _Wishes) -> int:
+def _follow(folders: list[Path | None], wishes: Wishes, *, rings: bool) -> int:
+    from loopcanary.assembly.following import Follower
+
+    def show(notice: Notice) -> None:
+        if wishes.beside is None:
+            with suppress(OSError):
+                click.echo("\n  ".join([notice.title, *notice.lines]))
+        if rings:
+            _ring()
+
     with ExitStack() as stack:
         opened = [_opened(folder, wishes.config, stack) for folder in folders]
         stores = [store for store in opened if store is not None]
         if len(stores) < len(opened):
             return NOTHING_FOUND
-        follower = _Follower(stores, wishes)
+        follower = Follower(stores, wishes, show=show, complain=refuse)
         if not follower.claim():
             return 0 if wishes.beside is not None else NOTHING_FOUND
         follower.run(End())
@@ -219,136 +215,6 @@ def _opened(given: Path | None, config: Config, stack: ExitStack) -> Store | Non
     return store
 
 
-class _Follower:
-    """Stores in, notices out, from the claim on what is sent to its being given back."""
-
-    def __init__(self, stores: list[Store], wishes: _Wishes) -> None:
-        self._stores = stores
-        self._wishes = wishes
-        self._claims: list[Claim] = []
-        self._outlets: list[Outlet] = []
-        self._written: dict[str, dict[str, Any]] = {}
-
-    def claim(self) -> bool:
-        """Takes those ways that nobody else goes; False where that leaves none of those asked for."""
-        from loopcanary.notifications import standing
-
-        free: list[Receiver] = []
-        for receiver in self._wishes.receivers:
-            claims = [standing.Claim(store.folder, receiver.name) for store in self._stores]
-            if standing.take_all(claims):
-                free.append(receiver)
-                self._claims += claims
-                continue
-            refuse(f"{receiver.name} notifications are sent by another process already")
-        for store in self._stores:
-            standing.started(store.folder)
-        if self._wishes.receivers and not free:
-            return False
-        from loopcanary.notifications.outlet import Outlet
-
-        self._outlets = [Outlet(receiver) for receiver in free]
-        return True
-
-    def run(self, end: End) -> None:
-        """Until the end is asked for, or nothing runs any more."""
-        from loopcanary.notifications.desk import Desk
-        from loopcanary.notifications.feed import Feed
-        from loopcanary.store import StoreError
-
-        wishes = self._wishes
-        desk = Desk(
-            [Feed(store, _looking(store), wishes.since_wall_ns) for store in self._stores],
-            from_ns=wishes.config.notify_from_ns,
-            every_ns=wishes.config.notify_every_ns,
-            per_minute=wishes.config.notify_per_minute,
-            tell=self._tell,
-            errors=(StoreError, OSError),
-            complain=refuse,
-        )
-        while True:
-            self._until_nothing_runs(desk, end)
-            desk.end()
-            if end.is_asked_for:
-                break
-            # A program that starts now has found our claims, and starts no follower: it is seen here. Or it
-            # finds none, starts one, and may be seen here too: then that one has the claims.
-            self._give_back()
-            desk.look(time.monotonic_ns())
-            if not desk.is_anything_watched or not self._take_again():
-                break
-        for outlet in self._outlets:
-            outlet.close(_CLOSE_S)
-        self._write_status(0)
-
-    def _until_nothing_runs(self, desk: Desk, end: End) -> None:
-        beside = self._wishes.beside
-        while True:
-            gone = beside is not None and not _runs(beside)
-            desk.look(time.monotonic_ns())
-            self._write_status(desk.withheld)
-            # Looked at after the end was seen: nothing comes any more that this look has not found.
-            if end.is_asked_for or (gone and not desk.is_anything_watched):
-                return
-            end.wait(_LOOK_EVERY_S)
-
-    def _give_back(self) -> None:
-        for claim in self._claims:
-            claim.give_back()
-
-    def _take_again(self) -> bool:
-        from loopcanary.notifications import standing
-
-        return standing.take_all(self._claims)
-
-    def _tell(self, notice: Notice) -> None:
-        if self._wishes.beside is None:
-            with suppress(OSError):
-                click.echo("\n  ".join([notice.title, *notice.lines]))
-        if self._wishes.rings:
-            _ring()
-        for outlet in self._outlets:
-            outlet.send(notice)
-
-    def _write_status(self, withheld: int) -> None:
-        from loopcanary.notifications import standing
-
-        for outlet in self._outlets:
-            counts = outlet.counts
-            status = {
-                "pid": os.getpid(),
-                "sent": counts.sent,
-                "lost": counts.lost,
-                "lost_stalls": counts.lost_stalls,
-                "withheld": withheld,
-                "problem": counts.problem,
-            }
-            if self._written.get(outlet.name) == status:
-                continue
-            self._written[outlet.name] = status
-            for store in self._stores:
-                standing.write_status(store.folder, outlet.name, status)
-
-
-def _looking(store: Store) -> Any:
-    """A function that takes in what dead processes left, and says what runs beside the store."""
-    from loopcanary import assembly
-    from loopcanary.notifications.feed import Live
-    from loopcanary.store import StoreError
-
-    def look() -> Live:
-        store.open()
-        try:
-            found = assembly.recover(store)
-        except StoreError:
-            return Live()  # somebody else's store can be read all the same
-        finally:
-            store.notices.clear()  # `report` and `ui` tell people of them
-        return Live(running=tuple(found.running), ongoing=tuple(found.ongoing))
-
-    return look
-
-
 def _ring() -> None:
     if sys.stderr.isatty():
         click.echo("\a", nl=False, err=True)
@@ -363,20 +229,3 @@ def _go_aside() -> None:
             os.setsid()
     with suppress(OSError, ValueError):
         os.closerange(3, min(os.sysconf("SC_OPEN_MAX"), 65_536))
-
-
-def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return not _is_zombie(pid)
-
-
-def _is_zombie(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[:1] == [b"Z"]
-    except OSError:
-        return False

@@ -1,0 +1,182 @@
+"""The follower of stores: what is new in them goes to whoever asked to be told (`loopcanary notify`)."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from loopcanary.assembly.reading import recover
+from loopcanary.model import Config
+from loopcanary.notifications import standing
+from loopcanary.notifications.desk import Desk
+from loopcanary.notifications.feed import Feed, Live
+from loopcanary.notifications.notice import Notice
+from loopcanary.notifications.outlet import Outlet, Receiver
+from loopcanary.store import Store, StoreError
+
+_LOOK_EVERY_S = 1.0
+_CLOSE_S = 30.0
+"""At the end, for what is still to be delivered."""
+
+
+class End(Protocol):
+    """The end of the following."""
+
+    is_asked_for: bool
+
+    def wait(self, seconds: float) -> None:
+        """Returns at the end, or after so long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What is to be told, and by which ways."""
+
+    config: Config
+    receivers: list[Receiver]
+    beside: int | None
+    """The process that started the follower; None: a person did."""
+    since_wall_ns: int
+    """Stalls are news from here on."""
+
+
+class Follower:
+    """Stores in, notices out, from the claim on what is sent to its being given back."""
+
+    def __init__(
+        self,
+        stores: list[Store],
+        wishes: Wishes,
+        *,
+        show: Callable[[Notice], None],
+        complain: Callable[[str], object],
+    ) -> None:
+        """`show`: to whoever started this by hand; `complain`: a line of what is wrong. Neither raises."""
+        self._stores = stores
+        self._wishes = wishes
+        self._show = show
+        self._complain = complain
+        self._claims: list[standing.Claim] = []
+        self._outlets: list[Outlet] = []
+        self._written: dict[str, dict[str, Any]] = {}
+
+    def claim(self) -> bool:
+        """Takes those ways that nobody else goes; False where that leaves none of those asked for."""
+        free: list[Receiver] = []
+        for receiver in self._wishes.receivers:
+            claims = [standing.Claim(store.folder, receiver.name) for store in self._stores]
+            if standing.take_all(claims):
+                free.append(receiver)
+                self._claims += claims
+                continue
+            self._complain(f"{receiver.name} notifications are sent by another process already")
+        for store in self._stores:
+            standing.started(store.folder)
+        if self._wishes.receivers and not free:
+            return False
+        self._outlets = [Outlet(receiver) for receiver in free]
+        return True
+
+    def run(self, end: End) -> None:
+        """Until the end is asked for, or nothing runs any more."""
+        wishes = self._wishes
+        desk = Desk(
+            [Feed(store, _looking(store), wishes.since_wall_ns) for store in self._stores],
+            from_ns=wishes.config.notify_from_ns,
+            every_ns=wishes.config.notify_every_ns,
+            per_minute=wishes.config.notify_per_minute,
+            tell=self._tell,
+            errors=(StoreError, OSError),
+            complain=self._complain,
+        )
+        while True:
+            self._until_nothing_runs(desk, end)
+            desk.end()
+            if end.is_asked_for:
+                break
+            # A program that starts now has found our claims, and starts no follower: it is seen here. Or it
+            # finds none, starts one, and may be seen here too: then that one has the claims.
+            self._give_back()
+            desk.look(time.monotonic_ns())
+            if not desk.is_anything_watched or not self._take_again():
+                break
+        for outlet in self._outlets:
+            outlet.close(_CLOSE_S)
+        self._write_status(0)
+
+    def _until_nothing_runs(self, desk: Desk, end: End) -> None:
+        beside = self._wishes.beside
+        while True:
+            gone = beside is not None and not _runs(beside)
+            desk.look(time.monotonic_ns())
+            self._write_status(desk.withheld)
+            # Looked at after the end was seen: nothing comes any more that this look has not found.
+            if end.is_asked_for or (gone and not desk.is_anything_watched):
+                return
+            end.wait(_LOOK_EVERY_S)
+
+    def _give_back(self) -> None:
+        for claim in self._claims:
+            claim.give_back()
+
+    def _take_again(self) -> bool:
+        return standing.take_all(self._claims)
+
+    def _tell(self, notice: Notice) -> None:
+        self._show(notice)
+        for outlet in self._outlets:
+            outlet.send(notice)
+
+    def _write_status(self, withheld: int) -> None:
+        for outlet in self._outlets:
+            counts = outlet.counts
+            status = {
+                "pid": os.getpid(),
+                "sent": counts.sent,
+                "lost": counts.lost,
+                "lost_stalls": counts.lost_stalls,
+                "withheld": withheld,
+                "problem": counts.problem,
+            }
+            if self._written.get(outlet.name) == status:
+                continue
+            self._written[outlet.name] = status
+            for store in self._stores:
+                standing.write_status(store.folder, outlet.name, status)
+
+
+def _looking(store: Store) -> Callable[[], Live]:
+    """A function that takes in what dead processes left, and says what runs beside the store."""
+
+    def look() -> Live:
+        store.open()
+        try:
+            found = recover(store)
+        except StoreError:
+            return Live()  # somebody else's store can be read all the same
+        finally:
+            store.notices.clear()  # `report` and `ui` tell people of them
+        return Live(running=tuple(found.running), ongoing=tuple(found.ongoing))
+
+    return look
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return not _is_zombie(pid)
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[:1] == [b"Z"]
+    except OSError:
+        return False
