@@ -79,6 +79,7 @@ class Follower:
         if self._wishes.receivers and not free:
             return False
         self._outlets = [Outlet(receiver) for receiver in free]
+        self._write_status(0)  # who sends is known before anything is sent
         return True
 
     def run(self, end: End) -> None:

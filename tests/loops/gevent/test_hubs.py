@@ -208,8 +208,11 @@ assert main == [], main
 
 def test_a_greenlet_that_yields_is_no_stall_and_many_short_ones_are_a_burst(play):
     stalls = play("""
+import time
 def part():
-    for _ in range(200_000):
+    # As long on any machine: too short to be a stall, and fifty of them are one.
+    end = time.monotonic() + 0.006
+    while time.monotonic() < end:
         pass
 def yields():
     for _ in range(100):
