@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.program.watching import is_by_the_host
 
 from loopcanary import assembly
 from loopcanary.model.outside import ProcessSight
@@ -90,7 +91,7 @@ def stalls(loopcanary: Run, store: Path) -> list[str]:
     """Functions of the stalls in the store that were sampled, but for those that a busy host made."""
     ran = loopcanary("report", "--store", str(store), "--format", "json")
     found = json.loads(ran.stdout)["stalls"] if ran.stdout else []
-    return [stall["culprit"]["function"] for stall in found if stall["culprit"] and stall["cause"] != "host"]
+    return [stall["culprit"]["function"] for stall in found if stall["culprit"] and not is_by_the_host(stall)]
 
 
 def leftovers() -> set[Path]:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.program.watching import is_by_the_host
 
 HERE = Path(__file__).parent
 # CPython warns from 3.12 on of a fork in a process of several threads: it takes greenlets for such.
@@ -24,12 +25,6 @@ from blocking import slow
 def install(**more):
     return loopcanary.install(store="store", quiet=True, engine="native", **more)
 """
-
-
-def is_by_the_host(stall):
-    """Or of our drain, which had the GIL while a busy host did not run it."""
-    holder = (stall["holder"] or {}).get("thread")
-    return stall["cause"] == "host" or (stall["cause"] == "gil" and holder == "loopcanary-drain")
 
 
 @pytest.fixture
