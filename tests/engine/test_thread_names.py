@@ -83,6 +83,6 @@ def test_a_thread_that_held_the_gil_and_has_ended_is_named(place):
         asyncio.run(main())
     """)
     place.run(program)
-    held = [stall for stall in place.stalls() if stall.cause.value == "gil"]
-    assert [stall.holder.thread for stall in held] == ["the number cruncher"] * len(held)
-    assert held
+    holders = [stall.holder.thread for stall in place.stalls() if stall.cause.value == "gil"]
+    # And our own thread, if a busy machine does not run it while it has the GIL.
+    assert set(holders) - {"loopcanary-drain"} == {"the number cruncher"}

@@ -200,7 +200,7 @@ root.tk.createcommand("strange", tkinter.CallWrapper(fails, Strange(), root).__c
 root.tk.call("strange", "x")
 root.after(1, fails, 1)
 root.after_idle(fails, 2)
-root.after(30, sys.exit, 3)
+root.after(30, root.after_idle, sys.exit, 3)  # last, also where all is due at once
 class Callable:
     def __call__(self):
         root.after(1, no_such_name)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.program.test_detection import MARKS, STORIES, Run
-from tests.program.watching import PROGRAMS, Marks, Watched, admitted, not_by_the_host
+from tests.program.watching import PROGRAMS, Marks, Watched, admitted, is_by_the_host, not_by_the_host
 
 twisted_base = pytest.importorskip("twisted.internet.base")
 pytestmark = pytest.mark.native
@@ -94,6 +94,8 @@ def test_many_short_delayed_calls_are_a_burst(run):
         pytest.skip("the machine stopped a callback of half a millisecond")
     stall = run.stall_of("burst")
     assert stall["cause"] in admitted(stall, ("burst",))
+    if is_by_the_host(stall):
+        pytest.skip("others had the cores, and the evidence is of that")
     assert any("short" in sentence for sentence in stall["evidence"]), stall["evidence"]
 
 

@@ -265,7 +265,7 @@ def test_many_short_callbacks_are_a_burst_with_its_contributors(watch):
             loop.call_soon(render)
         await asyncio.sleep(0)
 
-    with watch.installed(threshold="200ms", sample_delay="20ms"):
+    with watch.installed(threshold="500ms", sample_delay="20ms"):
         uvloop.run(main())
     bursts = [stall for stall in watch.all_stalls() if stall.scope is StallScope.TURN and stall.contributors]
     prefix = "test_many_short_callbacks_are_a_burst_with_its_contributors.<locals>."
