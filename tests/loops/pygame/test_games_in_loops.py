@@ -17,9 +17,11 @@ pygame.display.init()
 pygame.display.set_mode((16, 12))
 
 def blocks():
-    begun = loopcanary.statistics()["samples_taken"]
-    while loopcanary.statistics()["samples_taken"] == begun:  # the watchdog, too, needs a core
-        time.sleep(0.3)
+    # Until the watchdog had a core, too, and most of it was the sleep, and not the wait for a core after it.
+    began, begun, asked = time.monotonic(), loopcanary.statistics()["samples_taken"], 0
+    while loopcanary.statistics()["samples_taken"] == begun or asked < 0.8 * (time.monotonic() - began):
+        asked += max(asked, 0.3)
+        time.sleep(max(asked / 2, 0.3))
 
 async def play():
     for _ in range(3):
@@ -49,6 +51,6 @@ def test_the_loop_s_waits_and_callbacks_are_not_the_game_s(tmp_path, loop):
     (tmp_path / "game.py").write_text(GAME)
     watched.run(tmp_path / "game.py", loop, cwd=tmp_path)
     stalls = not_by_the_host(watched.report()["stalls"])
-    assert all(stall["duration_ms"] < 2000 for stall in stalls)
     (blocked,) = [stall for stall in stalls if (stall["culprit"] or {}).get("function") == "blocks"]
+    assert all(stall["duration_ms"] < 2000 for stall in stalls if stall is not blocked)
     assert blocked["callback"]["name"].endswith("blocks"), blocked["callback"]
