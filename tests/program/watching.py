@@ -101,10 +101,12 @@ COMPUTING = {"cpu", "native-cpu", "gil", "gc", "import", "burst"}
 
 def admitted(stall: dict[str, Any], causes: tuple[str, ...]) -> tuple[str, ...]:
     """What the cause of a stall may be. Where the thread was ready and did not run for more than a third of
-    the time, the host may be blamed for that, or, if the thread computed at all, computing for the rest."""
+    the time, the host may be blamed for that, or, if the thread computed at all, computing for the rest; or
+    our drain, if the host did not run it either while it had the GIL."""
     if 3 * (stall["ledger"]["run_queue_ms"] or 0) <= stall["duration_ms"]:
         return causes
-    return (*causes, "host", "cpu") if COMPUTING & set(causes) else (*causes, "host")
+    of_the_host = ("host", *(("gil",) if is_by_the_host(stall) else ()))
+    return (*causes, *of_the_host, *(("cpu", "native-cpu") if COMPUTING & set(causes) else ()))
 
 
 def is_by_the_host(stall: dict[str, Any]) -> bool:
@@ -117,6 +119,11 @@ def is_by_the_host(stall: dict[str, Any]) -> bool:
 def not_by_the_host(stalls: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Those that the program made."""
     return [stall for stall in stalls if not is_by_the_host(stall)]
+
+
+def unexplained(stalls: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Where there should be none: those in which the host had no part worth telling."""
+    return [stall for stall in not_by_the_host(stalls) if "host" not in admitted(stall, ())]
 
 
 def wall_ns(text: str) -> int:

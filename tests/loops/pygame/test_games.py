@@ -20,6 +20,7 @@ from tests.program.watching import (
     admitted,
     is_by_the_host,
     not_by_the_host,
+    unexplained,
     wall_ns,
 )
 
@@ -101,7 +102,7 @@ def test_a_games_own_ways_to_block(run, kind):
 
 def test_nothing_else_is_reported_but_what_the_host_did(run):
     known = {stall["id"] for kind in run.truth for stall in run.stalls_of(kind)}
-    assert not_by_the_host(stall for stall in run.stalls if stall["id"] not in known) == []
+    assert unexplained(stall for stall in run.stalls if stall["id"] not in known) == []
 
 
 def test_each_blocked_frame_dropped_as_many_as_its_time_says(run):
@@ -240,13 +241,13 @@ def quiet(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.mark.parametrize("story", QUIET)
 def test_is_no_stall(quiet, story):
-    assert not_by_the_host(stall for stall in quiet["stalls"] if stall["scene"] == story) == []
+    assert unexplained(stall for stall in quiet["stalls"] if stall["scene"] == story) == []
     (session,) = quiet["sessions"]
     assert story in {scene["scene"] for scene in session["frames"]}
 
 
 def test_before_the_first_frame_and_after_the_end_nothing_is_watched(quiet):
-    assert not_by_the_host(quiet["stalls"]) == []
+    assert unexplained(quiet["stalls"]) == []
     (session,) = quiet["sessions"]
     assert {loop["kind"] for loop in session["loops"]} == {"pygame"}
 

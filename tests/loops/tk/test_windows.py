@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.program.test_detection import MARKS, STORIES, Run
-from tests.program.watching import PROGRAMS, Marks, Watched, admitted, is_by_the_host, not_by_the_host
+from tests.program.watching import PROGRAMS, Marks, Watched, admitted, is_by_the_host, unexplained
 
 pytestmark = pytest.mark.native
 
@@ -115,6 +115,6 @@ def test_idle_windows_dialogs_progress_and_animations_are_no_stalls(tmp_path):
     (loop,) = session["loops"]
     assert int(done.stdout) >= 60
     assert loop["kind"] == "tk"
-    assert not_by_the_host(report["stalls"]) == []
+    assert unexplained(report["stalls"]) == []
     # Five waits of one and a half seconds each, and what the progress bar slept.
     assert loop["utilization"] < 0.5

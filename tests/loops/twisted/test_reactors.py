@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 from tests.program.test_detection import MARKS, STORIES, Run
-from tests.program.watching import PROGRAMS, Marks, Watched, admitted, is_by_the_host, not_by_the_host
+from tests.program.watching import (
+    PROGRAMS,
+    Marks,
+    Watched,
+    admitted,
+    is_by_the_host,
+    not_by_the_host,
+    unexplained,
+)
 
 twisted_base = pytest.importorskip("twisted.internet.base")
 pytestmark = pytest.mark.native
@@ -101,7 +109,7 @@ def test_many_short_delayed_calls_are_a_burst(run):
 
 def test_nothing_else_is_reported_but_what_the_host_did(run):
     known = {stall["id"] for kind in run.truth for stall in run.stalls_of(kind)}
-    assert not_by_the_host(stall for stall in run.stalls if stall["id"] not in known) == []
+    assert unexplained(stall for stall in run.stalls if stall["id"] not in known) == []
 
 
 def test_the_loops_figures_are_there(run):
@@ -148,7 +156,7 @@ reactor.run()
 def test_a_reactor_that_is_busy_and_then_idle_is_no_stall(tmp_path, reactor):
     watched = Watched(store=tmp_path / "store", engine="native")
     watched.run("-c", QUIET, reactor)
-    assert not_by_the_host(watched.report()["stalls"]) == []
+    assert unexplained(watched.report()["stalls"]) == []
 
 
 LATE = """
