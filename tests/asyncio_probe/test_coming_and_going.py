@@ -57,7 +57,7 @@ def test_uninstall_leaves_no_patch_no_thread_and_no_attribute(watch, loop):
         assert patched() == [True, True]
         assert "select" in vars(loop._selector)
     assert pristine() == before
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads
     assert "select" not in vars(loop._selector)
     assert culprits(watch) == ["slow"]
 
