@@ -221,7 +221,10 @@ class TestThePortableEngine:
         assert_length(portable, story.kind)
         # A call that holds the GIL is sampled when it ends, if the sampling thread gets to run by then.
         if stall["samples"] or story.kind not in HOLDS_THE_GIL:
-            assert stall["cause"] in admitted(stall, story.causes + story.portable), stall["evidence"]
+            causes = story.causes + story.portable
+            if "host" in admitted(stall, ()):  # and what it did itself was too little to be seen
+                causes += COMPUTING_UNSEEN
+            assert stall["cause"] in admitted(stall, causes), stall["evidence"]
             assert_line(stall["culprit"], "culprit", story.kind)
 
     def test_takes_two_long_callbacks_in_one_turn_for_one_stall(self, portable):
