@@ -31,8 +31,8 @@ KILLED_AFTER_S = 2.0
 BENCHMARKS = Path(__file__).parent.parent
 DISTURBED = 0.25
 """A run is disturbed if the thread was ready and not run for more than this part of its stall, or where
-another thread is guilty, any thread; where nothing is to stall, any thread for this part of the threshold within
-as long as the threshold is: many short waits, one at each wake-up, are no stall.
+another thread is guilty, any thread; where nothing is to stall, any thread for this part of the threshold
+within as long as the threshold is: many short waits, one at each wake-up, are no stall.
 What caused a stall is then another matter."""
 
 

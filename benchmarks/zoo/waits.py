@@ -32,8 +32,8 @@ class Waits:
         return max((self.between_ms(int(thread), began_ns, ended_ns) for thread in threads), default=0.0)
 
     def longest_within_ms(self, window_ms: float, began_ns: int, ended_ns: int) -> float:
-        """Of the thread that waited most in any window of this length, and in any time between two readings, which may be
-        longer, from the last reading before the begin to the first after the end."""
+        """Of the thread that waited most in any window of this length, and in any time between two readings,
+        which may be longer, from the last reading before the begin to the first after the end."""
         begin = max((at for at, _ in self._readings if at <= began_ns), default=began_ns)
         end = min((at for at, _ in self._readings if at >= ended_ns), default=ended_ns)
         readings = [(at, waited) for at, waited in self._readings if begin <= at <= end]

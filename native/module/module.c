@@ -13,7 +13,9 @@
 #include "game_calls.h"
 #include "gc_stamp.h"
 #include "glib_context.h"
+#include "glib_input.h"
 #include "glib_loop.h"
+#include "glib_signals.h"
 #include "gevent_tracer.h"
 #include "loop_hooks.h"
 #include "other_process.h"
@@ -350,6 +352,9 @@ static PyMethodDef methods[] = {
     {"qt_listen", lc_qt_listen, METH_O, "See qt_trace.h."},
     {"glib_hook", lc_glib_hook, METH_NOARGS, "See glib_context.h."},
     {"glib_unhook", lc_glib_unhook, METH_NOARGS, "See glib_context.h."},
+    {"glib_hook_signals", lc_glib_hook_signals, METH_O, "See glib_signals.h."},
+    {"glib_unhook_signals", lc_glib_unhook_signals, METH_O, "See glib_signals.h."},
+    {"glib_listen", lc_glib_listen, METH_VARARGS, "See glib_input.h."},
     {"glib_run", lc_glib_run, METH_VARARGS, "See glib_loop.h."},
     {"glib_source", lc_glib_source, METH_VARARGS, "See glib_loop.h."},
     {"tk_listen", lc_tk_listen, METH_VARARGS, "See tk_frames.h."},
