@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from loopcanary.protocols import IdleTrace, Tracers, Windows
 
+_GI = "gi"
+"""Where the types of GTK's own functions are."""
+
 _SOURCES = (
     # Function of GLib, kind of source, at which place its function is.
     ("idle_add", "idle", 0),
@@ -151,7 +154,9 @@ class GLibProbe:
 
         @wraps(original)
         def add(*args: Any, **options: Any) -> Any:
-            if len(args) > place and callable(args[place]):
+            # One of GTK's own, such as `window.close`, has no name that could be read, and would hide that
+            # of the handler that it calls.
+            if len(args) > place and callable(args[place]) and type(args[place]).__module__ != _GI:
                 bracketed = native.glib_source(args[place], way, ran, partial)
                 args = (*args[:place], bracketed, *args[place + 1 :])
             return original(*args, **options)

@@ -51,8 +51,8 @@ class Orders(Gtk.Application):
         GLib.timeout_add(STAYS_MS, self.answer)
 
     def answer(self):
-        if self.dialog.is_active():
-            self.dialog.response(Gtk.ResponseType.OK)
+        if self.dialog.is_active():  # a function of GTK's, as it is
+            GLib.timeout_add(1, self.dialog.response, Gtk.ResponseType.OK)
         else:
             GLib.timeout_add(50, self.answer)
 

@@ -90,7 +90,7 @@ def test_windows_of_gtk_4(interpreter, tmp_path):
     blocks, lags = seen(interpreter, HERE / "gtk4_window.py", tmp_path / "store", functions)
     assert names_of(blocks) == {
         "on_clicked": "clicked: Orders.on_clicked",
-        "on_response": "timeout: Orders.answer",
+        "on_response": "response: Orders.on_response",
         "wait_for_it": "idle: Orders.wait_for_it",
     }
     assert (blocks["on_clicked"][1], blocks["on_response"][1]) == ("Orders", "Sure")
