@@ -3,6 +3,7 @@ window that stays, a loop inside a handler."""
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 
@@ -16,8 +17,14 @@ gi.require_version("Gtk", "4.0")
 from gi.repository import Gio, GLib, Gtk  # noqa: E402
 from pointer import Pointer  # noqa: E402 - of this folder
 
-BLOCK_S = 0.25
+BLOCK_S, slept = 0.25, []
 STAYS_MS = 1_100
+
+
+def block(function):
+    begin_ns = time.time_ns()
+    time.sleep(BLOCK_S)
+    slept.append((function, (begin_ns + time.time_ns()) // 2))
 
 
 class Orders(Gtk.Application):
@@ -44,20 +51,23 @@ class Orders(Gtk.Application):
         if self.is_clicked:
             return
         self.is_clicked = True
-        time.sleep(BLOCK_S)  # culprit of on_clicked
+        block("on_clicked")
         self.dialog = Gtk.MessageDialog(transient_for=self.window, modal=True, title="Sure", text="Buy it?")
         self.dialog.connect("response", self.on_response)
         self.dialog.present()
         GLib.timeout_add(STAYS_MS, self.answer)
 
     def answer(self):
-        if self.dialog.is_active():  # a function of GTK's, as it is
-            GLib.timeout_add(1, self.dialog.response, Gtk.ResponseType.OK)
+        if self.dialog.is_active():
+            GLib.idle_add(self.respond)  # when what tells of it has been dispatched, too
         else:
             GLib.timeout_add(50, self.answer)
 
+    def respond(self):
+        GLib.timeout_add(1, self.dialog.response, Gtk.ResponseType.OK)  # a function of GTK's, as it is
+
     def on_response(self, dialog, *_):
-        time.sleep(BLOCK_S)  # culprit of on_response
+        block("on_response")
         dialog.destroy()
         GLib.idle_add(self.wait_for_it)
 
@@ -65,7 +75,7 @@ class Orders(Gtk.Application):
         inner = GLib.MainLoop()
         GLib.timeout_add(STAYS_MS, inner.quit)
         inner.run()
-        time.sleep(BLOCK_S)  # culprit of wait_for_it
+        block("wait_for_it")
         GLib.timeout_add(50, self.quit)
 
 
@@ -73,3 +83,4 @@ Orders(application_id="org.example.Orders", flags=Gio.ApplicationFlags.NON_UNIQU
 # What the program does now is no loop's.
 time.sleep(0.4)
 loopcanary.uninstall()
+sys.stdout.write(json.dumps(slept))

@@ -3,6 +3,7 @@ each."""
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 
@@ -16,11 +17,19 @@ gi.require_version("Gtk", "3.0")
 from gi.repository import Gio, GLib, Gtk  # noqa: E402
 from pointer import Pointer  # noqa: E402 - of this folder
 
+BLOCK_S, slept = 0.25, []
+
+
+def block(function):
+    begin_ns = time.time_ns()
+    time.sleep(BLOCK_S)
+    slept.append((function, (begin_ns + time.time_ns()) // 2))
+
 
 def on_clicked(button):
     clicks.append(1)
     if len(clicks) == 1:
-        time.sleep(0.25)  # culprit of on_clicked
+        block("on_clicked")
         GLib.timeout_add(200, with_dialog)
 
 
@@ -36,7 +45,7 @@ def with_dialog():
     GLib.timeout_add(1_500, dialog.response, Gtk.ResponseType.OK)
     dialog.run()
     dialog.destroy()
-    time.sleep(0.25)  # culprit of with_dialog
+    block("with_dialog")
     GLib.idle_add(Gtk.main_quit)
 
 
@@ -46,7 +55,7 @@ class Application(Gtk.Application):
         GLib.timeout_add(50, self.slow)
 
     def slow(self):
-        time.sleep(0.25)  # culprit of slow
+        block("slow")
         GLib.timeout_add(50, self.quit)
 
 
@@ -63,3 +72,4 @@ Application(application_id="org.example.Window", flags=Gio.ApplicationFlags.NON_
 # What the program does now is no loop's.
 time.sleep(0.4)
 loopcanary.uninstall()
+sys.stdout.write(json.dumps(slept))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ctypes.util
+import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.program.watching import Marks, Watched, admitted
+from tests.loops.slept import by_sleep
+from tests.program.watching import Watched
 
 pytestmark = pytest.mark.native
 
@@ -47,56 +49,41 @@ def gtk(request: pytest.FixtureRequest, interpreter: Any) -> Iterator[None]:
 
 
 def seen(
-    interpreter: Any, program: Path, store: Path, functions: Sequence[str]
-) -> tuple[dict[str, tuple[str, str]], list[dict[str, Any]]]:
-    """Of each block that is marked, by its function: its callback's name and its scene; and the input that
-    lagged. What else is slow is GTK's own, such as a server that is asked and does not run."""
-    interpreter.run(program, store)
+    interpreter: Any, program: Path, store: Path
+) -> tuple[dict[str, Any], dict[str, str], list[dict[str, Any]]]:
+    """Of each block, by its function: its stall, and its callback's name; and the input that lagged. What
+    else is slow is GTK's own, such as a server that is asked and does not run."""
+    told = interpreter.run(program, store)
     report = Watched(store=store, engine="native").report()
-    marks = Marks(program.read_text())
-    marked = {marks.find(f"culprit of {function}"): function for function in functions}
-    blocks = {}
-    for stall in report["stalls"]:
-        culprit = stall["culprit"] or {}
-        function = marked.get((culprit.get("function"), culprit.get("line")))
-        if function is not None:
-            assert stall["cause"] in admitted(stall, ("sleep",)), stall
-            blocks[function] = stall["callback"]["name"], stall["scene"]
-    return blocks, [issue for issue in report["issues"] if issue["kind"] == "input"]
-
-
-def names_of(blocks: dict[str, tuple[str, str]]) -> dict[str, str]:
-    return {function: name for function, (name, _) in blocks.items()}
+    stalls = by_sleep(report, json.loads(told.splitlines()[-1]))
+    names = {function: stall["callback"]["name"] for function, stall in stalls.items()}
+    return stalls, names, [issue for issue in report["issues"] if issue["kind"] == "input"]
 
 
 @pytest.mark.parametrize("gtk", [3], indirect=True)
 @pytest.mark.usefixtures("gtk")
 def test_a_window_a_dialog_and_an_application(interpreter, tmp_path):
-    functions = ("on_clicked", "with_dialog", "slow")
-    blocks, lags = seen(interpreter, HERE / "gtk_window.py", tmp_path / "store", functions)
-    assert names_of(blocks) == {
+    stalls, names, lags = seen(interpreter, HERE / "gtk_window.py", tmp_path / "store")
+    assert names == {
         "on_clicked": "clicked: on_clicked",
         "with_dialog": "timeout: with_dialog",
         "slow": "timeout: Application.slow",
     }
-    assert blocks["on_clicked"][1] == "window"
+    assert stalls["on_clicked"]["scene"] == "window"
     assert "clicked: on_clicked (ButtonRelease)" in {lag["event"] for lag in lags}
 
 
 @pytest.mark.parametrize("gtk", [4], indirect=True)
 @pytest.mark.usefixtures("gtk")
 def test_windows_of_gtk_4(interpreter, tmp_path):
-    functions = ("on_clicked", "on_response", "wait_for_it")
-    blocks, lags = seen(interpreter, HERE / "gtk4_window.py", tmp_path / "store", functions)
-    assert names_of(blocks) == {
+    stalls, names, lags = seen(interpreter, HERE / "gtk4_window.py", tmp_path / "store")
+    assert names == {
         "on_clicked": "clicked: Orders.on_clicked",
         "on_response": "response: Orders.on_response",
         "wait_for_it": "idle: Orders.wait_for_it",
     }
-    assert (blocks["on_clicked"][1], blocks["on_response"][1]) == ("Orders", "Sure")
-    slowest = max(
-        (lag for lag in lags if lag["event"] == "clicked: Orders.on_clicked (ButtonRelease)"),
-        key=lambda lag: lag["duration_ms"],
-    )
+    assert [stalls[function]["scene"] for function in ("on_clicked", "on_response")] == ["Orders", "Sure"]
+    clicks = [lag for lag in lags if lag["event"] == "clicked: Orders.on_clicked (ButtonRelease)"]
+    slowest = max(clicks, key=lambda lag: lag["duration_ms"])
     assert slowest["scene"] == "Orders"
     assert slowest["duration_ms"] >= 250

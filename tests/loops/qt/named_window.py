@@ -3,6 +3,7 @@ once, one after the other."""
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from importlib import import_module
@@ -12,7 +13,13 @@ import loopcanary
 loopcanary.install(store=sys.argv[1], quiet=True, engine="native")
 core, gui, widgets = (import_module(f"{sys.argv[2]}.{name}") for name in ("QtCore", "QtGui", "QtWidgets"))
 
-BLOCK_S = 0.15
+BLOCK_S, slept = 0.25, []
+
+
+def block(function):
+    begin_ns = time.time_ns()
+    time.sleep(BLOCK_S)
+    slept.append((function, (begin_ns + time.time_ns()) // 2))
 
 
 def once(parent, name, function):
@@ -25,29 +32,28 @@ def once(parent, name, function):
 
 class Canvas(widgets.QWidget):
     def paintEvent(self, event):  # noqa: ARG002, N802 - Qt's name
-        if not painted:
-            painted.append(1)
-            time.sleep(BLOCK_S)
+        if not slept:
+            block("paintEvent")
             once(window, 'Bücher "neu" \U0001f426\n', by_ticker)
 
 
 def by_ticker():
-    time.sleep(BLOCK_S)
+    block("by_ticker")
     once(window, "", by_nameless)
 
 
 def by_nameless():
-    time.sleep(BLOCK_S)
+    block("by_nameless")
     once(window, "qt_" + "spinbox", by_qt_s_own)
 
 
 def by_qt_s_own():
-    time.sleep(BLOCK_S)
+    block("by_qt_s_own")
     once(window, "x" * 300, by_long_name)
 
 
 def by_long_name():
-    time.sleep(BLOCK_S)
+    block("by_long_name")
     qt = core.Qt
     left, none = getattr(qt, "MouseButton", qt).LeftButton, getattr(qt, "KeyboardModifier", qt).NoModifier
     kinds, at = getattr(core.QEvent, "Type", core.QEvent), core.QPointF(2, 2)
@@ -56,11 +62,10 @@ def by_long_name():
 
 
 def by_button():
-    time.sleep(3 * BLOCK_S)  # input that lags
+    block("by_button")
     application.quit()
 
 
-painted = []
 application = widgets.QApplication([])
 window = widgets.QWidget()
 window.setWindowTitle("Orders")
@@ -73,3 +78,4 @@ window.resize(300, 200)
 window.show()
 application.exec() if hasattr(application, "exec") else application.exec_()
 loopcanary.uninstall()
+sys.stdout.write(json.dumps(slept))

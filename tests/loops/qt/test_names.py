@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -11,7 +12,8 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from tests.program.watching import Watched, admitted
+from tests.loops.slept import by_sleep
+from tests.program.watching import Watched
 
 pytestmark = pytest.mark.native
 
@@ -56,14 +58,9 @@ def test_callbacks_bear_the_names_of_their_receivers(binding, package_path, tmp_
     )
     assert done.returncode == 0, done.stderr
     report = Watched(store=tmp_path / "store", engine="native").report()
-    seen = {}
-    for stall in report["stalls"]:
-        function = (stall["culprit"] or {}).get("function")
-        if function in NAMES:
-            assert stall["cause"] in admitted(stall, ("sleep",)), stall
-            assert (stall["loop"], stall["scene"]) == ("qt", "Orders")
-            seen[function] = stall["callback"]["name"]
-    assert seen == NAMES
+    stalls = by_sleep(report, json.loads(done.stdout.splitlines()[-1]))
+    assert {function: stall["callback"]["name"] for function, stall in stalls.items()} == NAMES
+    assert {(stall["loop"], stall["scene"]) for stall in stalls.values()} == {("qt", "Orders")}
     assert "QPushButton: MouseButtonRelease" in {
         issue["event"] for issue in report["issues"] if issue["kind"] == "input"
     }
