@@ -31,7 +31,8 @@ KILLED_AFTER_S = 2.0
 BENCHMARKS = Path(__file__).parent.parent
 DISTURBED = 0.25
 """A run is disturbed if the thread was ready and not run for more than this part of its stall, or where
-another thread is guilty, any thread; where nothing is to stall, any thread for this part of the threshold.
+another thread is guilty, any thread; where nothing is to stall, any thread for this part of the threshold
+within as long as the threshold is: many short waits, one at each wake-up, are no stall.
 What caused a stall is then another matter."""
 
 
@@ -83,7 +84,8 @@ def _is_disturbed(kind: Kind, known: Truth, waits: Waits) -> bool:
     if kind.causes == ("host",):
         return False
     if kind.control:
-        return waits.longest_ms(known.plays_ns, known.played_ns) > watchers.THRESHOLD_MS * DISTURBED
+        longest_ms = waits.longest_within_ms(watchers.THRESHOLD_MS, known.plays_ns, known.played_ns)
+        return longest_ms > watchers.THRESHOLD_MS * DISTURBED
     length_ms = known.duration_ms or KILLED_AFTER_S * 1e3
     waited_ms = waits.between_ms(known.thread, known.began_ns, known.ended_ns)
     if kind.holders:

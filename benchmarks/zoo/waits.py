@@ -31,6 +31,20 @@ class Waits:
         threads = {thread for _, waited in self._readings for thread in waited}
         return max((self.between_ms(int(thread), began_ns, ended_ns) for thread in threads), default=0.0)
 
+    def longest_within_ms(self, window_ms: float, began_ns: int, ended_ns: int) -> float:
+        """Of the thread that waited most in any window of this length, and in any time between two readings,
+        which may be longer, from the last reading before the begin to the first after the end."""
+        begin = max((at for at, _ in self._readings if at <= began_ns), default=began_ns)
+        end = min((at for at, _ in self._readings if at >= ended_ns), default=ended_ns)
+        readings = [(at, waited) for at, waited in self._readings if begin <= at <= end]
+        longest_ns, first = 0, 0
+        for last, (at, waited) in enumerate(readings):
+            while first < last - 1 and at - readings[first][0] > window_ms * 1e6:
+                first += 1
+            before = readings[first][1]
+            longest_ns = max(longest_ns, *(now - before.get(name, 0) for name, now in waited.items()), 0)
+        return longest_ns / 1e6
+
     def between_ms(self, thread: int, began_ns: int, ended_ns: int) -> float:
         """Of one thread from the last reading before the begin to the first after the end, 0 for none."""
         name = str(thread)

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "glib_input.h"
 #include "wait_hook.h"
 
 typedef int poll_function(void *descriptors, unsigned count, int timeout_ms); /* GPollFunc */
@@ -27,6 +28,7 @@ static poll_function *next_poll[WAYS];
 #define POLL(way)                                                               \
     static int poll_##way(void *descriptors, unsigned count, int timeout_ms)   \
     {                                                                           \
+        lc_glib_input_end();                                                    \
         lc_wait_told_begin();                                                   \
         const int ready = next_poll[way](descriptors, count, timeout_ms);       \
         lc_wait_told_end();                                                     \

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "glib_context.h"
+#include "glib_input.h"
 #include "loop_hooks.h"
 #include "patched_function.h"
 #include "running_work.h"
@@ -88,6 +89,7 @@ static PyObject *call_source(lc_patched *patch, PyObject *const *args, size_t co
     if (lane == NULL) {
         return PyErr_Occurred() ? NULL : lc_patched_call_original(patch, args, count, names);
     }
+    lc_glib_input_end();
     lc_running running = {
         .note = {.callable = (uint64_t)(uintptr_t)lc_inside_partials(patch->original), .way = (uint32_t)patch->role}};
     const uint64_t begin_ns = patch->extra != NULL ? lc_now_ns() : 0;

@@ -13,12 +13,15 @@
 #include "game_calls.h"
 #include "gc_stamp.h"
 #include "glib_context.h"
+#include "glib_input.h"
 #include "glib_loop.h"
+#include "glib_signals.h"
 #include "gevent_tracer.h"
 #include "loop_hooks.h"
 #include "other_process.h"
 #include "patched_function.h"
 #include "qt_loop.h"
+#include "qt_names.h"
 #include "qt_trace.h"
 #include "quiet_thread.h"
 #include "thread_lane.h"
@@ -347,9 +350,13 @@ static PyMethodDef methods[] = {
     {"unhook_epoll_wait", lc_unhook_epoll_wait, METH_NOARGS, "See wait_hook.h."},
     {"qt_install", lc_qt_install, METH_VARARGS, "See qt_loop.h."},
     {"qt_uninstall", lc_qt_uninstall, METH_NOARGS, "See qt_loop.h."},
+    {"qt_learn_names", lc_qt_learn_names, METH_VARARGS, "See qt_names.h."},
     {"qt_listen", lc_qt_listen, METH_O, "See qt_trace.h."},
     {"glib_hook", lc_glib_hook, METH_NOARGS, "See glib_context.h."},
     {"glib_unhook", lc_glib_unhook, METH_NOARGS, "See glib_context.h."},
+    {"glib_hook_signals", lc_glib_hook_signals, METH_O, "See glib_signals.h."},
+    {"glib_unhook_signals", lc_glib_unhook_signals, METH_O, "See glib_signals.h."},
+    {"glib_listen", lc_glib_listen, METH_VARARGS, "See glib_input.h."},
     {"glib_run", lc_glib_run, METH_VARARGS, "See glib_loop.h."},
     {"glib_source", lc_glib_source, METH_VARARGS, "See glib_loop.h."},
     {"tk_listen", lc_tk_listen, METH_VARARGS, "See tk_frames.h."},

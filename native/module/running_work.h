@@ -21,13 +21,10 @@ typedef struct lc_running {
 
 extern _Thread_local lc_running *lc_innermost_running __attribute__((tls_model("initial-exec")));
 
-/* `running->note` is filled in. */
-static inline void lc_running_begin(lc_running *running, lc_lane *lane)
+/* `running->note` is filled in. Without the GIL too, where the agent cannot stop meanwhile (threads_storing). */
+static inline void lc_running_begin_bare(lc_running *running, lc_lane *lane)
 {
     running->bracket = lc_bracket_begin(lane, lc_note_word(&running->note), 0);
-    if (lc_the_agent.scene_variable != NULL) {
-        lc_thread_lane_note_scene();
-    }
     running->tallied = lc_bracket_is_tallied(running->bracket);
     if (__builtin_expect(running->tallied, 0)) { /* before it runs: it may let go of its function */
         running->kind = lc_work_kind_of(&lc_the_agent.source, (const void *)(uintptr_t)running->note.callable);
@@ -36,6 +33,16 @@ static inline void lc_running_begin(lc_running *running, lc_lane *lane)
     lc_innermost_running = running;
 }
 
+/* The same, in the scene of the current context. */
+static inline void lc_running_begin(lc_running *running, lc_lane *lane)
+{
+    lc_running_begin_bare(running, lane);
+    if (lc_the_agent.scene_variable != NULL) {
+        lc_thread_lane_note_scene();
+    }
+}
+
+/* As its begin. */
 static inline void lc_running_end(lc_running *running)
 {
     lc_innermost_running = running->outer;

@@ -133,6 +133,14 @@ def test_without_a_sample_the_callback_is_the_identity():
     assert explain(other, PATHS) == ("scope=callback", "callback=step2")
 
 
+@pytest.mark.parametrize(
+    "name", ["QPushButton: Timer", 'QPushButton "buy": Timer', "QPushButton \"Bücher: 'neu'\": Timer"]
+)
+def test_what_a_program_calls_its_object_is_no_part_of_a_callback_s_name(name):
+    found = judged(evidence(names=CallbackNames(name=name)))
+    assert explain(found, PATHS) == ("scope=callback", "callback=QPushButton: Timer")
+
+
 def test_a_gil_stall_is_its_holders():
     holder = Stack(
         frames=(frame("crunch", "/srv/app/jobs.py", 12), frame("Thread.run", f"{STDLIB}/threading.py"))

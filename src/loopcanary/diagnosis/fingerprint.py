@@ -21,6 +21,9 @@ _DIGITS = 12
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _NUMBER = re.compile(r"(?<![A-Za-z0-9_])\d+")
 
+_OBJECT_NAME = re.compile(r' "[^"]*"(?=: |$)')
+"""What the program calls one of its objects: `QPushButton "buy": Timer`."""
+
 _HELD = frozenset({Cause.GIL, Cause.LOCK})
 """Stalls that another thread's code caused: the line that waits is chance, or one of many."""
 _ASKED_FOR = "gc.collect"
@@ -101,8 +104,8 @@ def _place(role: str, culprit: Culprit, paths: CodePaths) -> tuple[str, str]:
 
 def _plain_name(name: str | None) -> str:
     """A callback's name without addresses and numbers: `<function f at 0x7f..>`, `worker-12`; but
-    `step2` keeps its number."""
-    return _NUMBER.sub("#", _ADDRESS.sub("0x", name or "?"))
+    `step2` keeps its number. Without names of single objects, too."""
+    return _NUMBER.sub("#", _ADDRESS.sub("0x", _OBJECT_NAME.sub("", name or "?")))
 
 
 def _reached(stall: Stall, culprit: Culprit) -> str:

@@ -1,5 +1,5 @@
 """The GLib probe, for programs on PyGObject: turns seen by the poll function of main contexts, callbacks of
-timeout and idle sources by their functions (native/module/glib_*.c).
+timeout and idle sources and of handlers of signals by their functions (native/module/glib_*.c).
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ import sys
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
+from loopcanary.probes.gtk_windows import GtkWindows
 from loopcanary.probes.on_import import ImportWatch
 from loopcanary.probes.tk_patches import Patches
 
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import ModuleType
 
-    from loopcanary.protocols import IdleTrace, Tracers
+    from loopcanary.protocols import IdleTrace, Tracers, Windows
+
+_GI = "gi"
+"""Where the types of GTK's own functions are."""
 
 _SOURCES = (
     # Function of GLib, kind of source, at which place its function is.
@@ -43,8 +47,11 @@ class GLibProbe:
         self._contain = contain
         self._patches: Patches | None = None
         self._tracers: Tracers | None = None
+        self._windows: Windows | None = None
+        self._gtk: GtkWindows | None = None
         self._idle: IdleTrace | None = None
-        self._notes: tuple[str, ...] = ()
+        self._signals: str | None = None
+        self._notes: list[str] = []
         self._watches = (
             ImportWatch("gi.overrides.Gio", lambda: contain(self._patch_gio)),
             ImportWatch("gi.overrides.Gtk", lambda: contain(self._patch_gtk)),
@@ -53,6 +60,10 @@ class GLibProbe:
     def use_tracers(self, tracers: Tracers) -> None:
         """Idle work is told to `tracers`. Before `install`."""
         self._tracers = tracers
+
+    def use_windows(self, windows: Windows) -> None:
+        """See protocols.Windowed."""
+        self._windows = windows
 
     def install(self) -> None:
         """Patches PyGObject's GLib, which is imported. Idempotent."""
@@ -69,14 +80,24 @@ class GLibProbe:
             self._take_back_copies()
             patches.take_back()
             self._native.glib_unhook()
+            self._native.glib_listen(None, 0)
+            gtk, self._gtk = self._gtk, None
+            if gtk is not None:
+                gtk.close()
+            if self._signals is not None:
+                self._native.glib_unhook_signals(self._signals)
 
     def notes(self) -> Sequence[str]:
         """What of this GLib cannot be seen."""
-        return self._notes
+        return tuple(self._notes)
 
     def _patch(self) -> None:
+        self._notes.clear()
         if not self._native.glib_hook():
-            self._notes = ("glib: no libglib-2.0.so.0 is loaded; each callback counts as a turn",)
+            self._notes.append("glib: no libglib-2.0.so.0 is loaded; each callback counts as a turn")
+        self._signals = getattr(sys.modules.get("gi._gi"), "__file__", None)
+        if self._signals is None or not self._native.glib_hook_signals(self._signals):
+            self._notes.append("glib: PyGObject's connect cannot be hooked; signals' handlers have no names")
         overrides = sys.modules["gi.overrides.GLib"]
         boxed = getattr(sys.modules.get("gi._gi"), "Boxed", None)
         self._put(overrides.MainLoop, "run", partial(self._run, boxed=boxed))
@@ -92,11 +113,16 @@ class GLibProbe:
         self._put(sys.modules["gi.overrides.Gio"].Application, "run", self._run)
 
     def _patch_gtk(self) -> None:
-        """GTK 3's own loop and its modal dialogs; GTK 4 has neither."""
+        """GTK 3's own loop and its modal dialogs, which GTK 4 has not; input and windows of both."""
         overrides = sys.modules["gi.overrides.Gtk"]
         self._put(getattr(overrides, "Dialog", None), "run", self._run)
         for module in (overrides, sys.modules.get("gi.repository.Gtk")):
             self._put(module, "main", self._run)
+        if self._patches is not None and self._tracers is not None and self._windows is not None:
+            self._gtk = GtkWindows(self._native, self._tracers, self._windows)
+            version = str(getattr(sys.modules.get("gi.repository.Gtk"), "_version", ""))
+            if not self._native.glib_listen(self._gtk.heard, int(version.partition(".")[0] or 0)):
+                self._notes.append(f"glib: input and windows of GTK {version} are not seen")
 
     def _put(self, owner: Any, name: str, make: Callable[[Any], object]) -> None:
         if self._patches is not None and owner is not None and name in vars(owner):
@@ -128,7 +154,9 @@ class GLibProbe:
 
         @wraps(original)
         def add(*args: Any, **options: Any) -> Any:
-            if len(args) > place and callable(args[place]):
+            # One of GTK's own, such as `window.close`, has no name that could be read, and would hide that
+            # of the handler that it calls.
+            if len(args) > place and callable(args[place]) and type(args[place]).__module__ != _GI:
                 bracketed = native.glib_source(args[place], way, ran, partial)
                 args = (*args[:place], bracketed, *args[place + 1 :])
             return original(*args, **options)

@@ -11,6 +11,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from loopcanary.probes.qt_bindings import address_of, is_alive, is_made_by_python
 from loopcanary.probes.qt_stamps import Stamps
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ class QtTraces:
         address = self._address(window)
         known = next((each for each in self._surfaces.values() if each.address == address), None)
         if known is None or (known.is_python_s and known.window() is None):
-            is_python_s = self._is_made_by_python(window)
+            is_python_s = is_made_by_python(self._binding, window)
             trace = self._tracers.frames(KIND)
             known = _Surface(trace, window, address, self._is_alive, is_python_s=is_python_s)
         self._surfaces[receiver] = known  # a widget is drawn by events of its own and of its window's
@@ -182,19 +183,10 @@ class QtTraces:
         return next((window for window in windows if self._address(window) == address), None)
 
     def _address(self, thing: Any) -> int:
-        if self._binding.startswith("PySide"):
-            return int(sys.modules[f"shiboken{self._binding[-1]}"].getCppPointer(thing)[0])
-        return int(sys.modules[f"{self._binding}.sip"].unwrapinstance(thing))
+        return address_of(self._binding, thing)
 
     def _is_alive(self, thing: Any) -> bool:
-        if self._binding.startswith("PySide"):
-            return bool(sys.modules[f"shiboken{self._binding[-1]}"].isValid(thing))
-        return not sys.modules[f"{self._binding}.sip"].isdeleted(thing)
-
-    def _is_made_by_python(self, thing: Any) -> bool:
-        if self._binding.startswith("PySide"):
-            return bool(sys.modules[f"shiboken{self._binding[-1]}"].createdByPython(thing))
-        return bool(sys.modules[f"{self._binding}.sip"].ispycreated(thing))
+        return is_alive(self._binding, thing)
 
     # ---- input and idle work --------------------------------------------------------------------
 

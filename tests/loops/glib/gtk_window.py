@@ -1,7 +1,9 @@
-"""A window of GTK 3, a modal dialog and an application: gtk_window.py STORE. One block in each."""
+"""A window of GTK 3, which is clicked, a modal dialog and an application: gtk_window.py STORE. One block in
+each."""
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 
@@ -13,14 +15,29 @@ import gi  # noqa: E402 - watched from its import on
 
 gi.require_version("Gtk", "3.0")
 from gi.repository import Gio, GLib, Gtk  # noqa: E402
+from pointer import Pointer  # noqa: E402 - of this folder
+
+BLOCK_S, slept = 0.25, []
+
+
+def block(function):
+    begin_ns = time.time_ns()
+    time.sleep(BLOCK_S)
+    slept.append((function, (begin_ns + time.time_ns()) // 2))
 
 
 def on_clicked(button):
-    time.sleep(0.25)  # culprit of on_clicked
+    clicks.append(1)
+    if len(clicks) == 1:
+        block("on_clicked")
+        GLib.timeout_add(200, with_dialog)
 
 
 def press():
-    button.clicked()
+    # Until the window is there to be clicked: some systems need a while.
+    pointer.move(200, 150)
+    pointer.click()
+    return not clicks
 
 
 def with_dialog():
@@ -28,7 +45,7 @@ def with_dialog():
     GLib.timeout_add(1_500, dialog.response, Gtk.ResponseType.OK)
     dialog.run()
     dialog.destroy()
-    time.sleep(0.25)  # culprit of with_dialog
+    block("with_dialog")
     GLib.idle_add(Gtk.main_quit)
 
 
@@ -38,7 +55,7 @@ class Application(Gtk.Application):
         GLib.timeout_add(50, self.slow)
 
     def slow(self):
-        time.sleep(0.25)  # culprit of slow
+        block("slow")
         GLib.timeout_add(50, self.quit)
 
 
@@ -46,11 +63,13 @@ window = Gtk.Window(title="window")
 button = Gtk.Button(label="press")
 button.connect("clicked", on_clicked)
 window.add(button)
+window.set_default_size(400, 300)
 window.show_all()
-GLib.timeout_add(200, press)
-GLib.timeout_add(600, with_dialog)
+clicks, pointer = [], Pointer()
+GLib.timeout_add(100, press)
 Gtk.main()
 Application(application_id="org.example.Window", flags=Gio.ApplicationFlags.NON_UNIQUE).run([])
 # What the program does now is no loop's.
 time.sleep(0.4)
 loopcanary.uninstall()
+sys.stdout.write(json.dumps(slept))

@@ -128,6 +128,34 @@ def signal(clock, go_on):
 
 
 @own
+def signal_of_a_watch(clock, go_on):
+    """The handler is the first of the program's functions with a name; after a loop inside it, too."""
+
+    def on_poked(thing, what):
+        assert what == "twice"
+        inner = GLib.MainLoop()
+        later(inner.quit, milliseconds=200)
+        inner.run()
+        with clock:
+            time.sleep(LONG_S)  # culprit of on_poked_by_a_watch
+        later(then, clock, go_on)
+
+    def readable(descriptor, condition):
+        thing.emit("poked")
+        return GLib.SOURCE_REMOVE
+
+    thing = Thing()
+    thing.connect("poked", partial(on_poked), "twice")
+    reading, writing = os.pipe()
+    GLib.io_add_watch(reading, GLib.PRIORITY_DEFAULT, GLib.IOCondition.IN, readable)
+    clock.before()
+    os.write(writing, b"x")
+    yield
+    os.close(reading)
+    os.close(writing)
+
+
+@own
 def io_watch(clock, go_on):
     """A source that no function of ours is around: its turn is seen."""
 

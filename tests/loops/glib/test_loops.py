@@ -26,6 +26,7 @@ OWN = {
     # kind: (the mark, the culprit's function, how the source is called)
     "idle": ("when_idle", "when_idle", "idle: idle.<locals>.when_idle"),
     "signal": ("on_poked", "on_poked", "timeout: Thing.emit"),
+    "signal_of_a_watch": ("on_poked_by_a_watch", "on_poked", "poked: signal_of_a_watch.<locals>.on_poked"),
     "io_watch": ("readable", "readable", None),
     "in_an_inner_loop": ("inside", "inside", "timeout: in_an_inner_loop.<locals>.inside"),
     "after_an_inner_loop": ("opens", "opens", "timeout: after_an_inner_loop.<locals>.opens"),
@@ -136,3 +137,84 @@ def test_what_is_installed_and_taken_back_leaves_nothing(tell, tmp_path):
     counts, as_before = tell(f"STORE = {str(tmp_path / 'store')!r}\n{COMING_AND_GOING}")
     assert counts == [["glib", 5]] * 2
     assert as_before
+
+
+SIGNALS = """
+import gc, json, sys, weakref
+import loopcanary
+from gi.repository import GLib, GObject
+
+class Thing(GObject.Object):
+    __gsignals__ = {
+        "poked": (GObject.SignalFlags.RUN_FIRST, None, ()),
+        "asked": (GObject.SignalFlags.RUN_LAST, bool, ()),
+    }
+
+told = []
+def on_poked(thing):
+    told.append("poked")
+def once(thing):
+    told.append("once")
+    thing.disconnect_by_func(once)
+def answers(thing, answer):
+    return answer
+def deep(thing):
+    told.append("deep")
+    if told.count("deep") < 40:  # more than are kept an eye on
+        thing.emit("poked")
+def raises(thing):
+    raise ValueError("of the handler")
+
+def use(thing):
+    thing.connect("poked", on_poked)
+    thing.connect("poked", once)
+    thing.emit("poked")
+    thing.emit("poked")
+    thing.disconnect_by_func(on_poked)
+    thing.emit("poked")
+    number = thing.connect_after("poked", deep)
+    thing.emit("poked")
+    thing.disconnect(number)
+    thing.connect("asked", answers, True)
+    return thing.emit("asked")
+
+def turn(function):
+    loop = GLib.MainLoop()
+    def run():
+        results.append(function())
+        loop.quit()
+    GLib.timeout_add(1, run)
+    loop.run()
+
+results, errors = [], []
+sys.excepthook = lambda kind, error, where: errors.append(str(error))
+before = Thing()
+before.connect("poked", on_poked)
+for _ in range(2):
+    canary = loopcanary.install(store=STORE, quiet=True, engine="native", threshold="1h")
+    thing = Thing()
+    turn(lambda: use(thing))
+    turn(lambda: before.emit("poked"))
+    thing.connect("poked", raises)
+    thing.emit("poked")
+    results.append(canary.loops()[0].kind)
+    loopcanary.uninstall()
+    results.append(use(thing))
+    turn(lambda: use(thing))
+gone = weakref.ref(thing)
+del thing
+sys.last_exc = sys.last_value = sys.last_traceback = None  # of the handler that raised, with its frames
+gc.collect()
+print(json.dumps([results, told, errors, gone() is None]))
+"""
+
+
+def test_handlers_of_signals_are_connected_called_and_disconnected_as_ever(tell, tmp_path):
+    results, told, errors, is_gone = tell(f"STORE = {str(tmp_path / 'store')!r}\n{SIGNALS}")
+    assert results == [True, None, "glib", True, True] * 2
+    used = ["poked", "once", "poked"]
+    deep = ["deep"] * 40
+    assert told[: len(used + deep)] == used + deep
+    assert (told.count("once"), told.count("deep")) == (6, 40 + 5)
+    assert set(errors) == {"of the handler"}
+    assert is_gone

@@ -1,0 +1,78 @@
+"""How late the input of GTK's windows is, and which of them is in front: told to the tracers, and as scene of
+the thread.
+
+Called from C (native/module/glib_input.h) on the windows' thread when an event has been handled: once a key,
+a button, a turn of the wheel, a touch, and when another window may be in front. Nothing is raised.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from loopcanary.probes.event_stamps import EventStamps
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from loopcanary.protocols import Tracers, Windows
+
+_KIND = "glib"
+_MS = 1_000_000
+
+
+class GtkWindows:
+    """Of one program; GTK has one thread."""
+
+    def __init__(self, native: ModuleType, tracers: Tracers, windows: Windows) -> None:
+        self._native = native
+        self._tracers = tracers
+        self._windows = windows
+        self._stamps = EventStamps()
+        self._last: weakref.ref[Any] | None = None
+        self._scene: str | None = None
+
+    def heard(  # noqa: PLR0917 - as C calls it
+        self, event: str, stamp_ms: int, begin_ns: int, end_ns: int, signal: str | None, handler: object
+    ) -> None:
+        """See glib_listen in native/module/glib_input.h. Raises nothing."""
+        try:
+            if event:
+                late_ms = self._stamps.late_ms(stamp_ms, begin_ns // _MS) if stamp_ms else 0
+                name = event if signal is None else f"{signal}: {_name_of(handler)} ({event})"
+                trace = self._tracers.input(_KIND)
+                trace.handled(name, begin_ns - late_ms * _MS, begin_ns, end_ns, self._scene)
+            self._look()
+        except Exception:  # noqa: BLE001 - the program's own handling goes on; what cannot be told is not told
+            return
+
+    def close(self) -> None:
+        """Windows are no scenes any more."""
+        self._scene = None
+        self._native.set_title(None)
+
+    def _look(self) -> None:
+        window = self._front()
+        if window is not None:
+            self._last = weakref.ref(window)
+            scene = self._windows.scene_of(window.get_title() or "", type(window).__name__)
+            if scene != self._scene:
+                self._scene = scene
+                self._native.set_title(scene)
+
+    def _front(self) -> Any:
+        """While the program has no focus, the window that had it, or any on the screen; None: none is."""
+        window = sys.modules["gi.repository.Gtk"].Window
+        tops = [top for top in window.list_toplevels() if isinstance(top, window) and top.get_visible()]
+        active = next((top for top in tops if top.is_active()), None)
+        if active is not None:
+            return active
+        last = self._last() if self._last is not None else None
+        return last if any(top is last for top in tops) else next(iter(tops), None)
+
+
+def _name_of(handler: object) -> str:
+    while not hasattr(handler, "__qualname__") and hasattr(handler, "func"):  # a partial
+        handler = handler.func
+    return str(getattr(handler, "__qualname__", type(handler).__qualname__))

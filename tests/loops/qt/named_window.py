@@ -1,0 +1,81 @@
+"""A window whose parts have names of their own: named_window.py STORE BINDING. Each of its handlers blocks
+once, one after the other."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from importlib import import_module
+
+import loopcanary
+
+loopcanary.install(store=sys.argv[1], quiet=True, engine="native")
+core, gui, widgets = (import_module(f"{sys.argv[2]}.{name}") for name in ("QtCore", "QtGui", "QtWidgets"))
+
+BLOCK_S, slept = 0.25, []
+
+
+def block(function):
+    begin_ns = time.time_ns()
+    time.sleep(BLOCK_S)
+    slept.append((function, (begin_ns + time.time_ns()) // 2))
+
+
+def once(parent, name, function):
+    timer = core.QTimer(parent)
+    timer.setObjectName(name)
+    timer.setSingleShot(True)
+    timer.timeout.connect(function)
+    timer.start(1)
+
+
+class Canvas(widgets.QWidget):
+    def paintEvent(self, event):  # noqa: ARG002, N802 - Qt's name
+        if not slept:
+            block("paintEvent")
+            once(window, 'Bücher "neu" \U0001f426\n', by_ticker)
+
+
+def by_ticker():
+    block("by_ticker")
+    once(window, "", by_nameless)
+
+
+def by_nameless():
+    block("by_nameless")
+    once(window, "qt_" + "spinbox", by_qt_s_own)
+
+
+def by_qt_s_own():
+    block("by_qt_s_own")
+    once(window, "x" * 300, by_long_name)
+
+
+def by_long_name():
+    block("by_long_name")
+    qt = core.Qt
+    left, none = getattr(qt, "MouseButton", qt).LeftButton, getattr(qt, "KeyboardModifier", qt).NoModifier
+    kinds, at = getattr(core.QEvent, "Type", core.QEvent), core.QPointF(2, 2)
+    for kind in (kinds.MouseButtonPress, kinds.MouseButtonRelease):
+        application.postEvent(button, gui.QMouseEvent(kind, at, at, left, left, none))
+
+
+def by_button():
+    block("by_button")
+    application.quit()
+
+
+application = widgets.QApplication([])
+window = widgets.QWidget()
+window.setWindowTitle("Orders")
+canvas, button = Canvas(window), widgets.QPushButton("Buy", window)
+canvas.setObjectName("canvas")
+canvas.resize(50, 50)
+button.setObjectName("buy")
+button.clicked.connect(by_button)
+window.resize(300, 200)
+window.show()
+application.exec() if hasattr(application, "exec") else application.exec_()
+loopcanary.uninstall()
+sys.stdout.write(json.dumps(slept))
