@@ -7,6 +7,7 @@
 #include "wait_hook.h"
 #include "work.h"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define SPIN_NS UINT64_C(1000000000)
@@ -200,12 +201,12 @@ static int raise_it(void *exception)
 
 /* The program's own exception came up in our call (a signal's handler): it comes up again at the thread's next
  * instruction. Handlers run on the main thread only; what other threads get is asked of them by its type. */
-static void put_off(const lc_lane *lane)
+static void put_off(void)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyErr_NormalizeException(&type, &value, &traceback);
-    if ((pid_t)LC_LOAD(lane->tid) != getpid()) {
+    if ((pid_t)syscall(SYS_gettid) != getpid()) {
         PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), type);
     } else if (value != NULL && Py_AddPendingCall(raise_it, Py_NewRef(value)) != 0) {
         Py_DECREF(value);
@@ -215,7 +216,8 @@ static void put_off(const lc_lane *lane)
     Py_XDECREF(traceback);
 }
 
-static void tell(spin_watch *watch, const lc_lane *lane, uint64_t rounds, PyObject *work, PyObject *spins)
+/* The engine may stop meanwhile: the lane is not looked at afterwards. */
+static void tell(spin_watch *watch, uint64_t rounds, PyObject *work, PyObject *spins)
 {
     PyObject *told = Py_BuildValue("(OKKK)", work, (unsigned long long)watch->begin_ns,
                                    (unsigned long long)watch->now_ns, (unsigned long long)rounds);
@@ -225,7 +227,7 @@ static void tell(spin_watch *watch, const lc_lane *lane, uint64_t rounds, PyObje
     if (told == NULL) {
         PyErr_Clear();
     } else if (!lc_call_ours(spins, told)) {
-        put_off(lane);
+        put_off();
     }
     Py_XDECREF(told);
 }
@@ -244,7 +246,7 @@ void lc_spin_look_note(lc_lane *lane, uint64_t identity, PyObject *work, PyObjec
     const uint64_t callbacks = LC_LOAD(lane->callbacks) - watch->callbacks;
     const uint64_t rounds = callbacks * it->seen_before / watch->examined_before;
     if (rounds >= ROUNDS_LEAST) {
-        tell(watch, lane, rounds, work, spins);
+        tell(watch, rounds, work, spins);
     }
 }
 

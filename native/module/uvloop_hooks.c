@@ -232,7 +232,8 @@ static __attribute__((noinline, cold)) void note_kind(lc_lane *lane, PyObject *c
     } else {
         lc_spin_look_note(lane, lc_spin_identity(work.callable), work.callable, uvloop.spins);
     }
-    own.is_tallied = lc_tally_is_on(lane); /* enough may have been seen */
+    /* Enough may have been seen; and where somebody was told of it, the engine may have stopped meanwhile. */
+    own.is_tallied = LC_AGENT_RUNS(own.generation) && lc_tally_is_on(lane);
 }
 
 static __attribute__((noinline)) void end_unknown(void) { end_callback(); }
