@@ -2,6 +2,7 @@
 
 #include "bracket.h"
 #include "got.h"
+#include "spin_look.h"
 #include "uvloop_work.h"
 #include "wait_hook.h"
 #include "work.h"
@@ -18,6 +19,7 @@ static struct {
     PyObject *waits; /* what hook_waits was asked for; NULL: nothing */
     bool turns;      /* runs and waits are seen */
     PyObject *loop_seen;
+    PyObject *spins; /* see spin_look.h */
 } uvloop;
 
 /* What the hooks lead to. Never changed back: threads may be inside them. */
@@ -109,6 +111,7 @@ static __attribute__((noinline)) lc_lane *adopt_thread(void)
             (void)lc_wait_enter(lane);
             lc_bracket_interrupt(lane);
             lc_turn_begin(&lc_the_agent.watchdog.lanes, lane);
+            lc_spin_look_at(lane);
         }
     }
     return lane;
@@ -215,12 +218,22 @@ static __attribute__((noinline)) void begin_direct(lc_lane *lane, PyObject *cont
     own.is_known = work.role == LC_UVLOOP_CALLBACK;
     if (__builtin_expect(own.is_tallied, 0)) {
         own.kind = kind_of(work);
+        lc_spin_look_note_event(lane);
     }
 }
 
-static __attribute__((noinline, cold)) void note_kind(PyObject *context, const uintptr_t *words)
+/* What the queue runs may have asked for itself; a protocol's method is there since something came. */
+static __attribute__((noinline, cold)) void note_kind(lc_lane *lane, PyObject *context, const uintptr_t *words)
 {
-    own.kind = kind_of(lc_uvloop_find_work(&lc_the_agent.source, context, words));
+    const lc_uvloop_work work = lc_uvloop_find_work(&lc_the_agent.source, context, words);
+    own.kind = kind_of(work);
+    if (own.inner_at == 0 || work.callable == NULL || !work.proven || PyUnicode_CheckExact(work.callable)) {
+        lc_spin_look_note_event(lane);
+    } else {
+        lc_spin_look_note(lane, lc_spin_identity(work.callable), work.callable, uvloop.spins);
+    }
+    /* Enough may have been seen; and where somebody was told of it, the engine may have stopped meanwhile. */
+    own.is_tallied = LC_AGENT_RUNS(own.generation) && lc_tally_is_on(lane);
 }
 
 static __attribute__((noinline)) void end_unknown(void) { end_callback(); }
@@ -252,7 +265,7 @@ static inline __attribute__((always_inline)) void begin_callback(lc_lane *lane, 
     bracket(lane, named, 0);
     own.is_known = true;
     if (__builtin_expect(own.is_tallied, 0)) {
-        note_kind(context, words);
+        note_kind(lane, context, words);
     }
 }
 
@@ -440,14 +453,15 @@ static PyObject *hook_turns(PyObject *module, lc_got_object object, bool *runs)
 
 PyObject *lc_hook_uvloop(PyObject *module, PyObject *args)
 {
-    PyObject *handle, *timer, *loop_seen;
+    PyObject *handle, *timer, *loop_seen, *spins;
     bool runs = false;
-    if (!PyArg_ParseTuple(args, "O!O!O", &PyType_Type, &handle, &PyType_Type, &timer, &loop_seen)) {
+    if (!PyArg_ParseTuple(args, "O!O!OO", &PyType_Type, &handle, &PyType_Type, &timer, &loop_seen, &spins)) {
         return NULL;
     }
     const lc_got_object object = {.address = CODE(((PyTypeObject *)handle)->tp_dealloc)};
     lc_uvloop_work_of_types((PyTypeObject *)handle, (PyTypeObject *)timer);
     Py_XSETREF(uvloop.loop_seen, Py_NewRef(loop_seen));
+    Py_XSETREF(uvloop.spins, Py_NewRef(spins));
     PyObject *waits = hook_turns(module, object, &runs);
     if (waits == NULL) {
         return NULL;
@@ -463,6 +477,7 @@ PyObject *lc_unhook_uvloop(PyObject *module, PyObject *unused)
         take_back(function);
     }
     Py_CLEAR(uvloop.loop_seen);
+    Py_CLEAR(uvloop.spins);
     if (uvloop.waits == NULL) {
         Py_RETURN_NONE;
     }

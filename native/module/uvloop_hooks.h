@@ -12,8 +12,8 @@
 
 #include <Python.h>
 
-/* hook_uvloop(Handle, TimerHandle, loop_seen) -> (runs, waits, callbacks): what of it could be hooked. `loop_seen` is
- * called at each run's first callback. Where runs or waits are not hooked, callbacks are turns by themselves. */
+/* hook_uvloop(Handle, TimerHandle, loop_seen, spins) -> (runs, waits, callbacks): what of it could be hooked. `loop_seen` is
+ * called at each run's first callback, `spins` as spin_look.h says. Where runs or waits are not hooked, callbacks are turns by themselves. */
 PyObject *lc_hook_uvloop(PyObject *module, PyObject *args);
 PyObject *lc_unhook_uvloop(PyObject *module, PyObject *unused);
 

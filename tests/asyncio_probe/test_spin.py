@@ -74,6 +74,25 @@ def test_one_that_is_always_there_is_found_among_others_that_come_and_go():
     assert [name for name, *_ in loop.told] == ["poll"]
 
 
+class Poller:
+    def poll(self) -> None: ...
+
+
+def test_a_bound_method_is_the_same_work_though_it_is_a_new_object_each_time():
+    loop, poller, bound = Loop(), Poller(), []
+    for _ in range(12):
+        bound.append(poller.poll)  # kept, so that no two are at one address
+        loop.turn(100, bound[-1])
+    assert [name for name, *_ in loop.told] == ["Poller.poll"]
+
+
+def test_a_method_of_one_object_after_the_other_is_different_work():
+    loop, pollers = Loop(), [Poller() for _ in range(24)]
+    for poller in pollers:
+        loop.turn(100, poller.poll)
+    assert loop.told == []
+
+
 def test_a_few_looks_far_apart_prove_nothing():
     loop = Loop()
     for _ in range(3):

@@ -77,12 +77,31 @@ def _identities(ready: Iterable[Any]) -> Iterable[tuple[int, str]]:
         callback = getattr(handle, "_callback", None)
         if callback is None:
             continue
-        task = getattr(callback, "__self__", None)
-        get_coro = getattr(task, "get_coro", None)
-        coroutine = get_coro() if get_coro is not None else None
-        if coroutine is not None:
-            name = getattr(coroutine, "__qualname__", None) or type(coroutine).__qualname__
-            yield id(task), f"{name} (task)"
+        task = task_of(callback)
+        if task is not None:
+            yield id(task), name_of(callback)
         else:
             function = getattr(callback, "func", callback)
-            yield id(function), getattr(function, "__qualname__", None) or type(function).__qualname__
+            bound = getattr(function, "__func__", None)  # a bound method is a new object each time
+            number_of = id(function) if bound is None else hash((id(function.__self__), id(bound)))
+            yield number_of, name_of(callback)
+
+
+def name_of(callback: Any) -> str:
+    """What reports call work that the loop's queue runs."""
+    task = task_of(callback)
+    coroutine = task.get_coro() if task is not None else None
+    if coroutine is not None:
+        return f"{_qualname_of(coroutine)} (task)"
+    return _qualname_of(getattr(callback, "func", callback))
+
+
+def task_of(callback: Any) -> Any:
+    """The task whose step it is; None: it is another callback."""
+    task = getattr(callback, "__self__", None)
+    return task if hasattr(task, "get_coro") else None
+
+
+def _qualname_of(work: Any) -> str:
+    name = getattr(work, "__qualname__", None)
+    return name if isinstance(name, str) else type(work).__qualname__
