@@ -61,7 +61,11 @@ def serve_uvicorn() -> None:
     async def order(request: object) -> PlainTextResponse:  # noqa: ARG001 - as routes are called
         return PlainTextResponse("ok")
 
-    listening = socket.create_server(("127.0.0.1", 0))
+    # asyncio sends at once what is written to a socket that says that it is TCP. uvicorn makes such ones,
+    # create_server not: an answer's body waited 40 ms for the client to acknowledge its head.
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.bind(("127.0.0.1", 0))
+    listening.listen()
     tell(listening.getsockname()[1])
     app = Starlette(routes=[Route("/orders/{order_id}", order)])
     options = {"loop": "asyncio", "http": "h11", "log_level": "error", "access_log": False}

@@ -14,7 +14,7 @@ typedef struct {
 } lc_bracket;
 
 /* Inside a callback already (a loop that runs handles by hand): nothing is begun, the outer one counts. */
-static inline lc_bracket lc_bracket_begin(lc_lane *lane, uint64_t work, uint64_t due)
+static inline __attribute__((always_inline)) lc_bracket lc_bracket_begin(lc_lane *lane, uint64_t work, uint64_t due)
 {
     if (lane == NULL) {
         return (lc_bracket){NULL, 0, 0, false};
@@ -26,8 +26,8 @@ static inline lc_bracket lc_bracket_begin(lc_lane *lane, uint64_t work, uint64_t
         lc_lane_drop_callback(lane);
     }
     const bool own_turn = !lc_lane_in_turn(lane);
-    if (own_turn) {
-        lc_turn_begin(&lc_the_agent.watchdog.lanes, lane);
+    if (__builtin_expect(own_turn, 0)) {
+        lc_thread_lane_begin_turn(lane);
     }
     lc_callback_begin(lane, work, due);
     return (lc_bracket){lane, lc_the_agent.generation, LC_LOAD(lane->epoch), own_turn};
@@ -43,8 +43,8 @@ static inline __attribute__((always_inline)) void lc_bracket_end_as(lc_bracket b
         (ends_what_is_inside && __builtin_expect(lc_lane_in_callback(bracket.lane), 0))) {
         (void)lc_callback_end(lanes, bracket.lane);
     }
-    if (bracket.own_turn) {
-        lc_turn_end(lanes, bracket.lane);
+    if (__builtin_expect(bracket.own_turn, 0)) {
+        lc_thread_lane_end_turn(bracket.lane);
     }
 }
 

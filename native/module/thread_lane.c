@@ -158,6 +158,10 @@ bool lc_call_ours(PyObject *function, PyObject *argument)
     return true;
 }
 
+void lc_thread_lane_begin_turn(lc_lane *lane) { lc_turn_begin(&lc_the_agent.watchdog.lanes, lane); }
+
+void lc_thread_lane_end_turn(lc_lane *lane) { lc_turn_end(&lc_the_agent.watchdog.lanes, lane); }
+
 void lc_thread_lane_note_scene(void)
 {
     lc_lane *lane = lc_thread_lane_peek();

@@ -39,6 +39,10 @@ static inline lc_lane *lc_thread_lane_peek(void)
     return lc_own_lane.generation == lc_the_agent.generation ? lc_own_lane.lane : NULL;
 }
 
+/* A callback outside of a turn is one by itself. Out of line, for the sake of those inside. */
+void lc_thread_lane_begin_turn(lc_lane *lane);
+void lc_thread_lane_end_turn(lc_lane *lane);
+
 /* Notes the scene of the current context in the calling thread's lane. */
 void lc_thread_lane_note_scene(void);
 

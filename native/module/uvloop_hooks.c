@@ -310,8 +310,7 @@ static __attribute__((hot)) int hooked_exit(PyObject *context)
         own.is_refused = false;
         return 0;
     }
-    const int result = next_exit(context);
-    if (__builtin_expect(result == 0 && own.depth > 0, 1)) { /* what was entered before the hooks were there leaves unseen */
+    if (__builtin_expect(own.depth > 0, 1)) { /* what was entered before the hooks were there leaves unseen */
         if (__builtin_expect(own.depth == own.bracket_at, 1)) {
             end_callback();
         } else if (own.depth == own.inner_at) {
@@ -319,15 +318,16 @@ static __attribute__((hot)) int hooked_exit(PyObject *context)
         }
         own.depth--;
     }
-    return result;
+    return next_exit(context); /* uvloop leaves once, also where that is refused */
 }
 
-/* The hook itself: puts the caller's registers in front of the caller's stack and calls lc_uvloop_enter(context, words). */
+/* The hook itself, on one cache line: puts the caller's registers in front of the caller's stack and calls
+ * lc_uvloop_enter(context, words). */
 int lc_uvloop_enter_hook(PyObject *context) __attribute__((visibility("hidden")));
 
 #if defined(__x86_64__)
 __asm__(".section .text.hot,\"ax\",@progbits\n"
-        ".p2align 4\n"
+        ".p2align 6\n"
         ".globl lc_uvloop_enter_hook\n"
         ".hidden lc_uvloop_enter_hook\n"
         ".type lc_uvloop_enter_hook, @function\n"
@@ -350,7 +350,7 @@ __asm__(".section .text.hot,\"ax\",@progbits\n"
         ".text\n");
 #elif defined(__aarch64__)
 __asm__(".section .text.hot,\"ax\",@progbits\n"
-        ".p2align 4\n"
+        ".p2align 6\n"
         ".globl lc_uvloop_enter_hook\n"
         ".hidden lc_uvloop_enter_hook\n"
         ".type lc_uvloop_enter_hook, %function\n"
