@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from loopcanary.store.damage import Aside
     from loopcanary.store.intake import Intake, TakenIn
 
 _SWEEP_EVERY = 256
@@ -518,6 +519,12 @@ class Store:
         values = [search.storable(session)]
         row = self._database.read(lambda connection: connection.execute(statement, values).fetchone())
         return None if row[0] is None else int(row[0])
+
+    def set_aside(self) -> list[Aside]:
+        """Damaged databases that were set aside in the folder, by anybody, newest first. Raises nothing."""
+        from loopcanary.store.damage import set_aside_in
+
+        return set_aside_in(self.folder)
 
     def used_bytes(self) -> int:
         """Bytes that the database holds."""
