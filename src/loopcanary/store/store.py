@@ -335,6 +335,27 @@ class Store:
         found = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
         return [(number, search.stall_of(payload)) for number, payload in found]
 
+    def issue_row_before(self, wall_ns: int) -> int:
+        """As `row_before`, of issues that are no stalls."""
+        first = "SELECT min(row) - 1 FROM issues WHERE began_wall_ns >= ?"
+        statement = f"SELECT coalesce(({first}), (SELECT max(row) FROM issues), 0)"
+        values = [search.bounded(wall_ns)]
+        row = self._database.read(lambda connection: connection.execute(statement, values).fetchone())
+        return int(row[0])
+
+    def last_issue_row(self) -> int:
+        """The row of the latest stored issue that is no stall; 0 without any."""
+        statement = "SELECT coalesce(max(row), 0) FROM issues"
+        row = self._database.read(lambda connection: connection.execute(statement).fetchone())
+        return int(row[0])
+
+    def issues_after(self, row: int, limit: int) -> list[tuple[int, LagIssue]]:
+        """Issues that are no stalls of later rows, each with its row. One stored anew gets another."""
+        statement = "SELECT row, payload FROM issues WHERE row > ? ORDER BY row LIMIT ?"
+        values = [row, limit]
+        found = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
+        return [(number, search.issue_of(payload)) for number, payload in found]
+
     def each_stall(self, query: StallQuery) -> Iterator[Stall]:
         """Stalls by session, in it by thread, in that oldest first. A few are in memory at a time."""
         clause, values = search.condition(query)
