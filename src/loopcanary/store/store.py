@@ -18,6 +18,7 @@ from loopcanary.model.search import (
     StallGroup,
     StallMark,
     StallQuery,
+    StallTime,
     TimeCell,
 )
 from loopcanary.store import schema, search
@@ -420,6 +421,12 @@ class Store:
     def marks(self, query: StallQuery, fingerprints: Sequence[str] | None = None) -> list[StallMark]:
         """Stalls in short, in no order; `fingerprints`: of these groups only."""
         return self._database.read(lambda connection: search.marks(connection, query, fingerprints))
+
+    def stall_times(self, query: StallQuery, sessions: Sequence[str] | None = None) -> list[StallTime]:
+        """In no order; `sessions`: of these only."""
+        from loopcanary.store import grouping
+
+        return self._database.read(lambda connection: grouping.stall_times(connection, query, sessions))
 
     def time_cells(
         self,

@@ -19,6 +19,7 @@ from loopcanary.model.search import (
     StallGroup,
     StallMark,
     StallQuery,
+    StallTime,
     TimeCell,
 )
 from loopcanary.report.model import StallSource, Sums
@@ -200,6 +201,10 @@ class ManyStores:
     def marks(self, query: StallQuery, fingerprints: Sequence[str] | None = None) -> Sequence[StallMark]:
         """In no order."""
         return self._all(lambda store: store.marks(query, fingerprints))
+
+    def stall_times(self, query: StallQuery, sessions: Sequence[str] | None = None) -> Sequence[StallTime]:
+        """In no order."""
+        return self._all(lambda store: store.stall_times(query, sessions))
 
     def time_cells(
         self,
