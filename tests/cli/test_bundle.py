@@ -137,6 +137,23 @@ def test_several_stores_make_one_bundle_in_whatever_order_they_are_named(place: 
 
 
 @pytest.mark.usefixtures("filled")
+def test_a_start_that_several_have_is_an_error_whichever_stores_they_are_in(
+    place: Path, capsys: Captured
+) -> None:
+    other = Store(place / "other", retention=FOREVER)
+    other.put([], [replace(STALL, id="s1-9", fingerprint="1:f00e")])
+    other.close()
+    both = ["bundle", ".loopcanary", "other", "-o", "a.zip"]
+    assert main([*both, "--stall", "s1-"]) == 2
+    assert "s1- is the start of several: s1-1, s1-2, s1-3, s1-9; write more" in capsys.readouterr().err
+    assert main([*both, "--group", "1:f00"]) == 2
+    assert "1:f00 is the start of several: 1:f00d, 1:f00e; write more" in capsys.readouterr().err
+    assert not (place / "a.zip").exists()
+    assert main([*both, "--stall", "s1-9"]) == 0
+    assert ids_in("a.zip") == ["s1-9"]
+
+
+@pytest.mark.usefixtures("filled")
 def test_what_is_redacted_is_the_same_in_every_bundle_of_a_user(place: Path, capsys: Captured) -> None:
     assert main(["bundle", "-o", "a.zip", "--redact", "paths,hosts"]) == 0
     assert main(["bundle", "-o", "b.zip", "--redact", "hosts", "--redact", "paths,hosts"]) == 0

@@ -102,7 +102,16 @@ def test_programs_go_by_their_names(place: Path) -> None:
     [
         (["--format", "svg"], 2, "'svg' is no format: use perfetto, chrome"),
         (["--format", "csv", "--group", "9"], 2, "no bug in the store begins with 9"),
-        (["--format", "csv", "--group", "1:"], 2, "1: is the start of several"),
+        (
+            ["--format", "csv", "--group", "1:"],
+            2,
+            "1: is the start of several: 1:beef, 1:dead, 1:f00d; ",
+        ),
+        (
+            ["--format", "csv", "--stall", "s1-"],
+            2,
+            "s1- is the start of several: s1-1, s1-2, s1-3; ",
+        ),
         (["--format", "csv", "--stall", "x"], 2, "no stall in the store begins with x"),
         (["--format", "csv", "--scene", "nowhere"], 1, "no stall matches"),
         (["--format", "csv", "--output", "no/such/folder"], 2, "no/such/folder cannot be written"),

@@ -17,6 +17,7 @@ _DEFAULTS_IN_WORDS = {
     "sample_delay": "a fifth of the threshold",
     "store": "`.loopcanary` in the current folder, or the user's state folder where that cannot be written",
     "name": "its script or module",
+    "notify_kinds": "all",
 }
 
 

@@ -7,11 +7,12 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.store.samples import SESSION, stall
+from tests.store.samples import IDLE_LAG, ISSUES, JANK, SESSION, stall
 
-from loopcanary.model import Session, Severity, Stall, StallState
+from loopcanary.model import Issue, IssueKind, LagIssue, Session, Severity, Stall, StallState
 from loopcanary.model.search import Remark, StallQuery
 from loopcanary.notifications import feed as feed_module
 from loopcanary.notifications import standing
@@ -59,8 +60,13 @@ def feed(store: Store, beside: Beside) -> Feed:
     return Feed(store, beside, NOW)
 
 
-def ids(found: list[Stall]) -> list[tuple[str, str]]:
-    return [(one.id, one.state.value) for one in found]
+def ids(found: list[Issue]) -> list[tuple[str, str]]:
+    return [(one.id, one.state.value if isinstance(one, Stall) else one.kind.value) for one in found]
+
+
+def lag(issue: LagIssue, **changed: Any) -> LagIssue:
+    """The sample as it happens now, apart from any stall."""
+    return replace(issue, **{"session": SESSION.id, "began_wall_ns": NOW, "stalls": (), **changed})
 
 
 def test_what_is_stored_from_then_on_is_found_once(store: Store, feed: Feed):
@@ -135,17 +141,51 @@ def test_the_session_of_a_stall_is_known_while_it_runs_and_later(store: Store, f
     assert found.name == SESSION.name
 
 
+@pytest.mark.parametrize("issue", ISSUES, ids=lambda issue: issue.kind.value)
+def test_issues_of_every_kind_are_found_once_and_after_stalls(store: Store, feed: Feed, issue: LagIssue):
+    store.put_issue(lag(issue, id="before", began_wall_ns=NOW - 60 * S))
+    assert feed.take() == []
+    store.put_issue(lag(issue))
+    store.put_stall(HANG)
+    assert ids(feed.take()) == [("s1-1", "ended"), (issue.id, issue.kind.value)]
+    assert feed.take() == []
+    store.put_issue(lag(issue, id="old", began_wall_ns=NOW - 3 * 3_600 * S))
+    assert feed.take() == []
+
+
+def test_issues_of_rows_that_are_given_out_anew_are_new(store: Store, feed: Feed):
+    for number in range(3):
+        store.put_issue(lag(JANK, id=f"s1-jank-{number}"))
+    assert len(feed.take()) == 3
+    store.delete(StallQuery())
+    assert feed.take() == []
+    store.put_issue(lag(JANK, id="s1-jank-new"))
+    assert ids(feed.take()) == [("s1-jank-new", "jank")]
+
+
+def test_what_is_made_only_of_stalls_that_people_ignore_is_no_news(store: Store, feed: Feed):
+    store.remark(HANG.fingerprint, Remark(ignored=True))
+    store.put_stall(HANG)
+    store.put_issue(lag(JANK, stalls=(HANG.id,)))
+    store.put_issue(lag(JANK, id="s1-jank-2", stalls=(HANG.id, "s1-other")))
+    store.put_issue(lag(IDLE_LAG))
+    assert [one.id for one in feed.take()] == ["s1-jank-2", IDLE_LAG.id]
+    store.remark(IDLE_LAG.fingerprint, Remark(ignored=True))
+    store.put_issue(lag(IDLE_LAG, id="s1-idle-4"))
+    assert feed.take() == []
+
+
 # ---- desk -------------------------------------------------------------------------------------
 
 
 class Told:
-    def __init__(self, *feeds: Feed, per_minute: int = 6) -> None:
+    def __init__(self, *feeds: Feed, per_minute: int = 6, **settings: Any) -> None:
         self.notices: list[Notice] = []
         self.complaints: list[str] = []
         self.desk = Desk(
             feeds,
-            from_ns=S,
             every_ns=60 * S,
+            **{"from_ns": S, **settings},
             per_minute=per_minute,
             tell=self.notices.append,
             errors=(StoreError,),
@@ -198,6 +238,33 @@ def test_what_was_withheld_is_told_at_the_end(store, feed):
     told.desk.end()
     assert told.notices[-1].title == "3 more stalls until the end, 6.00 s in all"
     assert sum(notice.stalls for notice in told.notices) == len(bugs)
+
+
+def test_other_issues_keep_to_the_same_limits_and_counts(store, feed):
+    told = Told(feed, from_ns=0)
+    store.put_issue(lag(JANK, id="s1-jank-0"))
+    assert told.look(0) == ["jank"]
+    for number in (1, 2):
+        store.put_issue(lag(JANK, id=f"s1-jank-{number}"))
+    assert told.look(1) == []
+    assert told.desk.withheld == 2
+    assert told.look(60) == ["jank"]
+    assert told.notices[0].more.startswith("2 like this in the last 59.0 s")
+    store.put_issue(lag(JANK, id="s1-jank-3"))
+    store.put_stall(HANG)
+    assert told.look(61) == ["hang of 2.00 s"]
+    told.desk.end()
+    assert told.notices[-1].title.startswith("1 more issue until the end, ")
+
+
+def test_only_the_kinds_that_are_asked_for_are_told_of(store, feed):
+    told = Told(feed, from_ns=0, kinds={IssueKind.IDLE})
+    for issue in ISSUES:
+        store.put_issue(lag(issue))
+    store.put_stall(HANG)
+    assert told.look(0) == [IDLE_LAG.title]
+    told.desk.end()
+    assert len(told.notices) == 1
 
 
 def test_a_store_that_fails_is_complained_of_once_and_does_not_silence_another(store, tmp_path, beside):

@@ -9,17 +9,20 @@ import select
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.notifications.receiving import GIVES_UP_S, Receiver, answer, receiver
+from tests.store.samples import IDLE_LAG, JANK, SESSION
 
 from loopcanary.assembly import checkup, open_store, recover
+from loopcanary.assembly.reading import host_name
 from loopcanary.cli import main
-from loopcanary.model import Config, Stall, StallState
+from loopcanary.model import Config, SessionEnd, Stall, StallState
 from loopcanary.model.search import StallQuery
 from loopcanary.notifications import desktop_session
 
@@ -116,8 +119,7 @@ def test_a_program_that_asks_for_it_has_its_stalls_told_of(notified: Notified, e
     first = notified.there.next()
     title = first["blocks"][0]["text"]["text"]
     assert re.match(r"(stall|hang|ANR) of [\d.]+ m?s: ", title)
-    # The portable engine has no flight file: who the program is stands in the store once it has ended.
-    assert ("stalling.py (pid" if engine == "native" else "pid ") in first["text"]
+    assert "stalling.py (pid" in first["text"]
     notified.wait_for_the_end_of_the_follower()
     assert stalls_in([title, *notified.told()]) == len(notified.stalls())
     assert notified.status()["lost"] == 0
@@ -252,6 +254,65 @@ def test_notifications_that_cannot_be_are_one_line_and_the_program_runs(notified
     out, err = ended(program, "end\n")
     assert out == "ran\n"
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_who_the_program_is_is_known_while_it_runs(notified: Notified, engine: str):
+    program = notified.start("stalling.py", "1", "150", "wait", LOOPCANARY_ENGINE=engine)
+    assert "stalling.py (pid" in notified.there.next()["text"]
+    store = open_store(notified.store)
+    [session] = [*recover(store).running, *store.running_sessions(host_name())]
+    store.close()
+    assert (session.pid, session.engine) == (program.pid, engine)
+    ended(program, "go on\n")
+    store = open_store(notified.store)
+    [session] = store.sessions(StallQuery())
+    store.close()
+    assert (session.end, bool(session.loops)) == (SessionEnd.EXIT, True)
+
+
+@pytest.mark.skipif(not hasattr(select, "poll"), reason="needs poll")
+def test_a_follower_ends_quietly_when_nobody_reads_it_any_more(notified: Notified):
+    ended(notified.start("stalling.py", "1", "150", "exit", LOOPCANARY_NOTIFY=""))
+    follower = subprocess.Popen(
+        [sys.executable, "-m", "loopcanary", "notify", str(notified.store), "--since", "0"],
+        env=notified.environment(LOOPCANARY_NOTIFY=""),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert follower.stdout is not None
+    assert follower.stderr is not None
+    # As `head -1`: takes a line, and no other one comes.
+    assert re.match(r"(stall|hang|ANR) of [\d.]+ m?s: ", follower.stdout.readline())
+    follower.stdout.close()
+    assert follower.wait(timeout=GIVES_UP_S) == 0
+    assert follower.stderr.read() == ""
+    follower.stderr.close()
+
+
+def test_issues_of_other_kinds_reach_a_receiver(notified: Notified):
+    store = open_store(notified.store)
+    now = time.time_ns()
+    store.put([SESSION], [])
+    for issue in (JANK, IDLE_LAG):
+        store.put_issue(replace(issue, began_wall_ns=now))
+    store.close()
+    words = ["notify", "--webhook", "--kinds", "idle", str(notified.store), "--since", "0"]
+    follower = subprocess.Popen(
+        [sys.executable, "-m", "loopcanary", *words],
+        env=notified.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert notified.there.next()["text"].startswith(f"`{IDLE_LAG.title}`")
+    follower.send_signal(2)
+    out, err = follower.communicate(timeout=GIVES_UP_S)
+    assert (follower.returncode, err) == (0, "")
+    assert out.startswith(f"{IDLE_LAG.title}\n  one run took 4.00 s")
+    assert "jank" not in out
+    assert notified.told() == []
 
 
 def test_a_follower_in_a_terminal_prints_and_ends_with_control_c(notified: Notified):

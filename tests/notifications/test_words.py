@@ -8,9 +8,21 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.store.samples import HOSTILE, KILLED, SESSION, STALL, hostile_stall, stall
+from tests.store.samples import (
+    HOSTILE,
+    IDLE_LAG,
+    INPUT_LAG,
+    ISSUES,
+    JANK,
+    KILLED,
+    SESSION,
+    STALL,
+    hostile_stall,
+    stall,
+)
 
-from loopcanary.model import Cause, Severity, Stall, StallState
+from loopcanary.model import Cause, Issue, IssueKind, Severity, StallState
+from loopcanary.model.told import felt_ns, kinds_named
 from loopcanary.notifications.address import VARIABLE, AddressError, parse, read
 from loopcanary.notifications.news import News, group_of
 from loopcanary.notifications.notice import Notice, after_losses, notice_of, over_of, rest_of
@@ -22,7 +34,7 @@ HANG = stall(severity=Severity.HANG, duration_ns=1_400_000_000)
 ANR = replace(HANG, severity=Severity.ANR, duration_ns=6 * S)
 
 
-def told(found: Stall, withheld: Withheld | None = None, *, is_counted: bool = False) -> Notice:
+def told(found: Issue, withheld: Withheld | None = None, *, is_counted: bool = False) -> Notice:
     permit = Permit(item=found, withheld=withheld or Withheld(), is_counted=is_counted)
     return notice_of(permit, SESSION, 100 * S)
 
@@ -89,6 +101,57 @@ def test_nothing_of_the_programs_values_is_in_a_notice():
     assert STALL.culprit.file not in body
 
 
+@pytest.mark.parametrize(
+    ("found", "title", "cause"),
+    [
+        (JANK, "jank: 47 of 60 fps in boss, worst frame 400 ms", None),
+        (
+            INPUT_LAG,
+            "late input: KeyDown was handled after 266 ms",
+            "of 266 ms it waited 16.0 ms (6%) for the loop",
+        ),
+        (
+            IDLE_LAG,
+            "idle work thumbs took 4.00 s",
+            "one run took 4.00 s; more than 2.00 s is",
+        ),
+    ],
+    ids=lambda found: getattr(found, "id", ""),
+)
+def test_other_issues_say_what_they_are_by_how_much_and_where(found, title, cause):
+    notice = told(found)
+    assert notice.title == title
+    assert notice.cause.startswith(cause or "")
+    assert not notice.is_urgent
+    if found.culprit is not None:
+        file = found.culprit.file.rpartition("/")[2]
+        assert f"in {found.culprit.qualname} ({file}:{found.culprit.line})" in notice.cause
+        assert found.culprit.file not in body_of(notice).decode()
+    assert notice.place.startswith("shop (pid")
+    withheld = Withheld(count=3, total_ns=2 * S, max_ns=S, since_ns=40 * S)
+    assert told(found, withheld).more.startswith("3 more like this in the last 60.0 s")
+    assert rest_of(withheld, "issue").title == "3 more issues until the end, 2.00 s in all"
+
+
+def test_every_kind_of_issue_has_a_notice():
+    """Kinds that join the model join here: their samples are among these."""
+    assert {issue.kind for issue in ISSUES} == set(IssueKind) - {IssueKind.STALL}
+    for issue in ISSUES:
+        notice = told(issue)
+        assert issue.title in notice.title
+        assert notice.cause
+        body_of(notice)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_names_in_other_issues_are_made_safe(text):
+    assert JANK.culprit is not None
+    culprit = replace(JANK.culprit, qualname=text, file=text)
+    for line in told(replace(JANK, title=text, scene=text, culprit=culprit)).lines:
+        assert line.isprintable()
+        assert len(line) <= 600
+
+
 # ---- news -------------------------------------------------------------------------------------
 
 
@@ -128,6 +191,36 @@ def test_a_stall_is_news_once_at_each_stage():
 )
 def test_the_least_that_is_news(from_ns, found, expected):
     assert News(from_ns).is_news(found) is expected
+
+
+@pytest.mark.parametrize("issue", ISSUES, ids=lambda issue: issue.kind.value)
+def test_another_issue_is_news_once_where_somebody_waited_long_enough_and_its_kind_is_asked_for(issue):
+    felt = felt_ns(issue)
+    assert not News(felt + 1).is_news(issue)
+    assert not News(0, kinds_named(["stall"])).is_news(issue)
+    assert not News((1 << 63) - 1).is_news(issue)  # `killed`
+    news = News(felt, kinds_named([issue.kind.value]))
+    assert not news.is_news(HANG)
+    assert news.is_news(issue)
+    news.take(issue)
+    assert not news.is_news(issue)
+
+
+def test_what_is_felt_of_jank_is_its_longest_frame():
+    assert felt_ns(JANK) == JANK.figures.worst_ns < JANK.duration_ns
+
+
+def test_what_is_made_of_a_stall_that_was_told_of_is_no_news():
+    news = News(0)
+    assert JANK.stalls
+    assert news.is_news(JANK)
+    news.take(replace(HANG, id=JANK.stalls[0]))
+    assert not news.is_news(JANK)
+
+
+def test_no_name_means_every_kind():
+    assert kinds_named(()) == set(IssueKind)
+    assert kinds_named(["jank", "stall"]) == {IssueKind.JANK, IssueKind.STALL}
 
 
 def test_what_is_remembered_of_told_stalls_is_bounded():

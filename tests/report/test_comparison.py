@@ -16,6 +16,7 @@ from tests.store.samples import BEGAN, HOSTILE, MS, STALL, S, hostile_stall, ses
 import loopcanary.report
 from loopcanary.model import Session, Stall
 from loopcanary.model.search import StallQuery
+from loopcanary.report import comparison as comparison_module
 from loopcanary.report import diff_json, diff_markdown, diff_text
 from loopcanary.report.comparison import Change, Comparison, Side, compare
 from loopcanary.store import Retention, Store
@@ -127,7 +128,7 @@ def test_rates_are_per_watched_hour(stores: tuple[Store, Store]) -> None:
     found = compared(stores)
     assert changes(found) == {"1:f00d": (Change.UNCHANGED, False)}
     [one] = found.groups
-    assert one.before.stalls.per_hour == pytest.approx(one.after.stalls.per_hour)
+    assert one.before.stalls_per_hour == pytest.approx(one.after.stalls_per_hour)
     assert one.ratio.low < 1 < one.ratio.high
 
 
@@ -184,6 +185,34 @@ def test_a_session_that_spans_the_moment_counts_on_both_sides(stores: tuple[Stor
     assert (found.before.hours, found.after.hours) == (pytest.approx(4), pytest.approx(6))
     [one] = found.groups
     assert (one.before.count, one.after.count, one.change) == (16, 24, Change.UNCHANGED)
+
+
+def test_of_many_groups_the_worst_are_described_and_all_are_counted(all_kinds: tuple[Store, Store]) -> None:
+    whole = compared(all_kinds)
+    sides = [
+        Side(source=store, query=StallQuery(), label=name)
+        for store, name in zip(all_kinds, "AB", strict=True)
+    ]
+    found = compare(*sides, now_wall_ns=NOW, limit=2)
+    assert len(whole.groups) > 2
+    assert found.groups == whole.groups[:2]
+    assert found.counts == whole.counts
+    assert found.is_worse == whole.is_worse
+    assert (found.before, found.after) == (whole.before, whole.after)
+
+
+def test_more_runs_than_are_asked_for_by_name_are_compared_all_the_same(
+    stores: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = stores[0]
+    for number in range(4):
+        of = ran(f"s{number}", number * 10, number * 10 + 10, version="1" if number < 3 else "2")
+        put(source, of, spread(of, 30))
+    sides = [Side(source=source, query=StallQuery(), label=one, version=one) for one in ("1", "2")]
+    by_name = compare(*sides, now_wall_ns=NOW)
+    monkeypatch.setattr(comparison_module, "_ASKED_BY_NAME_MAX", 2)
+    assert compare(*sides, now_wall_ns=NOW) == by_name
+    assert (by_name.before.stalls, by_name.after.stalls) == (90, 30)
 
 
 def test_versions_of_one_store(stores: tuple[Store, Store]) -> None:

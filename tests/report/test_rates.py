@@ -12,7 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopcanary.model.search import SessionMark
-from loopcanary.report.rates import LEVEL, Amount, amount, chance_of_halves, dispersion, interval, ratio
+from loopcanary.report.rates import (
+    LEVEL,
+    Amount,
+    amount,
+    chance_of_halves,
+    dispersion,
+    interval,
+    is_less,
+    is_more,
+    ratio,
+)
 from loopcanary.report.trend import Direction, trend
 from loopcanary.report.watched import HOUR_NS, NEVER, Watched
 
@@ -89,6 +99,17 @@ def test_the_ratio_of_counts_agrees_with_the_exact_test(first: int, last: int) -
     differs = found.low > 1 or found.high < 1
     chance = chance_of_halves(first, last)
     assert differs == (chance < 1 - LEVEL) or chance == pytest.approx(1 - LEVEL, rel=1e-4)
+
+
+@given(st.integers(0, 300), st.integers(0, 300), st.floats(1, 20), st.integers(0, 20), st.integers(0, 20))
+def test_that_there_is_more_or_less_for_sure_is_what_the_range_of_the_ratio_says(
+    first: int, last: int, dispersed: float, hours: int, others: int
+) -> None:
+    before = counted(first, Watched(((0, hours * HOUR_NS),)), dispersed)
+    after = counted(last, Watched(((0, others * HOUR_NS),)), dispersed)
+    found = ratio(before, after)
+    assert is_more(before, after) == (found.low > 1) or found.low == pytest.approx(1, rel=1e-6)
+    assert is_less(before, after) == (found.high < 1) or found.high == pytest.approx(1, rel=1e-6)
 
 
 def test_chance_of_halves_is_that_of_a_coin() -> None:

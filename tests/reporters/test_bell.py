@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from tests.store.samples import ISSUES, SESSION, stall
+from tests.store.samples import IDLE_LAG, ISSUES, JANK, SESSION, stall
 
+from loopcanary.model.told import ALL_KINDS, felt_ns
 from loopcanary.reporters.bell import Bell
 from loopcanary.reporters.terminal import Terminal
 
@@ -63,14 +64,37 @@ def test_many_bugs_at_once_ring_once(terminal):
     assert heard(end) == b"\a"
 
 
-def test_what_is_short_or_no_stall_does_not_ring(terminal):
+def test_what_is_short_does_not_ring(terminal):
     end, screen = terminal
     one = bell(screen, Clock())
     one.report(stall(duration_ns=S - 1), 0)
-    for issue in ISSUES:
-        one.report(issue, 0)
+    one.report(replace(IDLE_LAG, duration_ns=S - 1), 0)
+    one.report(JANK, 0)  # of 6 s, in which no frame took one
     one.close(SESSION, [HANG])
     assert heard(end) == b""
+
+
+@pytest.mark.parametrize("issue", ISSUES, ids=lambda issue: issue.kind.value)
+def test_other_issues_ring_where_their_kind_is_asked_for(terminal, issue):
+    end, screen = terminal
+    every = {"every_ns": 60 * S, "terminal": screen, "monotonic_ns": Clock()}
+    Bell(from_ns=felt_ns(issue), kinds=ALL_KINDS - {issue.kind}, **every).report(issue, 0)
+    assert heard(end) == b""
+    Bell(from_ns=felt_ns(issue), kinds={issue.kind}, **every).report(issue, 0)
+    assert heard(end) == b"\a"
+
+
+def test_what_is_made_of_a_stall_that_rang_does_not_ring_again(terminal):
+    end, screen = terminal
+    clock = Clock()
+    one = bell(screen, clock)
+    one.report(HANG, 0)
+    assert heard(end) == b"\a"
+    clock.now_ns = 5 * S
+    one.report(replace(IDLE_LAG, stalls=(HANG.id,)), 0)
+    assert heard(end) == b""
+    one.report(IDLE_LAG, 0)
+    assert heard(end) == b"\a"
 
 
 def test_a_pipe_gets_nothing():

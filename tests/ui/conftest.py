@@ -62,10 +62,16 @@ def _closed() -> Iterator[None]:
     _open.close()
 
 
-def client_of(*stores: Store, sight: Sight | None = None, tools: Tools = TOOLS, once: str = "") -> TestClient:
+def client_of(
+    *stores: Store,
+    sight: Sight | None = None,
+    tools: Tools = TOOLS,
+    once: str = "",
+    watch: Watch | None = None,
+) -> TestClient:
     """A browser that has not shown the token yet."""
     site = Site(
-        watch=Watch(stores, lambda _: sight or Sight(), (StoreError,)),
+        watch=watch or Watch(stores, lambda _: sight or Sight(), (StoreError,)),
         tools=tools,
         renderer=RENDERER,
         errors=(StoreError,),

@@ -96,8 +96,8 @@ def program(folder: Path, environment: dict[str, str]) -> Iterator[subprocess.Po
 
 
 @contextmanager
-def served(environment: dict[str, str], store: Path) -> Iterator[str]:
-    command = [sys.executable, "-c", LOOPCANARY, "ui", "--no-browser", str(store)]
+def served(environment: dict[str, str], *stores: Path) -> Iterator[str]:
+    command = [sys.executable, "-c", LOOPCANARY, "ui", "--no-browser", *map(str, stores)]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -255,11 +255,67 @@ def test_a_damaged_store_is_set_aside_and_the_pages_go_on(
     file.write_bytes(b"SQLite format 3\0" + bytes(range(256)) * 64)
     with served({**environment, "LOOPCANARY_RETENTION_AGE": "36500d"}, tmp_path / "store") as address:
         visit = Visit(chromium, address)
-        # What was there is kept beside it, and said so where the server was started.
+        # What was there is kept beside it, and said so.
         assert "No stall was recorded" in visit.page.locator("main").inner_text()
-        assert [*(tmp_path / "store").glob("loopcanary.db.damaged-*")]
-        assert visit.to("/doctor").locator("h1").count() == 1
+        [aside] = (tmp_path / "store").glob("loopcanary.db.damaged-*")
+        assert aside.name in visit.page.locator("#notices").inner_text()
+        assert aside.name in visit.to("/doctor").locator("main").inner_text()
+        assert axe_findings(visit.page) == []
         assert visit.wrong == []
+        visit.context.close()
+
+
+def put_in_place(store: Path, content: bytes) -> None:
+    """As a backup that is restored: another file of the same name, at once."""
+    for side in store.glob("loopcanary.db-*"):
+        side.unlink()
+    (store / "new").write_bytes(content)
+    (store / "new").replace(store / "loopcanary.db")
+
+
+def test_what_is_wrong_is_told_on_pages_that_are_open_and_gone_when_it_is_mended(
+    chromium: Any, environment: dict[str, str], tmp_path: Path
+):
+    for name in ("kept", "damaged"):
+        store = Store(tmp_path / name, retention=Retention(age_ns=1 << 62))
+        store.put([SESSION], [stall(id=name, fingerprint=f"1:{name}", title=f"{name} (cache.py:12)")])
+        store.close()
+    database = tmp_path / "damaged" / "loopcanary.db"
+    sound = database.read_bytes()
+    newer = sound[:60] + (99).to_bytes(4, "big") + sound[64:]  # sqlite.org/fileformat2.html: the user version
+    kept = {**environment, "LOOPCANARY_RETENTION_AGE": "36500d"}
+    with served(kept, tmp_path / "kept", tmp_path / "damaged") as address:
+        visit = Visit(chromium, address)
+        page = visit.to("/groups")
+        page.get_by_role("link", name="damaged (cache.py:12)").wait_for()
+        put_in_place(tmp_path / "damaged", newer)
+        notice = page.locator("#notices .notice")
+        notice.filter(has_text="newer loopcanary").wait_for()
+        assert str(database) in notice.inner_text()
+        page.get_by_role("link", name="damaged (cache.py:12)").wait_for(state="detached")
+        assert page.get_by_role("link", name="kept (cache.py:12)").count() == 1
+        put_in_place(tmp_path / "damaged", sound)
+        page.get_by_role("link", name="damaged (cache.py:12)").wait_for()
+        assert page.locator("#notices .notice").count() == 0
+        put_in_place(tmp_path / "damaged", b"this is no database" * 1_000)
+        page.locator("#notices .notice", has_text="set aside").wait_for()
+        [aside] = (tmp_path / "damaged").glob("loopcanary.db.damaged-*")
+        assert aside.name in page.locator("#notices").inner_text()
+        assert page.get_by_role("link", name="kept (cache.py:12)").count() == 1
+        assert axe_findings(page) == []
+        assert visit.wrong == []
+        visit.context.close()
+    put_in_place(tmp_path / "damaged", newer)
+    with served(kept, tmp_path / "damaged") as address:
+        visit = Visit(chromium, address)
+        page = visit.page
+        assert page.locator("h1").inner_text() == "The store cannot be read"
+        assert axe_findings(page) == []
+        put_in_place(tmp_path / "damaged", sound)
+        page.get_by_role("link", name="damaged (cache.py:12)").first.wait_for()
+        assert page.locator("#notices .notice", has_text="newer").count() == 0
+        # That the page could not be made is what the browser says, and all it says.
+        assert all("503" in line for line in visit.wrong)
         visit.context.close()
 
 

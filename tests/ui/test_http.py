@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -281,3 +282,12 @@ def test_what_goes_on_now_stands_above_all(store: Store):
     checked(text)
     assert "Stalled now for" in text
     assert "1 stall going on" in text
+
+
+def test_a_process_of_another_host_runs_as_far_as_is_known(store: Store):
+    store.put([session(id="s9", ended_wall_ns=None, end=SessionEnd.RUNNING, host="elsewhere")], [])
+    store.put([session(id="s8", ended_wall_ns=None, end=SessionEnd.RUNNING, host=platform.node())], [])
+    client = let_in(client_of(store))
+    assert client.get("/sessions").text.count("as far as is known (other host)") == 1
+    assert "as far as is known" in client.get("/session", params={"id": "s9"}).text
+    assert "as far as is known" not in client.get("/session", params={"id": "s8"}).text

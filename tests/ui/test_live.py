@@ -53,19 +53,20 @@ def test_one_store_in_trouble_does_not_hide_the_others(filled: Store, tmp_path):
     watch = Watch([Store(tmp_path / "none"), filled], look, (StoreError,))
     now = watch.now()
     assert now.running == 1
-    assert set(now.trouble) == {"the disk is full", "set aside"}
+    # Each says of which store it is.
+    assert set(now.trouble) == {f"{tmp_path / 'none'}: the disk is full", f"{filled.folder}: set aside"}
 
 
 def test_what_happened_is_kept_for_a_while_and_trouble_only_while_there_is_some(filled: Store):
     sights = [Sight(notices=("first",), trouble=("locked",))]
     watch = watch_of(filled, sights)
-    assert watch.now().trouble == ("first", "locked")
+    assert watch.now().trouble == (f"{filled.folder}: first", f"{filled.folder}: locked")
     for number in range(50):
         sights.append(Sight(notices=(f"one more: {number}",)))
         watch.again()
         watch.now()
     assert len(watch.now().trouble) == 20
-    assert watch.now().trouble[-1] == "one more: 49"
+    assert watch.now().trouble[-1] == f"{filled.folder}: one more: 49"
 
 
 def told(nows: list[Now], gone_after: int) -> list[str]:

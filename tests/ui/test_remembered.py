@@ -24,6 +24,8 @@ ASKED: dict[str, Callable[[Any], Any]] = {
     "issue_groups": lambda source: source.issue_groups(ALL),
     "marks": lambda source: sorted(source.marks(ALL)),
     "marks of a bug": lambda source: sorted(source.marks(ALL, [STALL.fingerprint])),
+    "stall_times": lambda source: sorted(source.stall_times(ALL)),
+    "stall_times of a session": lambda source: sorted(source.stall_times(ALL, [SESSION.id])),
     "session_marks": lambda source: source.session_marks(ALL),
     "time_cells": lambda source: sorted(source.time_cells(ALL, "cause", **SPAN)),
     "cells of a bug": lambda source: source.time_cells(ALL, "fingerprint", keys=[STALL.fingerprint], **SPAN),

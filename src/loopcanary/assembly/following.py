@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from loopcanary.assembly.reading import recover
 from loopcanary.model import Config
+from loopcanary.model.told import kinds_named
 from loopcanary.notifications import standing
 from loopcanary.notifications.desk import Desk
 from loopcanary.notifications.feed import Feed, Live
@@ -88,6 +89,7 @@ class Follower:
         desk = Desk(
             [Feed(store, _looking(store), wishes.since_wall_ns) for store in self._stores],
             from_ns=wishes.config.notify_from_ns,
+            kinds=kinds_named(wishes.config.notify_kinds),
             every_ns=wishes.config.notify_every_ns,
             per_minute=wishes.config.notify_per_minute,
             tell=self._tell,

@@ -47,6 +47,8 @@ def make_parts(canary: Canary, native: ModuleType | None) -> Parts:
         keep_ignored=config.keep_ignored,
         interceptors=interceptors,
         sink=sink,
+        # Without a flight file nothing else says so while the program runs, and after it was killed.
+        whose=None if isinstance(backend, NativeBackend) else session,
         reporters=reporters,
         debugger=DebuggerGuard(),
         while_debugging=config.while_debugging,
@@ -136,10 +138,14 @@ def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[
             host=session.host,
         )
     if "bell" in canary.config.notify and may_speak():
+        from loopcanary.model.told import kinds_named
         from loopcanary.reporters.bell import Bell
 
         makers["bell"] = partial(
-            Bell, from_ns=canary.config.notify_from_ns, every_ns=canary.config.notify_every_ns
+            Bell,
+            from_ns=canary.config.notify_from_ns,
+            every_ns=canary.config.notify_every_ns,
+            kinds=kinds_named(canary.config.notify_kinds),
         )
     for group, name, found in entry_points(canary.boundary.failed):
         if group == "loopcanary.reporters":

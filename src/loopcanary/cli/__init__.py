@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.Abort:
         return _INTERRUPTED
     except BrokenPipeError:
-        return _reader_left()
+        return reader_left()
     except Exception as error:
         if not _is_for_people(error):
             raise
@@ -116,7 +116,7 @@ def _keep_output_encodable() -> None:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
-def _reader_left() -> int:
+def reader_left() -> int:
     """`loopcanary report | head`: not an error, and nothing more to flush at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

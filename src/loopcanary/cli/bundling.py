@@ -80,6 +80,7 @@ def contents_of(stores: Sequence[Store], choice: Choice) -> Contents:
     """What is chosen in these stores, as of one; what is in several is taken from the first."""
     from loopcanary.bundles import Contents
 
+    choice = choice.in_full(stores)
     remarks = {
         fingerprint: remark for store in reversed(stores) for fingerprint, remark in store.remarks().items()
     }

@@ -1,4 +1,4 @@
-"""`loopcanary notify`: tells of new stalls, on the desktop, by webhook, with a bell."""
+"""`loopcanary notify`: tells of new stalls and other issues, on the desktop, by webhook, with a bell."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loopcanary.cli import BAD_USE, refuse
+from loopcanary.cli import BAD_USE, reader_left, refuse
 from loopcanary.cli.ending import End
 from loopcanary.cli.opening import NOTHING_FOUND
 from loopcanary.cli.words import Folder, Word
@@ -50,7 +50,14 @@ def _stores(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) 
     "notify_from",
     metavar="WHAT",
     type=Word(),
-    help="The least: a duration, or stall, hang, anr, killed. Default: hang, 1s.",
+    help="The least wait: a duration, or stall, hang, anr, killed. Default: hang, 1s.",
+)
+@click.option(
+    "--kinds",
+    "notify_kinds",
+    metavar="KIND,...",
+    type=Word(),
+    help="Kinds of issues: stall, jank, input, idle ... Default: all.",
 )
 @click.option(
     "--every",
@@ -85,8 +92,9 @@ def command(
 ) -> int:
     """Tell of new stalls as they happen, of one store or several; default: .loopcanary in the current folder.
 
-    Hangs are told of while they last, and processes that were killed while they stalled. What is not given
-    here comes from the settings. Ends with Control-C.
+    Hangs are told of while they last, and processes that were killed while they stalled; jank, late input and
+    long idle work when they are over. What is not given here comes from the settings. Ends with Control-C,
+    and when nobody reads what it prints any more.
     """
     from loopcanary.assembly.following import Wishes
     from loopcanary.config import load
@@ -183,10 +191,17 @@ def _test(receivers: list[Receiver], *, rings: bool) -> int:
 def _follow(folders: list[Path | None], wishes: Wishes, *, rings: bool) -> int:
     from loopcanary.assembly.following import Follower
 
+    is_for_people = wishes.beside is None
+
     def show(notice: Notice) -> None:
-        if wishes.beside is None:
-            with suppress(OSError):
+        if is_for_people:
+            try:
                 click.echo("\n  ".join([notice.title, *notice.lines]))
+            except BrokenPipeError:
+                reader_left()
+                end.is_asked_for = True
+            except OSError:
+                pass  # a full disk
         if rings:
             _ring()
 
@@ -198,7 +213,8 @@ def _follow(folders: list[Path | None], wishes: Wishes, *, rings: bool) -> int:
         follower = Follower(stores, wishes, show=show, complain=refuse)
         if not follower.claim():
             return 0 if wishes.beside is not None else NOTHING_FOUND
-        follower.run(End())
+        end = End(reader_of=sys.stdout if is_for_people else None)
+        follower.run(end)
     return 0
 
 

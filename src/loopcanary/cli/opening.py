@@ -33,6 +33,18 @@ def opened(given: Path | None, *, live: bool = True) -> Iterator[Store | None]:
 
     Raises StoreError and ConfigError.
     """
+    store = found_store(given)
+    if store is None:
+        yield None
+        return
+    with closed_at_end(store):
+        store.open()
+        _recover(store, live)
+        yield store
+
+
+def found_store(given: Path | None) -> Store | None:
+    """The store, not opened yet, or None, said on stderr, where none is there. ConfigError."""
     from loopcanary import assembly
     from loopcanary.config import load
     from loopcanary.store import find
@@ -41,12 +53,14 @@ def opened(given: Path | None, *, live: bool = True) -> Iterator[Store | None]:
     folder = find(config.store).folder
     if not folder.is_dir():
         refuse(f"there is no store in {folder}: `loopcanary run PROGRAM` makes one, --store names another")
-        yield None
-        return
-    store = assembly.open_store(folder, config)
+        return None
+    return assembly.open_store(folder, config)
+
+
+@contextmanager
+def closed_at_end(store: Store) -> Iterator[Store]:
+    """The store, which is closed afterwards."""
     try:
-        store.open()
-        _recover(store, live)
         yield store
     finally:
         store.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,10 +14,15 @@ from loopcanary.model.stall import Cause
 from loopcanary.model.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from loopcanary.model import LagIssue, Stall
     from loopcanary.store import Store
+
+CANDIDATES_MAX = 5
+"""Named where the start of an id is that of several."""
+_ENOUGH = CANDIDATES_MAX + 1
+"""To know that there are more."""
 
 _OPTIONS = (
     click.option(
@@ -88,6 +93,16 @@ class Choice:
     loop: str | None
     thread: str | None
 
+    def in_full(self, sources: Sequence[Store]) -> Choice:
+        """The same, with the one stall and the one bug in full whose starts were given. ClickException where
+        none of these stores has it, or they have several together."""
+        stall, group = self.stall, self.group
+        if stall is not None:
+            stall = _only("stall", stall, _sorted(source.ids_like(stall, _ENOUGH) for source in sources))
+        if group is not None:
+            group = _only("bug", group, _sorted(_bugs_like(source, group) for source in sources))
+        return replace(self, stall=stall, group=group)
+
     def query(self, source: Store) -> StallQuery:
         """The question to this store. ClickException where it has no such bug, or several."""
         return StallQuery(
@@ -96,7 +111,9 @@ class Choice:
             causes=frozenset(Cause(cause) for cause in self.causes),
             words=self.words,
             session=self.session,
-            fingerprint=None if self.group is None else self._bug(source, self.group),
+            fingerprint=None
+            if self.group is None
+            else _only("bug", self.group, _bugs_like(source, self.group)),
         )
 
     def stalls(self, source: Store) -> Iterator[Stall]:
@@ -104,7 +121,7 @@ class Choice:
         if self.stall is None:
             found = source.each_stall(self.query(source))
         else:
-            one = source.stall(_only("stall", self.stall, source.ids_like(self.stall, 2)))
+            one = source.stall(_only("stall", self.stall, source.ids_like(self.stall, _ENOUGH)))
             found = iter(() if one is None else (one,))
         return filter(self._is_meant, found)
 
@@ -118,10 +135,13 @@ class Choice:
         wanted = {"scene": self.scene, "loop": self.loop, "thread": self.thread}
         return all(value is None or getattr(issue, name) == value for name, value in wanted.items())
 
-    @staticmethod
-    def _bug(source: Store, start: str) -> str:
-        found = {*source.fingerprints_like(start, 2), *source.issue_fingerprints_like(start, 2)}
-        return _only("bug", start, sorted(found))
+
+def _bugs_like(source: Store, start: str) -> list[str]:
+    return _sorted((source.fingerprints_like(start, _ENOUGH), source.issue_fingerprints_like(start, _ENOUGH)))
+
+
+def _sorted(found: Iterable[Iterable[str]]) -> list[str]:
+    return sorted({name for names in found for name in names})
 
 
 def _only(what: str, start: str, found: list[str]) -> str:
@@ -133,5 +153,12 @@ def _only(what: str, start: str, found: list[str]) -> str:
             f"no {what} in the store begins with {shown}; `loopcanary report` names them"
         )
     if len(found) > 1:
-        raise click.ClickException(f"{shown} is the start of several; write more of it")
+        raise click.ClickException(ambiguity(start, found))
     return found[0]
+
+
+def ambiguity(start: str, candidates: list[str]) -> str:
+    """What is said where several begin so; one more than CANDIDATES_MAX of them are enough."""
+    named = ", ".join(printable(candidate, 60) for candidate in candidates[:CANDIDATES_MAX])
+    more = " and more" if len(candidates) > CANDIDATES_MAX else ""
+    return f"{printable(start, 60)} is the start of several: {named}{more}; write more of it"

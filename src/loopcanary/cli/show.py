@@ -10,6 +10,7 @@ import click
 from loopcanary.cli import refuse
 from loopcanary.cli.formats import LIMITS, format_option, write
 from loopcanary.cli.opening import NOTHING_FOUND, opened, store_option
+from loopcanary.cli.selecting import CANDIDATES_MAX, ambiguity
 from loopcanary.cli.words import Word
 from loopcanary.model.search import StallQuery
 from loopcanary.model.wording import printable
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from loopcanary.store import Store
 
-_CANDIDATES_MAX = 5
 _RANK_DIGITS_MAX = 3
 """A longer number is the start of a fingerprint or of an id."""
 _VERSIONS = ("2:", "1:")
@@ -51,7 +51,7 @@ def command(which: str, store: Path | None, form: str) -> int:
             )
             return NOTHING_FOUND
         if len(found) > 1:
-            return refuse(_ambiguity(which, [name for _, name in found]))
+            return refuse(ambiguity(which, [name for _, name in found]))
         [(show, name)] = found
         show(source, name, form)
         return 0
@@ -83,7 +83,7 @@ def _matches(source: Store, which: str) -> list[tuple[_Show, str]]:
         (source.issue_fingerprints_like, _show_issue_group),
     ]
     for like, show in of_ids:
-        found = like(which, _CANDIDATES_MAX + 1)
+        found = like(which, CANDIDATES_MAX + 1)
         if which in found:
             return [(show, which)]
         ids += [(show, name) for name in found]
@@ -93,18 +93,12 @@ def _matches(source: Store, which: str) -> list[tuple[_Show, str]]:
     for start in starts:
         begin_so: list[tuple[_Show, str]] = []
         for like, show in of_bugs:
-            found = like(start, _CANDIDATES_MAX + 1)
+            found = like(start, CANDIDATES_MAX + 1)
             if start in found:
                 return [(show, start)]
             begin_so += [(show, name) for name in found]
         bugs = bugs or begin_so
     return bugs + ids
-
-
-def _ambiguity(which: str, candidates: list[str]) -> str:
-    named = ", ".join(printable(candidate, 60) for candidate in candidates[:_CANDIDATES_MAX])
-    more = " and more" if len(candidates) > _CANDIDATES_MAX else ""
-    return f"{printable(which, 60)} is the start of several: {named}{more}; write more of it"
 
 
 def _show_group(source: Store, fingerprint: str, form: str) -> None:

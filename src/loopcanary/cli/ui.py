@@ -12,10 +12,11 @@ import click
 
 from loopcanary.cli import refuse
 from loopcanary.cli.formats import current_folder
-from loopcanary.cli.opening import NOTHING_FOUND, opened
+from loopcanary.cli.opening import NOTHING_FOUND, closed_at_end, found_store
 from loopcanary.cli.words import Folder
 
 if TYPE_CHECKING:
+    from loopcanary.store import Store
     from loopcanary.ui.live import Sight
     from loopcanary.ui.sources import StoreLike
 
@@ -54,10 +55,12 @@ def command(
             raise
         return refuse(f'the pages need {missing}: pip install "loopcanary[ui]"')
     with ExitStack() as stack:
-        sources = [stack.enter_context(opened(store)) for store in (*stores, *more) or (None,)]
-        found = [source for source in sources if source is not None]
+        sources = [found_store(store) for store in (*stores, *more) or (None,)]
+        found = [stack.enter_context(closed_at_end(source)) for source in sources if source is not None]
         if len(found) < len(sources):
             return NOTHING_FOUND
+        for store in found:
+            _tell_at_start(store)
         from loopcanary.cli.tools import page_tools
         from loopcanary.store import StoreError
 
@@ -72,6 +75,20 @@ def command(
     return 0
 
 
+def _tell_at_start(store: Store) -> None:
+    """Says in the terminal what is wrong; a store that cannot be read may be mended while it is served."""
+    from loopcanary.store import StoreError
+
+    try:
+        sight = _look(store)
+    except StoreError as error:
+        refuse(str(error))
+        return
+    for line in (*sight.notices, *sight.trouble):
+        refuse(line)
+    store.notices += sight.notices  # the pages tell them, too
+
+
 def _look(store: StoreLike) -> Sight:
     """Takes in what dead processes left, and lays what runs now over the store. StoreError."""
     from loopcanary import assembly
@@ -84,13 +101,20 @@ def _look(store: StoreLike) -> Sight:
         found = assembly.recover(store)
     except StoreError as error:
         # Somebody else's store can be read all the same.
-        return Sight(trouble=(f"what dead processes left was not taken in: {error}",))
-    finally:
-        notices, store.notices[:] = tuple(store.notices), []
+        wrong = f"what dead processes left was not taken in: {error}"
+        return Sight(trouble=(wrong,), notices=_taken(store.notices))
     store.overlay(found.running, found.ongoing)
     return Sight(
-        running=tuple(found.running), ongoing=tuple(found.ongoing), notices=(*notices, *found.notices)
+        running=tuple(found.running),
+        ongoing=tuple(found.ongoing),
+        notices=(*_taken(store.notices), *found.notices),
     )
+
+
+def _taken(notices: list[str]) -> tuple[str, ...]:
+    taken = tuple(notices)
+    del notices[: len(taken)]  # a page that is being made may add one
+    return taken
 
 
 def _ready(url: str, once: str | None) -> None:

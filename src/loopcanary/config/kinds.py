@@ -197,6 +197,17 @@ def _take_ways(value: object) -> tuple[str, ...]:
     return ways
 
 
+def _take_issue_kinds(value: object) -> tuple[str, ...]:
+    from loopcanary.model.issue_kind import IssueKind
+
+    known = [kind.value for kind in IssueKind]
+    names = tuple(name.lower() for name in _take_names(value))
+    for name in names:
+        if name not in known:
+            raise UnfitValueError(f"{shown(name)} is no kind of issue", "write " + ", ".join(known))
+    return names
+
+
 def _parse_least(text: str) -> int:
     ns = _LEAST_WORDS.get(text.strip().lower())
     return _LEAST_DURATION.parse(text) if ns is None else ns  # type: ignore[return-value]
@@ -246,6 +257,8 @@ FILE = _path("file")
 """A file."""
 WAYS = Kind(_take_ways, _take_ways, ",".join)
 """Names of ways to notify."""
+ISSUE_KINDS = Kind(_take_issue_kinds, _take_issue_kinds, ",".join)
+"""Names of kinds of issues."""
 LEAST = Kind(_parse_least, _take_least, _write_least)
 """From which stalls on: a duration, or a word for one."""
 ENGINE = Kind(_parse_engine, _take_engine, lambda choice: choice.value)

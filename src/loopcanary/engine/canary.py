@@ -398,7 +398,8 @@ class Canary:
             statistics=call("statistics", self._statistics, parts, keep=True) or {},
             traces=traced or TraceFigures(),
         )
-        if session.loops or parts.pipeline.counts or self._is_the_program(session):
+        known = session.loops or parts.pipeline.counts or parts.pipeline.issue_counts
+        if known or self._is_the_program(session):
             is_whole &= bool(call("store", _put_session, parts, session, keep=True))
         for reporter in parts.reporters:
             closing = list(parts.pipeline.recent)

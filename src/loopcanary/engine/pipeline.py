@@ -10,7 +10,7 @@ from typing import Protocol
 from loopcanary.engine.boundary import Boundary
 from loopcanary.engine.guards import DebuggerGuard, StormGuard
 from loopcanary.engine.recent import Recent
-from loopcanary.model import Issue, LagIssue, Stall, StallEvidence, StallState
+from loopcanary.model import Issue, LagIssue, Session, Stall, StallEvidence, StallState
 from loopcanary.protocols import Interceptor, Reporter, Sink
 
 _REMEMBERED_GROUPS = 10_000
@@ -38,6 +38,8 @@ class Stations:
     storm: StormGuard
     issue_storm: StormGuard
     """Of issues that are no stalls: they shall not use up what the stalls they rest on need."""
+    whose: Session | None = None
+    """Facts of the process, which are stored before its first issue; None: a flight file has them."""
 
 
 class Pipeline:
@@ -47,6 +49,7 @@ class Pipeline:
         self._stations = stations
         self._boundary = boundary
         self._monotonic_ns = monotonic_ns
+        self._whose = stations.whose
         self._seen: Counter[str] = Counter()
         self.recent = Recent()
         self.counts: Counter[str] = Counter()
@@ -125,6 +128,9 @@ class Pipeline:
         return self._boundary.call("store", self._put, stall, keep=True) is not None
 
     def _put(self, issue: Issue) -> bool:
+        if self._whose is not None:
+            self._stations.sink.put_session(self._whose)
+            self._whose = None  # all that is known at the end is put then
         if isinstance(issue, Stall):
             self._stations.sink.put_stall(issue)
         else:

@@ -74,6 +74,11 @@ class GroupSums(NamedTuple):
     total_ns: int
 
 
+StallTime = tuple[str, str, int, int]
+"""Fingerprint, session, began_wall_ns and duration_ns of a stall: what comparisons are made of. Plain: to
+make named ones of 100,000 takes as long as to read them."""
+
+
 class StallMark(NamedTuple):
     """A stall in short: what rates, trends and comparisons are made of."""
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from loopcanary.model import Session, Stall, StallState
+from loopcanary.model import Issue, IssueKind, Session, Stall, StallState
+from loopcanary.model.told import ALL_KINDS, felt_ns
 from loopcanary.notifications.feed import Feed
 from loopcanary.notifications.news import News, group_of
 from loopcanary.notifications.notice import Notice, notice_of, over_of, rest_of
@@ -16,7 +17,7 @@ _UNFINISHED_MAX = 1_000
 
 @dataclass(frozen=True, slots=True)
 class _Heard:
-    stall: Stall
+    issue: Issue
     session: Session | None
 
 
@@ -28,6 +29,7 @@ class Desk:
         feeds: Sequence[Feed],
         *,
         from_ns: int,
+        kinds: Collection[IssueKind] = ALL_KINDS,
         every_ns: int,
         per_minute: int,
         tell: Callable[[Notice], object],
@@ -36,7 +38,9 @@ class Desk:
     ) -> None:
         """`errors`: what a store may raise; `complain` hears of each once."""
         self._feeds = feeds
-        self._news = News(from_ns)
+        self._news = News(from_ns, kinds)
+        self._noun = "stall"
+        """Of all that was counted until now."""
         self._limit: RateLimit[_Heard] = RateLimit(every_ns=every_ns, per_minute=per_minute)
         self._tell = tell
         self._errors = errors
@@ -47,7 +51,7 @@ class Desk:
 
     @property
     def withheld(self) -> int:
-        """Stalls that nobody was told of yet."""
+        """Issues that nobody was told of yet."""
         return self._limit.withheld
 
     @property
@@ -71,34 +75,42 @@ class Desk:
         """Tells how much nobody was told of."""
         rest = self._limit.rest()
         if rest.count:
-            self._tell(rest_of(rest))
+            self._tell(rest_of(rest, self._noun))
 
     def _take(self, feed: Feed, now_ns: int) -> None:
-        for stall in feed.take():
-            if not self._news.is_news(stall):
-                self._finish(stall, feed, now_ns)
+        for issue in feed.take():
+            if not self._news.is_news(issue):
+                self._finish(issue, feed, now_ns)
                 continue
-            key = group_of(stall)
-            if stall.state is StallState.ONGOING and not self._limit.would_tell(now_ns, key):
+            key = group_of(issue)
+            if _goes_on(issue) and not self._limit.would_tell(now_ns, key):
                 continue  # it is counted when it is over, with its whole length
-            self._news.take(stall)
-            permit = self._limit.offer(now_ns, key, stall.duration_ns, _Heard(stall, feed.session_of(stall)))
+            self._news.take(issue)
+            if not isinstance(issue, Stall):
+                self._noun = "issue"
+            permit = self._limit.offer(now_ns, key, felt_ns(issue), _Heard(issue, feed.session_of(issue)))
             if permit is not None:
                 self._say(permit, now_ns)
 
-    def _finish(self, stall: Stall, feed: Feed, now_ns: int) -> None:
+    def _finish(self, issue: Issue, feed: Feed, now_ns: int) -> None:
         """Who was told that it hangs may want to know that it does not any more."""
-        if stall.state is not StallState.ENDED or stall.id not in self._unfinished:
+        if issue.id not in self._unfinished or not isinstance(issue, Stall):
             return
-        del self._unfinished[stall.id]
-        if self._limit.admits(now_ns, f"{stall.fingerprint} over"):
-            self._tell(over_of(stall, feed.session_of(stall)))
+        if issue.state is not StallState.ENDED:
+            return
+        del self._unfinished[issue.id]
+        if self._limit.admits(now_ns, f"{issue.fingerprint} over"):
+            self._tell(over_of(issue, feed.session_of(issue)))
 
     def _say(self, permit: Permit[_Heard], now_ns: int) -> None:
         heard = permit.item
-        if heard.stall.state is StallState.ONGOING:
-            self._unfinished[heard.stall.id] = None
+        if _goes_on(heard.issue):
+            self._unfinished[heard.issue.id] = None
         for oldest in list(self._unfinished)[:-_UNFINISHED_MAX]:
             del self._unfinished[oldest]
-        plain = Permit(item=heard.stall, withheld=permit.withheld, is_counted=permit.is_counted)
+        plain = Permit(item=heard.issue, withheld=permit.withheld, is_counted=permit.is_counted)
         self._tell(notice_of(plain, heard.session, now_ns))
+
+
+def _goes_on(issue: Issue) -> bool:
+    return isinstance(issue, Stall) and issue.state is StallState.ONGOING

@@ -1,4 +1,6 @@
-"""What is new in one store: stalls as they are stored, go on, or turn out to have killed."""
+"""What is new in one store: stalls as they are stored, go on, or turn out to have killed; other issues as
+they are stored.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +8,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from loopcanary.model import Session, Stall, StallState
+from loopcanary.model import Issue, LagIssue, Session, Stall, StallState
 from loopcanary.model.search import Remark, StallQuery
 
 _AT_ONCE = 500
-"""Stalls read at one look; the rest at the next."""
+"""Stalls, and other issues, read at one look; the rest at the next."""
 _OLD_NS = 3_600 * 1_000_000_000
 """What was over so long before we began is history: a store that was imported, a program of last week."""
 _OPEN_MAX = 1_000
+_IGNORED_MAX = 10_000
 _MISSES_MAX = 60
 """A stall that is over and not stored by then was dropped by an interceptor, or by a limit."""
 
@@ -29,6 +32,15 @@ class StoreLike(Protocol):
 
     def stalls_after(self, row: int, limit: int) -> list[tuple[int, Stall]]:
         """Stored stalls of later rows, in order."""
+
+    def issue_row_before(self, wall_ns: int) -> int:
+        """As `row_before`, of issues that are no stalls."""
+
+    def last_issue_row(self) -> int:
+        """As `last_row`, of issues that are no stalls."""
+
+    def issues_after(self, row: int, limit: int) -> list[tuple[int, LagIssue]]:
+        """Issues that are no stalls of later rows, in order."""
 
     def stall(self, stall_id: str) -> Stall | None:
         """By its id."""
@@ -57,14 +69,18 @@ class Feed:
         self._look = look
         self._since_wall_ns = since_wall_ns
         self._row: int | None = None
+        self._issue_row: int | None = None
         self._open: dict[str, int] = {}
         """Stalls that went on, or are stored so, and for how many looks they have been neither."""
+        self._ignored: dict[str, None] = {}
+        """Ids of stalls of bugs that people ignore."""
         self._sessions: dict[str, Session] = {}
         self.is_running = False
         """Whether a watched process of this store ran at the last look."""
 
-    def take(self) -> list[Stall]:
-        """Stalls that are new, or in another state, since the last call. Raises what the store does."""
+    def take(self) -> list[Issue]:
+        """Issues that are new, stalls also that are in another state, since the last call. Stalls come first:
+        others are made of them. Raises what the store does."""
         self.is_running = False  # where the store is gone, nobody runs
         live = self._look()
         self.is_running = bool(live.running)
@@ -76,20 +92,43 @@ class Feed:
                 self._open[stall.id] = 0
         for oldest in list(self._open)[:-_OPEN_MAX]:
             del self._open[oldest]
-        recent = [stall for stall in found if self._is_recent(stall)]
-        if not recent:
-            return []
-        ignored = {print_ for print_, remark in self._store.remarks().items() if remark.ignored}
-        return [stall for stall in recent if stall.fingerprint not in ignored]
+        recent: list[Issue] = [one for one in (*found, *self._others()) if self._is_recent(one)]
+        return self._without_ignored(recent) if recent else []
 
-    def session_of(self, stall: Stall) -> Session | None:
-        """Facts of the process that stalled, where they are known. Raises what the store does."""
-        if stall.session not in self._sessions:
-            found = self._store.sessions(StallQuery(session=stall.session), 1)
+    def session_of(self, issue: Issue) -> Session | None:
+        """Facts of the process that it was in, where they are known. Raises what the store does."""
+        if issue.session not in self._sessions:
+            found = self._store.sessions(StallQuery(session=issue.session), 1)
             if not found:
                 return None
-            self._sessions[stall.session] = found[0]
-        return self._sessions[stall.session]
+            self._sessions[issue.session] = found[0]
+        return self._sessions[issue.session]
+
+    def _without_ignored(self, found: list[Issue]) -> list[Issue]:
+        ignored = {print_ for print_, remark in self._store.remarks().items() if remark.ignored}
+        kept: list[Issue] = []
+        for issue in found:
+            if isinstance(issue, Stall):
+                is_ignored = issue.fingerprint in ignored
+                if is_ignored:
+                    self._ignored[issue.id] = None
+            else:
+                is_ignored = issue.fingerprint in ignored or (
+                    bool(issue.stalls) and all(one in self._ignored for one in issue.stalls)
+                )
+            if not is_ignored:
+                kept.append(issue)
+        for oldest in list(self._ignored)[:-_IGNORED_MAX]:
+            del self._ignored[oldest]
+        return kept
+
+    def _others(self) -> Iterator[LagIssue]:
+        if self._issue_row is None:
+            self._issue_row = self._store.issue_row_before(self._since_wall_ns)
+        self._issue_row = min(self._issue_row, self._store.last_issue_row())
+        for row, issue in self._store.issues_after(self._issue_row, _AT_ONCE):
+            self._issue_row = row
+            yield issue
 
     def _stored(self) -> Iterator[Stall]:
         if self._row is None:
@@ -112,5 +151,5 @@ class Feed:
             elif (misses := self._open.pop(stall_id)) < _MISSES_MAX:
                 self._open[stall_id] = misses + 1
 
-    def _is_recent(self, stall: Stall) -> bool:
-        return stall.began_wall_ns + stall.duration_ns >= self._since_wall_ns - _OLD_NS
+    def _is_recent(self, issue: Issue) -> bool:
+        return issue.began_wall_ns + issue.duration_ns >= self._since_wall_ns - _OLD_NS

@@ -1,21 +1,23 @@
-"""Which stalls are news: each once, when it is over or a hang that goes on; once more as it becomes an ANR,
+"""Which issues are news: each once, when it is over. A hang while it goes on, once more as it becomes an ANR,
 and where it ends with the process. Pure.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import Enum
 
-from loopcanary.model import Severity, Stall, StallState
+from loopcanary.model import Issue, IssueKind, Severity, Stall, StallState
 from loopcanary.model.stall import HANG_NS
+from loopcanary.model.told import ALL_KINDS, felt_ns
 
 _REMEMBERED = 10_000
 
 
 class Stage(Enum):
-    """How far a stall has come; each is told of by itself."""
+    """How far an issue has come; each is told of by itself. Only stalls go further than the first one."""
 
-    STALL = "stall"
+    FIRST = "first"
     ANR = "anr"
     KILLED = "killed"
 
@@ -23,29 +25,45 @@ class Stage(Enum):
 _ORDER = tuple(Stage)
 
 
-def stage_of(stall: Stall) -> Stage:
+def stage_of(issue: Issue) -> Stage:
     """The stage that it is at."""
-    if stall.state is StallState.KILLED:
+    if not isinstance(issue, Stall):
+        return Stage.FIRST
+    if issue.state is StallState.KILLED:
         return Stage.KILLED
-    return Stage.ANR if stall.severity is Severity.ANR else Stage.STALL
+    return Stage.ANR if issue.severity is Severity.ANR else Stage.FIRST
 
 
-def group_of(stall: Stall) -> str:
+def group_of(issue: Issue) -> str:
     """The key by which the limit counts: the bug, and its stage. A line that stalls now and then for a second
     does not hide that it has begun to hang for good."""
-    return f"{stall.fingerprint} {stage_of(stall).value}"
+    return f"{issue.fingerprint} {stage_of(issue).value}"
 
 
 class News:
-    """Stalls in, those that are news out. Not thread-safe."""
+    """Issues in, those that are news out. Not thread-safe."""
 
-    def __init__(self, from_ns: int) -> None:
-        """`from_ns`: shorter stalls are no news, but for those that ended with their process."""
+    def __init__(self, from_ns: int, kinds: Collection[IssueKind] = ALL_KINDS) -> None:
+        """`from_ns`: what kept somebody waiting for less is no news, but for stalls that ended with their
+        process. `kinds`: others are no news either."""
         self._from_ns = from_ns
+        self._kinds = kinds
         self._taken: dict[str, Stage] = {}
 
-    def is_news(self, stall: Stall) -> bool:
-        """Whether it is long enough, and nobody has heard of it at this stage."""
+    def is_news(self, issue: Issue) -> bool:
+        """Whether it is of a kind that is asked for, long enough, and unheard of at this stage.
+
+        What is made of a stall that somebody has heard of says the same again, and is none.
+        """
+        if issue.kind not in self._kinds:
+            return False
+        if isinstance(issue, Stall):
+            return self._is_news_of_stall(issue)
+        return felt_ns(issue) >= self._from_ns and not any(
+            one in self._taken for one in (issue.id, *issue.stalls)
+        )
+
+    def _is_news_of_stall(self, stall: Stall) -> bool:
         stage, before = stage_of(stall), self._taken.get(stall.id)
         if stage is Stage.KILLED:
             return before is not Stage.KILLED
@@ -56,9 +74,9 @@ class News:
         # It was told of while it lasted: that it grew since is worth a word only while it still does.
         return before is None or (is_ongoing and _ORDER.index(stage) > _ORDER.index(before))
 
-    def take(self, stall: Stall) -> None:
+    def take(self, issue: Issue) -> None:
         """It was told of, or counted."""
-        self._taken.pop(stall.id, None)
-        self._taken[stall.id] = stage_of(stall)
+        self._taken.pop(issue.id, None)
+        self._taken[issue.id] = stage_of(issue)
         if len(self._taken) > _REMEMBERED:
             del self._taken[next(iter(self._taken))]

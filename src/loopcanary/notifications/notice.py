@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loopcanary.model import Cause, Session, Severity, Stall, StallState
+from loopcanary.model import Cause, Issue, IssueKind, LagIssue, Session, Severity, Stall, StallState
+from loopcanary.model.lag_evidence import evidence_of
 from loopcanary.model.units import format_duration
 from loopcanary.model.wording import cause_words, confidence_word, count_of, printable, severity_word
 from loopcanary.notifications.rate_limit import Permit, Withheld
@@ -16,6 +17,8 @@ from loopcanary.notifications.rate_limit import Permit, Withheld
 _TITLE_MAX = 140
 _NAME_MAX = 80
 _ADVICE_MAX = 300
+_KIND_WORDS = {IssueKind.INPUT: "late input", IssueKind.IDLE: "idle work"}
+"""Where the name of a kind alone does not say it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,16 +43,17 @@ class Notice:
         return tuple(line for line in (self.cause, self.more, self.advice, self.place) if line)
 
 
-def notice_of(permit: Permit[Stall], session: Session | None, now_ns: int) -> Notice:
-    """`session`: the stall's, where it is known."""
-    stall = permit.item
+def notice_of(permit: Permit[Issue], session: Session | None, now_ns: int) -> Notice:
+    """`session`: the issue's, where it is known."""
+    issue = permit.item
     return Notice(
-        title=printable(f"{_what(stall)}: {stall.title}", _TITLE_MAX),
-        cause=_cause(stall),
-        more=_more(permit.withheld, permit.is_counted, now_ns),
-        advice=_advice(stall.advice),
-        place=_place(stall, session),
-        is_urgent=stall.severity is Severity.ANR or stall.state is StallState.KILLED,
+        title=printable(_title(issue), _TITLE_MAX),
+        cause=_cause(issue) if isinstance(issue, Stall) else _why(issue),
+        more=_more(permit, now_ns, "of this line" if isinstance(issue, Stall) else "like this"),
+        advice=_advice(issue.advice),
+        place=_place(issue, session),
+        is_urgent=isinstance(issue, Stall)
+        and (issue.severity is Severity.ANR or issue.state is StallState.KILLED),
         stalls=permit.withheld.count + (not permit.is_counted),
     )
 
@@ -61,11 +65,11 @@ def over_of(stall: Stall, session: Session | None) -> Notice:
     return Notice(title=title, place=_place(stall, session), stalls=0)
 
 
-def rest_of(withheld: Withheld) -> Notice:
-    """What is told at the end of what nobody was told of."""
+def rest_of(withheld: Withheld, noun: str = "stall") -> Notice:
+    """What is told at the end of what nobody was told of. `noun`: for all of them."""
     total = format_duration(withheld.total_ns)
     return Notice(
-        title=f"{count_of(withheld.count, 'more stall')} until the end, {total} in all",
+        title=f"{count_of(withheld.count, f'more {noun}')} until the end, {total} in all",
         more=f"longest {format_duration(withheld.max_ns)}; `loopcanary report` has them all",
         stalls=withheld.count,
     )
@@ -79,6 +83,14 @@ def after_losses(notice: Notice, lost: int) -> Notice:
 
     words = f"{count_of(lost, 'notification')} before this could not be delivered"
     return replace(notice, more="; ".join(filter(None, (notice.more, words))))
+
+
+def _title(issue: Issue) -> str:
+    if isinstance(issue, Stall):
+        return f"{_what(issue)}: {issue.title}"
+    # Titles of these have their figures. Kinds to come are called by their names.
+    what = _KIND_WORDS.get(issue.kind) or issue.kind.value.replace("-", " ")
+    return issue.title if issue.title.startswith(what) else f"{what}: {issue.title}"
 
 
 def _what(stall: Stall) -> str:
@@ -96,16 +108,27 @@ def _cause(stall: Stall) -> str:
     return f"{cause_words(stall.cause)} ({stall.cause.value}, {confidence_word(stall.confidence)})"
 
 
-def _more(withheld: Withheld, is_counted: bool, now_ns: int) -> str:
-    """Where the stall itself had to wait, it is one of those counted."""
+def _why(issue: LagIssue) -> str:
+    """Its figures against their limit; and where the thread was held, as far as stalls say."""
+    culprit = issue.culprit
+    held = f"{cause_words(issue.cause)} ({issue.cause.value})" if issue.cause is not Cause.UNKNOWN else ""
+    if culprit is not None:
+        file = culprit.file.rpartition("/")[2]
+        held = f"{held or 'it was held'} in {culprit.qualname} ({file}:{culprit.line})"
+    return printable("; ".join(filter(None, (*evidence_of(issue)[:1], held))), _ADVICE_MAX)
+
+
+def _more(permit: Permit[Issue], now_ns: int, which: str) -> str:
+    """Where the issue itself had to wait, it is one of those counted."""
+    withheld, is_counted = permit.withheld, permit.is_counted
     others = withheld.count - is_counted
     if not others:
         return ""
     span = format_duration(max(now_ns - withheld.since_ns, 0))
     total, longest = format_duration(withheld.total_ns), format_duration(withheld.max_ns)
     if is_counted:
-        return f"{withheld.count:,} of this line in the last {span}, {total} in all, longest {longest}"
-    return f"{others:,} more of this line in the last {span}, {total} in all, longest {longest}"
+        return f"{withheld.count:,} {which} in the last {span}, {total} in all, longest {longest}"
+    return f"{others:,} more {which} in the last {span}, {total} in all, longest {longest}"
 
 
 def _advice(advice: str | None) -> str:
@@ -116,13 +139,13 @@ def _advice(advice: str | None) -> str:
     return printable(f"try: {sentence}", _ADVICE_MAX)
 
 
-def _place(stall: Stall, session: Session | None) -> str:
-    parts = [f"pid {stall.pid}"]
+def _place(issue: Issue, session: Session | None) -> str:
+    parts = [f"pid {issue.pid}"]
     if session is not None:
         name = " ".join(filter(None, (session.name, session.version, session.qualifier)))
-        parts = [f"{printable(name, _NAME_MAX)} (pid {stall.pid}) on {printable(session.host, _NAME_MAX)}"]
-    if stall.scene:
-        parts.append(f"scene {printable(stall.scene, _NAME_MAX)}")
-    if stall.thread != "MainThread":
-        parts.append(f"thread {printable(stall.thread, _NAME_MAX)}")
+        parts = [f"{printable(name, _NAME_MAX)} (pid {issue.pid}) on {printable(session.host, _NAME_MAX)}"]
+    if issue.scene:
+        parts.append(f"scene {printable(issue.scene, _NAME_MAX)}")
+    if issue.thread != "MainThread":
+        parts.append(f"thread {printable(issue.thread, _NAME_MAX)}")
     return ", ".join(parts)

@@ -8,18 +8,20 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from loopcanary.model.search import StallQuery
-from loopcanary.report.rates import Amount, Interval, amount, interval, ratio
+from loopcanary.report.rates import Amount, Interval, amount, interval, is_less, is_more, ratio
 from loopcanary.report.watched import Watched
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from loopcanary.model import Cause, Culprit
-    from loopcanary.model.search import SessionMark, StallGroup, StallMark
+    from loopcanary.model.search import SessionMark, StallGroup
     from loopcanary.report.model import StallSource
 
 _S = 1_000_000_000
 _LOAD_SESSIONS = 50
+_ASKED_BY_NAME_MAX = 500
+"""Sessions of one side; of more, the stalls of all are read."""
 
 
 class Change(Enum):
@@ -54,15 +56,18 @@ class Side:
 class Seen:
     """What there was of a group on one side."""
 
-    stalls: Amount
-    """Their number."""
     time: Amount
-    """Their seconds."""
+    """Its stalls' seconds."""
 
     @property
     def count(self) -> int:
         """The number of stalls."""
-        return self.stalls.count
+        return self.time.count
+
+    @property
+    def stalls_per_hour(self) -> float:
+        """Of watched time; 0 where nothing was watched."""
+        return self.count / self.time.hours if self.time.hours else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,16 +84,21 @@ class Compared:
     """Of new and gone: the side without it was watched long enough for that to mean something."""
     before: Seen
     after: Seen
-    before_range: Interval
-    """Of stalled seconds per hour, as `after_range`."""
-    after_range: Interval
-    ratio: Interval
-    """Of the second side's stalled seconds per hour, in units of the first's."""
 
     @property
-    def difference(self) -> float:
-        """In stalled seconds per hour."""
-        return self.after.time.per_hour - self.before.time.per_hour
+    def before_range(self) -> Interval:
+        """Of stalled seconds per hour."""
+        return interval(self.before.time)
+
+    @property
+    def after_range(self) -> Interval:
+        """As `before_range`."""
+        return interval(self.after.time)
+
+    @property
+    def ratio(self) -> Interval:
+        """Of the second side's stalled seconds per hour, in units of the first's."""
+        return ratio(self.before.time, self.after.time)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +116,8 @@ class SideSums:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Groups: what is worse first, and of one change those that differ by most seconds an hour."""
+    """Groups: what is worse first, and of one change those that differ by most seconds an hour. There may be
+    more: `counts` are of all."""
 
     generated_wall_ns: int
     before: SideSums
@@ -122,18 +133,18 @@ class Comparison:
         )
 
 
-def compare(before: Side, after: Side, *, now_wall_ns: int) -> Comparison:
-    """Every group of either side."""
+def compare(before: Side, after: Side, *, now_wall_ns: int, limit: int = 0) -> Comparison:
+    """Every group of either side; `limit`: only so many are described, the worst; 0: all."""
     first, second = _Runs(before, now_wall_ns), _Runs(after, now_wall_ns)
-    fingerprints = dict.fromkeys([*second.marks, *first.marks])
-    groups = [_compared(fingerprint, first, second) for fingerprint in fingerprints]
-    groups.sort(key=lambda one: (_rank(one), -abs(one.difference), one.fingerprint))
+    fingerprints = dict.fromkeys([*second.stalls, *first.stalls])
+    judged = [_judged(fingerprint, first, second) for fingerprint in fingerprints]
+    judged.sort(key=lambda one: (_rank(one), -abs(one.difference), one.fingerprint))
     return Comparison(
         generated_wall_ns=now_wall_ns,
         before=first.sums(),
         after=second.sums(),
-        groups=tuple(groups),
-        counts={change: sum(one.change is change for one in groups) for change in Change},
+        groups=_described(judged[: limit or None], first, second),
+        counts={change: sum(one.change is change for one in judged) for change in Change},
     )
 
 
@@ -153,49 +164,58 @@ class _Runs:
         self._sessions: dict[str, list[SessionMark]] = defaultdict(list)
         for session in sessions:
             self._sessions[session.name].append(session)
-        self.marks: dict[str, list[StallMark]] = defaultdict(list)
-        for mark in side.source.marks(side.query):
-            if mark.session in self._program:
-                self.marks[mark.fingerprint].append(mark)
+        self._watched: dict[frozenset[str], Watched] = {}
+        self.stalls: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        """(began_wall_ns, duration_ns) by fingerprint."""
+        self._programs: dict[str, set[str]] = defaultdict(set)
+        asked = list(self._program) if len(self._program) <= _ASKED_BY_NAME_MAX else None
+        for fingerprint, session_id, began_wall_ns, duration_ns in side.source.stall_times(side.query, asked):
+            program = self._program.get(session_id)
+            if program is not None:
+                self.stalls[fingerprint].append((began_wall_ns, duration_ns))
+                self._programs[fingerprint].add(program)
 
     def programs_of(self, fingerprint: str) -> set[str]:
         """The programs that had the group."""
-        return {self._program[mark.session] for mark in self.marks.get(fingerprint, ())}
+        return self._programs.get(fingerprint, set())
 
     def watched(self, programs: Iterable[str] | None = None) -> Watched:
         """The time of these programs; None: of all."""
-        names = self._sessions if programs is None else programs
-        sessions = [session for name in names for session in self._sessions.get(name, ())]
-        query = self.side.query
-        return Watched.by(sessions, self._now_wall_ns, query.since_wall_ns, query.until_wall_ns)
+        names = frozenset(self._sessions if programs is None else programs)
+        if names not in self._watched:
+            sessions = [session for name in sorted(names) for session in self._sessions.get(name, ())]
+            query = self.side.query
+            self._watched[names] = Watched.by(
+                sessions, self._now_wall_ns, query.since_wall_ns, query.until_wall_ns
+            )
+        return self._watched[names]
 
     def seen(self, fingerprint: str, watched: Watched) -> Seen:
         """What there was of a group in that time."""
-        marks = self.marks.get(fingerprint, ())
-        return Seen(
-            stalls=amount([(mark.began_wall_ns, 1.0) for mark in marks], watched),
-            time=amount([(mark.began_wall_ns, mark.duration_ns / _S) for mark in marks], watched),
-        )
+        stalls = self.stalls.get(fingerprint, ())
+        return Seen(time=amount([(began_ns, duration_ns / _S) for began_ns, duration_ns in stalls], watched))
 
-    def group(self, fingerprint: str) -> StallGroup:
-        """The group, which is there, as the store describes it. Its sums are those of all versions."""
+    def groups(self, fingerprints: Sequence[str]) -> dict[str, StallGroup]:
+        """These groups, as far as they are there, as the store describes them. Their sums are those of all
+        versions."""
         query = StallQuery(
-            fingerprint=fingerprint,
-            since_wall_ns=self.side.query.since_wall_ns,
-            until_wall_ns=self.side.query.until_wall_ns,
+            since_wall_ns=self.side.query.since_wall_ns, until_wall_ns=self.side.query.until_wall_ns
         )
-        [group] = self.side.source.groups(query, 1)
-        return group
+        found: dict[str, StallGroup] = {}
+        for begin in range(0, len(fingerprints), _ASKED_BY_NAME_MAX):
+            some = fingerprints[begin : begin + _ASKED_BY_NAME_MAX]
+            found |= {group.fingerprint: group for group in self.side.source.groups(query, 0, some)}
+        return found
 
     def sums(self) -> SideSums:
         """All of it."""
-        marks = [mark for found in self.marks.values() for mark in found]
+        durations = [duration_ns for found in self.stalls.values() for _, duration_ns in found]
         return SideSums(
             label=self.side.label,
             sessions=len(self._program),
             hours=self.watched().hours,
-            stalls=len(marks),
-            stalled_s=sum(mark.duration_ns for mark in marks) / _S,
+            stalls=len(durations),
+            stalled_s=sum(durations) / _S,
             callbacks_per_s=self._load(),
         )
 
@@ -206,40 +226,70 @@ class _Runs:
         return sum(loop.callbacks for loop in loops) / (window_ns / _S) if window_ns else None
 
 
-def _compared(fingerprint: str, first: _Runs, second: _Runs) -> Compared:
-    group = second.group(fingerprint) if fingerprint in second.marks else first.group(fingerprint)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judged:
+    """A group on both sides, not described yet."""
+
+    fingerprint: str
+    change: Change
+    is_sure: bool
+    before: Seen
+    after: Seen
+
+    @property
+    def difference(self) -> float:
+        """In stalled seconds per hour."""
+        return self.after.time.per_hour - self.before.time.per_hour
+
+
+def _judged(fingerprint: str, first: _Runs, second: _Runs) -> _Judged:
     # Sessions of a store that was written before their programs were kept have none, and may be any.
     programs = {*first.programs_of(fingerprint), *second.programs_of(fingerprint), ""}
     before = first.seen(fingerprint, first.watched(programs))
     after = second.seen(fingerprint, second.watched(programs))
-    between = ratio(before.time, after.time)
-    return Compared(
+    more, less = is_more(before.time, after.time), is_less(before.time, after.time)
+    return _Judged(
         fingerprint=fingerprint,
-        title=group.title,
-        cause=group.cause,
-        culprit=group.culprit,
-        change=_change(before, after, between),
-        is_sure=(not before.count and between.low > 1) or (not after.count and between.high < 1),
+        change=_change(before, after, more=more, less=less),
+        is_sure=(not before.count and more) or (not after.count and less),
         before=before,
         after=after,
-        before_range=interval(before.time),
-        after_range=interval(after.time),
-        ratio=between,
     )
 
 
-def _rank(one: Compared) -> int:
+def _described(judged: Sequence[_Judged], first: _Runs, second: _Runs) -> tuple[Compared, ...]:
+    names = [one.fingerprint for one in judged]
+    groups = second.groups([name for name in names if name in second.stalls])
+    groups |= first.groups([name for name in names if name not in groups])
+    return tuple(
+        Compared(
+            fingerprint=one.fingerprint,
+            title=group.title,
+            cause=group.cause,
+            culprit=group.culprit,
+            change=one.change,
+            is_sure=one.is_sure,
+            before=one.before,
+            after=one.after,
+        )
+        for one in judged
+        # One that was deleted meanwhile is not there any more.
+        if (group := groups.get(one.fingerprint)) is not None
+    )
+
+
+def _rank(one: _Judged) -> int:
     """What is surely worse comes first."""
     if one.change is Change.NEW:
         return 0 if one.is_sure else 2
     return _RANKS[one.change]
 
 
-def _change(before: Seen, after: Seen, between: Interval) -> Change:
+def _change(before: Seen, after: Seen, *, more: bool, less: bool) -> Change:
     if not before.count:
         return Change.NEW
     if not after.count:
         return Change.GONE
-    if between.low > 1:
+    if more:
         return Change.WORSE
-    return Change.BETTER if between.high < 1 else Change.UNCHANGED
+    return Change.BETTER if less else Change.UNCHANGED

@@ -63,7 +63,7 @@ def _seen_to_dict(seen: Seen, bounds: Interval) -> Json:
     return {
         "watched_hours": seen.time.hours,
         "count": seen.count,
-        "stalls_per_hour": seen.stalls.per_hour,
+        "stalls_per_hour": seen.stalls_per_hour,
         "stalled_s": seen.time.total,
         "stalled_s_per_hour": {"value": seen.time.per_hour, **_interval_to_dict(bounds)},
     }

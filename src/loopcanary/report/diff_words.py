@@ -80,4 +80,4 @@ def _ratio(one: Compared) -> str:
 
 
 def _rate(seen: Seen) -> str:
-    return f"{format_number(seen.stalls.per_hour)} ({seen.count:,} in all)" if seen.count else "none"
+    return f"{format_number(seen.stalls_per_hour)} ({seen.count:,} in all)" if seen.count else "none"

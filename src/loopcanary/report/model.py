@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from loopcanary.model.search import IssueGroup, SessionMark, StallGroup, StallMark, StallQuery
+from loopcanary.model.search import IssueGroup, SessionMark, StallGroup, StallMark, StallQuery, StallTime
 from loopcanary.report.affected import EXAMINED, affected
 from loopcanary.report.loops import Gains, Loops
 from loopcanary.report.open_stalls import with_open_stalls
@@ -43,8 +43,10 @@ class StallSource(Protocol):
     def totals(self, query: StallQuery) -> Sums:
         """Sums over the stalls that the query finds."""
 
-    def groups(self, query: StallQuery, limit: int = 0) -> Sequence[StallGroup]:
-        """Groups by total time, largest first; limit 0: all."""
+    def groups(
+        self, query: StallQuery, limit: int = 0, fingerprints: Sequence[str] | None = None
+    ) -> Sequence[StallGroup]:
+        """Groups by total time, largest first; limit 0: all. `fingerprints`: of these only."""
 
     def stalls(self, query: StallQuery, limit: int = 0) -> Sequence[Stall]:
         """Stalls, newest first; limit 0: all."""
@@ -66,6 +68,9 @@ class StallSource(Protocol):
 
     def marks(self, query: StallQuery, fingerprints: Sequence[str] | None = None) -> Sequence[StallMark]:
         """Stalls in short, in no order; `fingerprints`: of these groups only."""
+
+    def stall_times(self, query: StallQuery, sessions: Sequence[str] | None = None) -> Sequence[StallTime]:
+        """In no order; `sessions`: of these only."""
 
     def session_marks(self, query: StallQuery) -> Sequence[SessionMark]:
         """All sessions of the query's time, in short, newest first."""

@@ -115,6 +115,25 @@ def ratio(before: Amount, after: Amount) -> Interval:
     return Interval(low=low, high=high)
 
 
+def is_more(before: Amount, after: Amount) -> bool:
+    """Whether there is more after than before, for sure: whether `ratio` begins above 1, in a twentieth of
+    the time that finding its bounds takes."""
+    if not (before.hours and after.hours and after.count):
+        return False
+    (a, a_scale), (b, b_scale) = _lower(after), _upper(before, before.largest or after.largest)
+    even = a_scale / b_scale * (before.hours / after.hours)
+    return beta_share(a, b, 1 / (1 + even)) < (1 - LEVEL) / 2
+
+
+def is_less(before: Amount, after: Amount) -> bool:
+    """Whether there is less after than before, for sure: whether `ratio` ends below 1."""
+    if not (before.hours and after.hours and before.count):
+        return False
+    (a, a_scale), (b, b_scale) = _upper(after, after.largest or before.largest), _lower(before)
+    even = a_scale / b_scale * (before.hours / after.hours)
+    return beta_share(a, b, 1 / (1 + even)) > 1 - (1 - LEVEL) / 2
+
+
 def chance_of_halves(first: float, last: float) -> float:
     """How often chance alone divides as many, or more, unevenly between two equal halves (two-sided, exact:
     Przyborowski and Wilenski, Biometrika 31, 1940, 313). Numbers need not be whole."""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
-from loopcanary.model import Issue, Session, Stall
+from loopcanary.model import Issue, IssueKind, Session, Stall
+from loopcanary.model.told import ALL_KINDS, felt_ns
 from loopcanary.reporters.terminal import Terminal
 
 _BELL = "\a"
+_RUNG_FOR_MAX = 100
 _APART_NS = 1_000_000_000
 """A row of bells says no more than one."""
 
 
 class Bell:
-    """One ring for a stall that is long enough: of each bug one in `every_ns`. Only a terminal rings: in a
+    """One ring for an issue that is long enough: of each bug one in `every_ns`. Only a terminal rings: in a
     file or a pipe the character would stay."""
 
     name = "bell"
@@ -24,11 +26,15 @@ class Bell:
         *,
         from_ns: int,
         every_ns: int,
+        kinds: Collection[IssueKind] = ALL_KINDS,
         terminal: Terminal | None = None,
         monotonic_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._from_ns = from_ns
         self._every_ns = every_ns
+        self._kinds = kinds
+        self._rung_for: list[str] = []
+        """Ids of the last stalls that rang: what is made of them does not ring again."""
         self._terminal = terminal or Terminal()
         self._monotonic_ns = monotonic_ns
         self._last: tuple[int, dict[str, int]] = (-_APART_NS, {})
@@ -36,11 +42,14 @@ class Bell:
     def report(self, issue: Issue, repeated: int) -> None:  # noqa: ARG002 - time says it
         """Rings, or does not."""
         if (
-            not isinstance(issue, Stall)
-            or issue.duration_ns < self._from_ns
+            issue.kind not in self._kinds
+            or felt_ns(issue) < self._from_ns
             or not self._terminal.is_terminal()
+            or (not isinstance(issue, Stall) and any(one in self._rung_for for one in issue.stalls))
         ):
             return
+        if isinstance(issue, Stall):
+            self._rung_for = [*self._rung_for, issue.id][-_RUNG_FOR_MAX:]
         now_ns, (last_ns, by_bug) = self._monotonic_ns(), self._last
         before_ns = by_bug.get(issue.fingerprint, now_ns - self._every_ns)
         if now_ns - last_ns < _APART_NS or now_ns - before_ns < self._every_ns:

@@ -41,6 +41,7 @@ _PAUSE_LEAST_S, _PAUSE_SPREAD_S = 0.002, 0.018
 
 # Result codes of sqlite.org/rescode.html; the low byte is the primary one.
 _ERROR, _BUSY, _LOCKED, _CORRUPT, _NOTADB, _FULL, _READONLY, _PROTOCOL = 1, 5, 6, 11, 26, 13, 8, 15
+_IOERR, _CANTOPEN = 10, 14
 _READONLY_MOVED = 8 | 4 << 8
 
 
@@ -178,7 +179,14 @@ class Database:
         if _is_busy(error):
             return f"{self.path} is locked by another process; nothing was changed, try again"
         if code in (_CORRUPT, _NOTADB):
-            return f"{self.path} is damaged ({error})"
+            return (
+                f"{self.path} is damaged ({error}), and cannot be written to be set aside: its owner's next "
+                "`loopcanary report` does that"
+            )
+        if code == _CANTOPEN:
+            return f"{self.path} cannot be opened: check that it is a file, its owner and its mode"
+        if code == _IOERR:
+            return f"{self.path} cannot be read ({error}): check its disk and the filesystem that it is on"
         return f"{self.path}: {error}"
 
     def _set_aside(self, error: sqlite3.Error) -> None:
@@ -188,7 +196,8 @@ class Database:
                 return
             target = set_aside(self.path)
         self._notify(
-            f"{self.path} is damaged ({error}); it was set aside as {target.name}, a new one is begun"
+            f"{self.path} is damaged ({error}); it was set aside as {target.name}, a new one is begun: "
+            f"`sqlite3 {target.name} .recover` may still read it, else delete it"
         )
 
     # ---- connecting ------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from loopcanary.model import Cause, IssueKind
-from loopcanary.model.search import StallGroup, StallQuery, TimeCell
+from loopcanary.model.search import StallGroup, StallQuery, StallTime, TimeCell
 from loopcanary.store.search import bounded, condition, narrowed, stall_of, storable
 
 if TYPE_CHECKING:
@@ -162,6 +162,20 @@ def _group(connection: sqlite3.Connection, sums: _Sums, picked: _Picked) -> Stal
         culprit=None if stall.cause is Cause.HOST and sums.stalls > 1 else stall.culprit,
         worst_id=picked.worst_id,
     )
+
+
+def stall_times(
+    connection: sqlite3.Connection, query: StallQuery, sessions: Sequence[str] | None
+) -> list[StallTime]:
+    """When each stall was, and how long, in no order; `sessions`: of these only."""
+    clause, values = condition(query)
+    if sessions is not None:
+        clause = narrowed(clause, f"session IN ({', '.join('?' * len(sessions))})")
+        values = [*values, *map(storable, sessions)]
+    # The index has all that is asked for; one by session would lead to each row by itself.
+    index = "INDEXED BY stalls_by_group" if _is_by_index(query) and not _is_covered(connection) else ""
+    statement = f"SELECT fingerprint, session, began_wall_ns, duration_ns FROM stalls {index} {clause}"
+    return connection.execute(statement, values).fetchall()
 
 
 def time_cells(

@@ -30,6 +30,7 @@ LEFT = "left"
 """The column `end` of a session that ran when its bundle was made: nobody here will ever end it."""
 _LAST_CHARACTER = "\U0010ffff"
 _LARGEST = (1 << 62) - 1
+_UNREADABLE = "a newer loopcanary wrote it, or it is damaged: upgrade, or remove it with `loopcanary clean`"
 
 
 def condition(query: StallQuery) -> tuple[str, list[Any]]:
@@ -148,7 +149,7 @@ def issue_of(payload: str) -> LagIssue:
     try:
         return issue_from_dict(json.loads(payload))
     except (WireError, ValueError, RecursionError) as error:
-        raise StoreError(f"a stored issue cannot be read: {error}") from error
+        raise StoreError(f"a stored issue cannot be read ({error}): {_UNREADABLE}") from error
 
 
 def traces_payload(figures: TraceFigures) -> str:
@@ -189,7 +190,7 @@ def stall_of(payload: str) -> Stall:
     try:
         return unpack(json.loads(payload))
     except (WireError, ValueError, RecursionError) as error:
-        raise StoreError(f"a stored stall cannot be read: {error}") from error
+        raise StoreError(f"a stored stall cannot be read ({error}): {_UNREADABLE}") from error
 
 
 def session_of(payload: str, traces: str | None = None) -> Session:
@@ -200,7 +201,7 @@ def session_of(payload: str, traces: str | None = None) -> Session:
         if traces is not None and session.traces.is_empty:
             session = replace(session, traces=traces_from_dict(json.loads(traces)))
     except (WireError, ValueError, RecursionError) as error:
-        raise StoreError(f"a stored session cannot be read: {error}") from error
+        raise StoreError(f"a stored session cannot be read ({error}): {_UNREADABLE}") from error
     return session
 
 

@@ -18,6 +18,7 @@ from loopcanary.model.search import (
     StallGroup,
     StallMark,
     StallQuery,
+    StallTime,
     TimeCell,
 )
 from loopcanary.store import schema, search
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from loopcanary.store.damage import Aside
     from loopcanary.store.intake import Intake, TakenIn
 
 _SWEEP_EVERY = 256
@@ -334,6 +336,27 @@ class Store:
         found = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
         return [(number, search.stall_of(payload)) for number, payload in found]
 
+    def issue_row_before(self, wall_ns: int) -> int:
+        """As `row_before`, of issues that are no stalls."""
+        first = "SELECT min(row) - 1 FROM issues WHERE began_wall_ns >= ?"
+        statement = f"SELECT coalesce(({first}), (SELECT max(row) FROM issues), 0)"
+        values = [search.bounded(wall_ns)]
+        row = self._database.read(lambda connection: connection.execute(statement, values).fetchone())
+        return int(row[0])
+
+    def last_issue_row(self) -> int:
+        """The row of the latest stored issue that is no stall; 0 without any."""
+        statement = "SELECT coalesce(max(row), 0) FROM issues"
+        row = self._database.read(lambda connection: connection.execute(statement).fetchone())
+        return int(row[0])
+
+    def issues_after(self, row: int, limit: int) -> list[tuple[int, LagIssue]]:
+        """Issues that are no stalls of later rows, each with its row. One stored anew gets another."""
+        statement = "SELECT row, payload FROM issues WHERE row > ? ORDER BY row LIMIT ?"
+        values = [row, limit]
+        found = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
+        return [(number, search.issue_of(payload)) for number, payload in found]
+
     def each_stall(self, query: StallQuery) -> Iterator[Stall]:
         """Stalls by session, in it by thread, in that oldest first. A few are in memory at a time."""
         clause, values = search.condition(query)
@@ -398,6 +421,12 @@ class Store:
     def marks(self, query: StallQuery, fingerprints: Sequence[str] | None = None) -> list[StallMark]:
         """Stalls in short, in no order; `fingerprints`: of these groups only."""
         return self._database.read(lambda connection: search.marks(connection, query, fingerprints))
+
+    def stall_times(self, query: StallQuery, sessions: Sequence[str] | None = None) -> list[StallTime]:
+        """In no order; `sessions`: of these only."""
+        from loopcanary.store import grouping
+
+        return self._database.read(lambda connection: grouping.stall_times(connection, query, sessions))
 
     def time_cells(
         self,
@@ -518,6 +547,12 @@ class Store:
         values = [search.storable(session)]
         row = self._database.read(lambda connection: connection.execute(statement, values).fetchone())
         return None if row[0] is None else int(row[0])
+
+    def set_aside(self) -> list[Aside]:
+        """Damaged databases that were set aside in the folder, by anybody, newest first. Raises nothing."""
+        from loopcanary.store.damage import set_aside_in
+
+        return set_aside_in(self.folder)
 
     def used_bytes(self) -> int:
         """Bytes that the database holds."""

@@ -96,6 +96,7 @@ class _Pages:
         self._site = site
         self._source = site.watch.source
         self._tools = site.tools
+        self._are_several = len(site.watch.stores) > 1
 
     def made(self, page: Callable[[Request, Now], Page]) -> Callable[[Request], Any]:
         """The endpoint of a page."""
@@ -110,7 +111,12 @@ class _Pages:
         try:
             found = page(request, now)
         except self._site.errors as error:
-            return self._render(503, "trouble.html", now, title="The store cannot be read", words=str(error))
+            now = self._site.watch.after(now)
+            # Mostly it is what the last look found, too, and stands above.
+            words = "" if any(str(error) in line for line in now.trouble) else str(error)
+            title = f"The {'stores' if self._are_several else 'store'} cannot be read"
+            return self._render(503, "trouble.html", now, title=title, words=words)
+        now = self._site.watch.after(now)
         if found is None:
             return self._missing(now)
         template, values = found
@@ -217,7 +223,7 @@ class _Pages:
         try:
             await run_in_threadpool(change)
         except self._site.errors as error:
-            title = "Nothing was changed"
+            title = "One of the stores was not changed" if self._are_several else "Nothing was changed"
             return self._render(503, "trouble.html", Now(), title=title, words=str(error))
         self._site.watch.again()
         return RedirectResponse(back, 303)

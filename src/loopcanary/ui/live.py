@@ -9,11 +9,15 @@ from dataclasses import dataclass
 
 from loopcanary.model import Session, Stall
 from loopcanary.model.search import StallQuery
+from loopcanary.model.units import format_size
+from loopcanary.report.times import moment
 from loopcanary.ui.remembered import Remembered
-from loopcanary.ui.sources import Source, StoreLike, as_one
+from loopcanary.ui.sources import Failures, Source, StoreLike, as_one
 
 LOOK_EVERY_S = 1.0
 _NOTICES_MAX = 20
+_ASIDE_TOLD_NS = 86_400 * 1_000_000_000
+"""For so long every page tells of a damaged database that was set aside; later the doctor's alone does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +31,9 @@ class Sight:
     trouble: tuple[str, ...] = ()
     """Lines for people about what is wrong at this moment."""
 
+
+_MET_TOLD_S = 60.0
+"""For so long a failure is told of that pages met and the look once a second does not."""
 
 Look = Callable[[StoreLike], Sight]
 """Takes in what dead processes left, and lays what runs now over the store. Raises only `errors`."""
@@ -48,8 +55,8 @@ class Now:
 
     @property
     def version(self) -> str:
-        """Another one each time that stalls came, went or ended."""
-        return f"{hash((self.stored, self.ongoing, self.running)) & 0xFFFFFFFF:x}"
+        """Another one each time that stalls came, went or ended, or that something went wrong."""
+        return f"{hash((self.stored, self.ongoing, self.running, self.trouble)) & 0xFFFFFFFF:x}"
 
 
 class Watch:
@@ -58,12 +65,14 @@ class Watch:
     def __init__(self, stores: Sequence[StoreLike], look: Look, errors: tuple[type[Exception], ...]) -> None:
         self.stores = tuple(stores)
         self._remembered = tuple(Remembered(store) for store in self.stores)
-        self.source: Source = as_one(self._remembered)
+        self.source: Source = as_one(self._remembered, Failures(errors=errors, tell=self._heard))
         self._look = look
         self._errors = errors
         self._lock = threading.Lock()
         self._looked_s = float("-inf")
         self._notices: dict[str, None] = {}
+        self._met: dict[str, float] = {}
+        """What a store has raised while pages were made that show the others, and when."""
         self._now = Now()
 
     def now(self) -> Now:
@@ -79,6 +88,21 @@ class Watch:
         with self._lock:
             self._looked_s = float("-inf")
 
+    def after(self, now: Now) -> Now:
+        """What is so when a page was made: as before, unless making it has shown that a store is damaged."""
+        with self._lock:
+            is_known = all(line in now.trouble for line in self._met)
+        if is_known and not any(store.notices for store in self.stores):
+            return now
+        self.again()
+        return self.now()
+
+    def _heard(self, index: int, error: Exception) -> None:
+        line = _of(self.stores[index], str(error))
+        with self._lock:
+            if line not in self._now.trouble:  # what the look meets, too, is gone when the look says so
+                self._met[line] = time.monotonic()
+
     def _looked(self) -> Now:
         sights: list[Sight] = []
         trouble: list[str] = []
@@ -88,12 +112,19 @@ class Watch:
                 sight = self._look(store)
                 sums = remembered.totals(StallQuery())
             except self._errors as error:
-                trouble.append(str(error))
+                trouble.append(_of(store, str(error)))
+                self._note([_of(store, line) for line in store.notices])
+                store.notices.clear()
                 continue
             sights.append(sight)
-            trouble += sight.trouble
-            self._note(sight.notices)
+            trouble += [_of(store, line) for line in sight.trouble]
+            self._note([_of(store, line) for line in sight.notices])
             stored += [sums.stalls, sums.total_ns]
+        for store in self.stores:
+            trouble += self._aside(store)
+        since_s = time.monotonic() - _MET_TOLD_S
+        self._met = {line: met_s for line, met_s in self._met.items() if met_s >= since_s}
+        trouble += [line for line in self._met if line not in trouble]
         running = [session for sight in sights for session in sight.running]
         return Now(
             stored=tuple(stored),
@@ -103,6 +134,17 @@ class Watch:
             trouble=(*self._notices, *trouble),
         )
 
+    def _aside(self, store: StoreLike) -> list[str]:
+        """Lines of what others have set aside: the program, a report, the pages before they were ended."""
+        since = time.time_ns() - _ASIDE_TOLD_NS
+        return [
+            f"{store.folder}: a damaged database was set aside {moment(one.wall_ns)} and a new one begun; "
+            f"its {format_size(one.bytes)} are not in these pages: `sqlite3 {one.name} .recover` may still "
+            "read it, else delete it"
+            for one in store.set_aside()
+            if one.wall_ns >= since and not any(one.name in line for line in self._notices)
+        ]
+
     def _note(self, notices: Sequence[str]) -> None:
         """Keeps the last ones, each once: a page is served for weeks."""
         for notice in notices:
@@ -110,3 +152,9 @@ class Watch:
             self._notices[notice] = None
         for old in list(self._notices)[:-_NOTICES_MAX]:
             del self._notices[old]
+
+
+def _of(store: StoreLike, line: str) -> str:
+    """The line, which says of which store it is."""
+    folder = str(store.folder)
+    return line if folder in line else f"{folder}: {line}"

@@ -17,6 +17,7 @@ from loopcanary.model.search import (
     StallGroup,
     StallMark,
     StallQuery,
+    StallTime,
     TimeCell,
 )
 from loopcanary.report.model import Sums
@@ -104,6 +105,11 @@ class Remembered:
         """Stalls in short."""
         key = ("marks", query, None if fingerprints is None else tuple(fingerprints))
         return self._kept(key, lambda: self._store.marks(query, fingerprints))
+
+    def stall_times(self, query: StallQuery, sessions: Sequence[str] | None = None) -> Sequence[StallTime]:
+        """When stalls were, and how long."""
+        key = ("stall_times", query, None if sessions is None else tuple(sessions))
+        return self._kept(key, lambda: self._store.stall_times(query, sessions))
 
     def session_marks(self, query: StallQuery) -> Sequence[SessionMark]:
         """All sessions of the query's time, in short."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -109,6 +110,8 @@ class Renderer:
             "is_fold": lambda row: isinstance(row, Fold),
             "spark_bars": drawing.spark_bars,
             "frame_words": frame_words,
+            # Of processes of other hosts nobody here can say that they ended.
+            "this_host": platform.node(),
         }
 
     def prepare(self) -> None:

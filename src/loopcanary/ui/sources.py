@@ -19,6 +19,7 @@ from loopcanary.model.search import (
     StallGroup,
     StallMark,
     StallQuery,
+    StallTime,
     TimeCell,
 )
 from loopcanary.report.model import StallSource, Sums
@@ -66,8 +67,31 @@ class Source(StallSource, Protocol):
         """Deletes stalls for good; how many there were."""
 
 
+class AsideLike(Protocol):
+    """A damaged database that was set aside."""
+
+    @property
+    def name(self) -> str:
+        """Of its file."""
+
+    @property
+    def bytes(self) -> int:
+        """Its size."""
+
+    @property
+    def wall_ns(self) -> int:
+        """When it was set aside."""
+
+
 class StoreLike(Source, Protocol):
     """A source that is one folder."""
+
+    @property
+    def notices(self) -> list[str]:
+        """Lines for people about what was out of the ordinary; whoever tells them takes them out."""
+
+    def set_aside(self) -> Sequence[AsideLike]:
+        """Damaged databases that were set aside, newest first. Raises nothing."""
 
     @property
     def folder(self) -> Path:
@@ -86,11 +110,26 @@ class AllSums:
     total_ns: int
 
 
-class ManyStores:
-    """Several stores as one: a bug that has the same fingerprint in two of them is one bug."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failures:
+    """What becomes of a store that cannot be read where there are others."""
 
-    def __init__(self, stores: Sequence[Source]) -> None:
+    errors: tuple[type[Exception], ...]
+    """What a store may raise."""
+    tell: Callable[[int, Exception], object]
+    """Which store it was, by its index, and what it raised. Any thread."""
+
+
+class ManyStores:
+    """Several stores as one: a bug that has the same fingerprint in two of them is one bug.
+
+    Where one cannot be read, the others' answers are given.
+    """
+
+    def __init__(self, stores: Sequence[Source], failures: Failures | None = None) -> None:
+        """`failures`: None where one that fails shall not be left out."""
         self._stores = tuple(stores)
+        self._failures = failures or Failures(errors=(), tell=lambda *_: None)
 
     def totals(self, query: StallQuery) -> Sums:
         """Sums over all of them."""
@@ -98,7 +137,7 @@ class ManyStores:
 
     def group_sums(self, query: StallQuery) -> Sequence[GroupSums]:
         """Of all of them."""
-        return _joined(store.group_sums(query) for store in self._stores)
+        return _joined(sums for _, sums in self._each(lambda store: store.group_sums(query)))
 
     def groups(
         self, query: StallQuery, limit: int = 0, fingerprints: Sequence[str] | None = None
@@ -108,8 +147,8 @@ class ManyStores:
             # In full only those that are wanted: each takes several questions and a stall to be read.
             fingerprints = [one.fingerprint for one in self.group_sums(query)[:limit]]
         found: dict[str, list[tuple[Source, StallGroup]]] = defaultdict(list)
-        for store in self._stores:
-            for group in store.groups(query, 0, fingerprints):
+        for store, part in self._each(lambda store: store.groups(query, 0, fingerprints)):
+            for group in part:
                 found[group.fingerprint].append((store, group))
         groups = sorted(
             (_merged(parts, query) for parts in found.values()),
@@ -128,9 +167,8 @@ class ManyStores:
     def issue_groups(self, query: StallQuery, limit: int = 0) -> Sequence[IssueGroup]:
         """Groups by total time over all of them."""
         found: dict[str, list[IssueGroup]] = defaultdict(list)
-        for store in self._stores:
-            for group in store.issue_groups(query):
-                found[group.fingerprint].append(group)
+        for group in self._all(lambda store: store.issue_groups(query)):
+            found[group.fingerprint].append(group)
         groups = sorted(
             (self._merged_issues(parts, query) for parts in found.values()),
             key=lambda group: (-group.total_ns, group.fingerprint),
@@ -143,7 +181,7 @@ class ManyStores:
 
     def issue_group_sums(self, query: StallQuery) -> Sequence[GroupSums]:
         """Of all of them."""
-        return _joined(store.issue_group_sums(query) for store in self._stores)
+        return _joined(sums for _, sums in self._each(lambda store: store.issue_group_sums(query)))
 
     def sessions(self, query: StallQuery, limit: int = 0) -> Sequence[Session]:
         """Newest first."""
@@ -157,12 +195,16 @@ class ManyStores:
 
     def stall(self, stall_id: str) -> Stall | None:
         """The stall with this id, wherever it is."""
-        found = (store.stall(stall_id) for store in self._stores)
-        return next((stall for stall in found if stall is not None), None)
+        found = self._each(lambda store: store.stall(stall_id))
+        return next((stall for _, stall in found if stall is not None), None)
 
     def marks(self, query: StallQuery, fingerprints: Sequence[str] | None = None) -> Sequence[StallMark]:
         """In no order."""
         return self._all(lambda store: store.marks(query, fingerprints))
+
+    def stall_times(self, query: StallQuery, sessions: Sequence[str] | None = None) -> Sequence[StallTime]:
+        """In no order."""
+        return self._all(lambda store: store.stall_times(query, sessions))
 
     def time_cells(
         self,
@@ -187,16 +229,16 @@ class ManyStores:
 
     def remarks(self) -> dict[str, Remark]:
         """The first store that says something is heard."""
-        return {name: remark for store in reversed(self._stores) for name, remark in store.remarks().items()}
+        found = self._each(lambda store: store.remarks())
+        return {name: remark for _, remarks in reversed(found) for name, remark in remarks.items()}
 
     def remark(self, fingerprint: str, remark: Remark) -> None:
-        """Says it in all of them."""
-        for store in self._stores:
-            store.remark(fingerprint, remark)
+        """Says it in all of them that can be written; then raises what another one raised."""
+        self._change(lambda store: store.remark(fingerprint, remark))
 
     def delete(self, query: StallQuery) -> int:
-        """Deletes in all of them."""
-        return sum(store.delete(query) for store in self._stores)
+        """Deletes in all of them that can be written; then raises what another one raised."""
+        return sum(self._change(lambda store: store.delete(query)))
 
     def _merged_issues(self, parts: Sequence[IssueGroup], query: StallQuery) -> IssueGroup:
         if len(parts) == 1:
@@ -215,12 +257,38 @@ class ManyStores:
         )
 
     def _all(self, ask: Callable[[Source], Iterable[_T]]) -> list[_T]:
-        return [one for store in self._stores for one in ask(store)]
+        return [one for _, part in self._each(ask) for one in part]
+
+    def _each(self, ask: Callable[[Source], _T]) -> list[tuple[Source, _T]]:
+        """What each store answers. Those that fail are left out; where all do, what the first one raised."""
+        found: list[tuple[Source, _T]] = []
+        raised: list[Exception] = []
+        for index, store in enumerate(self._stores):
+            try:
+                found.append((store, ask(store)))
+            except self._failures.errors as error:
+                self._failures.tell(index, error)
+                raised.append(error)
+        if raised and not found:
+            raise raised[0]
+        return found
+
+    def _change(self, change: Callable[[Source], _T]) -> list[_T]:
+        done: list[_T] = []
+        raised: list[Exception] = []
+        for store in self._stores:
+            try:
+                done.append(change(store))
+            except self._failures.errors as error:
+                raised.append(error)
+        if raised:
+            raise raised[0]
+        return done
 
     def _newest(
         self, ask: Callable[[Source], Iterable[_T]], when: Callable[[_T], int], limit: int
     ) -> list[_T]:
-        found: Any = merge(*(ask(store) for store in self._stores), key=when, reverse=True)
+        found: Any = merge(*(part for _, part in self._each(ask)), key=when, reverse=True)
         return list(islice(found, limit or None))
 
 
@@ -262,6 +330,6 @@ def _merged(parts: Sequence[tuple[Source, StallGroup]], query: StallQuery) -> St
     )
 
 
-def as_one(stores: Sequence[Source]) -> Source:
-    """The only store, or all of them together."""
-    return stores[0] if len(stores) == 1 else ManyStores(stores)
+def as_one(stores: Sequence[Source], failures: Failures | None = None) -> Source:
+    """The only store, or all of them together, as far as they do not fail."""
+    return stores[0] if len(stores) == 1 else ManyStores(stores, failures)

@@ -34,12 +34,12 @@ def changes_page(source: Source, program: str | None, now_wall_ns: int) -> Chang
     programs = tuple(dict.fromkeys(mark.name for mark in marks))
     chosen = program if program in programs else programs[0] if programs else ""
     sides = _sides(source, [mark for mark in marks if mark.name == chosen])
-    comparison = compare(*sides, now_wall_ns=now_wall_ns) if sides is not None else None
+    comparison = compare(*sides, now_wall_ns=now_wall_ns, limit=_ROWS) if sides is not None else None
     return ChangesPage(
         program=chosen,
         programs=programs[:_PROGRAMS],
         comparison=comparison,
-        rows=comparison.groups[:_ROWS] if comparison is not None else (),
+        rows=comparison.groups if comparison is not None else (),
         counts=tuple((one, comparison.counts[one]) for one in Change) if comparison is not None else (),
     )
 

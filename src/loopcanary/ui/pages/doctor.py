@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loopcanary.model.search import StallQuery
-from loopcanary.ui.sources import StoreLike
+from loopcanary.ui.sources import AsideLike, StoreLike
 from loopcanary.ui.tools import Row, Tools
 
 
@@ -19,6 +19,8 @@ class StoreRow:
     groups: int | None
     wrong: str
     """Why it cannot be read; else empty."""
+    aside: tuple[AsideLike, ...] = ()
+    """Damaged databases that were set aside in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +43,12 @@ def doctor_page(stores: Sequence[StoreLike], tools: Tools, errors: tuple[type[Ex
 
 
 def _store(store: StoreLike, errors: tuple[type[Exception], ...]) -> StoreRow:
+    folder = str(store.folder)
     try:
         sums = store.totals(StallQuery())
     except errors as error:
-        return StoreRow(folder=str(store.folder), stalls=None, groups=None, wrong=str(error))
-    return StoreRow(folder=str(store.folder), stalls=sums.stalls, groups=sums.groups, wrong="")
+        return StoreRow(
+            folder=folder, stalls=None, groups=None, wrong=str(error), aside=tuple(store.set_aside())
+        )
+    aside = tuple(store.set_aside())  # asking may have set one aside
+    return StoreRow(folder=folder, stalls=sums.stalls, groups=sums.groups, wrong="", aside=aside)

@@ -18,7 +18,9 @@ export function follow(dress) {
     refreshed = Date.now();
     try {
       const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-      if (answer.ok) replaceParts(await answer.text(), dress);
+      if (kind === "trouble" && answer.ok) location.reload();
+      // A page that cannot be made any more says why; the rest stays as it was.
+      else replaceParts(await answer.text(), dress, answer.ok ? "[data-refresh]" : "#notices, #status");
     } catch {
       // The server has ended; the stream says so.
     }
@@ -59,9 +61,9 @@ function isInUse() {
   return !document.hidden && String(getSelection()).length > 0;
 }
 
-function replaceParts(text, dress) {
+function replaceParts(text, dress, which) {
   const fresh = new DOMParser().parseFromString(text, "text/html");
-  for (const old of document.querySelectorAll("[data-refresh]")) {
+  for (const old of document.querySelectorAll(which)) {
     const next = fresh.getElementById(old.id);
     if (!next || next.innerHTML === old.dataset.was) continue;
     const was = next.innerHTML;
@@ -72,7 +74,7 @@ function replaceParts(text, dress) {
     if (focused) elementAt(old, focused)?.focus({ preventScroll: true });
     dress(old);
   }
-  document.body.dataset.version = fresh.body.dataset.version;
+  document.body.dataset.version = fresh.body.dataset.version ?? "";
 }
 
 function keepState(old, next) {

@@ -1,0 +1,26 @@
+"""Which issues people are told of, whatever kind they are: by notifications and by the bell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loopcanary.model.issue_kind import IssueKind
+from loopcanary.model.lag_issues import Jank
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from loopcanary.model.issue import Issue
+
+ALL_KINDS = frozenset(IssueKind)
+
+
+def kinds_named(names: Collection[str]) -> frozenset[IssueKind]:
+    """The kinds of these names, which `loopcanary.config` has checked; all where none is named."""
+    return frozenset(kind for kind in IssueKind if kind.value in names) or ALL_KINDS
+
+
+def felt_ns(issue: Issue) -> int:
+    """How long somebody waited at once: of jank the longest frame, as its length is that of a slice, which
+    says nothing; else the duration."""
+    return issue.figures.worst_ns if isinstance(issue, Jank) else issue.duration_ns
