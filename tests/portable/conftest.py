@@ -46,6 +46,11 @@ def ticked_lane(clock, rings):
     return _lane(clock, rings, by_ticks=True)
 
 
+def name_of(ended):
+    """Of the work that has ended; None: it has none."""
+    return None if ended.work is None else ended.work.name
+
+
 def _lane(clock, rings, *, by_ticks=False):
     identity = LaneIdentity(
         number=1,

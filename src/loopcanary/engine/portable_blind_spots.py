@@ -22,7 +22,6 @@ BLIND_SPOTS = (
         "Single callbacks are not timed: a turn is, and its samples say which callback held most of it; "
         "many short callbacks are told apart only as well as samples can."
     ),
-    "What the loop ran in the seconds before a stall is not recorded.",
     "The thread that held the GIL is not named.",
     "A Python signal handler that runs while the loop waits is not timed, unless a timer became overdue.",
     (

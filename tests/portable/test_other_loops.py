@@ -1,0 +1,62 @@
+"""Loops that tell by hooks what they do, under the portable engine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.program.watching import Watched
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+@pytest.fixture
+def watched(tmp_path):
+    return Watched(store=tmp_path / "store", engine="portable")
+
+
+def assert_blocks(watched, kind, *names):
+    """The blocks were seen, in this order, and nothing else but what the host did."""
+    report = watched.report()
+    stalls = sorted(report["stalls"], key=lambda one: one["began_at"])
+    blocks = [one for one in stalls if (one["culprit"] or {}).get("function") == "blocks"]
+    assert {one["culprit"]["source"].strip() for one in blocks} == {"time.sleep(0.2)"}
+    assert [one["callback"] for one in blocks] == [{"name": name, "task": task} for name, task in names]
+    assert {one["cause"] for one in stalls if one not in blocks} <= {"host"}
+    assert {loop["kind"] for loop in report["sessions"][0]["loops"]} == {kind}
+    return report["sessions"][0]["loops"]
+
+
+def test_steps_of_trio_that_block(watched):
+    pytest.importorskip("trio")
+    done = watched.run(PROGRAMS / "trio_blocks.py", "uninstalled")
+    (loop,) = assert_blocks(watched, "trio", ("handler", "Order 7"))
+    assert min(loop["callbacks"], loop["turns"]) > 3
+    assert (done.stdout, done.stderr) == ("trio's own True\n", "")
+
+
+def test_runs_of_trio_that_go_on_already_are_joined(tmp_path):
+    pytest.importorskip("trio")
+    store = tmp_path / "store"
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
+    done = subprocess.run(
+        [sys.executable, PROGRAMS / "trio_joined.py", str(store)],
+        env=clean,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    names = ("elsewhere", "__main__.elsewhere"), ("main", "__main__.main")
+    assert len(assert_blocks(Watched(store=store, engine="portable"), "trio", *names)) == 2
+
+
+def test_calls_of_twisteds_own_reactors_that_block(watched):
+    pytest.importorskip("twisted")
+    watched.run(PROGRAMS / "twisted_blocks.py")
+    (loop,) = assert_blocks(watched, "twisted", ("App.poll", None))
+    assert loop["turns"] >= 2
