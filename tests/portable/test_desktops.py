@@ -41,7 +41,7 @@ def watched(tmp_path):
 def blocks_of(report: dict[str, Any]) -> list[str]:
     """What the blocks were called, in their order."""
     stalls = [one for one in report["stalls"] if (one["culprit"] or {}).get("function") == "blocks"]
-    assert {one["culprit"]["source"].strip() for one in stalls} == {"time.sleep(0.2)"}
+    assert {one["culprit"]["source"].strip() for one in stalls} == {"time.sleep(0.15)"}
     return [one["callback"]["name"] for one in sorted(stalls, key=lambda one: one["began_at"])]
 
 

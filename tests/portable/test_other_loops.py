@@ -23,7 +23,7 @@ def assert_blocks(watched, kind, *names):
     report = watched.report()
     stalls = sorted(report["stalls"], key=lambda one: one["began_at"])
     blocks = [one for one in stalls if (one["culprit"] or {}).get("function") == "blocks"]
-    assert {one["culprit"]["source"].strip() for one in blocks} == {"time.sleep(0.2)"}
+    assert {one["culprit"]["source"].strip() for one in blocks} == {"time.sleep(0.15)"}
     assert [one["callback"] for one in blocks] == [{"name": name, "task": task} for name, task in names]
     assert {one["cause"] for one in stalls if one not in blocks} <= {"host"}
     assert {loop["kind"] for loop in report["sessions"][0]["loops"]} == {kind}
@@ -60,3 +60,12 @@ def test_calls_of_twisteds_own_reactors_that_block(watched):
     watched.run(PROGRAMS / "twisted_blocks.py")
     (loop,) = assert_blocks(watched, "twisted", ("App.poll", None))
     assert loop["turns"] >= 2
+
+
+def test_frames_of_a_game_that_block(watched):
+    pytest.importorskip("pygame", exc_type=ImportError)
+    watched.run(PROGRAMS / "game_blocks.py")
+    (loop,) = assert_blocks(watched, "pygame", ("frame", None))
+    assert loop["callbacks"] > 6
+    figures = watched.report()["sessions"][0]
+    assert figures["end"] == "exit"

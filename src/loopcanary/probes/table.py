@@ -44,7 +44,13 @@ _PROBES = "loopcanary.probes"
 KINDS = (
     LoopKind("asyncio", awaits=("asyncio.base_events",), module=f"{_PROBES}.asyncio", probe="AsyncioProbe"),
     LoopKind("uvloop", awaits=("uvloop.loop",), module=f"{_PROBES}.uvloop", probe="UvloopProbe"),
-    LoopKind("pygame", awaits=("pygame",), module=f"{_PROBES}.pygame", probe="PygameProbe"),
+    LoopKind(
+        "pygame",
+        awaits=("pygame",),
+        module=f"{_PROBES}.pygame",
+        probe="PygameProbe",
+        portable=(f"{_PROBES}.pygame_portable", "PortablePygameProbe"),
+    ),
     LoopKind("gevent", awaits=("gevent.hub",), module=f"{_PROBES}.gevent", probe="GeventProbe"),
     LoopKind(
         "trio",

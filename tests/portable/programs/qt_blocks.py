@@ -32,8 +32,8 @@ def next_step():
 
 def opens():
     dialog = QtWidgets.QDialog()
-    later(inside, 200)  # when the engine's timer has run in there
-    later(dialog.accept, 600)
+    later(inside, 150)  # when the engine's timer has run in there
+    later(dialog.accept, 500)
     dialog.exec()
     blocks()
     next_step()
@@ -47,7 +47,7 @@ app = App()
 steps += [app.slow_slot, opens, application.quit]
 next_step()
 status = QtWidgets.QApplication.exec() if "static" in sys.argv else application.exec()
-time.sleep(0.3)  # after the end of the loop nobody waits for it
+time.sleep(0.15)  # after the end of the loop nobody waits for it
 if "uninstalled" in sys.argv:
     import loopcanary
 

@@ -54,7 +54,7 @@ def opens():
 
 def inside(window):
     blocks()
-    root.after(700, window.destroy)
+    root.after(200, window.destroy)
 
 
 def idle():
@@ -67,7 +67,7 @@ def refresh():
 
 
 async def main():
-    await asyncio.sleep(0.3)
+    await asyncio.sleep(0.15)
     blocks()
 
 
@@ -97,7 +97,7 @@ field.bind("<Button-1>", on_press)
 field.bind("<Map>", lambda _: next_step())
 steps += [app.poll, press, generate, opens, idle, runs_asyncio, fails, root.quit]
 root.mainloop()
-time.sleep(0.3)  # after the end of the loop nobody waits for it
+time.sleep(0.15)  # after the end of the loop nobody waits for it
 root.destroy()
 if "uninstalled" in sys.argv:
     import loopcanary

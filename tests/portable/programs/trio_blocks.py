@@ -9,9 +9,9 @@ from waiting import blocks
 
 
 async def handler():
-    await trio.sleep(0.3)
+    await trio.sleep(0.15)
     blocks()
-    await trio.sleep(0.3)
+    await trio.sleep(0.15)
 
 
 async def main():

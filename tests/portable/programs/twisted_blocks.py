@@ -9,8 +9,8 @@ from waiting import blocks
 class App:
     def poll(self):
         blocks()
-        reactor.callLater(0.3, reactor.stop)
+        reactor.callLater(0.15, reactor.stop)
 
 
-reactor.callLater(0.3, App().poll)
+reactor.callLater(0.15, App().poll)
 reactor.run()

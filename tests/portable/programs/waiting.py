@@ -17,4 +17,4 @@ def samples():
 def blocks():
     enough, end = samples() + _SAMPLES, time.monotonic() + _GIVES_UP_S
     while samples() < enough and time.monotonic() < end:
-        time.sleep(0.2)
+        time.sleep(0.15)
