@@ -19,8 +19,9 @@ BLIND_SPOTS = (
     ),
     "Nothing is left behind by a process that is killed or ends by os._exit while it stalls.",
     (
-        "Single callbacks are not timed, but for those of trio, Twisted, Tk and pygame: a turn is, and its samples "
-        "say which callback held most of it; many short callbacks are told apart only as well as samples can."
+        "Single callbacks are not timed, but for those of trio, Twisted, Tk and pygame: a turn is, and its "
+        "samples say which callback held most of it; many short callbacks are told apart only as well as "
+        "samples can."
     ),
     "The thread that held the GIL is not named.",
     "A Python signal handler that runs while the loop waits is not timed, unless a timer became overdue.",

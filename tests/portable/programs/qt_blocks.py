@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from importlib import import_module
@@ -13,6 +14,7 @@ QtWidgets = import_module(f"{sys.argv[1]}.QtWidgets")
 application = QtWidgets.QApplication(sys.argv[:1])
 application.setQuitOnLastWindowClosed(False)
 steps = []
+facts = {}
 
 
 class App:
@@ -34,7 +36,9 @@ def opens():
     dialog = QtWidgets.QDialog()
     later(inside, 150)  # when the engine's timer has run in there
     later(dialog.accept, 500)
+    began = time.monotonic()
     dialog.exec()
+    facts["open_ms"] = (time.monotonic() - began) * 1000
     blocks()
     next_step()
 
@@ -52,5 +56,6 @@ if "uninstalled" in sys.argv:
     import loopcanary
 
     loopcanary.uninstall()
-    sys.stdout.write(f"Qt's own {not hasattr(QtWidgets.QApplication.exec, '__code__')}\n")
+    facts["is_own"] = not hasattr(QtWidgets.QApplication.exec, "__code__")
+sys.stdout.write(json.dumps(facts))
 sys.exit(status)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import time
 import tkinter as tk
@@ -12,6 +13,7 @@ from waiting import blocks
 
 root = tk.Tk()
 steps = []
+facts = {}
 
 
 class App:
@@ -47,7 +49,9 @@ def on_press(event):
 def opens():
     window = tk.Toplevel(root)
     root.after(1, partial(inside, window))
+    began = time.monotonic()
     root.wait_window(window)
+    facts["open_ms"] = (time.monotonic() - began) * 1000
     blocks()
     next_step()
 
@@ -84,7 +88,7 @@ def fails():
 def report(kind, error, traceback):
     assert kind is ValueError
     # As without us: the first frame is tkinter's own.
-    sys.stdout.write(f"reported {traceback.tb_frame.f_code.co_filename == tk.__file__}\n")
+    facts["is_tkinters"] = traceback.tb_frame.f_code.co_filename == tk.__file__
 
 
 app = App()
@@ -104,5 +108,5 @@ if "uninstalled" in sys.argv:
 
     loopcanary.uninstall()
     own = tk.Misc.mainloop, tk.Misc.update, tk.Misc.after_idle, tk.CallWrapper.__call__, tk.Tk.destroy
-    is_own = all(function.__code__.co_filename == tk.__file__ for function in own)
-    sys.stdout.write(f"tkinter's own {is_own}\n")
+    facts["is_own"] = all(function.__code__.co_filename == tk.__file__ for function in own)
+sys.stdout.write(json.dumps(facts))
