@@ -12,10 +12,14 @@ import pytest
 PROGRAMS = Path(__file__).parent / "programs"
 
 
+def blocks_of(report):
+    stalls = sorted(report["stalls"], key=lambda one: one["began_at"])
+    return [one for one in stalls if (one["culprit"] or {}).get("function") == "blocks"]
+
+
 def assert_blocks(report, kind, *names):
     """The blocks were seen, in this order, each once."""
-    stalls = sorted(report["stalls"], key=lambda one: one["began_at"])
-    blocks = [one for one in stalls if (one["culprit"] or {}).get("function") == "blocks"]
+    blocks = blocks_of(report)
     assert {one["culprit"]["source"].strip() for one in blocks} == {"time.sleep(0.15)"}
     assert [one["callback"] for one in blocks] == [{"name": name, "task": task} for name, task in names]
     assert {loop["kind"] for loop in report["sessions"][0]["loops"]} == {kind}
@@ -25,7 +29,9 @@ def assert_blocks(report, kind, *names):
 def test_steps_of_trio_that_block(watched, report):
     pytest.importorskip("trio")
     done = watched.run(PROGRAMS / "trio_blocks.py", "uninstalled")
-    (loop,) = assert_blocks(report(), "trio", ("handler", "Order 7"))
+    told = report()
+    (loop,) = assert_blocks(told, "trio", ("handler", "Order 7"))
+    assert blocks_of(told)[0]["scene"] == "orders"
     assert min(loop["callbacks"], loop["turns"]) > 3
     assert (done.stdout, done.stderr) == ("trio's own True\n", "")
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from loopcanary.engine.portable_evidence import make_evidence
 from loopcanary.engine.portable_turns import LoopHooks, ThreadTurns
+from loopcanary.model import StallScope
 
 from .conftest import name_of
 
@@ -189,3 +191,15 @@ def test_work_is_named_when_it_was_long(told, work, names):
     told.work(work, 150)
     (ended,) = told.lane.ended
     assert (None if ended.work is None else (ended.work.name, ended.work.task)) == names
+
+
+def test_a_burst_is_evidence_of_how_many_there_were(told, clock):
+    told.hooks.run_begin()
+    for _ in range(30):
+        told.work("one", 6)
+    clock.pass_ms(20)
+    told.wait(1)
+    (ended,) = told.lane.ended
+    evidence = make_evidence(serial=1, lane=told.lane, case=None, ended=ended)
+    assert (evidence.scope, evidence.turn_callbacks) == (StallScope.TURN, 30)
+    assert (evidence.turn_callback_ns, evidence.longest_callback_ns) == (180 * MS, 6 * MS)

@@ -50,6 +50,7 @@ def make_evidence(
     is_callback = work is not None or (is_run and 2 * share >= 1)
     duration_ns = last_look_ns - begin_ns
     tally = ended.tally if ended is not None and not is_callback else None
+    told = ended if ended is not None and ended.callbacks else None
     runs = {id(mark.key) for mark in marks if mark is not None and mark.is_run}
     callbacks = max(len(runs), _ready(case))
     before = ended.earlier if ended is not None else lane.before(begin_ns)
@@ -71,9 +72,9 @@ def make_evidence(
         threads=case.threads if case is not None else (),
         collections=collections,
         turn_begin_ns=begin_ns,
-        turn_callbacks=callbacks,
-        turn_callback_ns=duration_ns if callbacks else 0,
-        longest_callback_ns=int(duration_ns * share) if is_run else 0,
+        turn_callbacks=callbacks if told is None else told.callbacks,
+        turn_callback_ns=(duration_ns if callbacks else 0) if told is None else _sum_ns(told, duration_ns),
+        longest_callback_ns=(int(duration_ns * share) if is_run else 0) if told is None else told.longest_ns,
         end_cpu_ns=ended.cpu_ns if ended is not None else None,
         allowance_ns=ended.allowance_ns if ended is not None else lane.allowance(epoch),
         engine="portable",
@@ -87,6 +88,11 @@ def make_evidence(
         earlier_collections=earlier_collections,
         first_turn=work is None and epoch == _FIRST_TURN,
     )
+
+
+def _sum_ns(ended: Ended, duration_ns: int) -> int:
+    """Of the turn's named work, which may be nested."""
+    return min(duration_ns, sum(one[1] for one in ended.tally.by_name.values()))
 
 
 def _marks_within(case: Case | None, begin_ns: int, end_ns: int) -> list[Mark | None]:

@@ -48,6 +48,10 @@ class Ended(NamedTuple):
     """Named pieces of work that the turn consisted of."""
     earlier: Earlier
     """What there was before."""
+    callbacks: int
+    """How many a probe has told of, ..."""
+    longest_ns: int
+    """...and the longest of the named pieces of work."""
 
 
 class Tally:
@@ -308,6 +312,8 @@ class Lane:
                 allowance_ns,
                 self.tally or Tally(),
                 self.before(self.begin_ns),
+                self.callbacks - self._callbacks_before,
+                self._longest_work_ns,
             )
         )
         self._on_ended()

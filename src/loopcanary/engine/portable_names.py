@@ -61,6 +61,25 @@ def names_of_work(work: Any) -> CallbackNames | None:
         return None
 
 
+def context_of_work(work: Any) -> object:
+    """The context that it runs in, where a probe's description of it says so (`work_context()`); None
+    elsewhere. Any thread; raises nothing."""
+    try:
+        told = getattr(work, "work_context", None)
+        return None if told is None else told()
+    except Exception:  # noqa: BLE001 - as above
+        return None
+
+
+def runners_of(loop: Any) -> tuple[tuple[int, int], ...]:
+    """The frames that run it, where a probe knows (protocols.PortableSide). Any thread; raises nothing."""
+    try:
+        runners = getattr(loop, "runners", ())
+    except Exception:  # noqa: BLE001 - it may be the program's own loop
+        return ()
+    return runners if type(runners) is tuple else ()
+
+
 def ready_callbacks(loop: Any) -> int:
     """How many callbacks are ready to run after the present one; 0 where that is unknown."""
     ready = getattr(loop, "_ready", None)

@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loopcanary.engine.portable_evidence import make_evidence
 from loopcanary.engine.portable_frames import FrameCache, Reading, current_frames, read
-from loopcanary.engine.portable_names import handle_run_code, mark_of, mark_of_called, ready_callbacks
+from loopcanary.engine.portable_names import (
+    context_of_work,
+    handle_run_code,
+    mark_of,
+    mark_of_called,
+    ready_callbacks,
+    runners_of,
+)
 from loopcanary.engine.portable_watch import LATE_NS, Limits, Spent, StallWatch, Wish, holder_while_late
 from loopcanary.model.evidence import (
     KernelView,
@@ -177,7 +184,7 @@ class Observer:
             if wish is None:
                 continue
             ident = one.lane.identity.ident
-            reading = read(frames.get(ident), handle_run, getattr(one.loop, "runners", ()))
+            reading = read(frames.get(ident), handle_run, runners_of(one.loop))
             others = _others(frames, ident) if wish.all_threads else []
             if one.lane.epoch != wish.epoch:
                 # It ended while we read: what was read may be of the next piece of work.
@@ -220,9 +227,10 @@ class Observer:
 
     def _scene(self, taken: _Taken) -> str | None:
         """Of the context that the callback runs in; outside callbacks, the thread's last one."""
-        context = getattr(taken.reading.handle, "_context", None)
+        handle, lane = taken.reading.handle, taken.watched.lane
+        context = getattr(handle, "_context", None) or context_of_work(lane.work(taken.wish.epoch))
         if self.scenes is None or not isinstance(context, Context):
-            return taken.watched.lane.scene
+            return lane.scene
         return context.get(self.scenes)
 
     def _threads(self, taken: _Taken) -> tuple[ThreadStack, ...]:

@@ -135,7 +135,7 @@ class QtTimers:
         what was called from there is a callback."""
         self._thread = threading.get_ident()
         self._callback: Callable[[], object] | None = None
-        self._timer = core.QTimer()
+        self._timer: Any = core.QTimer()
         self._timer.setSingleShot(True)
         self._timer.setTimerType(core.Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._ran)
@@ -143,15 +143,19 @@ class QtTimers:
     def call_later(self, delay_s: float, callback: Callable[[], object]) -> QtTimers:
         """One call at a time; the timer itself can be cancelled."""
         self._callback = callback
-        self._timer.start(max(1, int(delay_s * 1000)))
+        if self._timer is not None:
+            self._timer.start(max(1, int(delay_s * 1000)))
         return self
 
     def cancel(self) -> None:
-        """No call. Any thread: Qt's timers can be stopped on their own only, where it then does nothing."""
+        """No call any more. Any thread: Qt's timers can be stopped, and let go of, on their own only; on
+        another it runs once more, and does nothing."""
         self._callback = None
         if threading.get_ident() == self._thread:
+            timer, self._timer = self._timer, None
             with suppress(RuntimeError):  # the application has taken it along
-                self._timer.stop()
+                if timer is not None:
+                    timer.stop()
 
     def is_closed(self) -> bool:
         """Whoever made it says when the loop is over."""

@@ -193,6 +193,7 @@ class _Command:
 
     def __init__(self, commands: _Commands, wrapper: Any, arguments: tuple[Any, ...]) -> None:
         self._commands = commands
+        # The class is tkinter's, or derived from it: what it has is plain.
         self._func = getattr(wrapper, "func", None)
         self._widget = getattr(wrapper, "widget", None)
         # What is no event is not kept: it is the program's.

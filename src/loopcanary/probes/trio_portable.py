@@ -146,6 +146,11 @@ class _Step:
     def __init__(self, task: Any) -> None:
         self._task = task
 
+    def work_context(self) -> object:
+        """Where the scene is looked up that the task is in."""
+        return self._task.context
+
     def work_names(self) -> tuple[str, str]:
+        """Of its coroutine, and its own."""
         coroutine = self._task.coro
         return getattr(coroutine, "__qualname__", None) or type(coroutine).__qualname__, str(self._task.name)
