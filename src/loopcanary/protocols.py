@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from loopcanary.model import (
@@ -60,6 +60,46 @@ class Probe(Protocol):
 
     def uninstall(self) -> None:
         """Takes back what is still ours."""
+
+
+class LoopHooks(Protocol):
+    """By what a probe tells of a loop that has hooks: the native engine's LoopHooks, or the portable one's
+    (native/module/loop_hooks.h). On the loop's thread; further arguments are ignored."""
+
+    def run_begin(self, *ignored: object) -> None:
+        """The loop begins to run on this thread: the first turn."""
+
+    def run_end(self, *ignored: object) -> None:
+        """The loop runs no more."""
+
+    def wait_begin(self, *ignored: object) -> None:
+        """The loop is about to wait: the turn is over."""
+
+    def wait_end(self, *ignored: object) -> None:
+        """The wait is over: the next turn."""
+
+    def work_begin(self, work: object = None, *ignored: object) -> None:
+        """A callback begins; `work` names it."""
+
+    def work_end(self, *ignored: object) -> None:
+        """The callback ends."""
+
+
+class PortableSide(Protocol):
+    """What probes of the portable engine are given where those of the native one get the extension."""
+
+    def LoopHooks(  # noqa: N802 - as the extension has it
+        self, kind: str, loop_seen: Callable[[], object] | None = None, /
+    ) -> LoopHooks:
+        """The hooks of one kind of loop."""
+
+    def runs(self, loop: Any, kind: str) -> None:
+        """A loop with timers as asyncio has them (`call_later`, `is_closed`) is about to run on this thread;
+        a ticker times it. If it has `runners`, these are the frames that run it, or a loop inside of it: (id,
+        instruction; -1: any) each. Raises nothing."""
+
+    def stopped(self, loop: Any) -> None:
+        """It runs no more. Its thread. Raises nothing."""
 
 
 class FrameTrace(Protocol):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import threading
 
 import pytest
+from tests.program.watching import Watched
 
+from loopcanary.cli import main
 from loopcanary.engine.portable_lane import Lane, LaneIdentity
 
 MS = 1_000_000
@@ -23,6 +26,24 @@ class VirtualClock:
     def pass_ms(self, ms):
         self.now_ns += int(ms * MS)
         return self.now_ns
+
+
+@pytest.fixture
+def watched(tmp_path):
+    """For programs of their own."""
+    return Watched(store=tmp_path / "store", engine="portable")
+
+
+@pytest.fixture
+def report(watched, capsys):
+    """What `loopcanary report` says of what ran in `watched`, asked in this process, which is quicker."""
+
+    def read():
+        capsys.readouterr()  # pygame greets whoever imports it
+        assert main(["report", "--store", str(watched.store), "--format", "json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return read
 
 
 @pytest.fixture
@@ -44,6 +65,11 @@ def lane(clock, rings):
 @pytest.fixture
 def ticked_lane(clock, rings):
     return _lane(clock, rings, by_ticks=True)
+
+
+def name_of(ended):
+    """Of the work that has ended; None: it has none."""
+    return None if ended.work is None else ended.work.name
 
 
 def _lane(clock, rings, *, by_ticks=False):

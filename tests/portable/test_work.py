@@ -5,6 +5,8 @@ import pytest
 from loopcanary.engine.portable_lane import Tally
 from loopcanary.engine.portable_work import WorkBrackets
 
+from .conftest import name_of
+
 MS = 1_000_000
 
 
@@ -30,7 +32,7 @@ def test_work_is_timed_as_a_callback_of_that_name(thread, lane, clock):
         thread.brackets.begin("job")
         clock.pass_ms(ms)
         thread.brackets.end()
-    assert [(ended.work, (ended.end_ns - ended.begin_ns) // MS) for ended in lane.ended] == [("job", 150)]
+    assert [(name_of(ended), (ended.end_ns - ended.begin_ns) // MS) for ended in lane.ended] == [("job", 150)]
     assert (lane.turns, thread.opened) == (2, 1)
 
 
@@ -41,7 +43,9 @@ def test_nested_work_is_a_part_of_the_outer(thread, lane, clock):
     thread.brackets.end()
     clock.pass_ms(10)
     thread.brackets.end()
-    assert [(ended.work, (ended.end_ns - ended.begin_ns) // MS) for ended in lane.ended] == [("outer", 160)]
+    assert [(name_of(ended), (ended.end_ns - ended.begin_ns) // MS) for ended in lane.ended] == [
+        ("outer", 160)
+    ]
 
 
 @pytest.mark.parametrize(("ms", "name"), [(150, "job"), (50, None)])
@@ -53,7 +57,7 @@ def test_long_work_inside_a_turn_names_the_turn(thread, clock, ms, name):
     clock.pass_ms(ms)
     thread.brackets.end()
     ticked_lane.end(clock.pass_ms(60))
-    assert [ended.work for ended in ticked_lane.ended] == [name]
+    assert [name_of(ended) for ended in ticked_lane.ended] == [name]
     assert lane.turns == 0
 
 

@@ -120,9 +120,8 @@ def _portable() -> Iterator[Row]:
 
 
 def _loops(settings: Config) -> list[Row]:
-    """Of the native engine; the portable one watches asyncio only, and says so above."""
     if settings.engine is EngineChoice.PORTABLE or _native_obstacle() is not None:
-        return []
+        return loop_facts(EngineChoice.PORTABLE)
     return loop_facts()
 
 

@@ -15,14 +15,15 @@ from importlib.machinery import PathFinder
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
 
-from loopcanary.probes.table import KINDS, LoopKind
+from loopcanary.model import EngineChoice
+from loopcanary.probes.table import BY_RUN_FOREVER, KINDS, LoopKind
 
 Row = tuple[str, str, str]
 
 _CHILD = """
 import importlib, json, sys
 import loopcanary
-canary = loopcanary.install(store=sys.argv[1], console=False, quiet=True)
+canary = loopcanary.install(store=sys.argv[1], console=False, quiet=True, engine=sys.argv[3])
 failed = {}
 for kind, modules in json.loads(sys.argv[2]).items():
     for module in modules:  # several are different makes of one library, which need not go together
@@ -33,9 +34,9 @@ for kind, modules in json.loads(sys.argv[2]).items():
         else:
             failed.pop(kind, None)
             break
-native = sys.modules["loopcanary._native"]
+native = sys.modules["loopcanary._native"] if sys.argv[3] == "native" else None
 hooked, answers = {}, {}
-for rows, hooks in ((hooked, native.hooked_waits()), (answers, native.hooked_answers())):
+for rows, hooks in ((hooked, native.hooked_waits()), (answers, native.hooked_answers())) if native else ():
     for path, symbol in hooks:
         rows.setdefault(path.rpartition("/")[2] or "the interpreter", []).append(symbol)
 refused = canary.boundary.reasons()
@@ -46,15 +47,21 @@ loopcanary.uninstall()
 _CHILD_S = 60
 
 
-def loop_facts() -> list[Row]:
+def loop_facts(engine: EngineChoice = EngineChoice.NATIVE) -> list[Row]:
     """(name, `ok` | `off` | `problem`, detail) for each kind of loop whose library is here, and one row for
-    the others."""
+    the others. `engine`: the native one, or the portable one."""
     installed = {kind: modules for kind in KINDS if (modules := _installed(kind))}
+    watched = {kind: modules for kind, modules in installed.items() if _is_watched(kind, engine)}
     if not installed:
         return []
     with tempfile.TemporaryDirectory(prefix="loopcanary-") as folder:
-        told = _tried(installed, Path(folder))
-    rows = [_row(kind, modules, told) for kind, modules in installed.items()]
+        told = _tried(watched, Path(folder), engine) if watched else {}
+    rows = [
+        _row(kind, modules, told)
+        if kind in watched
+        else (f"loop {kind.kind}", "off", "not watched by the portable engine")
+        for kind, modules in installed.items()
+    ]
     for part, title in (("hooked", "hooked waits"), ("answers", "timed answers")):
         hooked = [f"{name}: {_words(symbols)}" for name, symbols in told.get(part, {}).items()]
         if hooked:
@@ -65,6 +72,10 @@ def loop_facts() -> list[Row]:
     return rows
 
 
+def _is_watched(kind: LoopKind, engine: EngineChoice) -> bool:
+    return engine is not EngineChoice.PORTABLE or kind.portable is not None or kind.kind in BY_RUN_FOREVER
+
+
 def _installed(kind: LoopKind) -> list[str]:
     """The awaited modules whose top-level package can be found; nothing is imported."""
     return [
@@ -72,21 +83,25 @@ def _installed(kind: LoopKind) -> list[str]:
     ]
 
 
-def _tried(installed: Mapping[LoopKind, Sequence[str]], folder: Path) -> Mapping[str, Mapping[str, object]]:
+def _tried(
+    installed: Mapping[LoopKind, Sequence[str]], folder: Path, engine: EngineChoice
+) -> Mapping[str, Mapping[str, object]]:
     """What a child says of all of them; where it dies, of each one by itself."""
-    told = _child(installed, folder)
+    told = _child(installed, folder, engine)
     if told is not None or len(installed) == 1:
         return told or {"failed": {kind.kind: "the child that tried it died" for kind in installed}}
-    each = [_tried({kind: modules}, folder) for kind, modules in installed.items()]
+    each = [_tried({kind: modules}, folder, engine) for kind, modules in installed.items()]
     return {
         part: {kind: said for one in each for kind, said in one.get(part, {}).items()}
         for part in ("failed", "refused", "notes", "hooked", "answers")
     }
 
 
-def _child(installed: Mapping[LoopKind, Sequence[str]], folder: Path) -> dict[str, dict[str, object]] | None:
+def _child(
+    installed: Mapping[LoopKind, Sequence[str]], folder: Path, engine: EngineChoice
+) -> dict[str, dict[str, object]] | None:
     modules = json.dumps({kind.kind: list(modules) for kind, modules in installed.items()})
-    command = [sys.executable, "-c", _CHILD, str(folder / "store"), modules]
+    command = [sys.executable, "-c", _CHILD, str(folder / "store"), modules, engine.value]
     try:
         ran = subprocess.run(command, check=True, capture_output=True, timeout=_CHILD_S, cwd=folder)  # noqa: S603 - ourselves
         told: dict[str, dict[str, object]] = json.loads(ran.stdout.splitlines()[-1])

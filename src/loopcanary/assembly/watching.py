@@ -66,10 +66,7 @@ def _probes(canary: Canary, native: ModuleType | None) -> Sequence[Probe]:
         return lambda patch: canary.boundary.call(f"probe {kind}", patch)
 
     if native is None:
-        from loopcanary.probes.asyncio_portable import PortableAsyncioProbe
-
-        runs, stopped = canary.portable_loop_runs, canary.portable_loop_stopped
-        return [PortableAsyncioProbe(runs, stopped, containing("asyncio"))]
+        return _portable_probes(canary, containing)
     from loopcanary.probes.answers import AnswersProbe
     from loopcanary.probes.late import LateProbe
     from loopcanary.probes.table import KINDS
@@ -87,6 +84,32 @@ def _probes(canary: Canary, native: ModuleType | None) -> Sequence[Probe]:
     ]
     canary.before_figures = lambda: _trace_answers(canary, native)
     return [*loops, AnswersProbe(native, containing("answers"))]
+
+
+def _portable_probes(
+    canary: Canary, containing: Callable[[str], Callable[[Callable[[], None]], object]]
+) -> Sequence[Probe]:
+    from loopcanary.engine.portable_turns import CanaryTurns
+    from loopcanary.probes.asyncio_portable import PortableAsyncioProbe
+    from loopcanary.probes.late import LateProbe
+    from loopcanary.probes.table import KINDS
+
+    runs, stopped = canary.portable_loop_runs, canary.portable_loop_stopped
+    return [
+        PortableAsyncioProbe(runs, stopped, containing("asyncio")),
+        *(
+            LateProbe(
+                kind,
+                CanaryTurns(canary),
+                canary.loop_seen,
+                containing(kind.kind),
+                lambda: _tracers(canary),
+                where=kind.portable,
+            )
+            for kind in KINDS
+            if kind.portable is not None
+        ),
+    ]
 
 
 def _trace_answers(canary: Canary, native: ModuleType) -> None:

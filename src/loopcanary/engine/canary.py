@@ -53,7 +53,7 @@ class FileBackend(Backend, Protocol):
     def let_go(self) -> None:
         """Leaves the evidence to another process."""
 
-    def loop_started(self, loop: Any, thread_ident: int) -> None:
+    def loop_started(self, loop: Any, thread_ident: int, kind: str | None = None) -> None:
         """The portable engine: a loop is about to run on this thread."""
 
     def loop_stopped(self, loop: Any) -> None:
@@ -297,13 +297,13 @@ class Canary:
             self._facts_stored = True
             self.boundary.call("facts", lambda: parts.backend.set_facts(parts.facts()), keep=True)
 
-    def portable_loop_runs(self, loop: Any) -> None:
-        """A loop is about to run, and only the portable engine is there to watch it. The loop's thread."""
+    def portable_loop_runs(self, loop: Any, kind: str | None = None) -> None:
+        """A loop is about to run, and only the portable engine is there to watch it. The loop's thread.
+        `kind`: as Backend's; None: it is found out."""
         self.start()
         if self._parts is not None:
-            self.boundary.call(
-                "portable probe", self._parts.backend.loop_started, loop, threading.get_ident(), keep=True
-            )
+            started, ident = self._parts.backend.loop_started, threading.get_ident()
+            self.boundary.call("portable probe", started, loop, ident, kind, keep=True)
             self.loop_seen()
 
     def portable_loop_stopped(self, loop: Any) -> None:

@@ -149,7 +149,7 @@ class NativeBackend:
         """Whom `scopes` tell: the extension itself."""
         return cast("Listener", self._native)
 
-    def loop_started(self, loop: object, thread_ident: int) -> None:
+    def loop_started(self, loop: object, thread_ident: int, kind: str | None = None) -> None:
         """The native probe brackets loops by itself."""
 
     def loop_stopped(self, loop: object) -> None:

@@ -12,7 +12,7 @@ import threading
 import time
 from collections import deque
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loopcanary.engine.portable_blind_spots import BLIND_SPOTS, BLIND_WITHOUT_CLOCKS
 from loopcanary.engine.portable_clocks import ThreadClocks
@@ -20,6 +20,7 @@ from loopcanary.engine.portable_gc import CollectionLog
 from loopcanary.engine.portable_lanes import Lanes
 from loopcanary.engine.portable_loop import Bracket, SelectBracket, Ticker, selector_of
 from loopcanary.engine.portable_observer import Observer, Watched
+from loopcanary.engine.portable_turns import ThreadTurns
 from loopcanary.engine.portable_watch import Limits
 from loopcanary.engine.portable_watchdog import Bell, Watchdog
 from loopcanary.engine.portable_work import WorkBrackets
@@ -34,6 +35,17 @@ if TYPE_CHECKING:
 
 _NEWS_MAX = 256
 _THREAD = "thread"
+
+
+class _Running(NamedTuple):
+    """A loop that runs."""
+
+    loop: Any
+    """Kept, so that no other can get its id."""
+    bracket: Bracket
+    watched: Watched
+    is_entered: bool
+    """The turns of its thread know of it."""
 
 
 class PortableBackend:
@@ -55,8 +67,10 @@ class PortableBackend:
         )
         self._lanes = Lanes(self._limits, clock, self._wake_watchdog)
         self._watchdog = Watchdog(self._observer, lambda: self._lanes.watched, clock, self._limits.delay_ns)
-        self._brackets: dict[int, tuple[Any, Bracket, Watched]] = {}
-        self._work = WorkBrackets(clock, self._lanes.busy_here, self._open_work_lane)
+        self._brackets: dict[int, _Running] = {}
+        self._work = WorkBrackets(clock, self._lanes.busy_here, lambda: self._open_lane(_THREAD))
+        self.turns = ThreadTurns(clock, self._open_lane, self._watchdog.wake_if_parked)
+        """Whom the hooks of probes tell."""
 
     def start(self) -> None:
         """Begins to watch. Idempotent. RuntimeError where the system gives no thread."""
@@ -70,10 +84,11 @@ class PortableBackend:
         if not self._running:
             return
         self._running = False
+        self.turns.stop()
         while self._brackets:
-            _, (_, bracket, watched) = self._brackets.popitem()
-            bracket.detach()
-            watched.lane.closed_ns = self._clock()
+            _, running = self._brackets.popitem()
+            running.bracket.detach()
+            running.watched.lane.closed_ns = self._clock()
         self._watchdog.stop()
         self._collections.stop()
         self.wake()
@@ -108,7 +123,8 @@ class PortableBackend:
         """Nothing is kept of what was taken."""
 
     def totals(self) -> Sequence[LaneTotals]:
-        """Sums of every watched thread. Callbacks are not counted; with a ticker, turns neither."""
+        """Sums of every watched thread. Callbacks are counted where a probe tells of them, turns where no
+        ticker does."""
         self._lanes.close_those_of_dead_threads()
         now_ns = self._clock()
         gc_ns = self._collections.total_ns
@@ -121,7 +137,7 @@ class PortableBackend:
             "watchdog_rounds": self._watchdog.rounds,
             "watchdog_parks": self._watchdog.parks,
             "watchdog_faults": self._watchdog.faults,
-            "lane_faults": sum(one.lane.faults for one in self._lanes.watched),
+            "lane_faults": sum(one.lane.faults for one in self._lanes.watched) + self.turns.faults,
             "lanes_opened": self._lanes.opened,
             "lanes_refused": self._lanes.refused,
             "stalls_dropped_full": self._news_dropped,
@@ -141,20 +157,25 @@ class PortableBackend:
             return
         self._observer.acquaint(watched)
         bracket = self._bracket(watched.lane, loop, selector)
-        # The loop is kept while it runs, so that no other can get its id.
-        if self._brackets.setdefault(id(loop), (loop, bracket, watched))[1] is bracket:
-            bracket.attach(on_own_thread=thread_ident == threading.get_ident())
+        is_here = thread_ident == threading.get_ident()
+        running = _Running(loop, bracket, watched, is_here)
+        if self._brackets.setdefault(id(loop), running) is running:
+            if is_here:
+                self.turns.enter(None if selector is None else watched.lane)
+            bracket.attach(on_own_thread=is_here)
             self._watchdog.wake_if_parked()
 
     def loop_stopped(self, loop: Any) -> None:
         """The loop runs no more. On its thread."""
-        _, bracket, watched = self._brackets.pop(id(loop), (None, None, None))
-        if bracket is None or watched is None:
+        running = self._brackets.pop(id(loop), None)
+        if running is None:
             return
-        bracket.detach()
+        running.bracket.detach()
         now_ns = self._clock()
-        watched.lane.end(now_ns)
-        watched.lane.close(now_ns)
+        running.watched.lane.end(now_ns)
+        running.watched.lane.close(now_ns)
+        if running.is_entered:
+            self.turns.leave()
 
     def work_begin(self, name: str) -> bool:
         """A named piece of work begins on this thread: a part of what the thread is in, or timed alone.
@@ -200,8 +221,8 @@ class PortableBackend:
         if os.getpid() == self._pid:
             return
         self._running = False
-        for _, bracket, _ in self._brackets.values():
-            bracket.detach()
+        for running in self._brackets.values():
+            running.bracket.detach()
         self._brackets = {}
         self._collections.stop()
 
@@ -215,8 +236,8 @@ class PortableBackend:
             return SelectBracket(lane, selector, self._clock, wake)
         return Ticker(lane, loop, self._clock, wake, self._limits.delay_ns)
 
-    def _open_work_lane(self) -> Lane | None:
-        watched = self._lanes.open(threading.get_ident(), _THREAD) if self._running else None
+    def _open_lane(self, kind: str) -> Lane | None:
+        watched = self._lanes.open(threading.get_ident(), kind) if self._running else None
         if watched is None:
             return None
         self._observer.acquaint(watched)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 BLIND_SPOTS = (
     (
-        "Watched are asyncio's loops and those with its interface (uvloop, Tornado, Twisted on asyncio), "
-        "requests and jobs on threads, and loopcanary.watch: not trio, gevent, Qt, Tk, GLib (nor asyncio on "
-        "these), pygame or Twisted's own reactors. No frames, no idle work, and of input only uvicorn's "
-        "requests."
+        "Watched are asyncio's loops and those with its interface (uvloop, Tornado), trio, Twisted's "
+        "reactors, Tk, Qt while its application runs, pygame, requests and jobs on threads, and "
+        "loopcanary.watch: not gevent or GLib (nor asyncio on it). Frames of pygame only, input of pygame, "
+        "Tk and uvicorn, idle work of Tk."
     ),
     (
         "A C call that holds the GIL is seen only once it ends: then its length and its line are reported, "
@@ -19,16 +19,16 @@ BLIND_SPOTS = (
     ),
     "Nothing is left behind by a process that is killed or ends by os._exit while it stalls.",
     (
-        "Single callbacks are not timed: a turn is, and its samples say which callback held most of it; "
-        "many short callbacks are told apart only as well as samples can."
+        "Single callbacks are not timed, but for those of trio, Twisted, Tk and pygame: a turn is, and its "
+        "samples say which callback held most of it; many short callbacks are told apart only as well as "
+        "samples can."
     ),
-    "What the loop ran in the seconds before a stall is not recorded.",
     "The thread that held the GIL is not named.",
     "A Python signal handler that runs while the loop waits is not timed, unless a timer became overdue.",
     (
-        "In loops without a Python selector, such as uvloop's, a timer measures how late the loop is: the "
-        "first part of a stall, up to one sample delay, is not seen, and an idle loop is woken once per "
-        "sample delay."
+        "In loops without a Python selector, such as uvloop's and Qt's, a timer measures how late the loop "
+        "is: the first part of a stall, up to one sample delay, is not seen, and an idle loop is woken once "
+        "per sample delay."
     ),
 )
 BLIND_WITHOUT_CLOCKS = (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from loopcanary.model.evidence import CallbackNames, StallEvidence
+from loopcanary.engine.portable_names import names_of_work
+from loopcanary.model.evidence import StallEvidence
 from loopcanary.model.stall import StallScope
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from loopcanary.engine.portable_lane import Ended, Lane
     from loopcanary.engine.portable_watch import Case, Mark
-    from loopcanary.model.evidence import Collection
+    from loopcanary.model.evidence import CallbackNames, Collection
 
 
 _FIRST_TURN = 1
@@ -34,6 +35,7 @@ def make_evidence(
     case: Case | None,
     ended: Ended | None,
     collections: tuple[Collection, ...] = (),
+    earlier_collections: tuple[Collection, ...] = (),
 ) -> StallEvidence:
     """The evidence of a stall: with its samples where there is a case, over where there is an end."""
     source = ended or case
@@ -42,13 +44,16 @@ def make_evidence(
     end_ns = ended.end_ns if ended is not None else None
     last_look_ns = end_ns or max(begin_ns, case.last_look_ns if case is not None else 0)
     marks = _marks_within(case, begin_ns, last_look_ns)
-    work = ended.work if ended is not None else lane.work(epoch)
-    dominant, share = _dominant(marks)
+    work = ended.work if ended is not None else names_of_work(lane.work(epoch))
+    dominant, share, is_run = _dominant(marks)
     # Work of `watch` is one callback by name. Elsewhere only the samples tell whether one did it all.
-    is_callback = work is not None or 2 * share >= 1
+    is_callback = work is not None or (is_run and 2 * share >= 1)
     duration_ns = last_look_ns - begin_ns
     tally = ended.tally if ended is not None and not is_callback else None
-    callbacks = max(len({id(mark.key) for mark in marks if mark is not None}), _ready(case))
+    told = ended if ended is not None and ended.callbacks else None
+    runs = {id(mark.key) for mark in marks if mark is not None and mark.is_run}
+    callbacks = max(len(runs), _ready(case))
+    before = ended.earlier if ended is not None else lane.before(begin_ns)
     return StallEvidence(
         serial=serial,
         scope=StallScope.CALLBACK if is_callback else StallScope.TURN,
@@ -59,7 +64,7 @@ def make_evidence(
         end_ns=end_ns,
         last_look_ns=last_look_ns,
         threshold_ns=lane.threshold_ns,
-        names=CallbackNames(name=work) if work is not None else dominant,
+        names=work if work is not None else dominant,
         scene=_scene(lane, case, ended),
         samples=tuple(case.samples) if case is not None else (),
         sample_interval_ns=case.interval_ns if case is not None else 0,
@@ -67,9 +72,9 @@ def make_evidence(
         threads=case.threads if case is not None else (),
         collections=collections,
         turn_begin_ns=begin_ns,
-        turn_callbacks=callbacks,
-        turn_callback_ns=duration_ns if callbacks else 0,
-        longest_callback_ns=int(duration_ns * share),
+        turn_callbacks=callbacks if told is None else told.callbacks,
+        turn_callback_ns=(duration_ns if callbacks else 0) if told is None else _sum_ns(told, duration_ns),
+        longest_callback_ns=(int(duration_ns * share) if is_run else 0) if told is None else told.longest_ns,
         end_cpu_ns=ended.cpu_ns if ended is not None else None,
         allowance_ns=ended.allowance_ns if ended is not None else lane.allowance(epoch),
         engine="portable",
@@ -77,8 +82,17 @@ def make_evidence(
         contributors=tally.contributors() if tally is not None else (),
         contributors_from_ns=begin_ns if tally is not None and tally.by_name else None,
         contributors_dropped=tally.dropped if tally is not None else 0,
+        earlier=before.work,
+        earlier_from_ns=before.from_ns,
+        earlier_last=before.last,
+        earlier_collections=earlier_collections,
         first_turn=work is None and epoch == _FIRST_TURN,
     )
+
+
+def _sum_ns(ended: Ended, duration_ns: int) -> int:
+    """Of the turn's named work, which may be nested."""
+    return min(duration_ns, sum(one[1] for one in ended.tally.by_name.values()))
 
 
 def _marks_within(case: Case | None, begin_ns: int, end_ns: int) -> list[Mark | None]:
@@ -88,18 +102,18 @@ def _marks_within(case: Case | None, begin_ns: int, end_ns: int) -> list[Mark | 
     return [mark for sample, mark in pairs if begin_ns <= sample.at_ns <= end_ns]
 
 
-def _dominant(marks: Sequence[Mark | None]) -> tuple[CallbackNames | None, float]:
-    """The callback that most samples were taken in, and its share of them.
+def _dominant(marks: Sequence[Mark | None]) -> tuple[CallbackNames | None, float, bool]:
+    """The callback that most samples were taken in, its share of them, and whether it was one run of it.
 
     Samples are evenly spaced, so that their number stands for time.
     """
     counts = Counter(id(mark.key) for mark in marks if mark is not None)
     if not counts:
-        return None, 0.0
+        return None, 0.0, False
     key, count = counts.most_common(1)[0]
     share = count / len(marks)
-    names = next(mark.names for mark in marks if mark is not None and id(mark.key) == key)
-    return (names if 2 * share >= 1 else None), share
+    found = next(mark for mark in marks if mark is not None and id(mark.key) == key)
+    return (found.names if 2 * share >= 1 else None), share, found.is_run
 
 
 def _ready(case: Case | None) -> int:

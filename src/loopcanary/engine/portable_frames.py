@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from loopcanary.model.stack import Frame, Stack
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import CodeType, FrameType
 
 FRAMES_MAX = 256
@@ -30,27 +31,41 @@ def current_frames() -> dict[int, FrameType]:
 
 
 class Reading(NamedTuple):
-    """The places of one thread, innermost first, and the handle whose callback it was in."""
+    """The places of one thread, innermost first, the handle whose callback it was in, and what its loop's
+    runner had called."""
 
     places: list[Place]
     truncated: bool
     handle: Any = None
+    called: CodeType | None = None
 
 
-def read(frame: FrameType | None, handle_run: CodeType | None = None) -> Reading:
+def read(
+    frame: FrameType | None,
+    handle_run: CodeType | None = None,
+    runners: Sequence[tuple[int, int]] = (),
+) -> Reading:
     """The places of a thread, without a reference to its frames, which would keep its variables alive.
 
     `handle_run`: code of asyncio's `Handle._run`; the innermost frame of it names the running callback.
+    `runners`: of the frames that run the loop or one inside of it, where a probe knows them, (id,
+    instruction; -1: any).
     """
     places: list[Place] = []
-    handle = None
+    handle = called = None
     while frame is not None and len(places) < FRAMES_MAX:
         code = frame.f_code
+        if runners and called is None and places and _is_one_of(runners, frame):
+            called = places[-1].code
         places.append(Place(code, frame.f_lasti, frame.f_lineno or 0))
         if code is handle_run and handle is None:
             handle = frame.f_locals.get("self")
         frame = frame.f_back
-    return Reading(places, frame is not None, handle)
+    return Reading(places, frame is not None, handle, called)
+
+
+def _is_one_of(runners: Sequence[tuple[int, int]], frame: FrameType) -> bool:
+    return (id(frame), frame.f_lasti) in runners or (id(frame), -1) in runners
 
 
 class FrameCache:

@@ -45,6 +45,10 @@ class CollectionLog:
             one for one in self._collections.copy() if one.begin_ns < end_ns and one.end_ns > begin_ns
         )
 
+    def over_at(self, now_ns: int) -> tuple[Collection, ...]:
+        """Collections of any thread that were over by then."""
+        return tuple(one for one in self._collections.copy() if one.end_ns <= now_ns)
+
     def total_ns(self, tid: int) -> int | None:
         """Time that this thread spent in collections, short ones as well; None where nothing is noted."""
         return self._total_ns[tid] if getattr(gc, "callbacks", None) is not None else None

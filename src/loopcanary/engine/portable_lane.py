@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from loopcanary.model.evidence import SLICE_NS, LaneTotals, congested_slices
+from loopcanary.engine.portable_earlier import Earlier, LongTurn, LongTurns, Sums, earlier
+from loopcanary.engine.portable_names import names_of_work
+from loopcanary.model.evidence import SLICE_NS, CallbackNames, LaneTotals, congested_slices
 from loopcanary.model.waiting import Contributor
 
 if TYPE_CHECKING:
@@ -40,10 +42,16 @@ class Ended(NamedTuple):
     cpu_ns: int
     """CPU time of the thread at the end, since the thread's start."""
     scene: str | None
-    work: str | None
+    work: CallbackNames | None
     allowance_ns: int
     tally: Tally
     """Named pieces of work that the turn consisted of."""
+    earlier: Earlier
+    """What there was before."""
+    callbacks: int
+    """How many a probe has told of, ..."""
+    longest_ns: int
+    """...and the longest of the named pieces of work."""
 
 
 class Tally:
@@ -97,7 +105,11 @@ class Lane:
         "_buckets",
         "_busy_ns",
         "_busy_ns_squared",
+        "_callbacks_before",
+        "_long",
         "_longest_ns",
+        "_longest_work",
+        "_longest_work_ns",
         "_on_ended",
         "_short",
         "_slices_congested",
@@ -105,7 +117,9 @@ class Lane:
         "_stalls",
         "_work",
         "_work_epoch",
+        "_work_is_settled",
         "begin_ns",
+        "callbacks",
         "closed_ns",
         "ended",
         "epoch",
@@ -128,17 +142,24 @@ class Lane:
         self.epoch = 0
         self.begin_ns = 0
         self.turns = 0
+        self.callbacks = 0
         self.faults = 0
         self.scene: str | None = None
         self.ended: deque[Ended] = deque(maxlen=_ENDED_MAX)
         self._on_ended = on_ended
-        self._work: str | None = None
+        self._work: object = None
         self._work_epoch = 0
+        self._work_is_settled = False
         self._allowance_epoch = 0
         self._allowance_ns = 0
         self._busy_ns = 0
         self._busy_ns_squared = 0
         self._longest_ns = 0
+        self._long = LongTurns(threshold_ns)
+        self._callbacks_before = 0
+        """As there were when the turn began."""
+        self._longest_work: CallbackNames | None = None
+        self._longest_work_ns = 0
         self._buckets: dict[int, int] = {}
         self._short = 0
         self._stalls = 0
@@ -164,6 +185,8 @@ class Lane:
             duration_ns = 0
         if duration_ns > self.threshold_ns:
             self._record(epoch, now_ns)
+        if duration_ns >= self._long.limit_ns:
+            self._note_long(now_ns)
         self.epoch = epoch + 1
         self.turns += 1
         self._busy_ns += duration_ns
@@ -178,6 +201,8 @@ class Lane:
             if duration_ns > SLICE_NS:
                 since_opening_ns = self.begin_ns - self.opened_ns
                 self._slices_congested += congested_slices(since_opening_ns, since_opening_ns + duration_ns)
+        self._callbacks_before = self.callbacks
+        self._longest_work_ns = 0
         if self.tally is not None:
             self.tally = None
 
@@ -196,19 +221,34 @@ class Lane:
         """What `allow` granted to the work of this epoch, 0 nothing."""
         return self._allowance_ns if self._allowance_epoch == epoch else 0
 
-    def note_work(self, name: str, duration_ns: int) -> None:
-        """A named piece of work of the turn that is going on is over. Own thread."""
-        if self.tally is None:
-            self.tally = Tally()
-        self.tally.add(name, duration_ns)
+    def note_work(self, work: object, duration_ns: int, around: object = None) -> None:
+        """A named piece of work of the turn that is going on is over; `around`: the one that it was a part
+        of. Own thread."""
+        if duration_ns > self.threshold_ns:
+            # It holds the turn, whatever comes after it.
+            self.name_work(names_of_work(work))
+            self._work_is_settled = True
+        else:
+            self.name_work(around)
+        names = names_of_work(work)
+        if duration_ns > self._longest_work_ns:
+            self._longest_work, self._longest_work_ns = names, duration_ns
+        if names is not None:
+            if self.tally is None:
+                self.tally = Tally()
+            self.tally.add(names.name, duration_ns)
 
-    def name_work(self, name: str | None) -> None:
-        """Names the work that is going on. Own thread."""
-        self._work = name
-        self._work_epoch = self.epoch
+    def name_work(self, work: object) -> None:
+        """Says what is going on, as portable_names.names_of_work has it; None: nothing that has a name. Own
+        thread."""
+        if self._work_epoch != self.epoch:
+            self._work_epoch = self.epoch
+            self._work_is_settled = False
+        if not self._work_is_settled:
+            self._work = work
 
-    def work(self, epoch: int) -> str | None:
-        """The name of the work of this epoch, if it was given one."""
+    def work(self, epoch: int) -> Any:
+        """What the work of this epoch is, if that was said."""
         return self._work if self._work_epoch == epoch else None
 
     def look(self) -> Look | None:
@@ -218,6 +258,10 @@ class Lane:
             return None
         begin_ns = self.begin_ns
         return Look(epoch, begin_ns) if self.epoch == epoch else None
+
+    def before(self, begin_ns: int) -> Earlier:
+        """What there was before the work that goes on and began then. Any thread."""
+        return earlier(self._long.copy(), self.opened_ns, self._sums(begin_ns))
 
     def totals(self, now_ns: int) -> LaneTotals:
         """Sums since the lane was opened. Any thread."""
@@ -231,7 +275,7 @@ class Lane:
             opened_ns=self.opened_ns,
             closed_ns=self.closed_ns,
             turns=0 if identity.by_ticks else self.turns,
-            callbacks=0,
+            callbacks=self.callbacks,
             busy_ns=self._busy_ns,
             busy_ns_squared=self._busy_ns_squared,
             longest_turn_ns=self._longest_ns,
@@ -254,12 +298,41 @@ class Lane:
         if now_ns - self.begin_ns <= allowance_ns:
             return
         cpu_ns = time.thread_time_ns()
-        work = self.work(epoch)
+        work = names_of_work(self.work(epoch))
         self._stalls += 1
         self._stalled_ns += now_ns - self.begin_ns
-        tally = self.tally or Tally()
-        self.ended.append(Ended(epoch, self.begin_ns, now_ns, cpu_ns, self.scene, work, allowance_ns, tally))
+        self.ended.append(
+            Ended(
+                epoch,
+                self.begin_ns,
+                now_ns,
+                cpu_ns,
+                self.scene,
+                work,
+                allowance_ns,
+                self.tally or Tally(),
+                self.before(self.begin_ns),
+                self.callbacks - self._callbacks_before,
+                self._longest_work_ns,
+            )
+        )
         self._on_ended()
+
+    def _sums(self, begin_ns: int) -> Sums:
+        """Up to the turn that began then, which is not over."""
+        turns = 0 if self.identity.by_ticks else self.turns
+        return Sums(begin_ns, turns, self._callbacks_before, self._busy_ns)
+
+    def _note_long(self, now_ns: int) -> None:
+        self._long.add(
+            LongTurn(
+                self._sums(self.begin_ns),
+                now_ns,
+                self.callbacks - self._callbacks_before,
+                self._longest_work_ns,
+                self._longest_work if self._longest_work_ns else None,
+            )
+        )
 
 
 def _bucket(duration_ns: int) -> int:

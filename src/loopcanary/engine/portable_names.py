@@ -1,4 +1,4 @@
-"""Names of the asyncio work that a thread is in: the callback of a handle, the task of a loop."""
+"""Names of the work that a thread is in: the callback of a handle, the task of a loop, what a probe says."""
 
 from __future__ import annotations
 
@@ -37,6 +37,49 @@ def mark_of(handle: Any, loop: Any) -> Mark | None:
         return None
 
 
+def mark_of_called(code: CodeType | None) -> Mark | None:
+    """What the loop's runner has called, where there is no handle. Its runs cannot be told apart."""
+    if code is None:
+        return None
+    return Mark(code, CallbackNames(name=_qualname_of_code(code)[:_NAME_MAX]), is_run=False)
+
+
+def names_of_work(work: Any) -> CallbackNames | None:
+    """Of what a probe has said that it is: a name; something with `work_names()`, which gives the name and
+    that of its task, or None; or what has a qualified name. Any thread; raises nothing."""
+    if work is None or isinstance(work, CallbackNames):
+        return work
+    if isinstance(work, str):
+        return CallbackNames(name=work)
+    try:
+        named = getattr(work, "work_names", None)
+        if named is None:
+            return _names_of_callback(work)
+        name, task = named()
+        return CallbackNames(name=name[:_NAME_MAX], task=None if task is None else task[:_NAME_MAX])
+    except Exception:  # noqa: BLE001 - they are other people's objects; a name is worth no fault
+        return None
+
+
+def context_of_work(work: Any) -> object:
+    """The context that it runs in, where a probe's description of it says so (`work_context()`); None
+    elsewhere. Any thread; raises nothing."""
+    try:
+        told = getattr(work, "work_context", None)
+        return None if told is None else told()
+    except Exception:  # noqa: BLE001 - as above
+        return None
+
+
+def runners_of(loop: Any) -> tuple[tuple[int, int], ...]:
+    """The frames that run it, where a probe knows (protocols.PortableSide). Any thread; raises nothing."""
+    try:
+        runners = getattr(loop, "runners", ())
+    except Exception:  # noqa: BLE001 - it may be the program's own loop
+        return ()
+    return runners if type(runners) is tuple else ()
+
+
 def ready_callbacks(loop: Any) -> int:
     """How many callbacks are ready to run after the present one; 0 where that is unknown."""
     ready = getattr(loop, "_ready", None)
@@ -67,6 +110,10 @@ def _names_of_callback(callback: Any) -> CallbackNames | None:
 
 def _names_of_task(task: Any) -> CallbackNames:
     return CallbackNames(name=_qualname(task.get_coro()), task=str(task.get_name())[:_NAME_MAX])
+
+
+def _qualname_of_code(code: CodeType) -> str:
+    return str(getattr(code, "co_qualname", code.co_name))
 
 
 def _qualname(thing: Any) -> str:

@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loopcanary.engine.portable_evidence import make_evidence
 from loopcanary.engine.portable_frames import FrameCache, Reading, current_frames, read
-from loopcanary.engine.portable_names import handle_run_code, mark_of, ready_callbacks
+from loopcanary.engine.portable_names import (
+    context_of_work,
+    handle_run_code,
+    mark_of,
+    mark_of_called,
+    ready_callbacks,
+    runners_of,
+)
 from loopcanary.engine.portable_watch import LATE_NS, Limits, Spent, StallWatch, Wish, holder_while_late
 from loopcanary.model.evidence import (
     KernelView,
@@ -177,7 +184,7 @@ class Observer:
             if wish is None:
                 continue
             ident = one.lane.identity.ident
-            reading = read(frames.get(ident), handle_run)
+            reading = read(frames.get(ident), handle_run, runners_of(one.loop))
             others = _others(frames, ident) if wish.all_threads else []
             if one.lane.epoch != wish.epoch:
                 # It ended while we read: what was read may be of the next piece of work.
@@ -211,7 +218,7 @@ class Observer:
         if holder is not GilState.UNKNOWN and before is not None and now is not None:
             self.counters["samples_late"] += 1
             samples = [_as_it_was_due(sample, due_ns, before, now), sample]
-        mark = mark_of(taken.reading.handle, one.loop)
+        mark = mark_of(taken.reading.handle, one.loop) or mark_of_called(taken.reading.called)
         one.watch.add(wish, samples, mark, self._threads(taken))
         one.watch.note_before(wish, earlier)
         one.watch.note_scene(wish, self._scene(taken))
@@ -220,9 +227,10 @@ class Observer:
 
     def _scene(self, taken: _Taken) -> str | None:
         """Of the context that the callback runs in; outside callbacks, the thread's last one."""
-        context = getattr(taken.reading.handle, "_context", None)
+        handle, lane = taken.reading.handle, taken.watched.lane
+        context = getattr(handle, "_context", None) or context_of_work(lane.work(taken.wish.epoch))
         if self.scenes is None or not isinstance(context, Context):
-            return taken.watched.lane.scene
+            return lane.scene
         return context.get(self.scenes)
 
     def _threads(self, taken: _Taken) -> tuple[ThreadStack, ...]:
@@ -253,6 +261,7 @@ class Observer:
                     case=case,
                     ended=ended,
                     collections=self._collections.between(ended.begin_ns, ended.end_ns),
+                    earlier_collections=self._collections.over_at(ended.begin_ns),
                 )
             )
 
@@ -266,7 +275,14 @@ class Observer:
         self.counters["anrs"] += 1
         collections = self._collections.between(case.begin_ns, now_ns)
         self._publish(
-            make_evidence(serial=case.serial, lane=one.lane, case=case, ended=None, collections=collections)
+            make_evidence(
+                serial=case.serial,
+                lane=one.lane,
+                case=case,
+                ended=None,
+                collections=collections,
+                earlier_collections=self._collections.over_at(case.begin_ns),
+            )
         )
 
     def _baseline(self, tid: int, *, late: bool) -> Baseline | None:

@@ -35,10 +35,11 @@ class Limits(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """The callback that a sample was taken in. Equal keys: the same run of it."""
+    """The callback that a sample was taken in. The same key: the same run of it, if `is_run`."""
 
     key: object
     names: CallbackNames
+    is_run: bool = True
 
 
 class Wish(NamedTuple):

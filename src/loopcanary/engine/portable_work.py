@@ -21,6 +21,8 @@ class _Here(threading.local):
     """The thread's own lane for work outside loops; opened once."""
     begin_ns = 0
     name = ""
+    around: object = None
+    """What the loop's lane said was going on."""
 
 
 class WorkBrackets:
@@ -57,6 +59,7 @@ class WorkBrackets:
             if here.lane is not None:
                 here.lane.begin(here.begin_ns)
         if here.lane is not None:
+            here.around = here.lane.work(here.lane.epoch)
             here.lane.name_work(name)
         return here.lane is not None and here.lane is here.own
 
@@ -72,7 +75,5 @@ class WorkBrackets:
         if lane is here.own:
             lane.end(now_ns)
             return
-        lane.note_work(here.name, max(0, now_ns - here.begin_ns))
-        if now_ns - here.begin_ns <= lane.threshold_ns:
-            # The turn goes on, and is not to bear the name of something short.
-            lane.name_work(None)
+        around, here.around = here.around, None
+        lane.note_work(here.name, max(0, now_ns - here.begin_ns), around)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from loopcanary.probes.table import LoopKind
-    from loopcanary.protocols import Probe, Tracers, Windows
+    from loopcanary.protocols import PortableSide, Probe, Tracers, Windows
 
 
 class LateProbe:
@@ -21,18 +21,20 @@ class LateProbe:
     def __init__(
         self,
         kind: LoopKind,
-        native: ModuleType,
+        native: ModuleType | PortableSide,
         loop_seen: Callable[[], None],
         contain: Callable[[Callable[[], None]], object],
         tracers: Callable[[], Tracers] | None = None,
         *,
         windows: Callable[[], Windows] | None = None,
+        where: tuple[str, str] | None = None,
     ) -> None:
         """`tracers`: for a probe that tells of frames, input or idle work (protocols.Traced); `windows`: for
         one of a toolkit with windows (protocols.Windowed). `contain` calls a function, and nothing that it
-        raises gets out: probes are loaded in the middle of the program's own imports."""
+        raises gets out: probes are loaded in the middle of the program's own imports. `where`: module and
+        name of the probe, where it is not the native engine's."""
         self.kind = kind.kind
-        self._kind = kind
+        self._where = where or (kind.module, kind.probe)
         self._native = native
         self._loop_seen = loop_seen
         self._contain = contain
@@ -62,7 +64,8 @@ class LateProbe:
         return () if notes is None else notes()
 
     def _load(self) -> None:
-        make = getattr(import_module(self._kind.module), self._kind.probe)
+        module, name = self._where
+        make = getattr(import_module(module), name)
         self._probe = probe = make(self._native, self._loop_seen, self._contain)
         if self._tracers is not None and hasattr(probe, "use_tracers"):
             probe.use_tracers(self._tracers())

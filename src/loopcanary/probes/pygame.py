@@ -54,7 +54,7 @@ class PygameProbe:
 
     def __init__(
         self,
-        native: ModuleType,
+        native: ModuleType | Any,
         loop_seen: Callable[[], None],
         contain: Callable[[Callable[[], None]], object],
     ) -> None:

@@ -16,15 +16,27 @@ class LoopKind:
 
     The probe is made as `probe(native, loop_seen, contain)`: the extension; whom to tell that a loop begins
     to run; what calls a function so that nothing gets out. It is a `protocols.Probe`.
+
+    `portable`: module and name of the probe that the portable engine has for the kind, made in the same way,
+    with a `protocols.PortableSide` in the extension's place; None: it watches no such loop.
     """
 
-    __slots__ = ("awaits", "kind", "module", "probe")
+    __slots__ = ("awaits", "kind", "module", "portable", "probe")
 
-    def __init__(self, kind: str, *, awaits: Sequence[str], module: str, probe: str) -> None:
+    def __init__(
+        self,
+        kind: str,
+        *,
+        awaits: Sequence[str],
+        module: str,
+        probe: str,
+        portable: tuple[str, str] | None = None,
+    ) -> None:
         self.kind = kind
         self.awaits = awaits
         self.module = module
         self.probe = probe
+        self.portable = portable
 
 
 _PROBES = "loopcanary.probes"
@@ -32,19 +44,47 @@ _PROBES = "loopcanary.probes"
 KINDS = (
     LoopKind("asyncio", awaits=("asyncio.base_events",), module=f"{_PROBES}.asyncio", probe="AsyncioProbe"),
     LoopKind("uvloop", awaits=("uvloop.loop",), module=f"{_PROBES}.uvloop", probe="UvloopProbe"),
-    LoopKind("pygame", awaits=("pygame",), module=f"{_PROBES}.pygame", probe="PygameProbe"),
+    LoopKind(
+        "pygame",
+        awaits=("pygame",),
+        module=f"{_PROBES}.pygame",
+        probe="PygameProbe",
+        portable=(f"{_PROBES}.pygame_portable", "PortablePygameProbe"),
+    ),
     LoopKind("gevent", awaits=("gevent.hub",), module=f"{_PROBES}.gevent", probe="GeventProbe"),
-    LoopKind("trio", awaits=("trio._core._run",), module=f"{_PROBES}.trio", probe="TrioProbe"),
+    LoopKind(
+        "trio",
+        awaits=("trio._core._run",),
+        module=f"{_PROBES}.trio",
+        probe="TrioProbe",
+        portable=(f"{_PROBES}.trio_portable", "PortableTrioProbe"),
+    ),
     LoopKind(
         "qt",
         awaits=("PySide6.QtCore", "PyQt6.QtCore", "PyQt5.QtCore", "PySide2.QtCore"),
         module=f"{_PROBES}.qt",
         probe="QtProbe",
+        portable=(f"{_PROBES}.qt_portable", "PortableQtProbe"),
     ),
-    LoopKind("twisted", awaits=("twisted.internet.base",), module=f"{_PROBES}.twisted", probe="TwistedProbe"),
-    LoopKind("tk", awaits=("tkinter",), module=f"{_PROBES}.tk", probe="TkProbe"),
+    LoopKind(
+        "twisted",
+        awaits=("twisted.internet.base",),
+        module=f"{_PROBES}.twisted",
+        probe="TwistedProbe",
+        portable=(f"{_PROBES}.twisted", "TwistedProbe"),
+    ),
+    LoopKind(
+        "tk",
+        awaits=("tkinter",),
+        module=f"{_PROBES}.tk",
+        probe="TkProbe",
+        portable=(f"{_PROBES}.tk_portable", "PortableTkProbe"),
+    ),
     LoopKind("glib", awaits=("gi.overrides.GLib",), module=f"{_PROBES}.glib", probe="GLibProbe"),
 )
+
+BY_RUN_FOREVER = ("asyncio", "uvloop")
+"""Kinds for which the portable engine has one probe of its own (asyncio_portable)."""
 
 AWAITED = tuple(module for kind in KINDS for module in kind.awaits)
 """Without one of these modules no loop that we know of is made."""

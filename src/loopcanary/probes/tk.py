@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loopcanary.probes.on_import import ImportWatch
+from loopcanary.probes.tk_commands import LOOPS, event_places, registered_by_after
 from loopcanary.probes.tk_patches import Patches
 from loopcanary.probes.tk_traces import TkTraces
 from loopcanary.probes.tk_windows import TkWindows
@@ -18,17 +19,6 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType, ModuleType
 
     from loopcanary.protocols import Tracers, Windows
-
-_LOOPS = (
-    # Of tkinter.Misc: what runs Tcl's loop, and as what (native/module/tk_loop.h).
-    ("mainloop", "run"),
-    ("update", "update"),
-    ("wait_window", "nested"),
-    ("wait_variable", "nested"),
-    ("waitvar", "nested"),
-    ("wait_visibility", "nested"),
-    ("quit", "gone"),
-)
 
 
 class TkProbe:
@@ -95,14 +85,14 @@ class TkProbe:
             notes.append("tk: frames are not seen: what Tk draws with cannot be hooked in this build")
         self._notes = tuple(notes)
         self._patch_commands(tkinter, patches)
-        for name, role in _LOOPS:
+        for name, role in LOOPS:
             patches.put(tkinter.Misc, name, partial(self._loop, role=role))
         patches.put(tkinter.Misc, "update_idletasks", partial(self._loop, role="draw"))
         for name in ("wm_title", "title"):
             patches.put(tkinter.Wm, name, self._native.tk_titled)
         patches.put(tkinter, "mainloop", partial(self._loop, role="run"))
         patches.put(tkinter.Tk, "destroy", partial(self._loop, role="gone"))
-        patches.put(tkinter.Misc, "after_idle", self._traces.after_idle(self._native))
+        patches.put(tkinter.Misc, "after_idle", self._traces.after_idle(self._native.tk_idle))
         self._dialogs.start()
         if _runs_on_this_thread(_mainloops(tkinter)):
             self._seen()
@@ -110,8 +100,8 @@ class TkProbe:
     def _patch_commands(self, tkinter: ModuleType, patches: Patches) -> None:
         original = tkinter.CallWrapper.__dict__["__call__"]
         site = _call_sites(original.__code__) if _is_from(original, tkinter) else None
-        after = _registered_by_after(tkinter.Misc.after)
-        event = _event_places(tkinter.Misc._subst_format)
+        after = registered_by_after(tkinter.Misc.after)
+        event = event_places(tkinter.Misc._subst_format)
         patches.put(
             tkinter.CallWrapper,
             "__call__",
@@ -163,14 +153,6 @@ def _call_sites(code: CodeType) -> tuple[CodeType, tuple[int, int], tuple[int, i
     return code, _call_site(code, "func"), _call_site(code, "subst")
 
 
-def _event_places(told: Sequence[str]) -> tuple[int, int, int, int]:
-    """Of what Tcl tells of an event (Misc._subst_format; 3.15 tells more than 3.14): how many, and the places
-    of the button's number, the time and the type; no number where one is not told."""
-    if not {"%b", "%t", "%T"} <= set(told):
-        return 0, 0, 0, 0
-    return len(told), told.index("%b"), told.index("%t"), told.index("%T")
-
-
 def _call_site(code: CodeType, name: str) -> tuple[int, int]:
     """Where `self.NAME(*args)` is called for the last time: the widest of what begins where `self` does."""
     line, column = _place_of(code, name)
@@ -192,13 +174,3 @@ def _place_of(code: CodeType, name: str) -> tuple[int, int | None]:
         if instruction.argval == name and positions is not None and positions.lineno is not None:
             place = positions.lineno, positions.col_offset
     return place
-
-
-def _registered_by_after(after: Any) -> tuple[CodeType, int] | None:
-    """The function inside of Misc.after that it registers, and where in its closure the program's is."""
-    code = getattr(after, "__code__", None)
-    for constant in getattr(code, "co_consts", ()):
-        free = getattr(constant, "co_freevars", ())
-        if "func" in free and "args" in free:
-            return constant, free.index("func")
-    return None

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType
 
     from loopcanary.protocols import IdleTrace, InputTrace, Tracers
 
@@ -22,6 +21,12 @@ _EVENTS = {
 _BUTTONS = (4, 5)
 _WRAP_MS = 1 << 32
 _SAME_CLOCK_MS = 60_000
+
+
+def event_name(kind: int, button: int) -> str:
+    """As bindings write it; empty: no input."""
+    name = _EVENTS.get(kind, "")
+    return name if not button or kind not in _BUTTONS else f"{name[:-1]}-{button}>"
 
 
 class EventClock:
@@ -67,7 +72,7 @@ class TkTraces:
             return
         if self._input is None:
             self._input = self._tracers.input("tk")
-        name = _EVENTS[kind] if not button or kind not in _BUTTONS else f"{_EVENTS[kind][:-1]}-{button}>"
+        name = event_name(kind, button)
         arrived_ns = self._clock.arrived_ns(time_ms, begin_ns)
         self._input.handled(f"{path or '.'}: {name}", arrived_ns, begin_ns, end_ns, self._scene())
 
@@ -80,13 +85,14 @@ class TkTraces:
         name = getattr(function, "__qualname__", None) or type(function).__qualname__
         self._idle.ran(f"after_idle: {name}", begin_ns, end_ns)
 
-    def after_idle(self, native: ModuleType) -> Callable[[Any], object]:
-        """Makes of Misc.after_idle one whose functions are timed, and named as idle work."""
+    def after_idle(self, timing: Callable[[Any, Any], object]) -> Callable[[Any], object]:
+        """Makes of Misc.after_idle one whose functions are timed, and named as idle work: `timing(function,
+        ran)` gives what is called in a function's place."""
 
         def make(original: Callable[..., Any]) -> object:
             @wraps(original)
             def after_idle(self: Any, func: Any, *args: Any) -> Any:
-                timed = native.tk_idle(func, ran) if callable(func) else func
+                timed = timing(func, ran) if callable(func) else func
                 return original(self, timed, *args)
 
             return after_idle

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from loopcanary.protocols import Tracers
 
 KIND = "trio"
-_MODULE = "trio._core._run"
+MODULE = "trio._core._run"
 _EXAMINED_MAX = 32
-_NEEDED = ("Instruments", "GLOBAL_RUN_CONTEXT", "Task", "run")
+NEEDED = ("Instruments", "GLOBAL_RUN_CONTEXT", "Task", "run")
 
 
 class TrioProbe:
@@ -54,21 +54,21 @@ class TrioProbe:
         """Runs have our groups from now on. Idempotent. `trio._core._run` is imported."""
         if self._group is not None:
             return
-        run = sys.modules[_MODULE]
-        if not all(hasattr(run, name) for name in _NEEDED):
+        run = sys.modules[MODULE]
+        if not all(hasattr(run, name) for name in NEEDED):
             self._note = "this trio cannot be watched: it is older than 0.19, or made in another way"
             return
         self._learn()
         self._hook_waits()
         self._original = run.Instruments
         self._group = run.Instruments = self._make_group(run.Instruments)  # type: ignore[attr-defined]
-        for runner in _running(run):
+        for runner in running(run):
             self._join(runner)
 
     def uninstall(self) -> None:
         """Takes the name back if it is still ours. Idempotent. Runs that have our group keep it to their end,
         and it tells nothing: trio may be about to call it."""
-        run: Any = sys.modules.get(_MODULE)
+        run: Any = sys.modules.get(MODULE)
         if self._group is not None and getattr(run, "Instruments", None) is self._group:
             run.Instruments = self._original
         self._original = self._group = None
@@ -81,7 +81,7 @@ class TrioProbe:
         return () if self._note is None else (self._note,)
 
     def _learn(self) -> None:
-        self._native.learn_trio(sys.modules[_MODULE].Task)
+        self._native.learn_trio(sys.modules[MODULE].Task)
 
     def _hook_waits(self) -> None:
         epoll = getattr(sys.modules.get("select"), "epoll", None)
@@ -139,7 +139,7 @@ class TrioProbe:
 
 def _ready_tasks(_: object) -> Iterator[tuple[int, str]]:
     """Number and name of each task that the calling thread's run has ready."""
-    ready = sys.modules[_MODULE].GLOBAL_RUN_CONTEXT.runner.runq
+    ready = sys.modules[MODULE].GLOBAL_RUN_CONTEXT.runner.runq
     for task in islice(ready, _EXAMINED_MAX):
         coroutine = task.coro
         name = getattr(coroutine, "__qualname__", None) or type(coroutine).__qualname__
@@ -148,12 +148,12 @@ def _ready_tasks(_: object) -> Iterator[tuple[int, str]]:
 
 def _note_guest(group: Any) -> None:
     """Only when the run begins is it known whether it is a guest's."""
-    runner = sys.modules[_MODULE].GLOBAL_RUN_CONTEXT.runner
+    runner = sys.modules[MODULE].GLOBAL_RUN_CONTEXT.runner
     group.is_guest = runner.is_guest
     group.tells_waits = group.tells_waits and not runner.is_guest
 
 
-def _running(run: ModuleType) -> Iterator[Any]:
+def running(run: ModuleType) -> Iterator[Any]:
     """The runners of this thread and of others, as far as they can be found: a guest run of another thread
     has no frame while it waits."""
     own = getattr(run.GLOBAL_RUN_CONTEXT, "runner", None)

@@ -1,5 +1,6 @@
-"""GameCalls, the C part of the pygame probe: what is a wait and what is work; what is told, and when; a
-stand-in is called, asked, copied and pickled as the function it stands for."""
+"""GameCalls, the C part of the pygame probe, and its twin in Python: what is a wait and what is work; what is
+told, and when. A stand-in of the C part is called, asked, copied and pickled as the function it stands for.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 import loopcanary
+from loopcanary.probes.pygame_calls import GameCalls
 
 native = pytest.importorskip("loopcanary._native", reason="needs the C core")
 
@@ -48,9 +50,9 @@ class Told:
 class Game:
     """Stand-ins for functions of a library that give back what they are given."""
 
-    def __init__(self) -> None:
+    def __init__(self, make: type) -> None:
         self.beat = Told()
-        self.calls = native.GameCalls(native.LoopHooks("pygame"), "frame")
+        self.calls = make(native.LoopHooks("pygame"), "frame")
         self.calls.tell(self.beat)
         self.flip = self.stand_in("flip")
         self.look = self.stand_in("look")
@@ -74,9 +76,16 @@ def canary(tmp_path):
     loopcanary.uninstall()
 
 
+@pytest.fixture(params=[native.GameCalls, GameCalls], ids=["c", "python"])
+def game(request):
+    made = Game(request.param)
+    yield made
+    made.calls.over()
+
+
 @pytest.fixture
-def game():
-    made = Game()
+def c_game():
+    made = Game(native.GameCalls)
     yield made
     made.calls.over()
 
@@ -438,12 +447,12 @@ def shows(surface: object = None, *, vsync: bool = False) -> object:
 
 
 @pytest.fixture
-def patched(game, monkeypatch):
+def patched(c_game, monkeypatch):
     """The stand-in of `shows`, in a module of its own."""
     library = ModuleType("a_library")
     monkeypatch.setattr(shows, "__module__", library.__name__)
     monkeypatch.setitem(sys.modules, library.__name__, library)
-    library.shows = game.calls.stand_in(shows, "flip")
+    library.shows = c_game.calls.stand_in(shows, "flip")
     return library.shows
 
 
@@ -484,9 +493,9 @@ def test_it_is_copied_and_pickled_by_its_name():
 
 
 @pytest.mark.parametrize("arguments", [(), (print,), (print, "dance"), (print, 3)])
-def test_a_role_is_one_of_those(game, arguments):
+def test_a_role_is_one_of_those(c_game, arguments):
     with pytest.raises((TypeError, ValueError)):
-        game.calls.stand_in(*arguments)
+        c_game.calls.stand_in(*arguments)
 
 
 @pytest.mark.parametrize("arguments", [(), ("pygame", "frame"), (native.LoopHooks("pygame"), 3)])
@@ -496,6 +505,6 @@ def test_it_takes_hooks_and_a_name(arguments):
 
 
 @pytest.mark.parametrize("types", [3, ["x"], [1 << 80]])
-def test_input_types_are_numbers(game, types):
+def test_input_types_are_numbers(c_game, types):
     with pytest.raises((TypeError, OverflowError)):
-        game.calls.on_input(types)
+        c_game.calls.on_input(types)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from .conftest import x_server
 from .test_frames import run
+from .x_server import x_server
 
 pytestmark = pytest.mark.native
 

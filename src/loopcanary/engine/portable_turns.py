@@ -1,0 +1,306 @@
+"""How the portable engine hears of loops that tell by hooks of their own what they do.
+
+The same words as the native engine's LoopHooks (native/module/loop_hooks.h), in Python: a probe that speaks
+them serves both.
+
+    run_begin()        the loop begins to run on this thread: the first turn
+    wait_begin()       the loop is about to wait: the turn is over
+    wait_end()         the wait is over: the next turn
+    work_begin(work)   a callback; `work` names it (portable_names.names_of_work). Outside a turn it is one
+    work_end()
+    run_end()          the loop runs no more
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from loopcanary.engine.canary import Canary
+    from loopcanary.engine.portable_lane import Lane
+
+
+class _Work(NamedTuple):
+    """A callback that has begun."""
+
+    lane: Lane
+    work: object
+    begin_ns: int
+    is_turn: bool
+    """It is a turn by itself."""
+
+
+class _Run(NamedTuple):
+    """What a loop that begins to run has interrupted."""
+
+    lane: Lane | None
+    was_in_turn: bool
+    is_blind: bool
+    base: int
+
+
+class _Here(threading.local):
+    """What one thread has begun."""
+
+    def __init__(self) -> None:
+        self.lane: Lane | None = None
+        self.is_blind = False
+        """The loop that runs is timed by a ticker, as a whole: what runs inside it is not told."""
+        self.runs: list[_Run] = []
+        self.works: list[_Work | None] = []
+        self.base = 0
+        """So many of the works were begun outside the loop that runs."""
+
+    def work(self) -> _Work | None:
+        """The innermost one of the loop that runs."""
+        return self.works[-1] if len(self.works) > self.base else None
+
+
+class ThreadTurns:
+    """Turns and callbacks of every thread, of one engine. Called on the thread that works.
+
+    A loop inside a callback is no part of it: the callback is judged up to there, and from there on anew.
+    Whatever is not begun is not ended either.
+    """
+
+    def __init__(
+        self, clock: Callable[[], int], open_lane: Callable[[str], Lane | None], wake: Callable[[], None]
+    ) -> None:
+        """`open_lane`: one for the calling thread, of a kind; `wake`: somebody works."""
+        self._clock = clock
+        self._open_lane = open_lane
+        self._wake = wake
+        self._here = _Here()
+        self._is_over = False
+        self.faults = 0
+
+    def stop(self) -> None:
+        """Nothing is told any more. Any thread."""
+        self._is_over = True
+
+    def run_begin(self, kind: str) -> None:
+        """A loop begins to run, perhaps inside of another one's callback."""
+        here = self._here
+        now_ns = self._enter(here)
+        lane = self._lane(here, kind)
+        if lane is not None:
+            lane.begin(now_ns)
+            self._wake()
+
+    def run_end(self) -> None:
+        """It runs no more: the callback that it ran in goes on."""
+        here = self._here
+        lane = here.lane
+        if lane is not None:
+            self._interrupt(here, lane, self._clock())
+        if here.runs:
+            self._leave(here, lane)
+
+    def enter(self, lane: Lane | None) -> None:
+        """A loop begins to run that tells its lane by itself; None: that is timed by a ticker."""
+        here = self._here
+        self._enter(here)
+        here.lane, here.is_blind = lane, lane is None
+
+    def leave(self) -> None:
+        """That loop runs no more."""
+        here = self._here
+        if here.runs:
+            self._leave(here, None)
+
+    def wait_begin(self, kind: str) -> None:
+        """The loop is about to wait."""
+        here = self._here
+        lane = self._lane(here, kind)
+        if lane is not None:
+            self._interrupt(here, lane, self._clock())
+
+    def wait_end(self) -> None:
+        """Its wait is over. Nothing, where the thread has no lane."""
+        here = self._here
+        lane = here.lane
+        if lane is not None and lane.closed_ns is None and not self._is_over:
+            self._resume(here, lane, self._clock())
+
+    def work_begin(self, kind: str, work: object) -> None:
+        """A callback begins."""
+        here = self._here
+        lane = self._lane(here, kind)
+        if lane is None:
+            here.works.append(None)
+            return
+        now_ns = self._clock()
+        is_turn = not lane.epoch & 1
+        if is_turn:
+            lane.begin(now_ns)
+            self._wake()
+        here.works.append(_Work(lane, work, now_ns, is_turn))
+        lane.name_work(work)
+
+    def work_end(self) -> None:
+        """The callback ends that began last."""
+        here = self._here
+        ended = here.works.pop() if here.works else None
+        if ended is None:
+            return
+        lane = ended.lane
+        if lane.epoch & 1:
+            around = here.work()
+            now_ns = self._clock()
+            lane.callbacks += 1
+            lane.note_work(ended.work, _since(ended, now_ns), None if around is None else around.work)
+            if ended.is_turn:
+                lane.end(now_ns)
+
+    def _enter(self, here: _Here) -> int:
+        now_ns = self._clock()
+        lane = here.lane
+        was_in_turn = lane is not None and bool(lane.epoch & 1)
+        if lane is not None:
+            self._interrupt(here, lane, now_ns)
+        here.runs.append(_Run(lane, was_in_turn, here.is_blind, here.base))
+        here.base = len(here.works)
+        return now_ns
+
+    def _leave(self, here: _Here, ended: Lane | None) -> None:
+        run = here.runs.pop()
+        here.lane = run.lane or ended
+        here.base, here.is_blind = run.base, run.is_blind
+        if run.was_in_turn and run.lane is not None and run.lane.closed_ns is None and not self._is_over:
+            self._resume(here, run.lane, self._clock())
+
+    def _interrupt(self, here: _Here, lane: Lane, now_ns: int) -> None:
+        if not lane.epoch & 1:
+            return
+        work = here.work()
+        if work is not None and work.lane is lane:
+            lane.note_work(work.work, _since(work, now_ns))
+        lane.end(now_ns)
+
+    def _resume(self, here: _Here, lane: Lane, now_ns: int) -> None:
+        lane.begin(now_ns)
+        work = here.work()
+        if work is not None and work.lane is lane:
+            lane.name_work(work.work)
+        self._wake()
+
+    def _lane(self, here: _Here, kind: str) -> Lane | None:
+        lane = here.lane
+        if self._is_over or here.is_blind:
+            return None
+        if lane is None or lane.closed_ns is not None:
+            lane = here.lane = self._open_lane(kind)
+        return lane
+
+
+class LoopHooks:
+    """What a probe is given: the hooks of one kind of loop. Further arguments are ignored, so that a hook may
+    be handed to a loop as it is. Raises nothing of ours."""
+
+    def __init__(
+        self,
+        kind: str,
+        loop_seen: Callable[[], object] | None,
+        turns: Callable[[], ThreadTurns | None],
+    ) -> None:
+        """`loop_seen` is called at each run's begin, and starts the engine; `turns`: of the engine that
+        runs, if one does."""
+        self.kind = kind
+        self._loop_seen = loop_seen
+        self._turns = turns
+
+    def run_begin(self, *_: object) -> None:
+        """The loop begins to run on this thread."""
+        try:
+            if self._loop_seen is not None:
+                self._loop_seen()
+            turns = self._turns()
+            if turns is not None:
+                turns.run_begin(self.kind)
+        except Exception:  # noqa: BLE001 - whatever fails is ours, and the loop must go on
+            self._fault()
+
+    def run_end(self, *_: object) -> None:
+        """The loop runs no more."""
+        try:
+            turns = self._turns()
+            if turns is not None:
+                turns.run_end()
+        except Exception:  # noqa: BLE001 - as above
+            self._fault()
+
+    def wait_begin(self, *_: object) -> None:
+        """The loop is about to wait."""
+        try:
+            turns = self._turns()
+            if turns is not None:
+                turns.wait_begin(self.kind)
+        except Exception:  # noqa: BLE001 - as above
+            self._fault()
+
+    def wait_end(self, *_: object) -> None:
+        """Its wait is over."""
+        try:
+            turns = self._turns()
+            if turns is not None:
+                turns.wait_end()
+        except Exception:  # noqa: BLE001 - as above
+            self._fault()
+
+    def work_begin(self, work: object = None, *_: object) -> None:
+        """A callback begins; `work` names it."""
+        try:
+            turns = self._turns()
+            if turns is not None:
+                turns.work_begin(self.kind, work)
+        except Exception:  # noqa: BLE001 - as above
+            self._fault()
+
+    def work_end(self, *_: object) -> None:
+        """The callback ends."""
+        try:
+            turns = self._turns()
+            if turns is not None:
+                turns.work_end()
+        except Exception:  # noqa: BLE001 - as above
+            self._fault()
+
+    def _fault(self) -> None:
+        turns = self._turns()
+        if turns is not None:
+            turns.faults += 1
+
+
+class CanaryTurns:
+    """What probes of one canary are given (protocols.PortableSide)."""
+
+    def __init__(self, canary: Canary) -> None:
+        self._canary = canary
+
+    def LoopHooks(  # noqa: N802 - as the extension has it
+        self, kind: str, loop_seen: Callable[[], object] | None = None, /
+    ) -> LoopHooks:
+        """The hooks of one kind of loop."""
+        return LoopHooks(kind, loop_seen, self._turns)
+
+    def runs(self, loop: Any, kind: str) -> None:
+        """A loop with asyncio's timers is about to run on this thread."""
+        self._canary.portable_loop_runs(loop, kind)
+
+    def stopped(self, loop: Any) -> None:
+        """It runs no more."""
+        self._canary.portable_loop_stopped(loop)
+
+    def _turns(self) -> ThreadTurns | None:
+        """Of the engine, which starts with the first thing that is told."""
+        if self._canary.backend is None:
+            self._canary.start()
+        return getattr(self._canary.backend, "turns", None)
+
+
+def _since(work: _Work, now_ns: int) -> int:
+    """How long it has run, since the loop last ran inside of it."""
+    return max(0, now_ns - max(work.begin_ns, work.lane.begin_ns))

@@ -1,0 +1,179 @@
+"""The Qt probe of the portable engine: a timer of Qt's own that tells how late it ran.
+
+Qt's dispatchers say when they are about to wait and when they are awake, but on Linux they run timers and
+events in between (Qt 6, QEventDispatcherGlib and QEventDispatcherUNIX); and where the system has a loop of
+its own (a window that is moved on Windows, a native dialog) they say nothing. A timer runs in every loop, and
+so in those of modal dialogs, which are no stalls.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from contextlib import suppress
+from functools import partial
+from types import MethodDescriptorType
+from typing import TYPE_CHECKING, Any
+
+from loopcanary.probes.on_import import ImportWatch
+from loopcanary.probes.qt import BINDINGS, KIND
+from loopcanary.probes.tk_patches import Patches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType, ModuleType
+
+    from loopcanary.protocols import PortableSide
+
+_RUNS = (("QtCore", "QCoreApplication"), ("QtGui", "QGuiApplication"), ("QtWidgets", "QApplication"))
+_NAMES = ("exec", "exec_")
+_RUNNERS_MAX = 16
+
+
+class PortableQtProbe:
+    """Watches the application's thread while its `exec()` runs."""
+
+    kind = KIND
+
+    def __init__(
+        self,
+        engine: PortableSide,
+        loop_seen: Callable[[], None],  # noqa: ARG002 - the engine sees it by itself
+        contain: Callable[[Callable[[], None]], object],
+    ) -> None:
+        """As probes.table says."""
+        self._engine = engine
+        self._contain = contain
+        self._patches = Patches()
+        self._watches = [
+            ImportWatch(f"{binding}.{module}", partial(contain, partial(self._patch, binding, module, name)))
+            for binding in BINDINGS
+            for module, name in _RUNS
+        ]
+        self._is_on = False
+        self._timers: QtTimers | None = None
+        """Of the application that runs."""
+
+    def install(self) -> None:
+        """Patches `exec()`, now or when Qt's modules are imported. Idempotent."""
+        if not self._is_on:
+            self._is_on = True
+            for watch in self._watches:
+                watch.start()
+            self._contain(self._adopt)
+
+    def uninstall(self) -> None:
+        """Takes back what is still ours."""
+        self._is_on = False
+        for watch in self._watches:
+            watch.cancel()
+        self._patches.take_back()
+        self._end(self._timers)
+
+    def notes(self) -> tuple[str, ...]:
+        """What cannot be seen."""
+        return ("timed by a timer of Qt's, of the application's thread while exec() runs; no events' names",)
+
+    def _patch(self, binding: str, module: str, name: str) -> None:
+        """The module has been imported."""
+        owner = getattr(sys.modules[f"{binding}.{module}"], name)
+        for way in _NAMES:
+            core = sys.modules[f"{binding}.QtCore"]
+            self._patches.put(owner, way, partial(self._around, core, owner, way))
+
+    def _around(self, core: ModuleType, owner: type, name: str, original: Any) -> Any:
+        is_method = isinstance(original, MethodDescriptorType)  # exec_ of PySide6
+        plain = original if is_method else original.__get__(None, owner)
+
+        def run(*args: Any, **names: Any) -> Any:
+            timers = self._begin(core, sys._getframe())
+            try:
+                return plain(*args, **names)
+            finally:
+                self._end(timers)
+
+        # Not functools.wraps: to ask PySide's functions for their documentation while it is being imported
+        # has it print warnings.
+        run.__name__, run.__qualname__ = name, f"{owner.__name__}.{name}"
+        run.__module__ = owner.__module__
+        return run if is_method else staticmethod(run)
+
+    def _begin(self, core: ModuleType, runner: FrameType | None = None) -> QtTimers | None:
+        """Raises nothing of ours. `runner`: the frame that does nothing else but run the loop."""
+        try:
+            if not self._is_on or self._timers is not None or core.QCoreApplication.instance() is None:
+                return None
+            self._timers = timers = QtTimers(core, None if runner is None else id(runner))
+        except Exception:  # noqa: BLE001 - an application that cannot be watched runs
+            return None
+        self._engine.runs(timers, KIND)
+        return timers
+
+    def _end(self, timers: QtTimers | None) -> None:
+        if timers is not None and timers is self._timers:
+            self._timers = None
+            self._engine.stopped(timers)
+
+    def _adopt(self) -> None:
+        """An application that runs already is watched from now on, if this is its thread."""
+        for binding in BINDINGS:
+            core: Any = sys.modules.get(f"{binding}.QtCore")
+            application: Any = core.QCoreApplication.instance() if hasattr(core, "QCoreApplication") else None
+            here = core.QThread.currentThread() if application is not None else None
+            if here is not None and here == application.thread() and here.loopLevel() > 0:
+                application.aboutToQuit.connect(partial(self._end, self._begin(core)))
+
+
+class QtTimers:
+    """One timer of Qt's, as loops of asyncio's kind have them: protocols.PortableSide.runs. The thread that
+    made it."""
+
+    def __init__(self, core: Any, runner: int | None) -> None:
+        """`runner`: id of the frame that runs the outermost loop, where it does nothing else."""
+        self.runners: tuple[tuple[int, int], ...] = () if runner is None else ((runner, -1),)
+        """The frames that ran a loop when the timer ran, and their instructions (-1: any), outermost first:
+        what was called from there is a callback."""
+        self._thread = threading.get_ident()
+        self._callback: Callable[[], object] | None = None
+        self._timer: Any = core.QTimer()
+        self._timer.setSingleShot(True)
+        self._timer.setTimerType(core.Qt.TimerType.PreciseTimer)
+        self._timer.timeout.connect(self._ran)
+
+    def call_later(self, delay_s: float, callback: Callable[[], object]) -> QtTimers:
+        """One call at a time; the timer itself can be cancelled."""
+        self._callback = callback
+        if self._timer is not None:
+            self._timer.start(max(1, int(delay_s * 1000)))
+        return self
+
+    def cancel(self) -> None:
+        """No call any more. Any thread: Qt's timers can be stopped, and let go of, on their own only; on
+        another it runs once more, and does nothing."""
+        self._callback = None
+        if threading.get_ident() == self._thread:
+            timer, self._timer = self._timer, None
+            with suppress(RuntimeError):  # the application has taken it along
+                if timer is not None:
+                    timer.stop()
+
+    def is_closed(self) -> bool:
+        """Whoever made it says when the loop is over."""
+        return False
+
+    def _ran(self) -> None:
+        callback, self._callback = self._callback, None
+        if callback is not None:
+            frame = sys._getframe().f_back
+            if frame is not None:
+                self._ran_by((id(frame), frame.f_lasti))
+            del frame
+            callback()
+
+    def _ran_by(self, runner: tuple[int, int]) -> None:
+        """Loops inside of this one are over, or it is inside of those that are known."""
+        known = self.runners
+        at = next((at for at, one in enumerate(known) if one[0] == runner[0]), len(known))
+        same = known[at : at + 1] if known[at : at + 1] == ((runner[0], -1),) else (runner,)
+        if known[at:] != same:
+            self.runners = (*known[:at], *same)[:_RUNNERS_MAX]

@@ -1,0 +1,156 @@
+"""The trio probe of the portable engine: an instrument in the documented way (trio.abc.Instrument), in every
+group that a run makes (see `trio`).
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from loopcanary.probes.trio import KIND, MODULE, NEEDED, running
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from loopcanary.protocols import LoopHooks, PortableSide
+
+
+class PortableTrioProbe:
+    """Watches all runs of trio, in any thread; also guest runs, and those that run already."""
+
+    kind = KIND
+
+    def __init__(
+        self,
+        engine: PortableSide,
+        loop_seen: Callable[[], None],
+        contain: Callable[[Callable[[], None]], object],
+    ) -> None:
+        """As probes.table says."""
+        self._hooks = engine.LoopHooks(KIND, loop_seen)
+        self._contain = contain
+        self._original: Any = None
+        self._group: Any = None
+        self._note: str | None = None
+
+    def install(self) -> None:
+        """Runs have our instrument from now on. Idempotent. `trio._core._run` is imported."""
+        if self._group is not None:
+            return
+        run: Any = sys.modules[MODULE]
+        if not all(hasattr(run, name) for name in NEEDED):
+            self._note = "this trio cannot be watched: it is older than 0.19, or made in another way"
+            return
+        self._original = run.Instruments
+        self._group = run.Instruments = self._make_group(run.Instruments)
+        own = getattr(run.GLOBAL_RUN_CONTEXT, "runner", None)
+        for runner in running(run):
+            self._contain(partial(self._join, runner, is_own=runner is own))
+
+    def uninstall(self) -> None:
+        """Takes the name back if it is still ours. Idempotent. Runs that have our instrument keep it to their
+        end, and nobody hears it."""
+        run: Any = sys.modules.get(MODULE)
+        if self._group is not None and getattr(run, "Instruments", None) is self._group:
+            run.Instruments = self._original
+        self._original = self._group = None
+
+    def notes(self) -> Sequence[str]:
+        """Why trio cannot be watched, where it cannot."""
+        return () if self._note is None else (self._note,)
+
+    def _make_group(self, original: Any) -> Any:
+        """A group that goes by the original's name, and is one."""
+        hooks = self._hooks
+
+        def __init__(self: Any, incoming: Sequence[Any]) -> None:  # noqa: N807 - it becomes the type's
+            original.__init__(self, (TurnInstrument(hooks), *incoming))
+
+        names = {
+            "__init__": __init__,
+            "__slots__": (),
+            "__module__": original.__module__,
+            "__qualname__": original.__qualname__,
+            "__doc__": original.__doc__,
+        }
+        return type(original)(original.__name__, (original,), names)
+
+    def _join(self, runner: Any, *, is_own: bool) -> None:
+        """A run that runs already."""
+        instrument = TurnInstrument(self._hooks)
+        if is_own:
+            instrument.join(runner)
+        else:
+            runner.entry_queue.run_sync_soon(instrument.join, runner)
+
+
+class TurnInstrument:
+    """Of one run. trio switches an instrument off that raises: the hooks raise nothing.
+
+    A guest run has no wait and no turn: its steps run inside a callback of its host's.
+    """
+
+    def __init__(self, hooks: LoopHooks) -> None:
+        self._hooks = hooks
+        self._is_host = False
+        self._is_in_step = False
+
+    def join(self, runner: Any) -> None:
+        """The run goes on already. Its thread."""
+        runner.instruments.add_instrument(self)
+        self._begin(runner)
+
+    def before_run(self) -> None:
+        """The run begins."""
+        self._begin(getattr(sys.modules[MODULE].GLOBAL_RUN_CONTEXT, "runner", None))
+
+    def after_run(self) -> None:
+        """It is over."""
+        if self._is_host:
+            self._is_host = False
+            self._hooks.run_end()
+
+    def before_io_wait(self, timeout: float) -> None:  # noqa: ARG002 - as trio calls it
+        """The run is about to wait."""
+        if self._is_host:
+            self._hooks.wait_begin()
+
+    def after_io_wait(self, timeout: float) -> None:  # noqa: ARG002 - as trio calls it
+        """It has waited."""
+        if self._is_host:
+            self._hooks.wait_end()
+
+    def before_task_step(self, task: Any) -> None:
+        """A callback begins."""
+        self._is_in_step = True
+        self._hooks.work_begin(_Step(task))
+
+    def after_task_step(self, task: Any) -> None:  # noqa: ARG002 - as trio calls it
+        """It has ended. The one that ends first may have begun before we came."""
+        if self._is_in_step:
+            self._is_in_step = False
+            self._hooks.work_end()
+
+    def _begin(self, runner: Any) -> None:
+        self._is_host = not getattr(runner, "is_guest", False)
+        if self._is_host:
+            self._hooks.run_begin()
+
+
+class _Step:
+    """What a task is called."""
+
+    __slots__ = ("_task",)
+
+    def __init__(self, task: Any) -> None:
+        self._task = task
+
+    def work_context(self) -> object:
+        """Where the scene is looked up that the task is in."""
+        return self._task.context
+
+    def work_names(self) -> tuple[str, str]:
+        """Of its coroutine, and its own."""
+        coroutine = self._task.coro
+        return getattr(coroutine, "__qualname__", None) or type(coroutine).__qualname__, str(self._task.name)
