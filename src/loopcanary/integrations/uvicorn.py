@@ -36,6 +36,8 @@ _STARTED = "loopcanary_started"
 _LAST_DATA_RECV = slice(52, 56)
 """tcpi_last_data_recv, milliseconds: linux/tcp.h, struct tcp_info, which only ever grows at its end."""
 _TCP_INFO_BYTES = 56
+_FAMILIES = (socket.AF_INET, socket.AF_INET6)
+"""Of Unix sockets the kernel tells no time: their requests are left to the engine."""
 _PROTOCOLS = ("H11Protocol", "HttpToolsProtocol")
 _IMPLEMENTATIONS = ("uvicorn.protocols.http.h11_impl", "uvicorn.protocols.http.httptools_impl")
 
@@ -62,7 +64,9 @@ def _keep_from_engine(
     def around_connection(original: FunctionType) -> Any:
         def connection_made(self: Any, transport: Any) -> None:
             with suppress(Exception):  # a connection that is gone; another transport
-                answers_elsewhere(transport.get_extra_info("socket").fileno())
+                connection = transport.get_extra_info("socket")
+                if connection.family in _FAMILIES:
+                    answers_elsewhere(connection.fileno())
             original(self, transport)
 
         return connection_made
@@ -76,7 +80,7 @@ def _keep_from_engine(
 def _note_arrival(cycle: Any) -> None:
     began_ns = time.monotonic_ns()
     connection = cycle.transport.get_extra_info("socket")
-    if connection.family in (socket.AF_INET, socket.AF_INET6):
+    if connection.family in _FAMILIES:
         info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
         waited_ms = int.from_bytes(info[_LAST_DATA_RECV], sys.byteorder)
         setattr(cycle, _STARTED, (began_ns - 1_000_000 * waited_ms, began_ns))
