@@ -13,8 +13,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from loopcanary.integrations.uvicorn import ONE_OF
+from loopcanary.integrations.answer_times import ONE_OF
 
+from .h2_client import H2Connection
 from .serving import GIVES_UP_S, PROGRAMS, UnixConnection
 
 TICK_S = 0.02
@@ -35,10 +36,17 @@ ANYBODY = ssl.create_default_context()
 ANYBODY.check_hostname, ANYBODY.verify_mode = False, ssl.CERT_NONE
 
 
+ANYBODY_S_H2 = ssl.create_default_context()
+ANYBODY_S_H2.check_hostname, ANYBODY_S_H2.verify_mode = False, ssl.CERT_NONE
+ANYBODY_S_H2.set_alpn_protocols(["h2"])
+
+
 def connection_to(place, way="tcp"):
     """To a port, or a path."""
     if way == "unix":
         return UnixConnection(place)
+    if way in ("h2c", "h2"):
+        return H2Connection(place, GIVES_UP_S, ANYBODY_S_H2 if way == "h2" else None)
     if way == "tls":
         return http.client.HTTPSConnection("127.0.0.1", place, timeout=GIVES_UP_S, context=ANYBODY)
     return http.client.HTTPConnection("127.0.0.1", place, timeout=GIVES_UP_S)
@@ -147,7 +155,7 @@ def told_by(child, line=""):
     return json.loads(said)
 
 
-def ask_while_blocked(server, place, folder, child, way, waits):
+def ask_while_blocked(server, place, folder, child, *, way, waits):
     """Three times as many requests as are needed for one to be timed: one of the quick ones, the one that
     blocks, one of those that wait for it. `waits`: how these are on their way."""
     for _ in range(SEEN_OF):
@@ -206,13 +214,12 @@ def figures_since(child, before):
     return now, more
 
 
+def inputs(watched):
+    return [each for session in watched.report()["sessions"] for each in session["input"]]
+
+
 def stored_requests(watched):
-    return [
-        each
-        for session in watched.report()["sessions"]
-        for each in session["input"]
-        if each["loop"] == "requests"
-    ]
+    return [each for each in inputs(watched) if each["loop"] == "requests"]
 
 
 @pytest.mark.native
@@ -222,7 +229,7 @@ def test_answers_are_timed_whatever_the_server(watched, tmp_path, loop):
     before = {}
     with answering(one, tmp_path, loop, "tcp", BLOCKED_S) as (child, servers):
         for server, port in servers.items():
-            ask_while_blocked(server, port, tmp_path, child, "tcp", "new")
+            ask_while_blocked(server, port, tmp_path, child, way="tcp", waits="new")
             before, more = figures_since(child, before)
             assert more["events"] == 3, server
             assert more["lag_ms"] >= 2 * 1000 * (BLOCKED_S - TICK_S), server
@@ -240,32 +247,38 @@ ROUNDS = 2
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("waits", ["new", "kept"])
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop", "trio", "gevent"])
-def test_what_came_on_a_unix_socket_while_the_loop_was_blocked_came_in_the_middle_of_it(
-    watched, path, loop, waits
-):
+def test_what_came_on_a_unix_socket_while_the_loop_was_blocked_came_in_the_middle_of_it(watched, path, loop):
     one = watched("native")
     before = {}
     with answering(one, path.parent, loop, "unix", SHORTLY_S) as (child, servers):
         for server, place in servers.items():
-            for _ in range(ROUNDS):
-                ask_while_blocked(server, place, path.parent, child, "unix", waits)
-            before, more = figures_since(child, before)
-            assert more["events"] == 3 * ROUNDS, server
-            assert more["lag_ms"] >= ROUNDS * 1000 * SHORTLY_S + 1000 * SHORTLY_S / 2, server
-            assert more["queued_ms"] >= 1000 * SHORTLY_S / 2, server
+            for waits in ("new", "kept"):
+                for _ in range(ROUNDS):
+                    ask_while_blocked(server, place, path.parent, child, way="unix", waits=waits)
+                before, more = figures_since(child, before)
+                assert more["events"] == 3 * ROUNDS, (server, waits)
+                assert more["lag_ms"] >= ROUNDS * 1000 * SHORTLY_S + 1000 * SHORTLY_S / 2, (server, waits)
+                assert more["queued_ms"] >= 1000 * SHORTLY_S / 2, (server, waits)
     assert sum(each["events"] for each in stored_requests(one)) == before["events"]
+
+
+def skip_without_a_table_that_leads_to_openssl():
+    import _ssl
+
+    if not hasattr(_ssl, "__file__"):
+        pytest.skip("OpenSSL is a part of this interpreter")
 
 
 @pytest.mark.native
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop", "trio", "gevent"])
 def test_answers_behind_tls_are_timed_and_handshakes_are_not(watched, tmp_path, loop):
+    skip_without_a_table_that_leads_to_openssl()
     one = watched("native")
     before = {}
     with answering(one, tmp_path, loop, "tls", SHORTLY_S) as (child, servers):
         for server, port in servers.items():
-            ask_while_blocked(server, port, tmp_path, child, "tls", "kept")
+            ask_while_blocked(server, port, tmp_path, child, way="tls", waits="kept")
             before, more = figures_since(child, before)
             assert more["events"] == 3, server
             assert more["lag_ms"] >= 2 * 1000 * (SHORTLY_S - TICK_S), server
@@ -275,12 +288,32 @@ def test_answers_behind_tls_are_timed_and_handshakes_are_not(watched, tmp_path, 
 
 
 @pytest.mark.native
+@pytest.mark.parametrize(("loop", "way"), [("asyncio", "h2c"), ("uvloop", "h2"), ("trio", "h2")])
+def test_answers_over_http_2_are_timed(watched, tmp_path, loop, way):
+    pytest.importorskip("hypercorn")
+    one = watched("native")
+    with answering(one, tmp_path, loop, way, SHORTLY_S) as (child, servers):
+        ((server, port),) = servers.items()
+        ask_while_blocked(server, port, tmp_path, child, way=way, waits="kept")
+        _, more = figures_since(child, {})
+    (stored,) = inputs(one)
+    assert stored["loop"] == "HTTP/2 requests"
+    assert stored["events"] == more["events"] == 3 * SEEN_OF / ONE_OF
+    # Of those that wait, and the one for which they do.
+    waiting = 2 * SEEN_OF / ONE_OF - 1
+    assert stored["queued_ms"] >= waiting * 1000 * (SHORTLY_S - TICK_S)
+    assert stored["lag_ms"] >= stored["queued_ms"] + 1000 * SHORTLY_S
+
+
+@pytest.mark.native
 @pytest.mark.parametrize("way", ["unix", "tls"])
 def test_threads_answers_are_timed_too(watched, path, way):
+    if way == "tls":
+        skip_without_a_table_that_leads_to_openssl()
     one = watched("native")
     with answering(one, path.parent, "thread", way, SHORTLY_S) as (child, servers):
         for server, place in servers.items():
-            ask_while_blocked(server, place, path.parent, child, way, "after")
+            ask_while_blocked(server, place, path.parent, child, way=way, waits="after")
             _, more = figures_since(child, {})
             assert more["events"] == 3, server
             assert more["lag_ms"] >= 1000 * SHORTLY_S, server

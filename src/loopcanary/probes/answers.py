@@ -1,6 +1,6 @@
-"""How long servers' answers take: seen where the program's sockets ask the system to accept, receive and send, and
-OpenSSL to decipher and encipher (native/module/answer_hook.c), whatever server, protocol or stream of Python's is
-above them.
+"""How long servers' answers take: seen where the program's sockets ask the system to accept, receive and
+send, and OpenSSL to decipher and encipher (native/module/answer_hook.c), whatever server, protocol or stream
+of Python's is above them.
 """
 
 from __future__ import annotations

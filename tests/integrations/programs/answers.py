@@ -1,6 +1,6 @@
-"""answers.py FOLDER LOOP WAY BLOCKED_S: every server that runs on the loop answers "ok", and blocks its loop for
-"/SERVER/blocks" while other requests are on their way. The way there: tcp, unix or tls. Tells ports or paths; then,
-for each line of its input, what was timed so far."""
+"""answers.py FOLDER LOOP WAY BLOCKED_S: every server that runs on the loop answers "ok", and blocks its loop
+for "/SERVER/blocks" while other requests are on their way. The way there: tcp, unix, tls, or, to those that
+know it, h2c and h2. Tells ports or paths; then, for each line of its input, what was timed so far."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import loopcanary
 FOLDER, LOOP, WAY = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 BLOCKED_S = float(sys.argv[4])
 CERTIFICATE = Path(__file__).with_name("localhost.pem")
-TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if WAY == "tls" else None
+TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if WAY in ("tls", "h2") else None
 if TLS is not None:
     TLS.load_cert_chain(CERTIFICATE)
 BODY = "ok"
@@ -147,12 +147,19 @@ async def tornado(listening):
     await asyncio.Event().wait()
 
 
+def of_interest():
+    if WAY in ("h2c", "h2"):
+        return [hypercorn]
+    servers = [streams, protocol, hypercorn, aiohttp, tornado]
+    return [*servers, uvicorn] if WAY == "unix" else servers
+
+
 async def serve_all():
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     listening = {
         server.__name__: listen(server.__name__)
-        for server in (streams, protocol, hypercorn, aiohttp, tornado, *([uvicorn] if WAY == "unix" else []))
+        for server in of_interest()
         if server in (streams, protocol) or importlib.util.find_spec(server.__name__)
     }
     serving = [asyncio.ensure_future(globals()[name](each)) for name, each in listening.items()]
@@ -179,7 +186,9 @@ def serve_wsgiref():
         def get_request(self):
             return self.socket.accept()[0], ("client", 0)
 
-    with make_server("", 0, wsgi, server_class=lambda _, handler: Server(place("wsgiref"), handler)) as server:
+    with make_server(
+        "", 0, wsgi, server_class=lambda _, handler: Server(place("wsgiref"), handler)
+    ) as server:
         if TLS is not None:
             server.socket = TLS.wrap_socket(server.socket, server_side=True)
         tell({"wsgiref": reached_at(server.socket)})
@@ -221,7 +230,7 @@ def tell(what):
 
 def obey(stop):
     for _ in sys.stdin:
-        tell([each for each in loopcanary.statistics()["input"] if each["loop"] == "requests"])
+        tell([each for each in loopcanary.statistics()["input"] if each["loop"].endswith("requests")])
     stop()
 
 

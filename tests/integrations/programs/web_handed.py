@@ -1,0 +1,25 @@
+"""An application on granian and asyncio that blocks its loop, once others' requests are handed over to it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+BLOCKED_S = 0.25
+WAITING = 4
+
+
+def handed_over():
+    """Requests that the loop has not looked at yet."""
+    return sum("future_watcher" in repr(each) for each in tuple(asyncio.get_running_loop()._ready))
+
+
+async def app(scope, receive, send):
+    if scope["path"] == "/blocks":
+        Path("blocks").touch()  # noqa: ASYNC240
+        while handed_over() < WAITING:
+            time.sleep(0.005)  # noqa: ASYNC251
+        time.sleep(BLOCKED_S)  # noqa: ASYNC251
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"ok"})
