@@ -20,7 +20,7 @@ lc_answer_session lc_answer_sessions[LC_ANSWERS_SESSIONS];
 _Thread_local int lc_answers_record_fd __attribute__((tls_model("initial-exec"))) = -1;
 static _Atomic uint32_t received;
 static _Atomic bool is_on;
-static lc_answers_looker looker;
+static _Atomic(lc_answers_looker) looker;
 
 #define GET(word) atomic_load_explicit(&(word), memory_order_relaxed)
 #define SET(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
@@ -40,7 +40,7 @@ static void clear_row(lc_answer_row *row)
     atomic_flag_clear(&row->names_worst);
 }
 
-void lc_answers_set_looker(lc_answers_looker fresh) { looker = fresh; }
+void lc_answers_set_looker(lc_answers_looker fresh) { SET(looker, fresh); }
 
 void lc_answers_end(void) { SET(is_on, false); }
 
@@ -112,7 +112,11 @@ static bool is_unix(int fd)
 
 static uint64_t own_thread(void) { return (uint64_t)(uintptr_t)&lc_own_turn_before; }
 
-static bool look(uint64_t now, lc_look *out) { return looker != NULL && looker(now, out); }
+static bool look(uint64_t now, lc_look *out)
+{
+    const lc_answers_looker told = GET(looker);
+    return told != NULL && told(now, out);
+}
 
 static uint64_t middle(uint64_t from, uint64_t to) { return from < to ? from + (to - from) / 2u : to; }
 

@@ -53,7 +53,7 @@ typedef bool (*lc_answers_looker)(uint64_t now_ns, lc_look *out);
 
 /* Forgets what was timed; requests are, from here on. */
 void lc_answers_begin(void);
-/* Once; NULL, as before: no thread has a loop. */
+/* NULL, as before the first call: no thread has a loop. */
 void lc_answers_set_looker(lc_answers_looker looker);
 /* No more are; what was timed can be read. */
 void lc_answers_end(void);
@@ -111,7 +111,8 @@ typedef struct {
 extern lc_answer_request lc_answer_requests[LC_ANSWERS_CONNECTIONS];
 
 /* Sessions of which a request is timed, by their addresses; of two that fall together, the later one. */
-#define LC_ANSWERS_SESSIONS 1024u
+#define LC_ANSWERS_SESSION_BITS 10u
+#define LC_ANSWERS_SESSIONS (1u << LC_ANSWERS_SESSION_BITS)
 typedef struct {
     _Atomic uint64_t session;
     _Atomic int fd;
@@ -174,7 +175,7 @@ static inline void lc_answers_received(int fd, const void *data, ssize_t bytes)
 static inline lc_answer_session *lc_answers_session(const void *session)
 {
     const uint64_t mixed = (uint64_t)(uintptr_t)session * UINT64_C(0x9e3779b97f4a7c15);
-    return &lc_answer_sessions[mixed >> 54]; /* LC_ANSWERS_SESSIONS: 10 bits */
+    return &lc_answer_sessions[mixed >> (64u - LC_ANSWERS_SESSION_BITS)];
 }
 
 static inline bool lc_answers_awaited_by(const void *session)

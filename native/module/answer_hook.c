@@ -180,7 +180,11 @@ ACCEPTOR(accept, (int fd, struct sockaddr *address, socklen_t *length), (fd, add
 
 static lc_answers_fd_of descriptor_of; /* SSL_get_fd: -1 where loops carry the bytes; NULL: not found */
 
-static int own_descriptor(const void *session) { return descriptor_of != NULL ? descriptor_of(session) : -1; }
+static int own_descriptor(const void *session)
+{
+    const lc_answers_fd_of fd_of = __atomic_load_n(&descriptor_of, __ATOMIC_RELAXED);
+    return fd_of != NULL ? fd_of(session) : -1;
+}
 
 typedef int (*SSL_read_ex_function)(void *session, void *data, size_t room, size_t *bytes);
 typedef int (*SSL_write_ex_function)(void *session, const void *data, size_t bytes, size_t *written);
@@ -229,23 +233,35 @@ static lc_hooked_function functions[FUNCTIONS] = {
     [SSL_READ] = SSL_HOOK_ROW(SSL_read_ex), [SSL_WRITE] = SSL_HOOK_ROW(SSL_write_ex)};
 static lc_hook_set hooks = {.functions = functions}; /* under the GIL */
 
-/* Finds OpenSSL's functions among what the object is linked to, if it is: calls that are not bound yet lead to them. */
-static void find_openssl(lc_got_object where)
+/* Finds OpenSSL among what the object is linked to, if it is: calls that are not bound yet lead to it. NULL: it is not. */
+static lc_answers_fd_of find_openssl(lc_got_object where)
 {
     char path[LC_HOOK_PATH];
     const void *base = NULL;
+    lc_answers_fd_of found = NULL;
     if (!lc_got_find(where, &base, path, sizeof path)) {
-        return;
+        return NULL;
     }
     void *object = dlopen(path[0] != '\0' ? path : NULL, RTLD_LAZY | RTLD_NOLOAD);
     void *get_fd = object != NULL ? dlsym(object, "SSL_get_fd") : NULL;
     if (get_fd != NULL) {
-        functions[SSL_READ].fallback = dlsym(object, "SSL_read_ex");
-        functions[SSL_WRITE].fallback = dlsym(object, "SSL_write_ex");
-        memcpy(&descriptor_of, &get_fd, sizeof descriptor_of);
+        functions[SSL_READ].fallback = dlsym(object, functions[SSL_READ].name);
+        functions[SSL_WRITE].fallback = dlsym(object, functions[SSL_WRITE].name);
+        memcpy(&found, &get_fd, sizeof found);
     }
     if (object != NULL) {
         dlclose(object);
+    }
+    return found;
+}
+
+/* Sessions are shown to the library that made them, and to no other: the one whose function is called for them. */
+static void trust_openssl(lc_answers_fd_of get_fd)
+{
+    for (unsigned way = 0; get_fd != NULL && way < LC_HOOK_WAYS; way++) {
+        if (LC_HOOK_CODE(SSL_read_ex_next[way]) == functions[SSL_READ].fallback) {
+            __atomic_store_n(&descriptor_of, get_fd, __ATOMIC_RELAXED);
+        }
     }
 }
 
@@ -259,8 +275,10 @@ PyObject *lc_hook_answers(PyObject *module, PyObject *where)
         return NULL;
     }
     lc_answers_set_looker(own_look);
-    find_openssl(asked);
-    return lc_hook_set_names(&hooks, lc_hook_set_add(&hooks, asked, FUNCTIONS));
+    const lc_answers_fd_of get_fd = find_openssl(asked);
+    const lc_hooked_object *hooked = lc_hook_set_add(&hooks, asked, FUNCTIONS);
+    trust_openssl(get_fd);
+    return lc_hook_set_names(&hooks, hooked);
 }
 
 PyObject *lc_unhook_answers(PyObject *module, PyObject *where)

@@ -6,8 +6,8 @@ BLIND_SPOTS = (
     (
         "Watched are asyncio's loops and those with its interface (uvloop, Tornado, Twisted on asyncio), "
         "requests and jobs on threads, and loopcanary.watch: not trio, gevent, Qt, Tk, GLib (nor asyncio on "
-        "these), pygame or Twisted's own reactors. No frames, no idle work, and of input only the requests of "
-        "uvicorn, granian and hypercorn's HTTP/2."
+        "these), pygame or Twisted's own reactors. No frames, no idle work, and of input only the requests "
+        "of uvicorn, granian and hypercorn's HTTP/2."
     ),
     (
         "A C call that holds the GIL is seen only once it ends: then its length and its line are reported, "

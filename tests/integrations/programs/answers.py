@@ -104,6 +104,7 @@ def hypercorn_config(listening):
     config = Config()
     config.bind = [f"fd://{listening.fileno()}"]
     config.errorlog = None
+    config.keep_alive_timeout = config.ssl_handshake_timeout = 300  # of connections that wait for their turn
     if TLS is not None:
         config.certfile = config.keyfile = str(CERTIFICATE)
     return config

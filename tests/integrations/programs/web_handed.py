@@ -12,7 +12,8 @@ WAITING = 4
 
 def handed_over():
     """Requests that the loop has not looked at yet."""
-    return sum("future_watcher" in repr(each) for each in tuple(asyncio.get_running_loop()._ready))
+    handles = tuple(asyncio.get_running_loop()._ready)
+    return sum(any(asyncio.iscoroutine(argument) for argument in each._args) for each in handles)
 
 
 async def app(scope, receive, send):
