@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import signal
 import ssl
 import subprocess
@@ -241,13 +242,20 @@ def test_answers_are_timed_whatever_the_server(watched, tmp_path, loop):
     assert stored["worst"] == ("GET" if loop in ("asyncio", "uvloop") else stored["worst"])
 
 
+FULL = pytest.mark.skipif(
+    os.environ.get("LOOPCANARY_FULL") != "1",
+    reason="with LOOPCANARY_FULL=1 only: each is a program of its own",
+)
 SHORTLY_S = 0.1
 ROUNDS = 2
 """A wait that the system itself has held up looks to us like one that found nothing."""
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("loop", ["asyncio", "uvloop", "trio", "gevent"])
+@pytest.mark.parametrize(
+    "loop",
+    ["asyncio", "uvloop", pytest.param("trio", marks=FULL), pytest.param("gevent", marks=FULL)],
+)
 def test_what_came_on_a_unix_socket_while_the_loop_was_blocked_came_in_the_middle_of_it(watched, path, loop):
     one = watched("native")
     before = {}
@@ -271,7 +279,15 @@ def skip_without_a_table_that_leads_to_openssl():
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("loop", ["asyncio", "uvloop", "trio", "gevent"])
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "asyncio",
+        pytest.param("uvloop", marks=FULL),
+        pytest.param("trio", marks=FULL),
+        pytest.param("gevent", marks=FULL),
+    ],
+)
 def test_answers_behind_tls_are_timed_and_handshakes_are_not(watched, tmp_path, loop):
     skip_without_a_table_that_leads_to_openssl()
     one = watched("native")
@@ -288,7 +304,14 @@ def test_answers_behind_tls_are_timed_and_handshakes_are_not(watched, tmp_path, 
 
 
 @pytest.mark.native
-@pytest.mark.parametrize(("loop", "way"), [("asyncio", "h2c"), ("uvloop", "h2"), ("trio", "h2")])
+@pytest.mark.parametrize(
+    ("loop", "way"),
+    [
+        pytest.param("asyncio", "h2c", marks=FULL),
+        ("uvloop", "h2"),
+        pytest.param("trio", "h2", marks=FULL),
+    ],
+)
 def test_answers_over_http_2_are_timed(watched, tmp_path, loop, way):
     pytest.importorskip("hypercorn")
     one = watched("native")
@@ -306,7 +329,7 @@ def test_answers_over_http_2_are_timed(watched, tmp_path, loop, way):
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("way", ["unix", "tls"])
+@pytest.mark.parametrize("way", [pytest.param("unix", marks=FULL), "tls"])
 def test_threads_answers_are_timed_too(watched, path, way):
     if way == "tls":
         skip_without_a_table_that_leads_to_openssl()

@@ -151,6 +151,8 @@ async def tornado(listening):
 def of_interest():
     if WAY in ("h2c", "h2"):
         return [hypercorn]
+    if LOOP == "uvloop" and WAY == "unix":
+        return [protocol, uvicorn]
     servers = [streams, protocol, hypercorn, aiohttp, tornado]
     return [*servers, uvicorn] if WAY == "unix" else servers
 
