@@ -20,8 +20,8 @@ PROGRAMS = Path(__file__).parent / "programs"
 GIVES_UP_S = 120
 
 
-class _Connection(http.client.HTTPConnection):
-    def __init__(self, path: Path) -> None:
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: Path | str) -> None:
         super().__init__("localhost", timeout=GIVES_UP_S)
         self._path = path
 
@@ -34,7 +34,7 @@ class _Connection(http.client.HTTPConnection):
 def ask(path: Path, line: str) -> int:
     """The status of one request, such as "GET /quick"."""
     method, _, target = line.partition(" ")
-    connection = _Connection(path)
+    connection = UnixConnection(path)
     try:
         connection.request(method, target)
         answer = connection.getresponse()
@@ -46,7 +46,7 @@ def ask(path: Path, line: str) -> int:
 
 def ask_many(path: Path, lines: Sequence[str]) -> list[int]:
     """Several requests on one connection that is kept."""
-    connection = _Connection(path)
+    connection = UnixConnection(path)
     statuses = []
     try:
         for line in lines:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import signal
+import ssl
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 
-from loopcanary.integrations.uvicorn import ONE_OF
+from loopcanary.integrations.answer_times import ONE_OF
 
-from .serving import GIVES_UP_S, PROGRAMS
+from .h2_client import H2Connection
+from .serving import GIVES_UP_S, PROGRAMS, UnixConnection
 
 TICK_S = 0.02
 """The kernel's clock of arrivals ticks each 10 ms at the most."""
@@ -29,9 +33,29 @@ def wait_for(path, child):
         time.sleep(0.005)
 
 
-def connected(port, target="/"):
+ANYBODY = ssl.create_default_context()
+ANYBODY.check_hostname, ANYBODY.verify_mode = False, ssl.CERT_NONE
+
+
+ANYBODY_S_H2 = ssl.create_default_context()
+ANYBODY_S_H2.check_hostname, ANYBODY_S_H2.verify_mode = False, ssl.CERT_NONE
+ANYBODY_S_H2.set_alpn_protocols(["h2"])
+
+
+def connection_to(place, way="tcp"):
+    """To a port, or a path."""
+    if way == "unix":
+        return UnixConnection(place)
+    if way in ("h2c", "h2"):
+        return H2Connection(place, GIVES_UP_S, ANYBODY_S_H2 if way == "h2" else None)
+    if way == "tls":
+        return http.client.HTTPSConnection("127.0.0.1", place, timeout=GIVES_UP_S, context=ANYBODY)
+    return http.client.HTTPConnection("127.0.0.1", place, timeout=GIVES_UP_S)
+
+
+def connected(place, target="/", way="tcp"):
     """A request is on its way."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=GIVES_UP_S)
+    connection = connection_to(place, way)
     connection.request("GET", target)
     return connection
 
@@ -43,8 +67,8 @@ def answer_of(connection):
     return body
 
 
-def ask(port, target):
-    assert answer_of(connected(port, target)) == b"ok"
+def ask(place, target, way="tcp"):
+    assert answer_of(connected(place, target, way)) == b"ok"
 
 
 @pytest.mark.parametrize(
@@ -132,59 +156,193 @@ def told_by(child, line=""):
     return json.loads(said)
 
 
-def ask_while_blocked(server, port, folder, child):
+def ask_while_blocked(server, place, folder, child, *, way, waits):
     """Three times as many requests as are needed for one to be timed: one of the quick ones, the one that
-    blocks, one of those that wait for it."""
+    blocks, one of those that wait for it. `waits`: how these are on their way."""
     for _ in range(SEEN_OF):
-        ask(port, f"/{server}/quick")
-    with ThreadPoolExecutor(1) as pool:
-        blocking = pool.submit(ask, port, f"/{server}/blocks")
-        wait_for(folder / f"{server} blocks", child)
-        waiting = [connected(port) for _ in range(2 * SEEN_OF - 1)]
-        (folder / f"{server} sent").touch()
+        ask(place, f"/{server}/quick", way)
+    waiting = [connection_to(place, way) for _ in range(2 * SEEN_OF - 1)]
+    if waits == "kept":
         for connection in waiting:
-            assert answer_of(connection) == b"ok"
+            connection.connect()
+    with ThreadPoolExecutor(1) as pool:
+        blocking = pool.submit(ask, place, f"/{server}/blocks", way)
+        wait_for(folder / f"{server} blocks", child)
+        if waits != "after":
+            for connection in waiting:
+                connection.request("GET", "/")
+        (folder / f"{server} sent").touch()
+        if waits != "after":
+            for connection in waiting:
+                assert answer_of(connection) == b"ok"
         blocking.result()
+    if waits == "after":
+        for connection in waiting:
+            connection.request("GET", "/")
+            assert answer_of(connection) == b"ok"
+    (folder / f"{server} blocks").unlink()
+    (folder / f"{server} sent").unlink()
 
 
-@pytest.mark.native
-@pytest.mark.parametrize("loop", ["asyncio", "uvloop", "gevent", "thread"])
-def test_answers_are_timed_whatever_the_server(watched, tmp_path, loop):
+@contextmanager
+def answering(watched, folder, loop, way, blocked_s):
+    """Every server that runs on the loop; gives the child, and where they are reached."""
     if loop not in ("asyncio", "thread"):
         pytest.importorskip(loop)
-    one = watched("native")
+    if loop == "trio":
+        pytest.importorskip("hypercorn")
     child = subprocess.Popen(
-        one.command(PROGRAMS / "answers.py", tmp_path, loop),
-        env=one.environment(PYTHONWARNINGS="ignore"),
+        watched.command(PROGRAMS / "answers.py", folder, loop, way, blocked_s),
+        env=watched.environment(PYTHONWARNINGS="ignore"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
-    before = {"events": 0, "lag_ms": 0, "queued_ms": 0}
     try:
-        for server, port in told_by(child).items():
-            ask_while_blocked(server, port, tmp_path, child)
-            (figures,) = told_by(child, "figures\n")
-            more = {name: figures[name] - was for name, was in before.items()}
-            assert more["events"] == 3, server
-            assert more["lag_ms"] >= 2 * 1000 * (BLOCKED_S - TICK_S), server
-            assert more["queued_ms"] >= 1000 * (BLOCKED_S - TICK_S), server
-            before = {name: figures[name] for name in before}
+        yield child, told_by(child)
         child.communicate(timeout=GIVES_UP_S)
         assert child.returncode == 0
     finally:
         child.kill()
         child.wait()
-    (stored,) = [
-        each
-        for session in one.report()["sessions"]
-        for each in session["input"]
-        if each["loop"] == "requests"
-    ]
+
+
+def figures_since(child, before):
+    """What was timed since then: events, and milliseconds."""
+    told = told_by(child, "figures\n")
+    now = {name: sum(each[name] for each in told) for name in ("events", "lag_ms", "queued_ms")}
+    more = {name: now[name] - before.get(name, 0) for name in now}
+    return now, more
+
+
+def inputs(watched):
+    return [each for session in watched.report()["sessions"] for each in session["input"]]
+
+
+def stored_requests(watched):
+    return [each for each in inputs(watched) if each["loop"] == "requests"]
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop", "gevent", "thread"])
+def test_answers_are_timed_whatever_the_server(watched, tmp_path, loop):
+    one = watched("native")
+    before = {}
+    with answering(one, tmp_path, loop, "tcp", BLOCKED_S) as (child, servers):
+        for server, port in servers.items():
+            ask_while_blocked(server, port, tmp_path, child, way="tcp", waits="new")
+            before, more = figures_since(child, before)
+            assert more["events"] == 3, server
+            assert more["lag_ms"] >= 2 * 1000 * (BLOCKED_S - TICK_S), server
+            assert more["queued_ms"] >= 1000 * (BLOCKED_S - TICK_S), server
+    (stored,) = stored_requests(one)
     assert stored["thread"] == ("(threads)" if loop == "thread" else "MainThread")
     assert stored["events"] == before["events"]
     assert stored["worst_ms"] >= 1000 * BLOCKED_S
     assert stored["worst"] == ("GET" if loop in ("asyncio", "uvloop") else stored["worst"])
+
+
+FULL = pytest.mark.skipif(
+    os.environ.get("LOOPCANARY_FULL") != "1",
+    reason="with LOOPCANARY_FULL=1 only: each is a program of its own",
+)
+SHORTLY_S = 0.1
+ROUNDS = 2
+"""A wait that the system itself has held up looks to us like one that found nothing."""
+
+
+@pytest.mark.native
+@pytest.mark.parametrize(
+    "loop",
+    ["asyncio", "uvloop", pytest.param("trio", marks=FULL), pytest.param("gevent", marks=FULL)],
+)
+def test_what_came_on_a_unix_socket_while_the_loop_was_blocked_came_in_the_middle_of_it(watched, path, loop):
+    one = watched("native")
+    before = {}
+    with answering(one, path.parent, loop, "unix", SHORTLY_S) as (child, servers):
+        for server, place in servers.items():
+            for waits in ("new", "kept"):
+                for _ in range(ROUNDS):
+                    ask_while_blocked(server, place, path.parent, child, way="unix", waits=waits)
+                before, more = figures_since(child, before)
+                assert more["events"] == 3 * ROUNDS, (server, waits)
+                assert more["lag_ms"] >= ROUNDS * 1000 * SHORTLY_S + 1000 * SHORTLY_S / 2, (server, waits)
+                assert more["queued_ms"] >= 1000 * SHORTLY_S / 2, (server, waits)
+    assert sum(each["events"] for each in stored_requests(one)) == before["events"]
+
+
+def skip_without_a_table_that_leads_to_openssl():
+    import _ssl
+
+    if not hasattr(_ssl, "__file__"):
+        pytest.skip("OpenSSL is a part of this interpreter")
+
+
+@pytest.mark.native
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "asyncio",
+        pytest.param("uvloop", marks=FULL),
+        pytest.param("trio", marks=FULL),
+        pytest.param("gevent", marks=FULL),
+    ],
+)
+def test_answers_behind_tls_are_timed_and_handshakes_are_not(watched, tmp_path, loop):
+    skip_without_a_table_that_leads_to_openssl()
+    one = watched("native")
+    before = {}
+    with answering(one, tmp_path, loop, "tls", SHORTLY_S) as (child, servers):
+        for server, port in servers.items():
+            ask_while_blocked(server, port, tmp_path, child, way="tls", waits="kept")
+            before, more = figures_since(child, before)
+            assert more["events"] == 3, server
+            assert more["lag_ms"] >= 2 * 1000 * (SHORTLY_S - TICK_S), server
+            assert more["queued_ms"] >= 1000 * (SHORTLY_S - TICK_S), server
+    (stored,) = stored_requests(one)
+    assert stored["events"] == before["events"]
+
+
+@pytest.mark.native
+@pytest.mark.parametrize(
+    ("loop", "way"),
+    [
+        pytest.param("asyncio", "h2c", marks=FULL),
+        ("uvloop", "h2"),
+        pytest.param("trio", "h2", marks=FULL),
+    ],
+)
+def test_answers_over_http_2_are_timed(watched, tmp_path, loop, way):
+    pytest.importorskip("hypercorn")
+    one = watched("native")
+    with answering(one, tmp_path, loop, way, SHORTLY_S) as (child, servers):
+        ((server, port),) = servers.items()
+        ask_while_blocked(server, port, tmp_path, child, way=way, waits="kept")
+        _, more = figures_since(child, {})
+    (stored,) = inputs(one)
+    assert stored["loop"] == "HTTP/2 requests"
+    assert stored["events"] == more["events"] == 3 * SEEN_OF / ONE_OF
+    # Of those that wait, and the one for which they do.
+    waiting = 2 * SEEN_OF / ONE_OF - 1
+    assert stored["queued_ms"] >= waiting * 1000 * (SHORTLY_S - TICK_S)
+    assert stored["lag_ms"] >= stored["queued_ms"] + 1000 * SHORTLY_S
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("way", [pytest.param("unix", marks=FULL), "tls"])
+def test_threads_answers_are_timed_too(watched, path, way):
+    if way == "tls":
+        skip_without_a_table_that_leads_to_openssl()
+    one = watched("native")
+    with answering(one, path.parent, "thread", way, SHORTLY_S) as (child, servers):
+        for server, place in servers.items():
+            ask_while_blocked(server, place, path.parent, child, way=way, waits="after")
+            _, more = figures_since(child, {})
+            assert more["events"] == 3, server
+            assert more["lag_ms"] >= 1000 * SHORTLY_S, server
+    (stored,) = stored_requests(one)
+    assert (stored["thread"], stored["events"]) == ("(threads)", 3)
+    assert way != "unix" or stored["queued_ms"] == 0
 
 
 @pytest.mark.native

@@ -6,7 +6,7 @@ import http.client
 import os
 import signal
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ pytestmark = pytest.mark.native
 
 HANGS_NS = 500_000_000
 QUICK = 5
+WAITING, BLOCKED_S = 4, 0.25
+"""As in programs/web_handed.py."""
 
 
 def command(path: Path, loop: str) -> list[str | Path]:
@@ -39,6 +41,21 @@ def test_handlers_that_block_are_found(watched, path):
     assert_served(assert_told(one, TOLD, "web_fastapi.py"), "asyncio")
 
 
+def test_a_request_that_is_handed_over_while_the_loop_is_blocked_waits_from_then_on(watched, path):
+    pytest.importorskip("granian")
+    one = watched()
+    words = ["-m", "granian", "--interface", "asginl", "--loop", "asyncio", "--uds", path, "web_handed:app"]
+    with served(one, words, path), ThreadPoolExecutor(WAITING + 1) as pool:
+        blocking = pool.submit(ask, path, "GET /blocks")
+        wait_for(path.parent / "blocks", blocking)
+        waiting = [pool.submit(ask, path, "GET /quick") for _ in range(WAITING)]
+        assert {each.result(GIVES_UP_S) for each in [blocking, *waiting]} == {200}
+    (figures,) = [each for session in one.report()["sessions"] for each in session["input"]]
+    # The first one of all, and one of those that wait.
+    assert (figures["loop"], figures["events"]) == ("requests", 2)
+    assert figures["queued_ms"] >= 1000 * BLOCKED_S
+
+
 def test_a_worker_that_is_killed_leaves_behind_what_it_hung_in_too(watched, path):
     one = watched()
     with served(one, command(path, "uvloop"), path), ThreadPoolExecutor(1) as pool:
@@ -53,6 +70,14 @@ def test_a_worker_that_is_killed_leaves_behind_what_it_hung_in_too(watched, path
     assert [stall["scene"] for stall in stalls if stall["state"] == "killed"] == ["GET /stuck"]
     (session,) = [each for each in one.report()["sessions"] if each["pid"] == worker]
     assert session["end"] == "killed"
+
+
+def wait_for(marked: Path, asked: Future[int]) -> None:
+    until = time.monotonic() + GIVES_UP_S
+    while not marked.exists():
+        assert not asked.done(), asked.result()
+        assert time.monotonic() < until
+        time.sleep(0.005)
 
 
 def assert_served(stalls: list[dict[str, Any]], loop: str) -> None:

@@ -1,10 +1,10 @@
-"""Functions of other people's classes, replaced and put back."""
+"""Functions of other people's classes and modules, replaced and put back."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import update_wrapper
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 
@@ -12,13 +12,13 @@ class Patches:
     """What one process has replaced. Under the GIL; whoever patches and takes back excludes itself."""
 
     def __init__(self) -> None:
-        self._laid: list[tuple[type, str, FunctionType, FunctionType]] = []
+        self._laid: list[tuple[type | ModuleType, str, FunctionType, FunctionType]] = []
         self._undo: list[Callable[[], object]] = []
 
-    def wrap(self, owner: type, name: str, make: Callable[[FunctionType], Any]) -> bool:
-        """Replaces the method by what `make` makes of it, which calls it. Whether it was there: a method that
-        the class does not define itself, that is no plain function any more, or that is ours already, is left
-        alone."""
+    def wrap(self, owner: type | ModuleType, name: str, make: Callable[[FunctionType], Any]) -> bool:
+        """Replaces the method, or a module's function, by what `make` makes of it, which calls it. Whether it
+        was there: a method that the class does not define itself, that is no plain function any more, or that
+        is ours already, is left alone."""
         original = owner.__dict__.get(name)
         is_ours = any(original is replacement for _, _, _, replacement in self._laid)
         if is_ours or not isinstance(original, FunctionType):

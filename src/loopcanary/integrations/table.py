@@ -31,6 +31,8 @@ LIBRARIES = (
     Library("uvicorn_h11", "uvicorn.protocols.http.h11_impl", file="uvicorn"),
     Library("uvicorn_httptools", "uvicorn.protocols.http.httptools_impl", file="uvicorn"),
     Library("uvicorn_server", "uvicorn.server"),
+    Library("hypercorn", "hypercorn.protocol.h2"),
+    Library("granian", "granian._futures"),
     Library("flask", "flask.app", brings_work=True),
     Library("django_wsgi", "django.core.handlers.wsgi", brings_work=True),
     Library("django_routes", "django.core.handlers.base"),

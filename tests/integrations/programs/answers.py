@@ -1,6 +1,6 @@
-"""answers.py FOLDER LOOP: every server that runs on the loop answers "ok", and blocks its loop for
-"/SERVER/blocks" while other requests are on their way. Tells the ports; then, for each line of its input,
-what was timed so far."""
+"""answers.py FOLDER LOOP WAY BLOCKED_S: every server that runs on the loop answers "ok", and blocks its loop
+for "/SERVER/blocks" while other requests are on their way. The way there: tcp, unix, tls, or, to those that
+know it, h2c and h2. Tells ports or paths; then, for each line of its input, what was timed so far."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import asyncio
 import importlib.util
 import json
 import socket
+import ssl
 import sys
 import threading
 import time
@@ -15,10 +16,31 @@ from pathlib import Path
 
 import loopcanary
 
-FOLDER, LOOP = Path(sys.argv[1]), sys.argv[2]
-BLOCKED_S = 0.25
+FOLDER, LOOP, WAY = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+BLOCKED_S = float(sys.argv[4])
+CERTIFICATE = Path(__file__).with_name("localhost.pem")
+TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if WAY in ("tls", "h2") else None
+if TLS is not None:
+    TLS.load_cert_chain(CERTIFICATE)
 BODY = "ok"
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+
+
+def place(server):
+    return f"{FOLDER}/{server}.socket" if WAY == "unix" else ("127.0.0.1", 0)
+
+
+def listen(server, kind=socket.socket):
+    listening = kind(socket.AF_UNIX if WAY == "unix" else socket.AF_INET)
+    listening.bind(place(server))
+    listening.listen(64)
+    listening.setblocking(False)
+    return listening
+
+
+def reached_at(listening):
+    at = listening.getsockname()
+    return at if WAY == "unix" else at[1]
 
 
 def answer(path):
@@ -57,7 +79,8 @@ async def streams(listening):
             writer.write(ANSWER)
             await writer.drain()
 
-    await (await asyncio.start_server(serve, sock=listening)).serve_forever()
+    start = asyncio.start_unix_server if WAY == "unix" else asyncio.start_server
+    await (await start(serve, sock=listening, ssl=TLS)).serve_forever()
 
 
 class Protocol(asyncio.Protocol):
@@ -70,17 +93,33 @@ class Protocol(asyncio.Protocol):
 
 
 async def protocol(listening):
-    await (await asyncio.get_running_loop().create_server(Protocol, sock=listening)).serve_forever()
+    loop = asyncio.get_running_loop()
+    create = loop.create_unix_server if WAY == "unix" else loop.create_server
+    await (await create(Protocol, sock=listening, ssl=TLS)).serve_forever()
 
 
-async def hypercorn(listening):
-    from hypercorn.asyncio import serve
+def hypercorn_config(listening):
     from hypercorn.config import Config
 
     config = Config()
     config.bind = [f"fd://{listening.fileno()}"]
     config.errorlog = None
-    await serve(asgi, config, shutdown_trigger=asyncio.Event().wait)
+    config.keep_alive_timeout = config.ssl_handshake_timeout = 300  # of connections that wait for their turn
+    if TLS is not None:
+        config.certfile = config.keyfile = str(CERTIFICATE)
+    return config
+
+
+async def hypercorn(listening):
+    from hypercorn.asyncio import serve
+
+    await serve(asgi, hypercorn_config(listening), shutdown_trigger=asyncio.Event().wait)
+
+
+async def uvicorn(listening):
+    from uvicorn import Config, Server
+
+    await Server(Config(asgi, log_level="critical", lifespan="off")).serve(sockets=[listening])
 
 
 async def aiohttp(listening):
@@ -93,7 +132,7 @@ async def aiohttp(listening):
     application.router.add_get("/{path:.*}", handle)
     runner = web.AppRunner(application)
     await runner.setup()
-    await web.SockSite(runner, listening).start()
+    await web.SockSite(runner, listening, ssl_context=TLS).start()
     await asyncio.Event().wait()
 
 
@@ -105,21 +144,29 @@ async def tornado(listening):
         def get(self):
             self.write(answer(self.request.path))
 
-    listening.setblocking(False)
-    HTTPServer(Application([("/.*", Handler)])).add_socket(listening)
+    HTTPServer(Application([("/.*", Handler)]), ssl_options=TLS).add_socket(listening)
     await asyncio.Event().wait()
+
+
+def of_interest():
+    if WAY in ("h2c", "h2"):
+        return [hypercorn]
+    if LOOP == "uvloop" and WAY == "unix":
+        return [protocol, uvicorn]
+    servers = [streams, protocol, hypercorn, aiohttp, tornado]
+    return [*servers, uvicorn] if WAY == "unix" else servers
 
 
 async def serve_all():
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     listening = {
-        server.__name__: socket.create_server(("127.0.0.1", 0), backlog=64)
-        for server in (streams, protocol, hypercorn, aiohttp, tornado)
+        server.__name__: listen(server.__name__)
+        for server in of_interest()
         if server in (streams, protocol) or importlib.util.find_spec(server.__name__)
     }
     serving = [asyncio.ensure_future(globals()[name](each)) for name, each in listening.items()]
-    tell({name: each.getsockname()[1] for name, each in listening.items()})
+    tell({name: reached_at(each) for name, each in listening.items()})
     threading.Thread(target=obey, args=[lambda: loop.call_soon_threadsafe(ended.set)]).start()
     await ended.wait()
     for each in serving:
@@ -127,24 +174,56 @@ async def serve_all():
 
 
 def serve_wsgiref():
+    from socketserver import TCPServer
     from wsgiref.simple_server import WSGIServer, make_server
 
-    WSGIServer.request_queue_size = 64
-    with make_server("127.0.0.1", 0, wsgi) as server:
-        tell({"wsgiref": server.server_port})
+    class Server(WSGIServer):
+        request_queue_size = 64
+        address_family = socket.AF_UNIX if WAY == "unix" else socket.AF_INET
+
+        def server_bind(self):
+            TCPServer.server_bind(self)
+            self.server_name, self.server_port = "localhost", 0
+            self.setup_environ()
+
+        def get_request(self):
+            return self.socket.accept()[0], ("client", 0)
+
+    with make_server(
+        "", 0, wsgi, server_class=lambda _, handler: Server(place("wsgiref"), handler)
+    ) as server:
+        if TLS is not None:
+            server.socket = TLS.wrap_socket(server.socket, server_side=True)
+        tell({"wsgiref": reached_at(server.socket)})
         threading.Thread(target=obey, args=[server.shutdown]).start()
         server.serve_forever()
 
 
 def serve_gevent():
+    from gevent import socket as cooperative
     from gevent.pywsgi import WSGIServer
 
-    server = WSGIServer(("127.0.0.1", 0), wsgi, log=None)
+    secure = {} if TLS is None else {"certfile": str(CERTIFICATE), "keyfile": str(CERTIFICATE)}
+    listening = listen("gevent", cooperative.socket)
+    server = WSGIServer(listening, wsgi, log=None, error_log=None, **secure)
     server.start()
-    tell({"gevent": server.server_port})
+    tell({"gevent": reached_at(listening)})
     stop = [lambda: server.loop.run_callback_threadsafe(server.stop)]
     threading.Thread(target=obey, args=stop).start()
     server.serve_forever()
+
+
+async def serve_trio():
+    import trio
+    from hypercorn.trio import serve
+
+    ended = trio.Event()
+    token = trio.lowlevel.current_trio_token()
+    listening = listen("hypercorn")
+    tell({"hypercorn": reached_at(listening)})
+    stop = [lambda: trio.from_thread.run_sync(ended.set, trio_token=token)]
+    threading.Thread(target=obey, args=stop).start()
+    await serve(asgi, hypercorn_config(listening), shutdown_trigger=ended.wait)
 
 
 def tell(what):
@@ -154,7 +233,7 @@ def tell(what):
 
 def obey(stop):
     for _ in sys.stdin:
-        tell([each for each in loopcanary.statistics()["input"] if each["loop"] == "requests"])
+        tell([each for each in loopcanary.statistics()["input"] if each["loop"].endswith("requests")])
     stop()
 
 
@@ -162,6 +241,10 @@ if LOOP == "thread":
     serve_wsgiref()
 elif LOOP == "gevent":
     serve_gevent()
+elif LOOP == "trio":
+    import trio
+
+    trio.run(serve_trio)
 else:
     factory = None
     if LOOP == "uvloop":

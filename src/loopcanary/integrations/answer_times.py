@@ -1,0 +1,73 @@
+"""How long answers take, for servers of which more is known than the engine sees (native/core/answers.h):
+when a request's bytes came, and a trace to tell the answer to.
+
+The kernel says when a connection's last bytes arrived (TCP_INFO, to the length of its tick, 1 to 4 ms):
+before the loop has looked at the socket, and however long it did not.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+import time
+from itertools import count
+from typing import Any
+
+from loopcanary.integrations.telling import Telling, method_word
+from loopcanary.protocols import InputTrace
+
+ONE_OF = 4
+"""Of so many requests one is timed: by count and not by time, which would pass over those that come in a
+crowd, as they do when the loop was blocked."""
+_NO_LIMIT_NS = (1 << 63) - 1
+"""A slow answer is no issue by itself: it may wait for others. What holds up the loop is a stall."""
+_LAST_DATA_RECV = slice(52, 56)
+"""tcpi_last_data_recv, milliseconds: linux/tcp.h, struct tcp_info, which only ever grows at its end."""
+_TCP_INFO_BYTES = 56
+_FAMILIES = (socket.AF_INET, socket.AF_INET6)
+
+Times = tuple[int, int]
+"""When a request came, and when its handling began: of time.monotonic_ns()."""
+
+
+def can_tell() -> bool:
+    """Whether this system's kernel says when bytes came."""
+    return hasattr(socket, "TCP_INFO") and sys.platform.startswith("linux")
+
+
+def is_tcp(connection: Any) -> bool:
+    """Of other sockets the kernel tells no time."""
+    return connection.family in _FAMILIES
+
+
+def times_now(connection: Any) -> Times | None:
+    """Of the request that begins to be handled now, whose bytes are the connection's last; None: no TCP."""
+    if not is_tcp(connection):
+        return None
+    began_ns = time.monotonic_ns()
+    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
+    waited_ms = int.from_bytes(info[_LAST_DATA_RECV], sys.byteorder)
+    return began_ns - 1_000_000 * waited_ms, began_ns
+
+
+class AnswerTraces:
+    """Tells the answers of one kind, on all threads. Each loop's own thread."""
+
+    def __init__(self, tell: Telling, kind: str) -> None:
+        self._tell = tell
+        self._kind = kind
+        self._requests = count()
+        self._traces: dict[int, InputTrace] = {}
+
+    def is_due(self) -> bool:
+        """Whether the next request is one that is timed."""
+        return next(self._requests) % ONE_OF == 0
+
+    def answered(self, method: object, times: Times) -> None:
+        """The answer's first byte is about to be sent."""
+        ident = threading.get_ident()
+        trace = self._traces.get(ident)
+        if trace is None:
+            trace = self._traces[ident] = self._tell.tracers().input(self._kind, limit_ns=_NO_LIMIT_NS)
+        trace.handled(self._tell.scene_now() or method_word(method), *times, time.monotonic_ns())
