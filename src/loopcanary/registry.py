@@ -1,8 +1,8 @@
 """One table of what can be plugged in. Built-in parts stand here like a third party's.
 
-A third party registers by entry point: group `loopcanary.reporters` or `loopcanary.interceptors`, the
-object a callable without arguments that makes the reporter, or the interceptor itself. A part that
-cannot be loaded is left out, with its reason.
+A third party registers by entry point: group `loopcanary.reporters` or `loopcanary.tracers`, the object a
+callable without arguments that makes the reporter or tracer; or `loopcanary.interceptors`, the object the
+interceptor itself. A part that cannot be loaded is left out, with its reason.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from loopcanary.model import ShownFrame
 
-GROUPS = ("loopcanary.reporters", "loopcanary.interceptors")
+TRACERS = "loopcanary.tracers"
+REPORTERS = "loopcanary.reporters"
+INTERCEPTORS = "loopcanary.interceptors"
+GROUPS = (REPORTERS, INTERCEPTORS, TRACERS)
 _METADATA = "-info"
 """What the names of the folders end with that packages leave beside them: PyPA's entry points specification,
 and the older `.egg-info` and `EGG-INFO`."""

@@ -8,7 +8,16 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.model import IssueKind, LagIssue, Session, SessionEnd, Stall, TraceFigures
+from loopcanary.model import (
+    IssueKind,
+    LagIssue,
+    Session,
+    SessionEnd,
+    SlowMethod,
+    Stall,
+    Startup,
+    TraceFigures,
+)
 from loopcanary.model.search import IssueGroup, StallMark, StallQuery
 from loopcanary.model.wire import (
     WireError,
@@ -30,6 +39,11 @@ LEFT = "left"
 """The column `end` of a session that ran when its bundle was made: nobody here will ever end it."""
 _LAST_CHARACTER = "\U0010ffff"
 _LARGEST = (1 << 62) - 1
+_IS_NEWS = (
+    f"(kind <> '{IssueKind.STARTUP.value}' "
+    "OR duration_ns > coalesce(json_extract(payload, '$.threshold_ms'), 0) * 1000000)"
+)
+"""What model.issue.is_news says, of a row."""
 
 
 def condition(query: StallQuery) -> tuple[str, list[Any]]:
@@ -50,10 +64,21 @@ def condition(query: StallQuery) -> tuple[str, list[Any]]:
         terms.append(("scene = ?", [storable(query.scene)]))
     if query.in_app is not None:
         terms.append(("in_app = ?", [int(query.in_app)]))
+    if query.kind is not None:
+        terms.append(("kind = ?", [query.kind.value]))
     # instr, not LIKE: no wildcards to escape, and both sides were folded by the same rules.
     terms += [("instr(search, ?) > 0", [storable(word.casefold())]) for word in query.words]
     clause = " AND ".join(term for term, _ in terms)
     return (f"WHERE {clause}" if clause else ""), [value for _, values in terms for value in values]
+
+
+def issue_group_condition(query: StallQuery) -> tuple[str, list[Any]]:
+    """As `condition`, for sums over issues that are no stalls: starts within their limit are kept for the
+    course of starts and are no bugs, so they count only where starts, or this very group, are asked for."""
+    clause, values = condition(query)
+    if query.kind is None and query.fingerprint is None:
+        clause = narrowed(clause, _IS_NEWS)
+    return clause, values
 
 
 def session_condition(query: StallQuery) -> tuple[str, list[Any]]:
@@ -140,6 +165,10 @@ def _searched_issue(issue: LagIssue) -> str:
     parts = [issue.kind.value, issue.title, issue.scene, issue.thread, issue.loop, issue.cause.value]
     if issue.culprit is not None:
         parts += [issue.culprit.file, issue.culprit.qualname, issue.culprit.source]
+    if isinstance(issue, Startup):
+        parts += [issue.program, issue.start.value, *(phase.name for phase in issue.phases)]
+    if isinstance(issue, SlowMethod):
+        parts += [row.frame.qualname for row in issue.rows]
     return "\n".join(part for part in parts if part).casefold()
 
 
@@ -224,7 +253,7 @@ def marks(
 
 def issue_groups(connection: sqlite3.Connection, query: StallQuery, limit: int) -> list[IssueGroup]:
     """Groups of issues that are no stalls by total time, largest first, at most `limit`; 0: all."""
-    clause, values = condition(query)
+    clause, values = issue_group_condition(query)
     rows = connection.execute(
         f"""SELECT fingerprint, count(*), CAST(total(duration_ns) AS INTEGER),
                    min(began_wall_ns), max(began_wall_ns)

@@ -53,6 +53,9 @@ class Source(StallSource, Protocol):
     def issue_group_sums(self, query: StallQuery) -> Sequence[GroupSums]:
         """All groups of issues that are no stalls in short, by total time, largest first."""
 
+    def issue(self, issue_id: str) -> LagIssue | None:
+        """The issue that is no stall with this id."""
+
     def scenes(self) -> Sequence[str]:
         """Names of all scenes."""
 
@@ -159,6 +162,11 @@ class ManyStores:
         """The stall with this id, wherever it is."""
         found = (store.stall(stall_id) for store in self._stores)
         return next((stall for stall in found if stall is not None), None)
+
+    def issue(self, issue_id: str) -> LagIssue | None:
+        """The issue that is no stall with this id, wherever it is."""
+        found = (store.issue(issue_id) for store in self._stores)
+        return next((issue for issue in found if issue is not None), None)
 
     def marks(self, query: StallQuery, fingerprints: Sequence[str] | None = None) -> Sequence[StallMark]:
         """In no order."""
