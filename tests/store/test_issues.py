@@ -55,7 +55,7 @@ def test_an_issue_that_is_put_again_takes_its_own_place(full: Store) -> None:
         (StallQuery(words=("jank", "fps")), {"jank"}),
         (StallQuery(words=("100%",)), set()),
         (StallQuery(words=("PANDAS", "cold")), {"startup"}),
-        (StallQuery(words=("parse",)), {"slow-method"}),
+        (StallQuery(words=("_RUN",)), {"slow-method"}),
         (StallQuery(kind=IssueKind.STARTUP), {"startup"}),
         (StallQuery(kind=IssueKind.SLOW_METHOD, words=("pandas",)), set()),
         (StallQuery(since_wall_ns=BEGAN + 10 * S), {"input", "idle", "startup", "slow-method"}),

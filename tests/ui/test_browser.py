@@ -20,7 +20,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.store.samples import HOSTILE, ISSUES, SESSION, STALL, TRACES, hostile_stall, session, stall
+from tests.store.samples import (
+    HOSTILE,
+    ISSUES,
+    SESSION,
+    SLOW_METHOD,
+    STALL,
+    STARTUP,
+    TRACES,
+    hostile_stall,
+    session,
+    stall,
+)
 
 from loopcanary.model import Cause
 from loopcanary.store import Retention, Store
@@ -172,13 +183,16 @@ def visit(chromium: Any, address: str) -> Iterator[Visit]:
     made.context.close()
 
 
+FIXED = ["/", "/groups", "/changes", "/sessions", "/frames", "/startup", "/methods", "/issues", "/doctor"]
+TRACED = [f"/start?id={STARTUP.id}", f"/method?id={SLOW_METHOD.id}"]
+
+
 def paths(visit: Visit) -> list[str]:
     """One of each kind of page."""
     group = visit.address_of("/", ".rank a")
     stall = visit.address_of(group, ".figures a")
     ran = visit.address_of("/sessions", "tbody a")
-    fixed = ["/", "/groups", "/changes", "/sessions", "/frames", "/issues", "/doctor"]
-    return [*fixed, group, stall, ran, group.replace("/group?", "/group/delete?")]
+    return [*FIXED, group, stall, ran, group.replace("/group?", "/group/delete?")]
 
 
 def axe_findings(page: Any) -> list[str]:
@@ -234,7 +248,17 @@ def test_a_store_without_stalls_says_so_on_every_page(
     with served({**environment, "LOOPCANARY_RETENTION_AGE": "36500d"}, tmp_path / "store") as address:
         visit = Visit(chromium, address)
         assert "1 program run watched" in visit.page.locator("main").inner_text()
-        for path in ("/", "/groups", "/changes", "/sessions", "/frames", "/issues", "/doctor"):
+        for path in (
+            "/",
+            "/groups",
+            "/changes",
+            "/sessions",
+            "/frames",
+            "/startup",
+            "/methods",
+            "/issues",
+            "/doctor",
+        ):
             page = visit.to(path)
             assert page.locator("h1").count() == 1
             assert axe_findings(page) == [], path

@@ -13,6 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from loopcanary.model import FrameSlice
+from loopcanary.model.traced_words import phase_words
 from loopcanary.model.units import format_duration, format_number, format_size
 from loopcanary.model.waiting_words import (
     contributor_words,
@@ -37,6 +38,7 @@ from loopcanary.report.folding import Fold, library_path
 from loopcanary.report.times import age, moment, span
 from loopcanary.ui import drawing
 from loopcanary.ui.pages.overview import CauseTime
+from loopcanary.ui.pages.trees import branches
 
 _FOLDER = Path(__file__).resolve().parent
 STATIC = _FOLDER / "static"
@@ -109,6 +111,8 @@ class Renderer:
             "is_fold": lambda row: isinstance(row, Fold),
             "spark_bars": drawing.spark_bars,
             "frame_words": frame_words,
+            "phase_words": phase_words,
+            "branches": branches,
         }
 
     def prepare(self) -> None:
