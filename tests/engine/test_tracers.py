@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -170,21 +169,24 @@ def test_tracers_that_fail_are_switched_off_alone(place, faulty):
         "loopcanary: end of tracer unstopped",
         "loopcanary: issue of tracer wrong",
     }
-    doctor = subprocess.run(
-        [sys.executable, "-m", "loopcanary", "doctor"],
-        env=place.plain(PYTHONPATH=str(faulty), LOOPCANARY_STORE=str(place.store)),
-        cwd=place.folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout
-    lines = {line.split()[2]: line for line in doctor.splitlines() if " tracer " in f" {line} "}
+    rows = place.run(
+        "-c",
+        "from loopcanary.assembly.checkup import doctor_facts; print(*doctor_facts(), sep='\\n')",
+        PYTHONPATH=str(faulty),
+        LOOPCANARY="",
+    ).stdout.splitlines()
+    lines = {row.split("'")[1].removeprefix("tracer "): row for row in rows if row.startswith("('tracer ")}
     assert "of mine 1" in lines["sound"]
+    assert set(lines) == {name.lower() for name in NAMES}
+    states = {name: row.split("'")[3] for name, row in lines.items()}
+    assert [name for name, state in states.items() if state == "ok"] == ["sound"]
     assert "failed in the latest run" in lines["unstarted"]
+    assert "failed at the end" in lines["unstopped"]
+    assert "was refused" in lines["wrong"]
     assert "Missing" in lines["missing"]
 
 
-@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="no fork here")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_child_stops_its_parent_s_and_starts_its_own(place, faulty):
     program = place.program(
         """

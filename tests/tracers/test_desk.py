@@ -340,9 +340,8 @@ class Faulty:
         self._call("stop")
 
 
-def lived(*tracers: Faulty) -> tuple[Engine, PluggedTracers, Boundary, list[str]]:
-    engine, lines = Engine(), []
-    boundary = Boundary(lines.append)
+def lived(*tracers: Faulty) -> tuple[Engine, PluggedTracers, Boundary]:
+    engine, boundary = Engine(), Boundary(lambda _: None)
     plugged = [
         PluggedTracer(
             tracer,
@@ -352,7 +351,7 @@ def lived(*tracers: Faulty) -> tuple[Engine, PluggedTracers, Boundary, list[str]
         )
         for number, tracer in enumerate(tracers)
     ]
-    return engine, PluggedTracers(plugged, engine.tracing.leave), boundary, lines
+    return engine, PluggedTracers(plugged, engine.tracing.leave), boundary
 
 
 @pytest.mark.parametrize(
@@ -367,7 +366,7 @@ def lived(*tracers: Faulty) -> tuple[Engine, PluggedTracers, Boundary, list[str]
 )
 def test_a_tracer_that_fails_is_switched_off_alone(fails, calls):
     faulty, sound = Faulty(*fails), Faulty()
-    engine, plugged, boundary, lines = lived(faulty, sound)
+    engine, plugged, boundary = lived(faulty, sound)
     plugged.start()
     assert faulty.desk.report(START) == (not {"init", "start"} & set(fails))
     assert sound.desk.report(START)
@@ -375,7 +374,7 @@ def test_a_tracer_that_fails_is_switched_off_alone(fails, calls):
     plugged.stop()
     assert faulty.calls == calls
     assert sound.calls == ["init", "start", "stop"]
-    assert len(lines) == len(fails)
+    assert sum(boundary.counts().values()) == len(fails)
     assert not sound.desk.report(START)
     assert len(engine.take(is_last=True)) == 2 - bool({"init", "start"} & set(fails))
     plugged.close()
@@ -384,19 +383,19 @@ def test_a_tracer_that_fails_is_switched_off_alone(fails, calls):
 
 def test_a_tracer_that_says_it_failed_is_stopped_once_and_told_of_once():
     faulty = Faulty()
-    _, plugged, boundary, lines = lived(faulty)
+    _, plugged, boundary = lived(faulty)
     plugged.start()
     faulty.desk.failed(ValueError("in a hook"))
     faulty.desk.failed(ValueError("again"))
     plugged.stop()
     assert faulty.calls == ["init", "start", "stop"]
-    assert lines == ["loopcanary: tracer t0 failed and is switched off: ValueError: in a hook\n"]
+    assert boundary.reasons() == {"tracer t0": "ValueError: in a hook"}
     assert boundary.counts() == {"failures_tracer t0": 1}
 
 
 def test_in_a_forked_child_the_parent_s_are_stopped():
     sound = Faulty()
-    engine, plugged, _, _ = lived(sound)
+    engine, plugged, _ = lived(sound)
     plugged.start()
     sound.desk.report(START)
     plugged.forget()

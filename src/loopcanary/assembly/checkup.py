@@ -26,6 +26,13 @@ from loopcanary.registry import GROUPS
 
 Row = tuple[str, str, str]
 
+_WENT_WRONG = (
+    ("", "it failed in the latest run, and was switched off"),
+    ("end of ", "it failed at the end of the latest run"),
+    ("issue of ", "what it reported in the latest run was refused"),
+)
+"""Parts of a run that a plugin is in, by what stands before its name."""
+
 _SELF_TEST = """
 import asyncio, time
 async def stall():
@@ -220,9 +227,8 @@ def _plugged_in(settings: Config) -> Iterator[Row]:
                 yield f"{kind} {point.name}", "problem", f"{package}: {type(error).__name__}: {error}"
                 continue
             failures = _failures_of_latest_run(settings) if failures is None else failures
-            failed = failures.get(f"{kind} {point.name}", 0)
-            words = f"{package}; it failed in the latest run, and was switched off" if failed else package
-            yield f"{kind} {point.name}", "problem" if failed else "ok", words
+            wrong = [words for part, words in _WENT_WRONG if f"{part}{kind} {point.name}" in failures]
+            yield f"{kind} {point.name}", "problem" if wrong else "ok", "; ".join([package, *wrong])
 
 
 def _failures_of_latest_run(settings: Config) -> dict[str, int]:
