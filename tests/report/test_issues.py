@@ -148,9 +148,10 @@ def test_without_a_stall_it_is_the_place_that_groups(issue: LagIssue, parts: tup
     ("issue", "parts"),
     [
         (STARTUP, ("kind=startup", "start=cold", "program=shop")),
+        (START_IN_TIME, ("kind=startup", "start=warm", "program=shop", "limit=kept")),
         (SLOW_METHOD, ("kind=slow-method", "function=Orders.load_orders", "file=shop/orders.py")),
     ],
-    ids=["startup", "slow-method"],
+    ids=["startup", "start in time", "slow-method"],
 )
 def test_what_a_tracer_tells_whole_is_grouped_by_itself(issue: TracedIssue, parts: tuple[str, ...]) -> None:
     own = replace(issue, fingerprint=traced_fingerprint(issue.kind.value, parts[1:]))

@@ -165,6 +165,13 @@ def test_the_stall_in_it_says_what_the_tracer_does_not():
     assert (own.cause, own.advice) == (Cause.DNS, "mine")
 
 
+def test_starts_within_their_limit_are_no_instance_of_the_bug_that_slow_ones_are():
+    slow, in_time = START, replace(START, threshold_ns=9 * S)
+    assert whole(slow).fingerprint != whole(in_time).fingerprint
+    own, kept = (whole(replace(one, fingerprint="mine")) for one in (slow, in_time))
+    assert own.fingerprint != kept.fingerprint
+
+
 def test_a_fingerprint_of_the_tracer_s_own_is_any_text():
     one, same, other = (whole(replace(START, fingerprint=text)) for text in ("a b\n", "a b\n", "c"))
     assert one.fingerprint == same.fingerprint != other.fingerprint

@@ -71,7 +71,7 @@ class Plugged(Protocol):
         """The engine runs. The thread that starts it."""
 
     def stop(self) -> None:
-        """It is about to end. Any thread."""
+        """It is about to end. The drain's last work."""
 
     def close(self) -> None:
         """All that they told was taken."""
@@ -390,7 +390,6 @@ class Canary:
         if self._before_workers_exit is not None:
             self._before_workers_exit.cancel()
             self._before_workers_exit = None
-        parts.plugged.stop()
         # Interceptors, reporters and disks may take any time: the program does not wait for them for long.
         if not drain.finish(lambda: self._close(parts)):
             self.boundary.failed(
@@ -409,6 +408,7 @@ class Canary:
         from loopcanary.model import SessionEnd, TraceFigures
 
         call = self.boundary.call
+        parts.plugged.stop()  # here, as it is others' code: the program does not wait for it for long
         call("engine", parts.backend.stop, keep=True)
         is_whole = bool(call("drain", self._take, parts, keep=True))
         traced = call("tracers", self._last_traces, parts, keep=True)

@@ -18,6 +18,7 @@ from loopcanary.model import (
     Startup,
     TraceFigures,
 )
+from loopcanary.model.issue import is_news
 from loopcanary.model.search import IssueGroup, StallMark, StallQuery
 from loopcanary.model.wire import (
     WireError,
@@ -39,11 +40,8 @@ LEFT = "left"
 """The column `end` of a session that ran when its bundle was made: nobody here will ever end it."""
 _LAST_CHARACTER = "\U0010ffff"
 _LARGEST = (1 << 62) - 1
-_IS_NEWS = (
-    f"(kind <> '{IssueKind.STARTUP.value}' "
-    "OR duration_ns > coalesce(json_extract(payload, '$.threshold_ms'), 0) * 1000000)"
-)
-"""What model.issue.is_news says, of a row."""
+_NO_NEWS = "start"
+"""The column `kind` of a start within its limit, so that sums leave it out without reading it."""
 
 
 def condition(query: StallQuery) -> tuple[str, list[Any]]:
@@ -65,7 +63,8 @@ def condition(query: StallQuery) -> tuple[str, list[Any]]:
     if query.in_app is not None:
         terms.append(("in_app = ?", [int(query.in_app)]))
     if query.kind is not None:
-        terms.append(("kind = ?", [query.kind.value]))
+        kinds = [query.kind.value, *([_NO_NEWS] if query.kind is IssueKind.STARTUP else [])]
+        terms.append((f"kind IN ({', '.join('?' * len(kinds))})", kinds))
     # instr, not LIKE: no wildcards to escape, and both sides were folded by the same rules.
     terms += [("instr(search, ?) > 0", [storable(word.casefold())]) for word in query.words]
     clause = " AND ".join(term for term, _ in terms)
@@ -77,7 +76,7 @@ def issue_group_condition(query: StallQuery) -> tuple[str, list[Any]]:
     course of starts and are no bugs, so they count only where starts, or this very group, are asked for."""
     clause, values = condition(query)
     if query.kind is None and query.fingerprint is None:
-        clause = narrowed(clause, _IS_NEWS)
+        clause, values = narrowed(clause, "kind <> ?"), [*values, _NO_NEWS]
     return clause, values
 
 
@@ -152,7 +151,7 @@ def issue_columns(issue: LagIssue) -> dict[str, Any]:
         "id": storable(issue.id),
         "session": storable(issue.session),
         "fingerprint": storable(issue.fingerprint),
-        "kind": issue.kind.value,
+        "kind": issue.kind.value if is_news(issue) else _NO_NEWS,
         "cause": issue.cause.value,
         "began_wall_ns": bounded(issue.began_wall_ns),
         "duration_ns": bounded(issue.duration_ns),

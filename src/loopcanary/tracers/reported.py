@@ -15,6 +15,7 @@ except ImportError:  # an interpreter that hashes in another way
     from hashlib import blake2s
 
 from loopcanary.model.call_tree import heaviest
+from loopcanary.model.issue import is_news
 from loopcanary.model.slow_method import ROWS_MAX, SlowMethod, key_of
 from loopcanary.model.stall import Cause, Culprit
 from loopcanary.model.startup import PHASES_MAX, PhaseKind, Startup
@@ -52,7 +53,7 @@ def completed(told: Told, session: Session, serial: int, stalls: Sequence[Stall]
     )
     if stalls:
         issue = _with_stalls(issue, stalls)
-    parts = (f"bug={issue.fingerprint}",) if issue.fingerprint else identity(issue)
+    parts = (f"bug={issue.fingerprint}", *_kept(issue)) if issue.fingerprint else identity(issue)
     return replace(issue, fingerprint=traced_fingerprint(issue.kind.value, parts))
 
 
@@ -75,12 +76,17 @@ def identity(issue: TracedIssue) -> tuple[str, ...]:
     """What the fingerprint is made of where the tracer gives none, each part as `name=value`: no line, no
     time, no process, and of the file no more than its own name and its folder's."""
     if isinstance(issue, Startup):
-        return (f"start={issue.start.value}", f"program={issue.program}")
+        return (f"start={issue.start.value}", f"program={issue.program}", *_kept(issue))
     row = issue.key_row
     if row is None:
         return (f"thread={issue.thread}",)
     file = "/".join(row.frame.file.replace("\\", "/").split("/")[-2:])
     return (f"function={row.frame.qualname}", f"file={file}")
+
+
+def _kept(issue: TracedIssue) -> tuple[str, ...]:
+    """Starts within their limit are no instance of the bug that those over it are."""
+    return () if is_news(issue) else ("limit=kept",)
 
 
 def traced_fingerprint(kind: str, parts: Sequence[str]) -> str:
