@@ -33,7 +33,7 @@ class PluggedTracer:
         self._part = f"tracer {desk.name}"
         self._call = call
         self._failed = failed
-        self._lock = _new_lock()
+        self._once = _new_lock()
         self._is_on = False
         desk.when_failed = self._has_failed
 
@@ -47,15 +47,15 @@ class PluggedTracer:
 
     def stop(self) -> None:
         """Records no more. Any thread, any number of times."""
-        with self._lock:
-            was_on, self._is_on = self._is_on, False
-        if was_on:
+        # Taken once and never given back: whoever comes second, a signal handler too, waits for nobody.
+        if self._is_on and self._once.acquire(blocking=False):
+            self._is_on = False
             self._call(f"end of {self._part}", self._tracer.stop, keep=True)
         self.desk.close()
 
     def forget(self) -> None:
         """In a forked child: what it has put into the program is taken back."""
-        self._lock = _new_lock()
+        self._once = _new_lock()
         self.desk.forget()
         self.stop()
 
