@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from importlib.machinery import PathFinder
 from typing import Any
 
-from loopcanary.protocols import Interceptor, Reporter
+from loopcanary.protocols import Interceptor, Reporter, Tracer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class Registry:
 
     interceptors: list[Interceptor] = field(default_factory=list)
     reporters: dict[str, Callable[[], Reporter]] = field(default_factory=dict)
+    tracers: dict[str, Callable[[], Tracer]] = field(default_factory=dict)
     frame_listeners: list[FrameListener] = field(default_factory=list)
 
     def add_interceptor(self, interceptor: Interceptor) -> None:
@@ -63,6 +64,11 @@ class Registry:
     def add_reporter(self, name: str, make: Callable[[], Reporter]) -> None:
         """Registers a reporter by name; a later one of the same name replaces it."""
         self.reporters[name] = make
+
+    def add_tracer(self, name: str, make: Callable[[], Tracer]) -> None:
+        """Registers a tracer by name; a later one of the same name replaces it. In force from the next start
+        of the engine."""
+        self.tracers[name] = make
 
 
 REGISTRY = Registry()

@@ -58,6 +58,25 @@ class Wrong(Tracer):
         self.desk.report("no issue")
         self.desk.report(GOOD.__class__(began_wall_ns=1, duration_ns=-5, threshold_ns=4))
 """
+OWN = """\
+import loopcanary
+from loopcanary.registry import REGISTRY
+
+class Own:
+    name = "own"
+
+    def init(self, desk):
+        pass
+
+    def start(self):
+        print("own", flush=True)
+
+    def stop(self):
+        print("stopped", flush=True)
+
+REGISTRY.add_tracer("own", Own)
+loopcanary.install()
+"""
 NAMES = ("Sound", "Unmade", "Unstarted", "Unstopped", "Wrong", "Missing")
 
 
@@ -116,10 +135,11 @@ def test_the_examples_write_a_start_and_a_slow_method(place, examples):
         short()
         load()
         """,
-        prelude="import loopcanary; loopcanary.install()\n",
+        prelude=OWN,
     )
     (place.folder / "colorsys_of_mine.py").write_text("import wave\n")
-    place.run(program, PYTHONPATH=str(examples), LOOPCANARY="")
+    done = place.run(program, PYTHONPATH=str(examples), LOOPCANARY="")
+    assert done.stdout.split() == ["own", "stopped"]
     slow, start = sorted(issues(place), key=lambda one: one.kind.value)
     assert isinstance(start, Startup)
     names = [(phase.depth, phase.name) for phase in start.phases if phase.kind is PhaseKind.IMPORT]

@@ -125,6 +125,12 @@ def test_what_is_left_out_is_said():
     assert (len(start.phases), start.left_out, start.phases[0].name) == (PHASES_MAX, 9, "m9")
 
 
+def test_stacks_are_cut():
+    deep = replace(STALL.stacks[0], frames=STALL.stacks[0].frames * 300)
+    stacks = whole(replace(SLOW, stacks=(deep,) * 30)).stacks
+    assert (len(stacks), len(stacks[0].frames), stacks[0].truncated) == (8, 200, True)
+
+
 def test_names_are_cut():
     start = whole(replace(START, title="t" * 9_999, phases=(Phase(name="n" * 9_999, **TIMES),)))
     assert isinstance(start, Startup)

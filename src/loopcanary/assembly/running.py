@@ -143,7 +143,7 @@ def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[
         makers["bell"] = partial(
             Bell, from_ns=canary.config.notify_from_ns, every_ns=canary.config.notify_every_ns
         )
-    tracers: dict[str, Callable[[], Tracer]] = {}
+    tracers: dict[str, Callable[[], Tracer]] = dict(REGISTRY.tracers)
     for group, name, found in entry_points(canary.boundary.failed):
         if group == REPORTERS:
             makers.setdefault(name, found)

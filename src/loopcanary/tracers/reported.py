@@ -23,7 +23,7 @@ from loopcanary.model.traced_words import method_words, start_words
 from loopcanary.model.wire_issue import issue_from_dict, issue_to_dict
 
 if TYPE_CHECKING:
-    from loopcanary.model import Session, Stall, TracedIssue
+    from loopcanary.model import Session, Stall, TracedIssue, WeightedStack
     from loopcanary.tracers.desk import Told
 
 TEXT_MAX = 500
@@ -31,6 +31,7 @@ TEXT_MAX = 500
 _LIST_MAX = 5_000
 """Of longer ones only the beginning is looked at."""
 _STACKS_MAX = 8
+_FRAMES_MAX = 200
 _STALLS_MAX = 20
 _LONGEST_NS = 1 << 51
 """26 days: what the wire form keeps to the nanosecond."""
@@ -101,6 +102,7 @@ def _checked(issue: object) -> TracedIssue:
     read = issue_from_dict(_cut(issue_to_dict(issue)))
     if not isinstance(read, (Startup, SlowMethod)):  # a subclass with a kind of its own
         raise TypeError(f"it says of itself that it is {read.kind.value}")
+    read = replace(read, stacks=_short(read.stacks), stalls=read.stalls[:_STALLS_MAX])
     times = {"duration_ns": read.duration_ns, "threshold_ns": read.threshold_ns}
     if isinstance(read, Startup):
         for number, phase in enumerate(read.phases):
@@ -125,6 +127,15 @@ _ROW_TIMES = ("total", "self")
 def _refuse_below_0(name: str, number: int) -> None:
     if number < 0:
         raise ValueError(f"{name}: {number} is less than 0")
+
+
+def _short(stacks: Sequence[WeightedStack]) -> tuple[WeightedStack, ...]:
+    return tuple(
+        replace(stack, frames=stack.frames[:_FRAMES_MAX], truncated=True)
+        if len(stack.frames) > _FRAMES_MAX
+        else stack
+        for stack in stacks[:_STACKS_MAX]
+    )
 
 
 def _cut(value: Any) -> Any:
