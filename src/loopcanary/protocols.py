@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         Session,
         Stall,
         StallEvidence,
+        TracedIssue,
         TraceFigures,
     )
 
@@ -211,6 +212,39 @@ class Traces(Protocol):
 
     def figures(self) -> TraceFigures:
         """The figures as they are now. Any thread."""
+
+
+class Desk(Protocol):
+    """Where a tracer of a third party tells what it found. Any thread, under the GIL; nothing is raised, and
+    nothing is waited for."""
+
+    def report(self, issue: TracedIssue) -> bool:
+        """Takes the issue (model.Startup, model.SlowMethod) for the drain thread, which checks it, cuts it to
+        size, completes it, and treats it as every issue from there on. False where it is not taken: too many
+        wait, or the tracer is switched off."""
+
+    def failed(self, error: Exception) -> None:
+        """Something in the tracer has failed where it stands in the program: it is switched off, and told of
+        once. The tracer's `stop` is called, on this thread."""
+
+
+@runtime_checkable
+class Tracer(Protocol):
+    """Records one kind of evidence by itself. A third party's, found by its entry point; one is made for each
+    start of the engine."""
+
+    name: str
+
+    def init(self, desk: Desk) -> None:
+        """Called once, before `start`: nothing is to be done yet. The thread that starts the engine."""
+
+    def start(self) -> None:
+        """The engine runs: begins to record. As `init`."""
+
+    def stop(self) -> None:
+        """Takes back everything that it has put into the program. Called once, whether `start` went well or
+        not; any thread. Called in a forked child, too, where the parent's threads are not there: what waits
+        for one, or for a lock, never ends."""
 
 
 @runtime_checkable

@@ -1,8 +1,8 @@
 """One table of what can be plugged in. Built-in parts stand here like a third party's.
 
-A third party registers by entry point: group `loopcanary.reporters` or `loopcanary.interceptors`, the
-object a callable without arguments that makes the reporter, or the interceptor itself. A part that
-cannot be loaded is left out, with its reason.
+A third party registers by entry point: group `loopcanary.reporters` or `loopcanary.tracers`, the object a
+callable without arguments that makes the reporter or tracer; or `loopcanary.interceptors`, the object the
+interceptor itself. A part that cannot be loaded is left out, with its reason.
 """
 
 from __future__ import annotations
@@ -14,13 +14,16 @@ from dataclasses import dataclass, field
 from importlib.machinery import PathFinder
 from typing import Any
 
-from loopcanary.protocols import Interceptor, Reporter
+from loopcanary.protocols import Interceptor, Reporter, Tracer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from loopcanary.model import ShownFrame
 
-GROUPS = ("loopcanary.reporters", "loopcanary.interceptors")
+TRACERS = "loopcanary.tracers"
+REPORTERS = "loopcanary.reporters"
+INTERCEPTORS = "loopcanary.interceptors"
+GROUPS = (REPORTERS, INTERCEPTORS, TRACERS)
 _METADATA = "-info"
 """What the names of the folders end with that packages leave beside them: PyPA's entry points specification,
 and the older `.egg-info` and `EGG-INFO`."""
@@ -41,6 +44,7 @@ class Registry:
 
     interceptors: list[Interceptor] = field(default_factory=list)
     reporters: dict[str, Callable[[], Reporter]] = field(default_factory=dict)
+    tracers: dict[str, Callable[[], Tracer]] = field(default_factory=dict)
     frame_listeners: list[FrameListener] = field(default_factory=list)
 
     def add_interceptor(self, interceptor: Interceptor) -> None:
@@ -60,6 +64,11 @@ class Registry:
     def add_reporter(self, name: str, make: Callable[[], Reporter]) -> None:
         """Registers a reporter by name; a later one of the same name replaces it."""
         self.reporters[name] = make
+
+    def add_tracer(self, name: str, make: Callable[[], Tracer]) -> None:
+        """Registers a tracer by name; a later one of the same name replaces it. In force from the next start
+        of the engine."""
+        self.tracers[name] = make
 
 
 REGISTRY = Registry()

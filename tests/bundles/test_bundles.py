@@ -16,7 +16,19 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.bundles.samples import NOW, REMARK, bundled, members_of, taken
 from tests.report.schema_check import Place, problems
-from tests.store.samples import BEGAN, HOSTILE, JANK, KILLED, SESSION, STALL, S, any_of, hostile_stall
+from tests.store.samples import (
+    BEGAN,
+    HOSTILE,
+    ISSUES,
+    JANK,
+    KILLED,
+    SESSION,
+    STALL,
+    START_IN_TIME,
+    S,
+    any_of,
+    hostile_stall,
+)
 
 import loopcanary.bundles
 from loopcanary.bundles import BundleError, Contents, layout, write_bundle
@@ -45,6 +57,11 @@ def within_reason(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     return max(min(value, 1 << 40), -(1 << 40))
+
+
+def test_issues_of_every_kind_come_back(tmp_path: Path) -> None:
+    found = taken(tmp_path / "a.zip", bundled(issues=(*ISSUES, START_IN_TIME)))
+    assert found.issues == [*ISSUES, START_IN_TIME]
 
 
 ANY_STALL = any_of(Stall).map(lambda one: stall_from_dict(within_reason(stall_to_dict(one))))

@@ -27,8 +27,10 @@ from loopcanary.model import (
     InputLag,
     Jank,
     Session,
+    SlowMethod,
     StackFrame,
     Stall,
+    Startup,
     Target,
 )
 from loopcanary.model.search import Remark
@@ -36,7 +38,7 @@ from loopcanary.model.waiting import TargetKind
 
 KEY = b"0123456789abcdef"
 EVERY = tuple(CLASSES)
-ROOTS = (Stall, Jank, InputLag, IdleLag, Session, Remark)
+ROOTS = (Stall, Jank, InputLag, IdleLag, Startup, SlowMethod, Session, Remark)
 
 
 hints_of = functools.cache(typing.get_type_hints)
@@ -156,7 +158,7 @@ def targets() -> list[Stall]:
 
 def bundle(*classes: str) -> str:
     """All texts of a bundle of every kind of record, redacted so."""
-    issues = [made(kind, id=f"s1-{kind.__name__}", session="s1") for kind in (Jank, InputLag, IdleLag)]
+    issues = [made(kind, id=f"s1-{kind.__name__}", session="s1") for kind in ROOTS[1:6]]
     data = bundled(
         targets(),
         issues,

@@ -18,20 +18,34 @@ from tests.store.samples import (
     JANK,
     MS,
     SESSION,
+    SLOW_METHOD,
     STALL,
+    START_IN_TIME,
+    STARTUP,
     S,
     any_of,
     hostile_stall,
 )
 
 from loopcanary import assembly
-from loopcanary.model import IdleLag, InputLag, Jank, LagIssue
+from loopcanary.model import (
+    CallRow,
+    IdleLag,
+    InputLag,
+    Jank,
+    LagIssue,
+    SlowMethod,
+    StackFrame,
+    Startup,
+    TracedIssue,
+)
 from loopcanary.model.lag_evidence import evidence_of
 from loopcanary.report import as_json, as_markdown, as_text
 from loopcanary.report.model import Report
 from loopcanary.report.of_issues import of_issue, of_issue_group
 from loopcanary.store import Store
 from loopcanary.tracers.judging import lag_fingerprint
+from loopcanary.tracers.reported import traced_fingerprint
 
 BEHIND = replace(
     JANK,
@@ -68,7 +82,11 @@ def group_of(store: Store, fingerprint: str = BEHIND.fingerprint) -> Report:
     return report
 
 
-@pytest.mark.parametrize("issue", [BEHIND, INPUT_LAG, IDLE_LAG], ids=["jank", "input", "idle"])
+@pytest.mark.parametrize(
+    "issue",
+    [BEHIND, INPUT_LAG, IDLE_LAG, STARTUP, SLOW_METHOD],
+    ids=["jank", "input", "idle", "startup", "slow-method"],
+)
 def test_an_issue_s_page(full: Store, issue: LagIssue) -> None:
     report = page_of(full, issue)
     golden(f"issue-{issue.kind.value}.txt", as_shown(as_text.show_issue, report))
@@ -98,15 +116,15 @@ def test_a_group_that_is_gone_has_no_page(full: Store) -> None:
 
 def test_the_report_ranks_bugs_by_time_and_names_each(full: Store) -> None:
     report = report_of(full)
-    assert [group.count for group in report.issue_groups] == [2, 1, 1, 1]
+    assert [group.count for group in report.issue_groups] == [2, 1, 1, 1, 1, 1]
     text = as_shown(as_text.show_report, report)
     for number, group in enumerate(report.issue_groups, start=1):
-        [line] = [line for line in text.splitlines() if line.endswith(group.fingerprint)]
+        [line] = [line for line in text.splitlines() if line.endswith(group.fingerprint[:18])]
         assert line.split()[0] == str(number)
         assert group.worst.id in text
     cut = report_of(full, limit=2)
-    assert "and 2 more places" in as_shown(as_text.show_report, cut)
-    assert "And 2 more places." in as_markdown.render(cut)
+    assert "and 4 more places" in as_shown(as_text.show_report, cut)
+    assert "And 4 more places." in as_markdown.render(cut)
 
 
 @pytest.mark.parametrize(
@@ -126,6 +144,34 @@ def test_without_a_stall_it_is_the_place_that_groups(issue: LagIssue, parts: tup
     assert assembly.why_issues_grouped(replace(one, fingerprint="jank:other"), ()) == ()
 
 
+@pytest.mark.parametrize(
+    ("issue", "parts"),
+    [
+        (STARTUP, ("kind=startup", "start=cold", "program=shop")),
+        (START_IN_TIME, ("kind=startup", "start=warm", "program=shop", "limit=kept")),
+        (SLOW_METHOD, ("kind=slow-method", "function=Orders.load_orders", "file=shop/orders.py")),
+    ],
+    ids=["startup", "start in time", "slow-method"],
+)
+def test_what_a_tracer_tells_whole_is_grouped_by_itself(issue: TracedIssue, parts: tuple[str, ...]) -> None:
+    own = replace(issue, fingerprint=traced_fingerprint(issue.kind.value, parts[1:]))
+    assert assembly.why_issues_grouped(own, ()) == parts
+    assert assembly.why_issues_grouped(own, [STALL]) == parts
+    assert assembly.why_issues_grouped(issue, ()) == ()
+
+
+def test_a_start_in_time_has_a_page_and_no_place_among_the_bugs(full: Store) -> None:
+    full.put_issue(START_IN_TIME)
+    report = report_of(full)
+    assert START_IN_TIME.fingerprint not in as_shown(as_text.show_report, report)
+    assert START_IN_TIME.id not in as_markdown.render(report)
+    document = as_json.report_to_dict(report)
+    assert START_IN_TIME.id in [one["id"] for one in document["issues"]]
+    assert START_IN_TIME.fingerprint not in [one["fingerprint"] for one in document["issue_groups"]]
+    text = as_shown(as_text.show_issue, page_of(full, START_IN_TIME))
+    assert "4.00 s, and it was within it" in text
+
+
 def test_stacks_of_stalls_that_are_gone_are_those_that_the_issue_has_kept(store: Store) -> None:
     store.put([SESSION], [])
     kept = replace(BEHIND, stacks=STALL.stacks)
@@ -136,10 +182,23 @@ def test_stacks_of_stalls_that_are_gone_are_those_that_the_issue_has_kept(store:
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], max_examples=30)
-@given(jank=any_of(Jank), late=any_of(InputLag), idle=any_of(IdleLag))
-def test_any_issue_has_a_page(jank: Jank, late: InputLag, idle: IdleLag) -> None:
-    for issue in (jank, late, idle):
+@given(
+    jank=any_of(Jank),
+    late=any_of(InputLag),
+    idle=any_of(IdleLag),
+    start=any_of(Startup),
+    slow=any_of(SlowMethod),
+)
+def test_any_issue_has_a_page(
+    jank: Jank, late: InputLag, idle: IdleLag, start: Startup, slow: SlowMethod
+) -> None:
+    for issue in (jank, late, idle, start, slow):
         assert all(isinstance(line, str) and line for line in evidence_of(issue))
+
+
+def hostile_rows(text: str) -> tuple[CallRow, ...]:
+    frame = StackFrame(function=text, qualname=text, file=f"/{text}", line=1, in_app=True)
+    return tuple(replace(row, frame=frame) for row in SLOW_METHOD.rows)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -160,6 +219,8 @@ def test_no_name_reaches_a_reader_raw(store: Store, text: str) -> None:
         replace(BEHIND, **hostile),
         replace(INPUT_LAG, event=text, **hostile),
         replace(IDLE_LAG, handler=text, **hostile),
+        replace(STARTUP, program=text, phases=(replace(STARTUP.phases[0], name=text),), **hostile),
+        replace(SLOW_METHOD, rows=hostile_rows(text), **hostile),
     ]
     for issue in issues:
         store.put_issue(issue)

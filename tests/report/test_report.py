@@ -129,7 +129,13 @@ def test_frames_input_and_idle_work(store: Store) -> None:
     golden("frames.md", as_markdown.render(report))
     document = as_json.report_to_dict(report)
     assert list(problems(document, SCHEMA, Place(SCHEMA))) == []
-    assert [issue["kind"] for issue in document["issues"]] == ["idle", "input", "jank"]
+    assert [issue["kind"] for issue in document["issues"]] == [
+        "slow-method",
+        "startup",
+        "idle",
+        "input",
+        "jank",
+    ]
     assert document["sessions"][0]["frames"][0]["drop_level"]["middle"] == 1
 
 

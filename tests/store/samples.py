@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from loopcanary.model import (
     Activity,
     Blocker,
+    CallRow,
     Cause,
     Contributor,
     Culprit,
@@ -31,6 +32,8 @@ from loopcanary.model import (
     LockProof,
     LoopHealth,
     Pause,
+    Phase,
+    PhaseKind,
     Portion,
     SceneFrames,
     Scheduler,
@@ -38,11 +41,14 @@ from loopcanary.model import (
     SessionEnd,
     Severity,
     ShortWork,
+    SlowMethod,
     Span,
     StackFrame,
     Stall,
     StallScope,
     StallState,
+    StartKind,
+    Startup,
     Surroundings,
     Target,
     TargetKind,
@@ -404,7 +410,96 @@ IDLE_LAG = IdleLag(
     handler="thumbs",
     **{**_COMMON, "began_wall_ns": BEGAN + 20 * S, "culprit": None, "stalls": (), "stacks": ()},
 )
-ISSUES = (JANK, INPUT_LAG, IDLE_LAG)
+STARTUP = Startup(
+    id="s1-startup-4",
+    fingerprint="startup:0123456789ab",
+    title="cold start took 12.0 s",
+    duration_ns=12 * S,
+    start=StartKind.COLD,
+    program=SESSION.name,
+    threshold_ns=10 * S,
+    phases=(
+        Phase(kind=PhaseKind.INTERPRETER, offset_ns=0, duration_ns=S, self_ns=S),
+        Phase(kind=PhaseKind.SITE, offset_ns=S, duration_ns=S, self_ns=S),
+        Phase(kind=PhaseKind.READY, offset_ns=2 * S, duration_ns=9 * S, self_ns=S),
+        Phase(
+            kind=PhaseKind.IMPORT,
+            name="shop.orders",
+            depth=1,
+            offset_ns=3 * S,
+            duration_ns=8 * S,
+            self_ns=2 * S,
+        ),
+        Phase(
+            kind=PhaseKind.IMPORT, name="pandas", depth=2, offset_ns=4 * S, duration_ns=6 * S, self_ns=6 * S
+        ),
+        Phase(kind=PhaseKind.OTHER, name="warm the cache", offset_ns=11 * S, duration_ns=S, self_ns=S),
+    ),
+    left_out=211,
+    **{
+        **_COMMON,
+        "began_wall_ns": BEGAN + 30 * S,
+        "cause": Cause.IMPORT,
+        "culprit": None,
+        "scene": None,
+        "stalls": (),
+        "stacks": (),
+        "advice": None,
+    },
+)
+SLOW_METHOD = SlowMethod(
+    id="s1-slow-method-5",
+    fingerprint="slow-method:0123456789ab",
+    title="Orders.load_orders had 1.10 s of 1.20 s (orders.py:80)",
+    duration_ns=1_200 * MS,
+    threshold_ns=700 * MS,
+    rows=(
+        CallRow(
+            frame=frame("_run", "/usr/lib/python3.12/asyncio/events.py", 80),
+            total_ns=1_200 * MS,
+            self_ns=2 * MS,
+            is_dispatch=True,
+        ),
+        CallRow(
+            frame=frame("handle", "/srv/shop/web.py", 9, in_app=True),
+            depth=1,
+            total_ns=1_198 * MS,
+            self_ns=98 * MS,
+        ),
+        CallRow(
+            frame=frame("Orders.load_orders", "/srv/shop/orders.py", 80, in_app=True),
+            depth=2,
+            count=40,
+            total_ns=1_100 * MS,
+            self_ns=900 * MS,
+        ),
+        CallRow(
+            frame=frame("parse", "/srv/shop/orders.py", 12, in_app=True),
+            depth=3,
+            count=9_000,
+            total_ns=150 * MS,
+            self_ns=150 * MS,
+        ),
+    ),
+    left_out=3,
+    left_out_ns=50 * MS,
+    key=2,
+    **{**_COMMON, "began_wall_ns": BEGAN + 40 * S, "scene": None, "stalls": (), "stacks": ()},
+)
+START_IN_TIME = dataclasses.replace(
+    STARTUP,
+    id="s1-startup-6",
+    title="warm start took 800 ms",
+    start=StartKind.WARM,
+    fingerprint="startup:ba9876543210",
+    threshold_ns=4 * S,
+    duration_ns=800 * MS,
+    began_wall_ns=BEGAN + 50 * S,
+    phases=(Phase(kind=PhaseKind.INTERPRETER, offset_ns=0, duration_ns=800 * MS, self_ns=800 * MS),),
+    left_out=0,
+)
+"""No issue to be told of: it is kept for the course of starts."""
+ISSUES = (JANK, INPUT_LAG, IDLE_LAG, STARTUP, SLOW_METHOD)
 """One of each kind, oldest first."""
 
 
@@ -439,6 +534,8 @@ _NAMED = {
     "GilState": st.sampled_from(GilState),
     "Doing": st.sampled_from(Doing),
     "WorkKind": st.sampled_from(WorkKind),
+    "StartKind": st.sampled_from(StartKind),
+    "PhaseKind": st.sampled_from(PhaseKind),
 }
 _TYPES = {
     kind.__name__: kind
@@ -446,7 +543,7 @@ _TYPES = {
         *(Blocker, Contributor, Culprit, Holder, Ledger, LoopHealth, Portion, Scheduler),
         *(StackFrame, Surroundings, Target, ThreadView, WeightedStack),
         *(FrameFigures, FrameSlice, SceneFrames, InputFigures, IdleFigures, TraceFigures),
-        *(Handled, LateFrame),
+        *(Handled, LateFrame, CallRow, Phase),
         *(Activity, EarlierWork, Pause, ShortWork, Span, Timeline),
     )
 }

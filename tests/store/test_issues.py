@@ -6,9 +6,22 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from tests.store.samples import BEGAN, IDLE_LAG, INPUT_LAG, ISSUES, JANK, SESSION, STALL, TRACES, S
+from tests.store.samples import (
+    BEGAN,
+    IDLE_LAG,
+    INPUT_LAG,
+    ISSUES,
+    JANK,
+    SESSION,
+    SLOW_METHOD,
+    STALL,
+    START_IN_TIME,
+    STARTUP,
+    TRACES,
+    S,
+)
 
-from loopcanary.model import Cause, TraceFigures
+from loopcanary.model import Cause, IssueKind, TraceFigures
 from loopcanary.model.search import StallQuery
 from loopcanary.store import Retention, Store
 
@@ -24,8 +37,9 @@ def full(store: Store) -> Store:
 
 
 def test_issues_come_back_as_they_were_put_newest_first(full: Store) -> None:
-    assert full.issues(ALL) == [IDLE_LAG, INPUT_LAG, JANK]
-    assert full.issues(ALL, 1) == [IDLE_LAG]
+    assert full.issues(ALL) == [SLOW_METHOD, STARTUP, IDLE_LAG, INPUT_LAG, JANK]
+    assert full.issues(ALL, 1) == [SLOW_METHOD]
+    assert [full.issue(issue.id) for issue in ISSUES] == list(ISSUES)
 
 
 def test_an_issue_that_is_put_again_takes_its_own_place(full: Store) -> None:
@@ -40,10 +54,14 @@ def test_an_issue_that_is_put_again_takes_its_own_place(full: Store) -> None:
         (StallQuery(words=("KEYDOWN",)), {"input"}),
         (StallQuery(words=("jank", "fps")), {"jank"}),
         (StallQuery(words=("100%",)), set()),
-        (StallQuery(since_wall_ns=BEGAN + 10 * S), {"input", "idle"}),
+        (StallQuery(words=("PANDAS", "cold")), {"startup"}),
+        (StallQuery(words=("_RUN",)), {"slow-method"}),
+        (StallQuery(kind=IssueKind.STARTUP), {"startup"}),
+        (StallQuery(kind=IssueKind.SLOW_METHOD, words=("pandas",)), set()),
+        (StallQuery(since_wall_ns=BEGAN + 10 * S), {"input", "idle", "startup", "slow-method"}),
         (StallQuery(until_wall_ns=BEGAN + 10 * S), {"jank"}),
         (StallQuery(causes=frozenset({Cause.GC})), set()),
-        (StallQuery(session=SESSION.id), {"jank", "input", "idle"}),
+        (StallQuery(session=SESSION.id), {"jank", "input", "idle", "startup", "slow-method"}),
         (StallQuery(fingerprint=JANK.fingerprint), {"jank"}),
     ],
 )
@@ -58,7 +76,21 @@ def test_they_are_no_stalls(full: Store) -> None:
 
 def test_what_is_deleted_takes_its_issues_along(full: Store) -> None:
     full.delete(StallQuery(until_wall_ns=BEGAN + 10 * S))
-    assert full.issues(ALL) == [IDLE_LAG, INPUT_LAG]
+    assert full.issues(ALL) == [SLOW_METHOD, STARTUP, IDLE_LAG, INPUT_LAG]
+    full.delete(StallQuery(kind=IssueKind.STARTUP))
+    assert full.issues(ALL) == [SLOW_METHOD, IDLE_LAG, INPUT_LAG]
+
+
+def test_a_start_within_its_limit_is_kept_and_is_no_bug(full: Store) -> None:
+    """It counts where starts are asked for, or it itself."""
+    full.put_issue(START_IN_TIME)
+    assert full.issues(StallQuery(kind=IssueKind.STARTUP)) == [START_IN_TIME, STARTUP]
+    bugs = {issue.fingerprint for issue in ISSUES}
+    assert {group.fingerprint for group in full.issue_groups(ALL)} == bugs
+    assert {sums.fingerprint for sums in full.issue_group_sums(ALL)} == bugs
+    assert full.issue_totals(ALL).stalls == len(ISSUES)
+    for query in (StallQuery(kind=IssueKind.STARTUP), StallQuery(fingerprint=START_IN_TIME.fingerprint)):
+        assert START_IN_TIME in [group.worst for group in full.issue_groups(query)]
 
 
 def test_retention_counts_issues_by_age_and_number(make_store: Callable[..., Store]) -> None:
@@ -66,7 +98,7 @@ def test_retention_counts_issues_by_age_and_number(make_store: Callable[..., Sto
     for issue in ISSUES:
         store.put_issue(issue)
     store.sweep()
-    assert store.issues(ALL) == [IDLE_LAG, INPUT_LAG]
+    assert store.issues(ALL) == [SLOW_METHOD, STARTUP]
     old = make_store(retention=Retention(age_ns=1))
     old.sweep()
     assert old.issues(ALL) == []

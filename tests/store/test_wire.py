@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.store.samples import BEGAN, JANK, KILLED, SESSION, STALL, any_of
 
-from loopcanary.model import IdleLag, InputLag, Jank, LagIssue, Session, Stall
+from loopcanary.model import IdleLag, InputLag, Jank, LagIssue, Session, SlowMethod, Stall, Startup
 from loopcanary.model.wire import (
     WireError,
     issue_from_dict,
@@ -26,7 +26,7 @@ def test_a_stall_comes_back_from_json_as_it_was(stall: Stall) -> None:
     assert stall_from_dict(json.loads(json.dumps(stall_to_dict(stall)))) == stall
 
 
-@given(st.one_of(any_of(Jank), any_of(InputLag), any_of(IdleLag)))
+@given(st.one_of(any_of(Jank), any_of(InputLag), any_of(IdleLag), any_of(Startup), any_of(SlowMethod)))
 def test_an_issue_comes_back_from_json_as_it_was(issue: LagIssue) -> None:
     assert issue_from_dict(json.loads(json.dumps(issue_to_dict(issue)))) == issue
 

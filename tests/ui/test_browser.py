@@ -6,6 +6,7 @@ With LOOPCANARY_FULL=1 only.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import http.server
 import os
@@ -20,7 +21,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.store.samples import HOSTILE, ISSUES, SESSION, STALL, TRACES, hostile_stall, session, stall
+from tests.store.samples import (
+    HOSTILE,
+    ISSUES,
+    SESSION,
+    SLOW_METHOD,
+    STALL,
+    STARTUP,
+    TRACES,
+    hostile_stall,
+    session,
+    stall,
+)
 
 from loopcanary.model import Cause
 from loopcanary.store import Retention, Store
@@ -125,6 +137,15 @@ def hostile(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactor
     store.put_traces(SESSION.id, TRACES)
     for issue in ISSUES:
         store.put_issue(issue)
+    for number, text in enumerate(HOSTILE):
+        begun = {"title": text, "thread": text, "loop": text, "scene": text, "advice": text}
+        named = dataclasses.replace(STALL.stacks[0].frames[0], function=text, qualname=text, file=f"/{text}")
+        row = dataclasses.replace(SLOW_METHOD.rows[0], frame=named)
+        phase = dataclasses.replace(STARTUP.phases[0], name=text)
+        start = dataclasses.replace(STARTUP, id=f"start-{number}", program=text, phases=(phase,), **begun)
+        store.put_issue(start)
+        slow = dataclasses.replace(SLOW_METHOD, id=f"slow-{number}", fingerprint=f"m{number}", rows=(row,))
+        store.put_issue(dataclasses.replace(slow, **begun))
     store.close()
     with served({**environment, "LOOPCANARY_RETENTION_AGE": "36500d"}, folder) as address:
         yield address
@@ -174,13 +195,16 @@ def visit(chromium: Any, address: str) -> Iterator[Visit]:
     made.context.close()
 
 
+FIXED = ["/", "/groups", "/changes", "/sessions", "/frames", "/startup", "/methods", "/issues", "/doctor"]
+TRACED = [f"/start?id={STARTUP.id}", f"/method?id={SLOW_METHOD.id}"]
+
+
 def paths(visit: Visit) -> list[str]:
     """One of each kind of page."""
     group = visit.address_of("/", ".rank a")
     stall = visit.address_of(group, ".figures a")
     ran = visit.address_of("/sessions", "tbody a")
-    fixed = ["/", "/groups", "/changes", "/sessions", "/frames", "/issues", "/doctor"]
-    return [*fixed, group, stall, ran, group.replace("/group?", "/group/delete?")]
+    return [*FIXED, group, stall, ran, group.replace("/group?", "/group/delete?")]
 
 
 def axe_findings(page: Any) -> list[str]:
@@ -237,7 +261,17 @@ def test_a_store_without_stalls_says_so_on_every_page(
     with served({**environment, "LOOPCANARY_RETENTION_AGE": "36500d"}, tmp_path / "store") as address:
         visit = Visit(chromium, address)
         assert "1 program run watched" in visit.page.locator("main").inner_text()
-        for path in ("/", "/groups", "/changes", "/sessions", "/frames", "/issues", "/doctor"):
+        for path in (
+            "/",
+            "/groups",
+            "/changes",
+            "/sessions",
+            "/frames",
+            "/startup",
+            "/methods",
+            "/issues",
+            "/doctor",
+        ):
             page = visit.to(path)
             assert page.locator("h1").count() == 1
             assert axe_findings(page) == [], path
@@ -337,7 +371,7 @@ def test_every_page_is_accessible_and_fits(
 ):
     told = request.getfixturevalue(store)
     visit = Visit(chromium, told, color_scheme=scheme, viewport={"width": width, "height": 900})
-    for path in paths(visit):
+    for path in [*paths(visit), *(TRACED if store == "hostile" else [])]:
         page = visit.to(path)
         assert axe_findings(page) == [], path
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, path
@@ -364,7 +398,27 @@ def test_nothing_hostile_runs(chromium: Any, hostile: str):
         page = visit.to(path)
         stalls = page.locator("#latest tbody a")
         visit.to(stalls.first.get_attribute("href"))
+    for list_of, one in (("/startup", "/start?"), ("/methods", "/method?")):
+        links = visit.to(list_of).locator(f"main a[href^='{one}']")
+        addresses = [links.nth(index).get_attribute("href") for index in range(links.count())]
+        assert len(addresses) == len(HOSTILE) + 1
+        for path in addresses[::3]:
+            assert visit.to(path).locator(".tree li").count() >= 1
     assert dialogs == []
+    assert visit.wrong == []
+    visit.context.close()
+
+
+def test_rows_of_a_tree_fold_by_keyboard_and_mouse(chromium: Any, hostile: str):
+    visit = Visit(chromium, hostile)
+    page = visit.to(TRACED[1])
+    leaf = page.locator(".tree .leaf", has_text="parse")
+    assert leaf.is_visible()
+    page.locator(".tree summary", has_text="handle").focus()
+    page.keyboard.press("Enter")
+    leaf.wait_for(state="hidden")
+    page.locator(".tree summary", has_text="handle").click()
+    leaf.wait_for(state="visible")
     assert visit.wrong == []
     visit.context.close()
 

@@ -11,13 +11,15 @@ from starlette.testclient import TestClient
 from tests.store.samples import HOSTILE, KILLED, SESSION, STALL, hostile_stall, session, stall
 from tests.ui.conftest import HOST, client_of, let_in
 
-from loopcanary.model import SessionEnd, StallState
+from loopcanary.model import IssueKind, SessionEnd, StallState
 from loopcanary.model.search import Remark, StallQuery
 from loopcanary.store import Store
 from loopcanary.ui.live import Sight
 from loopcanary.ui.rendering import url
 
-PAGES = ("/", "/groups", "/sessions", "/changes", "/frames", "/issues", "/doctor")
+PAGES = ("/", "/groups", "/sessions", "/changes", "/frames", "/startup", "/methods", "/issues", "/doctor")
+_OWN_PAGES = {IssueKind.STARTUP: "/start", IssueKind.SLOW_METHOD: "/method"}
+_KINDS = [kind.value for kind in IssueKind]
 ORIGIN = {"origin": f"http://{HOST}"}
 _VOID = frozenset({"meta", "link", "input", "br", "img", "hr"})
 
@@ -84,7 +86,7 @@ def checked(text: str) -> Checked:
 def all_pages(client: TestClient, store: Store) -> dict[str, str]:
     """Every page that there is of what is in the store."""
     paths = list(PAGES)
-    paths += [f"/issues?kind={kind}" for kind in ("jank", "input", "idle", "stall", "</script>")]
+    paths += [f"/issues?kind={kind}" for kind in (*_KINDS, "</script>")]
     paths += [url("/changes", program=mark.name) for mark in store.session_marks(StallQuery())]
     answers = {path: client.get(path) for path in paths}
     for group in store.groups(StallQuery()):
@@ -92,6 +94,9 @@ def all_pages(client: TestClient, store: Store) -> dict[str, str]:
         answers[f"delete {group.fingerprint}"] = client.get("/group/delete", params={"f": group.fingerprint})
     for one in store.stalls(StallQuery()):
         answers[f"stall {one.id}"] = client.get("/stall", params={"id": one.id})
+    for issue in store.issues(StallQuery()):
+        if issue.kind in _OWN_PAGES:
+            answers[f"issue {issue.id}"] = client.get(_OWN_PAGES[issue.kind], params={"id": issue.id})
     for ran in store.sessions(StallQuery()):
         answers[f"session {ran.id}"] = client.get("/session", params={"id": ran.id})
     assert {path: answer.status_code for path, answer in answers.items() if answer.status_code != 200} == {}
@@ -187,7 +192,16 @@ def test_a_store_that_cannot_be_opened_is_a_page_that_says_so(tmp_path: Path):
 
 
 def test_what_is_not_there_is_404(client: TestClient):
-    for path in ("/none", "/group", "/group?f=none", "/stall?id=none", "/session?id=s", "/group/delete?f=x"):
+    for path in (
+        "/none",
+        "/group",
+        "/group?f=none",
+        "/stall?id=none",
+        "/session?id=s",
+        "/group/delete?f=x",
+        "/start?id=none",
+        "/method?id=s1-startup-4",
+    ):
         answer = client.get(path)
         assert answer.status_code == 404
         checked(answer.text)

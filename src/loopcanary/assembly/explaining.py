@@ -10,7 +10,10 @@ from loopcanary.diagnosis import health
 from loopcanary.diagnosis.codepaths import CodePaths, captured
 from loopcanary.diagnosis.fingerprint import explain, fingerprint
 from loopcanary.model.lag_issues import IdleLag, InputLag
+from loopcanary.model.slow_method import SlowMethod
+from loopcanary.model.startup import Startup
 from loopcanary.tracers.judging import lag_fingerprint
+from loopcanary.tracers.reported import identity, traced_fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +37,9 @@ def why_issues_grouped(issue: LagIssue, stalls: Sequence[Stall]) -> tuple[str, .
     """What the fingerprint of an issue that is no stall was made of, each part as `name=value`; empty where
     that is not known. `stalls`: those in it."""
     kind = issue.kind.value
+    if isinstance(issue, (Startup, SlowMethod)):
+        parts = identity(issue)
+        return (f"kind={kind}", *parts) if traced_fingerprint(kind, parts) == issue.fingerprint else ()
     for stall in stalls:
         if lag_fingerprint(kind, issue.loop, stall, None) == issue.fingerprint:
             return (f"kind={kind}", f"stall={stall.fingerprint}")

@@ -13,15 +13,15 @@ from types import ModuleType
 
 from loopcanary import diagnosis, flight, store
 from loopcanary.assembly.reading import CODE_PATHS, SETTINGS, STORE, open_store, recover
-from loopcanary.engine.canary import Canary, FileBackend, Parts
+from loopcanary.engine.canary import Canary, FileBackend, Parts, Plugged
 from loopcanary.engine.facts import session_facts
 from loopcanary.engine.guards import DebuggerGuard, StormGuard
 from loopcanary.engine.native import NativeBackend
 from loopcanary.engine.pipeline import Pipeline, Stations
 from loopcanary.model import Clock, Session, Stall, StallEvidence, StallState
 from loopcanary.model.wire import session_to_dict
-from loopcanary.protocols import Interceptor, Reporter
-from loopcanary.registry import REGISTRY, entry_points
+from loopcanary.protocols import Interceptor, Reporter, Tracer
+from loopcanary.registry import REGISTRY, REPORTERS, TRACERS, entry_points
 from loopcanary.reporters.whose_stderr import may_speak
 
 
@@ -40,7 +40,7 @@ def make_parts(canary: Canary, native: ModuleType | None) -> Parts:
     def judge(evidence: StallEvidence, state: StallState) -> Stall:
         return diagnosis.diagnose(evidence, session, config, clock, state=state, paths=paths.get())
 
-    reporters, interceptors = _plugged_in(canary, session)
+    reporters, interceptors, plugged = _plugged_in(canary, session)
     stations = Stations(
         judge=judge,
         drop_reason=lambda stall: diagnosis.drop_reason(stall, config, paths.get()),
@@ -69,6 +69,7 @@ def make_parts(canary: Canary, native: ModuleType | None) -> Parts:
             SETTINGS: {"concern": list(config.concern)},
             STORE: str(folder),
         },
+        plugged=plugged,
         recover=lambda: _begin(canary, session, sink, backend),
     )
 
@@ -119,8 +120,9 @@ def _backend(canary: Canary, native: ModuleType | None, session: Session, folder
     )
 
 
-def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[Interceptor]]:
-    """Built-in and third parties' reporters, and the live list of interceptors: later ones count at once."""
+def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[Interceptor], Plugged]:
+    """Built-in and third parties' reporters; the live list of interceptors: later ones count at once; third
+    parties' tracers."""
     makers: dict[str, Callable[[], Reporter | None]] = dict(REGISTRY.reporters)
     if canary.config.console and not canary.config.quiet and may_speak():
         from loopcanary.reporters.console import ConsoleReporter
@@ -147,9 +149,12 @@ def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[
             every_ns=canary.config.notify_every_ns,
             kinds=kinds_named(canary.config.notify_kinds),
         )
+    tracers: dict[str, Callable[[], Tracer]] = dict(REGISTRY.tracers)
     for group, name, found in entry_points(canary.boundary.failed):
-        if group == "loopcanary.reporters":
+        if group == REPORTERS:
             makers.setdefault(name, found)
+        elif group == TRACERS:
+            tracers.setdefault(name, found)
         else:
             REGISTRY.add_interceptor(found)
     if canary.config.fail_on_stall:
@@ -159,7 +164,35 @@ def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[
 
         makers["overlay"] = partial(board_of, canary.config)
     made = [canary.boundary.call(f"reporter {name}", make) for name, make in makers.items()]
-    return [reporter for reporter in made if reporter is not None], REGISTRY.interceptors
+    reporters = [reporter for reporter in made if reporter is not None]
+    return reporters, REGISTRY.interceptors, _plugged_tracers(canary, tracers)
+
+
+def _plugged_tracers(canary: Canary, makers: dict[str, Callable[[], Tracer]]) -> Plugged:
+    """Most processes have none, and load nothing for them."""
+    if not makers:
+        return _NO_TRACERS
+    from loopcanary.assembly.tracing import plugged_tracers
+
+    return plugged_tracers(canary, makers)
+
+
+class _NoTracers:
+    """No third party plugs any in."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def forget(self) -> None: ...
+
+    def counts(self) -> dict[str, int]:
+        return {}
+
+
+_NO_TRACERS = _NoTracers()
 
 
 def _exit_status_reporter() -> Reporter:

@@ -4,12 +4,19 @@ idle work."""
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from loopcanary.engine.canary import Canary
+from loopcanary.engine.guards import StormGuard
 from loopcanary.engine.scopes import SCENE
+from loopcanary.protocols import Tracer
 from loopcanary.registry import REGISTRY
 from loopcanary.tracers.frames_listeners import FrameListeners
+from loopcanary.tracers.plugged import PluggedTracer, PluggedTracers
 from loopcanary.tracers.tracing import Tracing
+
+ISSUES_PER_MINUTE = 30
+"""Of each third party's tracer: none uses up what is there for all."""
 
 
 def tracing_of(canary: Canary) -> Tracing:
@@ -27,3 +34,16 @@ def tracing_of(canary: Canary) -> Tracing:
     traces = canary.traces
     assert isinstance(traces, Tracing)
     return traces
+
+
+def plugged_tracers(canary: Canary, makers: dict[str, Callable[[], Tracer]]) -> PluggedTracers:
+    """Third parties' tracers, made and not yet started. `makers`: by the names of their entry points."""
+    tracing, boundary = tracing_of(canary), canary.boundary
+    plugged = []
+    for name, make in makers.items():
+        made = boundary.call(f"tracer {name}", make)
+        if made is not None:
+            admits = StormGuard(ISSUES_PER_MINUTE, time.monotonic_ns()).admits
+            desk = tracing.desk(name, admits)
+            plugged.append(PluggedTracer(made, desk, call=boundary.call, failed=boundary.failed))
+    return PluggedTracers(plugged, tracing.leave)

@@ -87,6 +87,9 @@ RULES: dict[tuple[str, str], Rule] = {
     **_of("Jank", **_LAG),
     **_of("InputLag", **{**_LAG, "NAME": "thread scene event"}),
     **_of("IdleLag", **{**_LAG, "NAME": "thread scene handler"}),
+    **_of("Startup", **{**_LAG, "NAME": "thread scene program"}),
+    **_of("Phase", NAME="name"),
+    **_of("SlowMethod", **_LAG),
     **_of("LateFrame", PLAIN="stalls"),
     **_of("Handled", PLAIN="stall", NAME="name"),
     **_of("Remark", NOTE="note"),
@@ -237,6 +240,7 @@ _WITH_TEXTS = frozenset(kind for kind, _ in RULES) | {
     "Portion",
     "WeightedStack",
     "TraceFigures",
+    "CallRow",
 }
 """Types that texts are in, or in what they hold."""
 

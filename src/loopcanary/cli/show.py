@@ -33,7 +33,8 @@ _VERSIONS = ("2:", "1:")
 @format_option()
 def command(which: str, store: Path | None, form: str) -> int:
     """Show everything about one bug (by its fingerprint, or its number in `loopcanary report`) or one stall
-    (by its id); likewise about jank, late input and idle work.
+    (by its id); likewise about jank, late input, idle work, starts and slow
+    methods.
 
     The start of a fingerprint or id is enough where only one begins so.
     """

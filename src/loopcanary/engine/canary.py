@@ -64,6 +64,25 @@ class FileBackend(Backend, Protocol):
         """Whom `scopes` tell of scenes and work."""
 
 
+class Plugged(Protocol):
+    """Third parties' tracers. Nothing is raised."""
+
+    def start(self) -> None:
+        """The engine runs. The thread that starts it."""
+
+    def stop(self) -> None:
+        """It is about to end. The drain's last work."""
+
+    def close(self) -> None:
+        """All that they told was taken."""
+
+    def forget(self) -> None:
+        """In a forked child: they are the parent's."""
+
+    def counts(self) -> dict[str, int]:
+        """What became of what they told."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """What a running canary is made of; `assembly` makes it."""
@@ -76,6 +95,7 @@ class Parts:
     reporters: Sequence[Reporter]
     health: Callable[[Sequence[LaneTotals], int], tuple[LoopHealth, ...]]
     facts: Callable[[], dict[str, Any]]
+    plugged: Plugged
     recover: Callable[[], object]
     """Takes in what earlier processes left with this store; called once, on the drain thread."""
 
@@ -167,6 +187,7 @@ class Canary:
             **parts.pipeline.counts,
             **parts.pipeline.issue_counts,
             **self._reporters_counts(parts),
+            **parts.plugged.counts(),
             **self.boundary.counts(),
         }
 
@@ -279,6 +300,7 @@ class Canary:
         scopes.connect(parts.backend.listener)
         parts.backend.set_facts(parts.facts())
         self._begin_traces(parts)
+        parts.plugged.start()
         self._before_workers_exit = _before_multiprocessing_exits(self.stop)
 
     def _fall_back(self, reason: str) -> None:
@@ -386,9 +408,11 @@ class Canary:
         from loopcanary.model import SessionEnd, TraceFigures
 
         call = self.boundary.call
+        parts.plugged.stop()  # here, as it is others' code: the program does not wait for it for long
         call("engine", parts.backend.stop, keep=True)
         is_whole = bool(call("drain", self._take, parts, keep=True))
         traced = call("tracers", self._last_traces, parts, keep=True)
+        parts.plugged.close()
         now_ns = time.monotonic_ns()
         session = replace(
             parts.session,
@@ -483,6 +507,7 @@ class Canary:
             while self._native.gc_stamp in gc.callbacks:
                 gc.callbacks.remove(self._native.gc_stamp)
         if parts is not None:
+            parts.plugged.forget()
             parts.backend.let_go()
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from loopcanary.engine.boundary import Boundary
 from loopcanary.engine.guards import DebuggerGuard, StormGuard
 from loopcanary.engine.recent import Recent
-from loopcanary.model import Issue, LagIssue, Session, Stall, StallEvidence, StallState
+from loopcanary.model import Session, Stall, StallEvidence, StallState
 from loopcanary.protocols import Interceptor, Reporter, Sink
+
+if TYPE_CHECKING:  # most programs have stalls only, and do not load the other kinds
+    from loopcanary.model import Issue, LagIssue
 
 _REMEMBERED_GROUPS = 10_000
 
@@ -117,7 +120,7 @@ class Pipeline:
             stall = changed
         is_stored = self._store(stall)
         repeated = self._seen[stall.fingerprint]
-        for reporter in self._stations.reporters:
+        for reporter in self._stations.reporters if _is_news(stall) else ():
             self._boundary.call(f"reporter {reporter.name}", reporter.report, stall, repeated)
         if not isinstance(stall, Stall) or stall.state is not StallState.ONGOING:
             self.counts["stalls_at_startup"] += isinstance(stall, Stall) and stall.startup
@@ -145,3 +148,12 @@ class Pipeline:
             self.issue_counts[f"{stall.kind.value}_reported"] += 1
         if len(self._seen) < _REMEMBERED_GROUPS or stall.fingerprint in self._seen:
             self._seen[stall.fingerprint] += 1
+
+
+def _is_news(issue: Issue) -> bool:
+    """Whether reporters are told of it."""
+    if isinstance(issue, Stall):
+        return True
+    from loopcanary.model.issue import is_news
+
+    return is_news(issue)

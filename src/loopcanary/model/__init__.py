@@ -26,11 +26,12 @@ if TYPE_CHECKING:
         ThreadStack,
     )
     from loopcanary.model.frames import DropLevel, FrameFigures, FrameSlice, SceneFrames, ShownFrame
-    from loopcanary.model.issue import Issue, LagIssue
+    from loopcanary.model.issue import Issue, LagIssue, TracedIssue
     from loopcanary.model.issue_kind import IssueKind
     from loopcanary.model.lag_issues import Handled, IdleLag, InputLag, Jank, LateFrame
     from loopcanary.model.lags import IdleFigures, InputFigures
     from loopcanary.model.session import Clock, LoopHealth, Session, SessionEnd
+    from loopcanary.model.slow_method import CallRow, SlowMethod
     from loopcanary.model.stack import Frame, Stack
     from loopcanary.model.stall import (
         Blocker,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
         ThreadView,
         WeightedStack,
     )
+    from loopcanary.model.startup import Phase, PhaseKind, StartKind, Startup
     from loopcanary.model.timeline import Activity, Doing, Pause, Span, Timeline
     from loopcanary.model.traces import TraceFigures
     from loopcanary.model.waiting import (
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Activity",
     "Blocker",
+    "CallRow",
     "CallbackNames",
     "Cause",
     "Clock",
@@ -100,6 +103,8 @@ __all__ = [
     "LongWork",
     "LoopHealth",
     "Pause",
+    "Phase",
+    "PhaseKind",
     "Portion",
     "Sample",
     "SceneFrames",
@@ -109,6 +114,7 @@ __all__ = [
     "Severity",
     "ShortWork",
     "ShownFrame",
+    "SlowMethod",
     "Span",
     "Stack",
     "StackFrame",
@@ -116,6 +122,8 @@ __all__ = [
     "StallEvidence",
     "StallScope",
     "StallState",
+    "StartKind",
+    "Startup",
     "Surroundings",
     "Target",
     "TargetKind",
@@ -124,6 +132,7 @@ __all__ = [
     "ThreadView",
     "Timeline",
     "TraceFigures",
+    "TracedIssue",
     "WeightedStack",
     "WorkKind",
 ]
@@ -136,16 +145,18 @@ _HOMES = {
         "ThreadReading ThreadStack"
     ),
     "frames": "DropLevel FrameFigures FrameSlice SceneFrames ShownFrame",
-    "issue": "Issue LagIssue",
+    "issue": "Issue LagIssue TracedIssue",
     "issue_kind": "IssueKind",
     "lag_issues": "Handled IdleLag InputLag Jank LateFrame",
     "lags": "IdleFigures InputFigures",
     "session": "Clock LoopHealth Session SessionEnd",
+    "slow_method": "CallRow SlowMethod",
     "stack": "Frame Stack",
     "stall": (
         "Blocker Cause Culprit Grade Holder Ledger Portion Severity StackFrame Stall StallScope "
         "StallState Surroundings ThreadView WeightedStack"
     ),
+    "startup": "Phase PhaseKind StartKind Startup",
     "timeline": "Activity Doing Pause Span Timeline",
     "traces": "TraceFigures",
     "waiting": "Contributor GilState LockProof LockView Scheduler Target TargetKind",

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from loopcanary.model.issue_kind import IssueKind
 from loopcanary.model.lag_issues import IdleLag, InputLag, Jank
+from loopcanary.model.slow_method import SlowMethod
 from loopcanary.model.stall import Stall
+from loopcanary.model.startup import Startup
 
-__all__ = ["Issue", "IssueKind", "LagIssue"]
+__all__ = ["Issue", "IssueKind", "LagIssue", "TracedIssue", "is_news"]
 
-LagIssue = Jank | InputLag | IdleLag
-"""What is told of more than one callback."""
+TracedIssue = Startup | SlowMethod
+"""What a tracer tells whole, with all that it has measured; a third party's can, too."""
 
-Issue = Stall | Jank | InputLag | IdleLag
+LagIssue = Jank | InputLag | IdleLag | TracedIssue
+"""What is told of more than one callback: every issue that is no stall."""
+
+Issue = Stall | LagIssue
 """The union of all issue types. `issue.kind` tells which one it is; all have id, session, pid, fingerprint,
 title, thread, loop, scene, cause, culprit, advice, stacks, began_wall_ns, duration_ns."""
+
+
+def is_news(issue: Issue) -> bool:
+    """Whether people are told of it. A start within its limit is kept for the course of starts, and is no
+    news."""
+    return not isinstance(issue, Startup) or issue.is_slow

@@ -12,3 +12,5 @@ class IssueKind(Enum):
     JANK = "jank"
     INPUT = "input"
     IDLE = "idle"
+    STARTUP = "startup"
+    SLOW_METHOD = "slow-method"

@@ -1,4 +1,4 @@
-"""What the verdict on jank, late input or long idle work rests on, in sentences. Pure."""
+"""What the verdict on an issue that is no stall rests on, in sentences. Pure."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 from loopcanary.model.frames import FROZEN_NS, HITCH_RATIO_MAX
 from loopcanary.model.lag_issues import IdleLag, InputLag, Jank
 from loopcanary.model.lags import IDLE_LAG_NS, SPIN_NS
+from loopcanary.model.slow_method import KEY_SHARE, SlowMethod
+from loopcanary.model.startup import Startup
+from loopcanary.model.traced_words import phase_words
 from loopcanary.model.units import format_duration, format_number
-from loopcanary.model.wording import count_of
+from loopcanary.model.wording import count_of, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,8 +24,41 @@ _MS_NS = 1_000_000
 
 def evidence_of(issue: LagIssue) -> tuple[str, ...]:
     """Its figures against the limits, and what was seen of the thread meanwhile."""
-    own = _of_jank(issue) if isinstance(issue, Jank) else _of_lag(issue)
-    return (*own, _of_stalls(issue))
+    match issue:
+        case Jank():
+            return (*_of_jank(issue), _of_stalls(issue))
+        case Startup():
+            return (*_of_start(issue), *([_of_stalls(issue)] if issue.stalls else []))
+        case SlowMethod():
+            return (*_of_method(issue), *([_of_stalls(issue)] if issue.stalls else []))
+        case _:
+            return (*_of_lag(issue), _of_stalls(issue))
+
+
+def _of_start(start: Startup) -> Iterator[str]:
+    took, limit = format_duration(start.duration_ns), format_duration(start.threshold_ns)
+    yield f"{took}, and {limit} {'is' if start.is_slow else 'would be'} the limit"
+    slowest = start.slowest
+    if slowest is not None and start.duration_ns > 0:
+        share = slowest.self_ns / start.duration_ns
+        own = format_duration(slowest.self_ns)
+        yield f"{phase_words(slowest)} had most of it by itself: {own} ({share:.0%})"
+    if start.left_out:
+        yield f"{count_of(start.left_out, 'short phase')} left out"
+
+
+def _of_method(slow: SlowMethod) -> Iterator[str]:
+    took, limit = format_duration(slow.duration_ns), format_duration(slow.threshold_ns)
+    yield f"{took}, and more than {limit} is an issue"
+    key = slow.key_row
+    if key is not None and slow.duration_ns > 0:
+        share = key.total_ns / slow.duration_ns
+        name = printable(key.frame.qualname, 120)
+        enough = "" if share >= KEY_SHARE else f"; no call had {KEY_SHARE:.0%}"
+        yield f"{name} had {share:.0%} of it in {count_of(key.count, 'call')}{enough}"
+    if slow.left_out:
+        own = format_duration(slow.left_out_ns)
+        yield f"{count_of(slow.left_out, 'short row')} left out, {own} in all by themselves"
 
 
 def _of_jank(jank: Jank) -> Iterator[str]:

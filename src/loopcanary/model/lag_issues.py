@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from loopcanary.model.frames import FrameFigures
+from loopcanary.model.issue_facts import IssueFacts
 from loopcanary.model.issue_kind import IssueKind
-from loopcanary.model.stall import Cause, Culprit, WeightedStack
+from loopcanary.model.stall import Culprit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,30 +39,7 @@ class Handled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _SeveralCallbacks:
-    """What all these issues have."""
-
-    id: str
-    session: str
-    pid: int
-    fingerprint: str
-    title: str
-    thread: str
-    loop: str
-    scene: str | None
-    began_wall_ns: int
-    """When the first frame began, the event arrived, the work began."""
-    duration_ns: int
-    """To the end of the last frame, pauses included; of the handling; of the work."""
-    cause: Cause = Cause.UNKNOWN
-    culprit: Culprit | None = None
-    advice: str | None = None
-    stalls: tuple[str, ...] = ()
-    stacks: tuple[WeightedStack, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Jank(_SeveralCallbacks):
+class Jank(IssueFacts):
     """A stretch of frames in which people saw jank: see FrameFigures.is_janky."""
 
     figures: FrameFigures
@@ -75,7 +53,7 @@ class Jank(_SeveralCallbacks):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InputLag(_SeveralCallbacks):
+class InputLag(IssueFacts):
     """An input event whose handling ended long after it had arrived."""
 
     event: str
@@ -92,7 +70,7 @@ class InputLag(_SeveralCallbacks):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IdleLag(_SeveralCallbacks):
+class IdleLag(IssueFacts):
     """Idle work that kept the thread for long, or asked for itself anew without end."""
 
     handler: str

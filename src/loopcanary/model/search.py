@@ -30,6 +30,8 @@ class StallQuery:
     in_app: bool | None = None
     """Whether the culprit is the program's own code. Stalls of a store that was written before this was kept
     are neither."""
+    kind: IssueKind | None = None
+    """Only this one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Issues of more than one callback as JSON-able dicts and back; see model.wire."""
+"""Issues that are no stalls as JSON-able dicts and back; see model.wire."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import Any
 from loopcanary.model.issue import LagIssue
 from loopcanary.model.issue_kind import IssueKind
 from loopcanary.model.lag_issues import Handled, IdleLag, InputLag, Jank, LateFrame
+from loopcanary.model.slow_method import SlowMethod
 from loopcanary.model.stall import Cause
+from loopcanary.model.startup import Startup
 from loopcanary.model.wire_fields import Fields, Json, WireError, ms, time_to_text
 from loopcanary.model.wire_pieces import culprit_of, optional_culprit, stack_of, stack_to_dict
+from loopcanary.model.wire_traced import slow_method_of, slow_method_to_dict, startup_of, startup_to_dict
 from loopcanary.model.wire_traces import figures_of, figures_to_dict
 
 
@@ -51,6 +54,10 @@ def _own_to_dict(issue: LagIssue) -> Json:
             }
         case IdleLag():
             return {"handler": issue.handler, "runs": issue.runs}
+        case Startup():
+            return startup_to_dict(issue)
+        case SlowMethod():
+            return slow_method_to_dict(issue)
 
 
 def issue_from_dict(value: object) -> LagIssue:
@@ -86,6 +93,10 @@ def issue_from_dict(value: object) -> LagIssue:
             )
         case IssueKind.IDLE:
             return IdleLag(handler=fields.text("handler"), runs=fields.integer("runs", 1), **common)
+        case IssueKind.STARTUP:
+            return startup_of(fields, common)
+        case IssueKind.SLOW_METHOD:
+            return slow_method_of(fields, common)
         case _:
             raise WireError(f"issue.kind: a {kind.value} is written in another way")
 

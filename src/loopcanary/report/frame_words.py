@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loopcanary.model.frames import LEVELS
+from loopcanary.model.issue_kind import IssueKind
 from loopcanary.model.units import format_duration, format_number
 from loopcanary.model.wording import count_of, printable
 
@@ -12,10 +13,20 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loopcanary.model import FrameFigures, FrameSlice, IdleFigures, InputFigures, Session
+    from loopcanary.model.search import IssueGroup
 
 NAME_MAX = 60
 _BARS = "▁▂▃▄▅▆▇█"
 _CHART_LEAST = 4
+
+
+def issues_title(groups: Sequence[IssueGroup]) -> str:
+    """What a list of such issues is called: by the kinds in it."""
+    traced = {IssueKind.STARTUP: "starts", IssueKind.SLOW_METHOD: "methods"}
+    kinds = {group.worst.kind for group in groups}
+    words = ["frames", "input", "idle work"] if kinds - set(traced) else []
+    words += [word for kind, word in traced.items() if kind in kinds]
+    return ", ".join(words).capitalize()
 
 
 def fps_words(figures: FrameFigures) -> str:

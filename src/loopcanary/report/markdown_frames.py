@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from loopcanary.model.units import format_duration
 from loopcanary.model.wording import count_of, printable
-from loopcanary.report.frame_words import fps_words, idle_words, input_words, scene_name, traced
+from loopcanary.report.frame_words import (
+    fps_words,
+    idle_words,
+    input_words,
+    issues_title,
+    scene_name,
+    traced,
+)
 from loopcanary.report.markdown_text import code, escaped
 from loopcanary.report.times import moment
 
@@ -37,10 +44,10 @@ _HEAD = (
 
 
 def issue_section(groups: Sequence[IssueGroup], places: int) -> Iterator[str]:
-    """Jank, late input, long idle work: a line a bug, most time first. `places`: how many bugs there are."""
+    """Issues that are no stalls: a line a bug, most time first. `places`: how many bugs there are."""
     if not groups:
         return
-    yield "### Frames, input, idle work"
+    yield f"### {issues_title(groups)}"
     yield ""
     for number, group in enumerate(groups[:_ISSUES_MAX], start=1):
         worst, count = group.worst, group.count

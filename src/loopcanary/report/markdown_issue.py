@@ -1,11 +1,15 @@
-"""Jank, late input or long idle work with everything that is known of it, as Markdown."""
+"""An issue that is no stall with everything that is known of it, as Markdown."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loopcanary.model.call_tree import levels
 from loopcanary.model.lag_evidence import evidence_of
 from loopcanary.model.lag_issues import IdleLag, InputLag, Jank
+from loopcanary.model.slow_method import ROWS_MAX, SlowMethod
+from loopcanary.model.startup import PHASES_MAX, Startup
+from loopcanary.model.traced_words import phase_words
 from loopcanary.model.units import format_duration
 from loopcanary.model.wording import cause_words, count_of, place, printable
 from loopcanary.report.frame_words import fps_words, frozen_words, level_words
@@ -15,10 +19,11 @@ from loopcanary.report.times import exactly, moment
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from loopcanary.model import Culprit, LagIssue
+    from loopcanary.model import Culprit, LagIssue, TracedIssue
     from loopcanary.report.model import Report
 
 _STACKS_MAX = 8
+_DEEPEST = 20
 _LATEST_MAX = 10
 
 
@@ -34,6 +39,7 @@ def document(report: Report, folder: str) -> Iterator[str]:
         yield f"- **Issues**: {sums}, median {format_duration(group.p50_ns)}"
     yield from _facts(issue, report, folder)
     yield ""
+    yield from _tree(issue, folder)
     yield from _meanwhile(issue, report, folder)
     yield from _stacks(issue, report, folder)
     if not is_one:
@@ -73,6 +79,58 @@ def _figures(issue: LagIssue) -> Iterator[tuple[str, str]]:
             yield "Event", f"{code(issue.event)}, waited {format_duration(issue.queued_ns)}"
         case IdleLag():
             yield "Handler", f"{code(issue.handler)}, {count_of(issue.runs, 'run')}"
+        case Startup():
+            yield "Start", f"{issue.start.value}, of {code(issue.program)}, {_limit(issue)}"
+        case SlowMethod():
+            yield "Limit", _limit(issue)
+
+
+def _limit(issue: TracedIssue) -> str:
+    words = format_duration(issue.threshold_ns)
+    return (
+        words
+        if isinstance(issue, SlowMethod)
+        else f"limit {words}" + ("" if issue.is_slow else ", within it")
+    )
+
+
+def _tree(issue: LagIssue, folder: str) -> Iterator[str]:
+    """Phases or calls, one inside the other."""
+    if isinstance(issue, Startup):
+        title, rows = "Phases", list(_phase_rows(issue))
+    elif isinstance(issue, SlowMethod):
+        title, rows = "Calls", list(_call_rows(issue, folder))
+    else:
+        return
+    if not rows:
+        return
+    yield f"### {title}, with what each took and what of it by itself"
+    yield ""
+    yield from code_block(rows)
+    if issue.left_out > 0:
+        yield ""
+        yield f"And {count_of(issue.left_out, 'short one')}."
+    yield ""
+
+
+def _phase_rows(start: Startup) -> Iterator[str]:
+    phases = start.phases[:PHASES_MAX]
+    for phase, level in zip(phases, levels([phase.depth for phase in phases]), strict=True):
+        yield _tree_row(phase.duration_ns, phase.self_ns, level, phase_words(phase))
+
+
+def _call_rows(slow: SlowMethod, folder: str) -> Iterator[str]:
+    rows = slow.rows[:ROWS_MAX]
+    for row, level in zip(rows, levels([row.depth for row in rows]), strict=True):
+        times = f" x{row.count:,}" if row.count > 1 else ""
+        where = place(row.frame.file, row.frame.line, folder)
+        words = f"{printable(row.frame.qualname, 120)}{times}  {where}"
+        yield _tree_row(row.total_ns, row.self_ns, level, words)
+
+
+def _tree_row(total_ns: int, self_ns: int, level: int, words: str) -> str:
+    took = f"{format_duration(total_ns):>8} {format_duration(self_ns):>8}"
+    return f"{took}  {'  ' * min(level, _DEEPEST)}{words}"
 
 
 def _meanwhile(issue: LagIssue, report: Report, folder: str) -> Iterator[str]:

@@ -15,6 +15,7 @@ from loopcanary.report.frame_words import (
     frozen_words,
     idle_words,
     input_words,
+    issues_title,
     level_words,
     scene_name,
     thread_words,
@@ -38,17 +39,20 @@ _SCENE_WIDTH = 20
 _TITLE_MAX = 200
 _HEAD = f"{'#':>2} {'total':>7} {'count':>6} {'median':>7} {'max':>7}  {'kind':<7} {'last':>6}  "
 _HEAD += f"{'cause':<10} bug"
+_BUG_AT = 62
+_BUG_LEAST = 18
+"""The beginning of a fingerprint, where there is no room for all of it: `show` takes that, too."""
 
 
 def issues(report: Report, page: Page) -> Iterator[Text]:
-    """Jank, late input, long idle work: one bug after the other, most time first."""
+    """Issues that are no stalls: one bug after the other, most time first."""
     groups = report.issue_groups[:_ISSUES_MAX]
     if not groups:
         return
-    yield Text("Frames, input, idle work", "bold")
+    yield Text(issues_title(groups), "bold")
     yield Text(_HEAD, "dim")
     for number, group in enumerate(groups, start=1):
-        yield _row(number, group, report.generated_wall_ns)
+        yield _row(number, group, report.generated_wall_ns, page)
         yield from _facts(group, page)
     left_out = report.issue_places - len(groups)
     if left_out > 0:
@@ -57,15 +61,15 @@ def issues(report: Report, page: Page) -> Iterator[Text]:
     yield Text()
 
 
-def _row(number: int, group: IssueGroup, now_wall_ns: int) -> Text:
+def _row(number: int, group: IssueGroup, now_wall_ns: int, page: Page) -> Text:
     worst = group.worst
     return Text.assemble(
         (f"{number:>2} ", "dim"),
         (f"{format_duration(group.total_ns):>7}", "bold yellow"),
         f" {group.count:>6,} {format_duration(group.p50_ns):>7} {format_duration(worst.duration_ns):>7}  ",
-        f"{worst.kind.value:<7} {age(group.last_wall_ns, now_wall_ns):>6}  ",
+        f"{worst.kind.value.removeprefix('slow-'):<7} {age(group.last_wall_ns, now_wall_ns):>6}  ",
         (f"{worst.cause.value:<10} ", "bold"),
-        (printable(group.fingerprint, 40), "dim"),
+        (printable(group.fingerprint, 40)[: max(page.width - _BUG_AT, _BUG_LEAST)], "dim"),
     )
 
 

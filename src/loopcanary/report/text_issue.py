@@ -1,4 +1,4 @@
-"""Jank, late input or long idle work with everything that is known of it, as lines of text."""
+"""An issue that is no stall with everything that is known of it, as lines of text."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from loopcanary.model.issue import is_news
 from loopcanary.model.lag_evidence import evidence_of
-from loopcanary.model.lag_issues import InputLag, Jank
+from loopcanary.model.lag_issues import IdleLag, InputLag, Jank
+from loopcanary.model.slow_method import SlowMethod
+from loopcanary.model.startup import Startup
 from loopcanary.model.units import format_duration, format_number
 from loopcanary.model.waiting_words import thread_by_name
 from loopcanary.model.wording import count_of, printable
@@ -15,6 +18,7 @@ from loopcanary.report import text_pieces as pieces
 from loopcanary.report.frame_words import fps_words, frozen_words, level_words
 from loopcanary.report.history import bars
 from loopcanary.report.text_pieces import INDENT, Page, name
+from loopcanary.report.text_tree import call_lines, phase_lines
 from loopcanary.report.times import age, exactly, moment, span
 
 if TYPE_CHECKING:
@@ -71,6 +75,10 @@ def issue_lines(issue: LagIssue, session: Session | None, report: Report, page: 
         yield from _worst_frames(issue, details, shown, page)
     if isinstance(issue, InputLag):
         yield from _titled("what the thread did before it", _before(issue, page))
+    if isinstance(issue, Startup):
+        yield from _titled("phases", phase_lines(issue, page))
+    if isinstance(issue, SlowMethod):
+        yield from _titled("calls", call_lines(issue, page))
     yield from _stalls(issue, details, shown, page)
     if not shown:
         yield from _own_stacks(issue, page)
@@ -124,7 +132,12 @@ def _figures(issue: LagIssue) -> list[tuple[str, str | None]]:
         waited = format_duration(issue.queued_ns)
         handled = format_duration(max(0, issue.duration_ns - issue.queued_ns))
         return [("event", name(issue.event)), ("waited", f"{waited}, then handled for {handled}")]
-    return [("handler", name(issue.handler)), ("runs", f"{issue.runs:,}")]
+    if isinstance(issue, IdleLag):
+        return [("handler", name(issue.handler)), ("runs", f"{issue.runs:,}")]
+    limit = f"{format_duration(issue.threshold_ns)}{'' if is_news(issue) else ', and it was within it'}"
+    if isinstance(issue, Startup):
+        return [("start", issue.start.value), ("program", name(issue.program)), ("limit", limit)]
+    return [("limit", limit)]
 
 
 def _process(issue: LagIssue, session: Session | None) -> str:

@@ -86,7 +86,7 @@ def repeat_line(stall: Stall, tally: Tally, look: Look, process: str = "") -> st
 
 
 def issue_line(issue: LagIssue, repeated: int, look: Look, process: str = "") -> str:
-    """Jank, late input, long idle work: one line."""
+    """An issue that is no stall: one line."""
     times = f" (x{repeated + 1})" if repeated else ""
     what = _paint(f"{issue.kind.value}{times}", _YELLOW, look)
     words = ", ".join([printable(issue.title, _ADVICE_MAX), *_in(process)])

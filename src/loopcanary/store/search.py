@@ -8,7 +8,17 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.model import IssueKind, LagIssue, Session, SessionEnd, Stall, TraceFigures
+from loopcanary.model import (
+    IssueKind,
+    LagIssue,
+    Session,
+    SessionEnd,
+    SlowMethod,
+    Stall,
+    Startup,
+    TraceFigures,
+)
+from loopcanary.model.issue import is_news
 from loopcanary.model.search import IssueGroup, StallMark, StallQuery
 from loopcanary.model.wire import (
     WireError,
@@ -31,6 +41,8 @@ LEFT = "left"
 _LAST_CHARACTER = "\U0010ffff"
 _LARGEST = (1 << 62) - 1
 _UNREADABLE = "a newer loopcanary wrote it, or it is damaged: upgrade, or remove it with `loopcanary clean`"
+_NO_NEWS = "start"
+"""The column `kind` of a start within its limit, so that sums leave it out without reading it."""
 
 
 def condition(query: StallQuery) -> tuple[str, list[Any]]:
@@ -51,10 +63,22 @@ def condition(query: StallQuery) -> tuple[str, list[Any]]:
         terms.append(("scene = ?", [storable(query.scene)]))
     if query.in_app is not None:
         terms.append(("in_app = ?", [int(query.in_app)]))
+    if query.kind is not None:
+        kinds = [query.kind.value, *([_NO_NEWS] if query.kind is IssueKind.STARTUP else [])]
+        terms.append((f"kind IN ({', '.join('?' * len(kinds))})", kinds))
     # instr, not LIKE: no wildcards to escape, and both sides were folded by the same rules.
     terms += [("instr(search, ?) > 0", [storable(word.casefold())]) for word in query.words]
     clause = " AND ".join(term for term, _ in terms)
     return (f"WHERE {clause}" if clause else ""), [value for _, values in terms for value in values]
+
+
+def issue_group_condition(query: StallQuery) -> tuple[str, list[Any]]:
+    """As `condition`, for sums over issues that are no stalls: starts within their limit are kept for the
+    course of starts and are no bugs, so they count only where starts, or this very group, are asked for."""
+    clause, values = condition(query)
+    if query.kind is None and query.fingerprint is None:
+        clause, values = narrowed(clause, "kind <> ?"), [*values, _NO_NEWS]
+    return clause, values
 
 
 def session_condition(query: StallQuery) -> tuple[str, list[Any]]:
@@ -128,7 +152,7 @@ def issue_columns(issue: LagIssue) -> dict[str, Any]:
         "id": storable(issue.id),
         "session": storable(issue.session),
         "fingerprint": storable(issue.fingerprint),
-        "kind": issue.kind.value,
+        "kind": issue.kind.value if is_news(issue) else _NO_NEWS,
         "cause": issue.cause.value,
         "began_wall_ns": bounded(issue.began_wall_ns),
         "duration_ns": bounded(issue.duration_ns),
@@ -141,6 +165,10 @@ def _searched_issue(issue: LagIssue) -> str:
     parts = [issue.kind.value, issue.title, issue.scene, issue.thread, issue.loop, issue.cause.value]
     if issue.culprit is not None:
         parts += [issue.culprit.file, issue.culprit.qualname, issue.culprit.source]
+    if isinstance(issue, Startup):
+        parts += [issue.program, issue.start.value, *(phase.name for phase in issue.phases)]
+    if isinstance(issue, SlowMethod):
+        parts += [row.frame.qualname for row in issue.rows]
     return "\n".join(part for part in parts if part).casefold()
 
 
@@ -225,7 +253,7 @@ def marks(
 
 def issue_groups(connection: sqlite3.Connection, query: StallQuery, limit: int) -> list[IssueGroup]:
     """Groups of issues that are no stalls by total time, largest first, at most `limit`; 0: all."""
-    clause, values = condition(query)
+    clause, values = issue_group_condition(query)
     rows = connection.execute(
         f"""SELECT fingerprint, count(*), CAST(total(duration_ns) AS INTEGER),
                    min(began_wall_ns), max(began_wall_ns)

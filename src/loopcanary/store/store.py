@@ -269,10 +269,10 @@ class Store:
 
     def totals(self, query: StallQuery) -> Totals:
         """How many stalls and groups the query finds, and their time."""
-        return self._totals("stalls", query)
+        return self._totals("stalls", search.condition(query))
 
-    def _totals(self, table: str, query: StallQuery) -> Totals:
-        clause, values = search.condition(query)
+    def _totals(self, table: str, condition: tuple[str, list[Any]]) -> Totals:
+        clause, values = condition
         statement = f"""SELECT count(*), count(DISTINCT fingerprint), CAST(total(duration_ns) AS INTEGER)
                         FROM {table} {clause}"""
         row = self._database.read(lambda connection: connection.execute(statement, values).fetchone())
@@ -280,14 +280,14 @@ class Store:
 
     def group_sums(self, query: StallQuery) -> list[GroupSums]:
         """All groups in short, by total time, largest first."""
-        return self._group_sums("stalls", query)
+        return self._group_sums("stalls", query, search.condition(query))
 
     def issue_group_sums(self, query: StallQuery) -> list[GroupSums]:
         """All groups of issues that are no stalls in short, by total time, largest first."""
-        return self._group_sums("issues", query)
+        return self._group_sums("issues", query, search.issue_group_condition(query))
 
-    def _group_sums(self, table: str, query: StallQuery) -> list[GroupSums]:
-        clause, values = search.condition(query)
+    def _group_sums(self, table: str, query: StallQuery, condition: tuple[str, list[Any]]) -> list[GroupSums]:
+        clause, values = condition
         # The sign keeps the index of groups out where texts are read: it would lead to each row by itself.
         key = "+fingerprint" if query.words else "fingerprint"
         statement = f"""SELECT fingerprint, count(*), CAST(total(duration_ns) AS INTEGER)
@@ -416,7 +416,7 @@ class Store:
 
     def issue_totals(self, query: StallQuery) -> Totals:
         """How many issues that are no stalls the query finds, of how many groups, and their time."""
-        return self._totals("issues", query)
+        return self._totals("issues", search.issue_group_condition(query))
 
     def marks(self, query: StallQuery, fingerprints: Sequence[str] | None = None) -> list[StallMark]:
         """Stalls in short, in no order; `fingerprints`: of these groups only."""

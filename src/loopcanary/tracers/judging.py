@@ -16,9 +16,11 @@ from loopcanary.model.units import format_duration
 from loopcanary.tracers.frames import BadSlice
 from loopcanary.tracers.idle import RawIdleLag
 from loopcanary.tracers.input import RawInputLag
+from loopcanary.tracers.reported import completed
 
 if TYPE_CHECKING:
-    from loopcanary.model import Clock, Culprit, Session, Stall, WeightedStack
+    from loopcanary.model import Clock, Culprit, Session, Stall, TracedIssue, WeightedStack
+    from loopcanary.tracers.desk import Told
 
 Raw = BadSlice | RawInputLag | RawIdleLag
 
@@ -57,6 +59,21 @@ class Judging:
         if isinstance(raw, RawInputLag):
             return self._input(raw, own)
         return self._idle(raw, own)
+
+    def complete(self, told: Told, stalls: Sequence[Stall]) -> TracedIssue:
+        """The issue that a third party's tracer told, with the stalls in it. Whatever reading a broken object
+        raises, where it is none."""
+        begin = told.issue.began_wall_ns
+        thread = told.issue.thread or told.thread
+        found = [
+            (overlap, stall)
+            for stall in stalls
+            if stall.thread == thread
+            and (overlap := _overlap(stall, begin, begin + told.issue.duration_ns)) > 0
+        ]
+        found.sort(key=lambda pair: -pair[0])
+        self._serial += 1
+        return completed(told, self.session, self._serial, [stall for _, stall in found])
 
     def _id(self, kind: str) -> str:
         return f"{self.session.id}-{kind}-{self._serial}"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loopcanary.model.frames import ShownFrame
 from loopcanary.model.lags import INPUT_LAG_NS
 from loopcanary.model.traces import TraceFigures
+from loopcanary.tracers.desk import TracerDesk
 from loopcanary.tracers.frames import BadSlice, FrameTracer
 from loopcanary.tracers.idle import IdleTracer, RawIdleLag
 from loopcanary.tracers.input import InputTracer, RawInputLag
@@ -49,6 +51,7 @@ class Tracing:
         self._wake: Callable[[], None] | None = None
         self.input_elsewhere: Callable[[], Sequence[InputFigures]] = tuple
         """Figures of input that is timed without a tracer."""
+        self._desks: list[TracerDesk] = []
         self._clear()
 
     def _clear(self) -> None:
@@ -94,6 +97,18 @@ class Tracing:
                 self._idle = {**self._idle, key: tracer}
         return tracer
 
+    def desk(self, name: str, admits: Callable[[int], bool]) -> TracerDesk:
+        """For a third party's tracer; `admits`: whether one more issue of its own may pass at this time."""
+        desk = TracerDesk(
+            name,
+            admits=admits,
+            here=lambda: (_thread_name(), self.scene()),
+            ring=self._ring,
+            monotonic_ns=self._monotonic_ns,
+        )
+        self._desks = [*self._desks, desk]
+        return desk
+
     # ---- whom the tracers tell ------------------------------------------------------------------
 
     def slice_over(self, bad: BadSlice | None) -> None:
@@ -137,7 +152,7 @@ class Tracing:
         self._judging = Judging(session, clock)
         self._wake = wake
         self._listeners.renew()
-        if self._waiting or self._has_news:
+        if self._waiting or self._has_news or any(desk.next_ns() is not None for desk in self._desks):
             wake()
 
     def _clear_of_another(self, session: str) -> None:
@@ -152,10 +167,16 @@ class Tracing:
             tracer.finish()
         self._listeners.end()
 
+    def leave(self, desks: Iterable[TracerDesk]) -> None:
+        """Their tracers have ended, and all that they told was taken."""
+        gone = set(map(id, desks))
+        self._desks = [desk for desk in self._desks if id(desk) not in gone]
+
     def forget(self) -> None:
         """In a forked child."""
         self._wake = None
         self._judging = None
+        self._desks = []
         self._clear()
         self._listeners.renew()
 
@@ -164,18 +185,35 @@ class Tracing:
         ripe: list[Raw] = []
         while self._waiting and (is_last or ended_ns(self._waiting[0]) + SETTLE_NS <= now_ns):
             ripe.append(self._waiting.popleft())
-        if not ripe or self._judging is None:
+        if self._judging is None:
             return ()
+        told = self._told(self._judging, now_ns, stalls, is_last=is_last)
+        if not ripe:
+            return told
         known = list(stalls)
-        return [self._judging.judge(raw, known) for raw in ripe]
+        return [*(self._judging.judge(raw, known) for raw in ripe), *told]
+
+    def _told(
+        self, judging: Judging, now_ns: int, stalls: Iterable[Stall], *, is_last: bool
+    ) -> Sequence[LagIssue]:
+        """What third parties' tracers told, as far as it is sound."""
+        found: list[LagIssue] = []
+        for desk in self._desks:
+            for told in desk.take(None if is_last else now_ns - SETTLE_NS, now_ns):
+                try:
+                    found.append(judging.complete(told, list(stalls)))
+                    desk.count("reported")
+                except Exception as error:  # noqa: BLE001 - a third party's object
+                    desk.count("refused")
+                    self._tell_failure(f"issue of tracer {desk.name}", error)
+        return found
 
     def patience_s(self, now_ns: int) -> float | None:
         """When the next one is ripe."""
-        try:
-            first = self._waiting[0]
-        except IndexError:
-            return None
-        return max(0.0, (ended_ns(first) + SETTLE_NS - now_ns) / 1_000_000_000)
+        ripe = [told_ns for desk in self._desks if (told_ns := desk.next_ns()) is not None]
+        with suppress(IndexError):
+            ripe.append(ended_ns(self._waiting[0]))
+        return max(0.0, (min(ripe) + SETTLE_NS - now_ns) / 1_000_000_000) if ripe else None
 
     def news(self) -> TraceFigures | None:
         """The figures, where a slice, a lag or input has come to them."""

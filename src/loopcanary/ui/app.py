@@ -17,7 +17,7 @@ from starlette.staticfiles import StaticFiles
 
 from loopcanary.model.search import Remark, StallQuery
 from loopcanary.ui import beats
-from loopcanary.ui.asking import filters_of, kind_of
+from loopcanary.ui.asking import before_of, filters_of, kind_of, page_of
 from loopcanary.ui.export import exported
 from loopcanary.ui.live import Now, Watch
 from loopcanary.ui.pages.changes import changes_page
@@ -26,9 +26,11 @@ from loopcanary.ui.pages.frames import frames_page
 from loopcanary.ui.pages.group import group_page
 from loopcanary.ui.pages.groups import groups_page
 from loopcanary.ui.pages.issues import issues_page
+from loopcanary.ui.pages.methods import method_page, methods_page
 from loopcanary.ui.pages.overview import overview_page
 from loopcanary.ui.pages.sessions import session_page, sessions_page
 from loopcanary.ui.pages.stall import stall_page
+from loopcanary.ui.pages.startups import start_page, startup_page
 from loopcanary.ui.rendering import STATIC, Renderer, url
 from loopcanary.ui.tools import Tools
 
@@ -44,6 +46,10 @@ _HERE = {
     "sessions.html": "sessions",
     "session.html": "sessions",
     "frames.html": "frames",
+    "startup.html": "startup",
+    "start.html": "startup",
+    "methods.html": "methods",
+    "method.html": "methods",
     "issues.html": "issues",
     "doctor.html": "doctor",
 }
@@ -82,6 +88,10 @@ def application(site: Site) -> Starlette:
             Route("/session", pages.made(pages.session)),
             Route("/changes", pages.made(pages.changes)),
             Route("/frames", pages.made(pages.frames)),
+            Route("/startup", pages.made(pages.startup)),
+            Route("/start", pages.made(pages.start)),
+            Route("/methods", pages.made(pages.methods)),
+            Route("/method", pages.made(pages.method)),
             Route("/issues", pages.made(pages.issues)),
             Route("/doctor", pages.made(pages.doctor)),
             Route("/live", pages.live),
@@ -188,6 +198,24 @@ class _Pages:
     def frames(self, request: Request, now: Now) -> Page:
         del request, now
         return "frames.html", {"page": frames_page(self._source)}
+
+    def startup(self, request: Request, now: Now) -> Page:
+        del now
+        return "startup.html", {"page": startup_page(self._source, before_of(request.query_params))}
+
+    def start(self, request: Request, now: Now) -> Page:
+        del now
+        page = start_page(self._source, request.query_params.get("id", ""))
+        return None if page is None else ("start.html", {"page": page})
+
+    def methods(self, request: Request, now: Now) -> Page:
+        del now
+        return "methods.html", {"page": methods_page(self._source, page_of(request.query_params))}
+
+    def method(self, request: Request, now: Now) -> Page:
+        del now
+        page = method_page(self._source, request.query_params.get("id", ""))
+        return None if page is None else ("method.html", {"page": page})
 
     def issues(self, request: Request, now: Now) -> Page:
         del now

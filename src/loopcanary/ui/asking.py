@@ -14,6 +14,7 @@ from loopcanary.ui.pages.groups import Filters
 
 _WORDS_MAX = 8
 _PAGE_MAX = 100_000
+_MOMENT_DIGITS = 21
 NO_SCENE = "-"
 """Stands for stalls without a scene."""
 
@@ -44,6 +45,18 @@ def kind_of(asked: QueryParams) -> IssueKind | None:
     """The kind of issues asked for; None: all."""
     given = asked.get("kind", "")
     return next((kind for kind in IssueKind if kind.value == given), None)
+
+
+def page_of(asked: QueryParams) -> int:
+    """The page of a list, from 1."""
+    return _page(asked.get("page", ""))
+
+
+def before_of(asked: QueryParams) -> int | None:
+    """The moment that a page of a list ends before, in ns since 1970; None: the latest page."""
+    given = asked.get("before", "")
+    digits = given.removeprefix("-")
+    return int(given) if digits.isascii() and digits.isdigit() and len(digits) < _MOMENT_DIGITS else None
 
 
 def _since(given: str, now_wall_ns: int, wrong: list[str]) -> int | None:

@@ -157,6 +157,10 @@ class Remembered:
         """The stall with this id."""
         return self._store.stall(stall_id)
 
+    def issue(self, issue_id: str) -> LagIssue | None:
+        """The issue that is no stall with this id."""
+        return self._store.issue(issue_id)
+
     def sessions(self, query: StallQuery, limit: int = 0) -> Sequence[Session]:
         """Sessions, newest first."""
         return self._store.sessions(query, limit)

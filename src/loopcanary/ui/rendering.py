@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from loopcanary.model import FrameSlice
+from loopcanary.model.traced_words import phase_words
 from loopcanary.model.units import format_duration, format_number, format_size
 from loopcanary.model.waiting_words import (
     contributor_words,
@@ -38,6 +39,7 @@ from loopcanary.report.folding import Fold, library_path
 from loopcanary.report.times import age, moment, span
 from loopcanary.ui import drawing
 from loopcanary.ui.pages.overview import CauseTime
+from loopcanary.ui.pages.trees import branches
 
 _FOLDER = Path(__file__).resolve().parent
 STATIC = _FOLDER / "static"
@@ -112,6 +114,8 @@ class Renderer:
             "frame_words": frame_words,
             # Of processes of other hosts nobody here can say that they ended.
             "this_host": platform.node(),
+            "phase_words": phase_words,
+            "branches": branches,
         }
 
     def prepare(self) -> None:

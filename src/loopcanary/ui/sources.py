@@ -54,6 +54,9 @@ class Source(StallSource, Protocol):
     def issue_group_sums(self, query: StallQuery) -> Sequence[GroupSums]:
         """All groups of issues that are no stalls in short, by total time, largest first."""
 
+    def issue(self, issue_id: str) -> LagIssue | None:
+        """The issue that is no stall with this id."""
+
     def scenes(self) -> Sequence[str]:
         """Names of all scenes."""
 
@@ -197,6 +200,11 @@ class ManyStores:
         """The stall with this id, wherever it is."""
         found = self._each(lambda store: store.stall(stall_id))
         return next((stall for _, stall in found if stall is not None), None)
+
+    def issue(self, issue_id: str) -> LagIssue | None:
+        """The issue that is no stall with this id, wherever it is."""
+        found = (store.issue(issue_id) for store in self._stores)
+        return next((issue for issue in found if issue is not None), None)
 
     def marks(self, query: StallQuery, fingerprints: Sequence[str] | None = None) -> Sequence[StallMark]:
         """In no order."""

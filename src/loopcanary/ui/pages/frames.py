@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loopcanary.model import IdleFigures, InputFigures, Jank, SceneFrames, Session
+from loopcanary.model import IdleFigures, InputFigures, IssueKind, Jank, SceneFrames, Session
 from loopcanary.model.search import StallQuery
 from loopcanary.ui.sources import Source
 
@@ -46,7 +46,8 @@ class FramesPage:
 def frames_page(source: Source) -> FramesPage:
     """Of the newest sessions that have any."""
     sessions = [one for one in source.sessions(StallQuery(), _SESSIONS) if not one.traces.is_empty]
-    janks = [issue for issue in source.issues(StallQuery(), _ISSUES) if isinstance(issue, Jank)]
+    found = source.issues(StallQuery(kind=IssueKind.JANK), _ISSUES)
+    janks = [issue for issue in found if isinstance(issue, Jank)]
     worst = [
         WorstFrame(
             jank=jank,

@@ -1,0 +1,31 @@
+"""What all issues that are no stalls have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loopcanary.model.stall import Cause, Culprit, WeightedStack
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssueFacts:
+    """Who, when, how long, and what was behind it."""
+
+    id: str
+    session: str
+    pid: int
+    fingerprint: str
+    title: str
+    thread: str
+    loop: str
+    scene: str | None
+    began_wall_ns: int
+    """When the first frame began, the event arrived, the work or the program began."""
+    duration_ns: int
+    """To the end of the last frame, pauses included; of the handling; of the work; of the start."""
+    cause: Cause = Cause.UNKNOWN
+    culprit: Culprit | None = None
+    advice: str | None = None
+    stalls: tuple[str, ...] = ()
+    """Ids of the stalls in it."""
+    stacks: tuple[WeightedStack, ...] = ()

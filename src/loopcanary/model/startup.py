@@ -1,0 +1,90 @@
+"""A start of a program, from the begin of its process to the moment from which it is of use.
+
+The phases stand as a tree in one list, each before what is inside it (`depth`), in order of their begins. The
+original (Matrix, StartupTracer) knows three lengths; here any number, at least the words of PhaseKind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from loopcanary.model.issue_kind import IssueKind
+from loopcanary.model.reported import ReportedFacts
+
+PHASES_MAX = 400
+"""So many of a start are kept, those that took longest; `left_out` has the others."""
+COLD_LIMIT_NS = 10_000_000_000
+WARM_LIMIT_NS = 4_000_000_000
+"""The original's limits, TraceConfig.DEFAULT_STARTUP_THRESHOLD_MS_COLD and _WARM."""
+
+
+class StartKind(Enum):
+    """How much of the program the machine had at hand."""
+
+    COLD = "cold"
+    """Modules had to be compiled, or files to be read from the disk (major faults)."""
+    WARM = "warm"
+    UNKNOWN = "unknown"
+
+
+class PhaseKind(Enum):
+    """What a program does in a phase of its start."""
+
+    INTERPRETER = "interpreter"
+    """From the begin of the process, by the kernel, to the first line of Python."""
+    SITE = "site"
+    IMPORT = "import"
+    """Of the module that the phase is named after, and of what it imports."""
+    READY = "ready"
+    """Until the application itself is built."""
+    TURN = "first-turn"
+    IDLE = "first-idle"
+    ANSWER = "first-answer"
+    FRAME = "first-frame"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """A part of a start."""
+
+    kind: PhaseKind = PhaseKind.OTHER
+    name: str = ""
+    """The module, or what the program calls it. Empty: the kind says it."""
+    depth: int = 0
+    """How many phases it is inside of."""
+    offset_ns: int
+    """From the start's begin to its own."""
+    duration_ns: int
+    self_ns: int
+    """Without the phases inside it, whether these are kept or left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Startup(ReportedFacts):
+    """A start. It is kept whether it was slow or not: only then starts can be compared."""
+
+    start: StartKind = StartKind.UNKNOWN
+    program: str = ""
+    """The session's name; starts of one program are compared. Filled in when the start is told."""
+    threshold_ns: int
+    """Longer is slow."""
+    phases: tuple[Phase, ...] = ()
+    left_out: int = 0
+    """Phases that are not among these."""
+
+    @property
+    def kind(self) -> IssueKind:
+        """What it is."""
+        return IssueKind.STARTUP
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether it took longer than it should."""
+        return self.duration_ns > self.threshold_ns
+
+    @property
+    def slowest(self) -> Phase | None:
+        """The phase that took most time by itself."""
+        return max(self.phases, key=lambda phase: phase.self_ns, default=None)

@@ -1,0 +1,112 @@
+"""Where a third party's tracer tells what it found: a short queue, emptied by the drain thread."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from loopcanary.model import TracedIssue
+
+WAITING_MAX = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """An issue as it was told, not looked at yet."""
+
+    issue: TracedIssue
+    thread: str
+    scene: str | None
+    told_ns: int
+    """time.monotonic_ns()"""
+
+
+class TracerDesk:
+    """See protocols.Desk. `take` and `counts`: drain thread."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        admits: Callable[[int], bool],
+        here: Callable[[], tuple[str, str | None]],
+        ring: Callable[[], None],
+        monotonic_ns: Callable[[], int],
+    ) -> None:
+        """`admits`: whether one more may pass at this time; `here`: name and scene of the calling thread;
+        `ring` makes the drain look."""
+        self.name = name
+        self.when_failed: Callable[[Exception], object] = _ignore
+        self._admits = admits
+        self._here = here
+        self._ring = ring
+        self._monotonic_ns = monotonic_ns
+        self._waiting: deque[Told] = deque(maxlen=WAITING_MAX)
+        self._is_open = True
+        self._not_taken = 0
+        self._counts: Counter[str] = Counter()
+
+    def report(self, issue: TracedIssue) -> bool:
+        """Takes an issue to be looked at. Any thread; nothing is raised."""
+        if not self._is_open or len(self._waiting) >= WAITING_MAX:
+            self._not_taken += 1
+            return False
+        try:
+            thread, scene = self._here()
+            self._waiting.append(Told(issue=issue, thread=thread, scene=scene, told_ns=self._monotonic_ns()))
+            self._ring()
+        except Exception as error:  # noqa: BLE001 - the boundary to the program's own work
+            self.failed(error)
+            return False
+        return True
+
+    def failed(self, error: Exception) -> None:
+        """The tracer is switched off. Any thread; nothing is raised."""
+        if self._is_open:
+            self._is_open = False
+            self.when_failed(error)
+
+    def close(self) -> None:
+        """Takes nothing more; what waits is still looked at. Any thread."""
+        self._is_open = False
+
+    def forget(self) -> None:
+        """In a forked child: what waits is the parent's."""
+        self._is_open = False
+        self._waiting = deque(maxlen=WAITING_MAX)
+
+    def next_ns(self) -> int | None:
+        """When the oldest one was told; None: none waits."""
+        try:
+            return self._waiting[0].told_ns
+        except IndexError:
+            return None
+
+    def take(self, told_before_ns: int | None, now_ns: int) -> list[Told]:
+        """What was told before that time and may pass; None: all that was told."""
+        found = []
+        while self._waiting and (told_before_ns is None or self._waiting[0].told_ns <= told_before_ns):
+            told = self._waiting.popleft()
+            if self._admits(now_ns):
+                found.append(told)
+            else:
+                self._counts["suppressed_storm"] += 1
+        return found
+
+    def count(self, what: str) -> None:
+        """One more of it."""
+        self._counts[what] += 1
+
+    def counts(self) -> dict[str, int]:
+        """What became of the issues that were told. Any thread."""
+        counts = dict(self._counts)
+        if self._not_taken:
+            counts["not_taken"] = self._not_taken
+        return {f"tracer_{self.name}_{what}": count for what, count in counts.items()}
+
+
+def _ignore(error: Exception) -> None:
+    del error

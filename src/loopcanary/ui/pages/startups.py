@@ -1,0 +1,135 @@
+"""Starts of programs: how long each took, and what it did meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loopcanary.model import IssueKind, Session, Startup
+from loopcanary.model.lag_evidence import evidence_of
+from loopcanary.model.search import StallQuery
+from loopcanary.ui.pages.trees import Branch, phase_branches
+from loopcanary.ui.sources import Source
+
+ROWS = 50
+_PROGRAMS = 8
+_BARS = 40
+_WIDTH, _HEIGHT = 400.0, 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartBar:
+    """One start in the course of a program's."""
+
+    start: Startup
+    x: float
+    width: float
+    y: float
+    height: float
+    limit_y: float | None
+    """Where its limit is; None: above the chart."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """Starts of one program, oldest first."""
+
+    program: str
+    bars: tuple[StartBar, ...]
+    most_ns: int
+    slow: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartupPage:
+    """What the template shows."""
+
+    total: int
+    """All starts that are stored."""
+    rows: tuple[Startup, ...]
+    courses: tuple[Course, ...]
+    """Of the starts in `rows`."""
+    is_first: bool
+    earlier: int | None
+    """Where the next page begins; None: there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartPage:
+    """One start."""
+
+    start: Startup
+    session: Session | None
+    evidence: tuple[str, ...]
+    branches: tuple[Branch, ...]
+    others: tuple[Startup, ...]
+    """Other starts of the program, latest first."""
+
+
+def startup_page(source: Source, until_wall_ns: int | None = None) -> StartupPage:
+    """Starts, latest first; `until_wall_ns`: those before."""
+    query = StallQuery(kind=IssueKind.STARTUP, until_wall_ns=until_wall_ns)
+    found = _starts(source, query, ROWS + 1)
+    rows = tuple(found[:ROWS])
+    return StartupPage(
+        total=source.issue_totals(StallQuery(kind=IssueKind.STARTUP)).stalls,
+        rows=rows,
+        courses=courses(rows),
+        is_first=until_wall_ns is None,
+        earlier=rows[-1].began_wall_ns if len(found) > ROWS else None,
+    )
+
+
+def start_page(source: Source, issue_id: str) -> StartPage | None:
+    """One start; None where there is none."""
+    start = source.issue(issue_id)
+    if not isinstance(start, Startup):
+        return None
+    sessions = source.sessions(StallQuery(session=start.session), 2)
+    others = _starts(source, StallQuery(kind=IssueKind.STARTUP), 4 * ROWS)
+    return StartPage(
+        start=start,
+        session=next((one for one in sessions if one.id == start.session), None),
+        evidence=evidence_of(start),
+        branches=phase_branches(start),
+        others=tuple([one for one in others if one.program == start.program and one.id != start.id][:10]),
+    )
+
+
+def courses(starts: Sequence[Startup]) -> tuple[Course, ...]:
+    """By program, the one that started last first. `starts`: latest first."""
+    by_program: dict[str, list[Startup]] = {}
+    for start in starts:
+        by_program.setdefault(start.program, []).append(start)
+    first = list(by_program.items())[:_PROGRAMS]
+    return tuple(_course(program, list(reversed(some[:_BARS]))) for program, some in first)
+
+
+def _course(program: str, starts: Sequence[Startup]) -> Course:
+    longest_ns = max(start.duration_ns for start in starts)
+    # A limit far above all starts would leave them no height.
+    limits = {start.threshold_ns for start in starts if 0 <= start.threshold_ns <= 4 * longest_ns}
+    most = max(longest_ns, 1, *limits)
+    step = _WIDTH / max(len(starts), 12)
+    return Course(
+        program=program,
+        bars=tuple(
+            StartBar(
+                start=start,
+                x=round(number * step, 2),
+                width=round(step * 0.8, 2),
+                y=round(_HEIGHT - (height := max(_HEIGHT * start.duration_ns / most, 1.5)), 2),
+                height=round(height, 2),
+                limit_y=round(_HEIGHT - _HEIGHT * start.threshold_ns / most, 2)
+                if start.threshold_ns in limits
+                else None,
+            )
+            for number, start in enumerate(starts)
+        ),
+        most_ns=longest_ns,
+        slow=sum(start.is_slow for start in starts),
+    )
+
+
+def _starts(source: Source, query: StallQuery, limit: int) -> list[Startup]:
+    return [one for one in source.issues(query, limit) if isinstance(one, Startup)]

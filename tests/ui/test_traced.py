@@ -1,0 +1,184 @@
+"""The pages of starts and of slow methods."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from tests.store.samples import (
+    BEGAN,
+    MS,
+    SESSION,
+    SLOW_METHOD,
+    START_IN_TIME,
+    STARTUP,
+    S,
+    any_of,
+    frame,
+)
+from tests.ui.conftest import client_of, let_in
+from tests.ui.test_http import checked
+
+from loopcanary.model import CallRow, IssueKind, SlowMethod, Startup
+from loopcanary.model.search import StallQuery
+from loopcanary.store import Store
+from loopcanary.ui.pages.methods import ROWS as METHODS
+from loopcanary.ui.pages.methods import method_page, methods_page
+from loopcanary.ui.pages.startups import ROWS as STARTS
+from loopcanary.ui.pages.startups import start_page, startup_page
+from loopcanary.ui.pages.trees import Branch, branches
+from loopcanary.ui.sources import ManyStores
+
+
+def all_of(rows: tuple[Branch, ...]) -> list[Branch]:
+    return [one for row in rows for one in (row, *all_of(row.inside))]
+
+
+def test_a_start_is_a_tree_on_one_axis_of_time():
+    outer = branches(STARTUP)
+    assert [one.words for one in outer] == [
+        "interpreter start",
+        "site",
+        "until the application is ready",
+        "warm the cache",
+    ]
+    [shop] = outer[2].inside
+    [pandas] = shop.inside
+    assert (pandas.words, pandas.begin_share, pandas.share, pandas.is_key) == (
+        "import pandas",
+        4 / 12,
+        6 / 12,
+        True,
+    )
+    assert [one.is_key for one in all_of(outer)].count(True) == 1
+
+
+def test_a_slow_method_is_a_tree_with_shares():
+    [dispatch] = branches(SLOW_METHOD)
+    words = [one.words for one in all_of((dispatch,))]
+    assert words == ["_run", "handle", "Orders.load_orders", "parse"]
+    key = dispatch.inside[0].inside[0]
+    assert (key.is_key, key.count, round(key.share, 3), key.self_share) == (True, 40, 0.917, 0.75)
+    assert (dispatch.in_app, key.in_app) == (False, True)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=50, deadline=None)
+@given(start=any_of(Startup), slow=any_of(SlowMethod))
+def test_any_tree_has_each_of_its_rows_once(start: Startup, slow: SlowMethod):
+    assert len(all_of(branches(start))) == len(start.phases)
+    found = all_of(branches(slow))
+    assert sorted(one.total_ns for one in found) == sorted(row.total_ns for row in slow.rows)
+    assert all(0 <= one.share <= 1 and 0 <= one.self_share <= 1 for one in found)
+
+
+def test_a_tree_without_an_end_is_shown_to_its_bounds(store: Store):
+    rows = tuple(
+        CallRow(frame=frame(f"level{n}", "/srv/a.py", n), depth=n, total_ns=MS, self_ns=0)
+        for n in range(2_000)
+    )
+    store.put_issue(replace(SLOW_METHOD, rows=rows))
+    text = let_in(client_of(store)).get("/method", params={"id": SLOW_METHOD.id}).text
+    checked(text)
+    assert text.count('class="leaf"') + text.count("<summary>") == 200
+
+
+def test_starts_are_listed_latest_first_by_pages(store: Store):
+    count = 2 * STARTS + 7
+    for number in range(count):
+        store.put_issue(replace(STARTUP, id=f"n{number}", began_wall_ns=BEGAN + number * S))
+    first = startup_page(store)
+    assert (first.total, len(first.rows), first.is_first) == (count, STARTS, True)
+    seen, page = list(first.rows), first
+    while page.earlier is not None:
+        page = startup_page(store, page.earlier)
+        assert not page.is_first
+        seen += page.rows
+    assert [one.id for one in seen] == [f"n{number}" for number in reversed(range(count))]
+
+
+def test_the_course_of_starts_is_by_program_with_each_start_s_own_limit(store: Store):
+    starts = [
+        STARTUP,
+        replace(START_IN_TIME, program="worker", id="w1"),
+        replace(STARTUP, id="late", began_wall_ns=BEGAN + 90 * S, threshold_ns=1 << 60),
+    ]
+    for start in starts:
+        store.put_issue(start)
+    shop, worker = startup_page(store).courses
+    assert (shop.program, worker.program) == ("shop", "worker")
+    assert [bar.start.id for bar in shop.bars] == [STARTUP.id, "late"]
+    assert [bar.limit_y is None for bar in shop.bars] == [False, True]
+    assert (shop.slow, worker.slow) == (1, 0)
+    assert all(one.x < other.x for one, other in pairwise(shop.bars))
+
+
+def test_methods_are_listed_by_total_time_by_pages(store: Store):
+    for number in range(METHODS + 3):
+        slow = replace(SLOW_METHOD, id=f"m{number}", fingerprint=f"slow-method:{number}")
+        store.put_issue(replace(slow, duration_ns=SLOW_METHOD.duration_ns + number * MS))
+    first, second = methods_page(store), methods_page(store, 2)
+    assert (first.groups, first.count, first.pages) == (METHODS + 3, METHODS + 3, 2)
+    assert [row.rank for row in (*first.rows, *second.rows)] == list(range(1, METHODS + 4))
+    assert [row.worst.id for row in second.rows] == ["m2", "m1", "m0"]
+    assert methods_page(store, 99).page == 2
+
+
+def test_one_of_either_says_its_limit_its_place_and_its_like(filled: Store):
+    filled.put_issue(START_IN_TIME)
+    filled.put_issue(replace(SLOW_METHOD, id="again", began_wall_ns=BEGAN))
+    start = start_page(filled, STARTUP.id)
+    assert start is not None
+    assert [one.id for one in start.others] == [START_IN_TIME.id]
+    assert start.session is not None
+    assert start.session.id == SESSION.id
+    slow = method_page(filled, SLOW_METHOD.id)
+    assert slow is not None
+    assert [one.id for one in slow.others] == ["again"]
+    assert slow.group is not None
+    assert slow.group.count == 2
+    assert (start_page(filled, SLOW_METHOD.id), method_page(filled, STARTUP.id)) == (None, None)
+    client = let_in(client_of(filled))
+    text = client.get("/start", params={"id": START_IN_TIME.id}).text
+    assert "within it" in text
+    assert "over it" in text.partition('id="others"')[2]
+    assert "92 %" in client.get("/method", params={"id": SLOW_METHOD.id}).text
+
+
+@pytest.mark.parametrize("path", ["/startup", "/methods"])
+def test_without_any_the_page_says_who_would_write_them(store: Store, path: str):
+    text = let_in(client_of(store)).get(path).text
+    checked(text)
+    assert "loopcanary.tracers" in text
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/startup?before=1",
+        "/startup?before=-99999999999999999999",
+        "/startup?before=x",
+        "/startup?before=%00",
+        "/methods?page=0",
+        "/methods?page=99999999",
+        "/methods?page=%3Cscript%3E",
+    ],
+)
+def test_addresses_that_ask_for_nonsense_get_a_page(filled: Store, path: str):
+    answer = let_in(client_of(filled)).get(path)
+    assert answer.status_code == 200
+    checked(answer.text)
+
+
+def test_several_stores_are_one(filled: Store, tmp_path):
+    other = Store(tmp_path / "other")
+    other.put_issue(replace(START_IN_TIME, id="theirs"))
+    source = ManyStores([filled, other])
+    page = startup_page(source)
+    assert [one.id for one in page.rows] == ["theirs", STARTUP.id]
+    assert page.total == 2
+    found = start_page(source, "theirs")
+    assert found is not None
+    assert source.issue_totals(StallQuery(kind=IssueKind.STARTUP)).stalls == 2
+    other.close()
