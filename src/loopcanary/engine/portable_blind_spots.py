@@ -6,8 +6,8 @@ BLIND_SPOTS = (
     (
         "Watched are asyncio's loops and those with its interface (uvloop, Tornado), trio, Twisted's "
         "reactors, Tk, Qt while its application runs, pygame, requests and jobs on threads, and "
-        "loopcanary.watch: not gevent or GLib (nor asyncio on it). Frames of pygame only, idle work of Tk, input "
-        "of pygame and Tk, and requests of uvicorn, granian and hypercorn's HTTP/2."
+        "loopcanary.watch: not gevent or GLib (nor asyncio on it). Frames of pygame only, idle work of Tk, "
+        "input of pygame and Tk, and requests of uvicorn, granian and hypercorn's HTTP/2."
     ),
     (
         "A C call that holds the GIL is seen only once it ends: then its length and its line are reported, "
