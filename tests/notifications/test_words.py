@@ -17,6 +17,7 @@ from tests.store.samples import (
     KILLED,
     SESSION,
     STALL,
+    STARTUP,
     hostile_stall,
     stall,
 )
@@ -204,6 +205,11 @@ def test_another_issue_is_news_once_where_somebody_waited_long_enough_and_its_ki
     assert news.is_news(issue)
     news.take(issue)
     assert not news.is_news(issue)
+
+
+def test_a_start_within_its_limit_is_no_news():
+    assert News(0).is_news(STARTUP)
+    assert not News(0).is_news(replace(STARTUP, threshold_ns=STARTUP.duration_ns))
 
 
 def test_what_is_felt_of_jank_is_its_longest_frame():

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from enum import Enum
 
 from loopcanary.model import Issue, IssueKind, Severity, Stall, StallState
+from loopcanary.model.issue import is_news
 from loopcanary.model.stall import HANG_NS
 from loopcanary.model.told import ALL_KINDS, felt_ns
 
@@ -55,7 +56,7 @@ class News:
 
         What is made of a stall that somebody has heard of says the same again, and is none.
         """
-        if issue.kind not in self._kinds:
+        if issue.kind not in self._kinds or not is_news(issue):
             return False
         if isinstance(issue, Stall):
             return self._is_news_of_stall(issue)
