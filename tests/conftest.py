@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib.util
 import signal
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         skip = pytest.mark.skip(reason="this loopcanary has no C core")
         for item in needing:
             item.add_marker(skip)
+
+
+_LEFT_BEHIND = ("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """What a failed test leaves behind, a program or a socket, is warned of when it is collected: in the
+    middle of another test, which did nothing wrong."""
+    report = yield
+    if report.failed and _LEFT_BEHIND[0] not in item.config.getini("filterwarnings"):
+        for line in _LEFT_BEHIND:
+            item.config.addinivalue_line("filterwarnings", line)
+    return report
 
 
 @pytest.fixture(scope="session")

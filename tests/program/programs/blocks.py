@@ -206,19 +206,27 @@ def sleep(clock):
         time.sleep(LONG_S)  # culprit
 
 
-def keep_for_long(lock, is_kept):
+def keep_for_long(lock, is_kept, is_wanted):
     with lock:
         is_kept.set()
+        is_wanted.wait()
         time.sleep(LONG_S)
 
 
-@kind(in_a_task)
-def held_lock(clock):
-    lock, is_kept = threading.Lock(), threading.Event()
-    keeper = threading.Thread(target=keep_for_long, args=(lock, is_kept), name="keeper")
+def kept_lock():
+    lock, is_kept, is_wanted = threading.Lock(), threading.Event(), threading.Event()
+    keeper = threading.Thread(target=keep_for_long, args=(lock, is_kept, is_wanted), name="keeper")
     keeper.start()
     is_kept.wait()
+    return lock, is_wanted, keeper
+
+
+@kind(in_a_task)
+@needs(kept_lock)
+def held_lock(clock, kept):
+    lock, is_wanted, keeper = kept
     with clock:
+        is_wanted.set()
         lock.acquire()  # culprit
     lock.release()
     keeper.join()
@@ -231,11 +239,20 @@ def empty_queue(clock):
         waiting.get(timeout=LONG_S)  # culprit
 
 
-@kind(in_a_task)
-def thread_join(clock):
-    worker = threading.Thread(target=time.sleep, args=(LONG_S,))
+def sleeper():
+    is_wanted = threading.Event()
+    worker = threading.Thread(target=lambda: (is_wanted.wait(), time.sleep(LONG_S)))
     worker.start()
+    return worker, is_wanted
+
+
+@kind(in_a_task)
+@needs(sleeper)
+def thread_join(clock, sleeps):
+    """A start would wait for the thread, too: on a busy machine for long."""
+    worker, is_wanted = sleeps
     with clock:
+        is_wanted.set()
         worker.join()  # culprit
 
 
