@@ -107,6 +107,9 @@ static void tell(uint64_t end_ns)
     const PyGILState_STATE state = PyGILState_Ensure();
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
+    if (listener != NULL && lc_thread_lane_get("glib") == NULL) { /* of a loop that ran already when we came */
+        PyErr_Clear();
+    }
     if (listener != NULL && own.front) {
         call(Py_BuildValue("sKKKOO", "", 0ull, 0ull, 0ull, Py_None, Py_None));
     }

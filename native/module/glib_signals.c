@@ -14,6 +14,7 @@ typedef void closure_notify(void *data, void *closure); /* GClosureNotify */
 /* Of libgobject-2.0; part of its ABI since 2.0. */
 static struct {
     const char *(*signal_name)(unsigned signal);
+    int (*main_depth)(void); /* libglib-2.0's: how many dispatches of main contexts the thread is in */
     void (*add_guards)(void *closure, void *before_data, closure_notify *before, void *after_data, closure_notify *after);
 } gobject;
 
@@ -63,6 +64,13 @@ static lc_lane *begin_storing(void)
 
 static void end_storing(void) { __atomic_fetch_sub(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST); }
 
+/* In a loop: in one of its turns, or, where it ran already when loopcanary came, in what it dispatches. Not in a callback, whose
+ * name counts. */
+static bool may_begin(const lc_lane *lane)
+{
+    return !lc_lane_in_callback(lane) && (lc_lane_in_turn(lane) || gobject.main_depth() > 0);
+}
+
 /* `name` is the signal's, a str that stays. */
 static void before_handler(void *name, void *closure)
 {
@@ -74,7 +82,7 @@ static void before_handler(void *name, void *closure)
     lc_glib_input_handler(closure, name);
     PyObject *handler = lc_glib_handler_of(closure);
     lc_lane *lane = begin_storing();
-    own->is_begun[level] = lane != NULL && handler != NULL && lc_lane_in_turn(lane) && !lc_lane_in_callback(lane);
+    own->is_begun[level] = lane != NULL && handler != NULL && may_begin(lane);
     if (own->is_begun[level]) {
         lc_running *running = &own->running[level];
         *running = (lc_running){.note = {.callable = (uint64_t)(uintptr_t)lc_inside_partials(handler),
@@ -165,16 +173,18 @@ static lc_hook_set connects = {.functions = connect_functions};
 static bool learn(void)
 {
     static bool has_key;
-    void *object = dlopen("libgobject-2.0.so.0", RTLD_LAZY | RTLD_NOLOAD); /* stays open: closures call back */
+    /* Stays open: closures call back. Of a loaded object dlsym looks into what that is linked to as well: libglib-2.0. */
+    void *object = dlopen("libgobject-2.0.so.0", RTLD_LAZY | RTLD_NOLOAD);
     if (object == NULL) {
         return false;
     }
     *(void **)&gobject.add_guards = dlsym(object, "g_closure_add_marshal_guards");
+    *(void **)&gobject.main_depth = dlsym(object, "g_main_depth");
     *(void **)&gobject.signal_name = dlsym(object, "g_signal_name");
     connect_functions[0].fallback = dlsym(object, "g_signal_connect_closure_by_id");
     has_key = has_key || pthread_key_create(&handlers_key, free_handlers) == 0;
     names = names != NULL ? names : PyDict_New();
-    return gobject.add_guards != NULL && gobject.signal_name != NULL && has_key && names != NULL;
+    return gobject.add_guards != NULL && gobject.main_depth != NULL && gobject.signal_name != NULL && has_key && names != NULL;
 }
 
 PyObject *lc_glib_hook_signals(PyObject *module, PyObject *path)

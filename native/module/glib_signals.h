@@ -4,7 +4,7 @@
  * entry in the table of its extension is hooked (native/core/got.h).
  *
  * Guards are called without the GIL, mostly, on the thread that emits. Guards stay with their closures; they do nothing on
- * threads that are in no turn. */
+ * threads that run no loop. */
 #ifndef LOOPCANARY_GLIB_SIGNALS_H
 #define LOOPCANARY_GLIB_SIGNALS_H
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.loops.slept import by_sleep
 from tests.program.test_detection import MARKS, STORIES, Run
 from tests.program.watching import PROGRAMS, Marks, Watched, admitted, is_by_the_host, unexplained
 
@@ -218,3 +219,48 @@ def test_handlers_of_signals_are_connected_called_and_disconnected_as_ever(tell,
     assert (told.count("once"), told.count("deep")) == (6, 40 + 5)
     assert set(errors) == {"of the handler"}
     assert is_gone
+
+
+RUNS_ALREADY = """
+import json, os, time
+import loopcanary
+from gi.repository import GLib, GObject
+
+class Thing(GObject.Object):
+    __gsignals__ = {"poked": (GObject.SignalFlags.RUN_FIRST, None, ())}
+
+def on_poked(thing):
+    begin_ns = time.time_ns()
+    time.sleep(0.25)
+    slept.append(("on_poked", (begin_ns + time.time_ns()) // 2))
+
+def readable(*ignored):
+    os.read(reading, 1)
+    thing.emit("poked")
+    GLib.timeout_add(1, loop.quit)
+
+def come():
+    loopcanary.install(store=STORE, quiet=True, engine="native")
+    thing.connect("poked", on_poked)
+    GLib.timeout_add(1, poke)
+
+def poke():
+    GLib.io_add_watch(reading, GLib.PRIORITY_DEFAULT, GLib.IOCondition.IN, readable)
+    os.write(writing, b"x")
+
+thing, slept, (reading, writing), loop = Thing(), [], os.pipe(), GLib.MainLoop()
+GLib.timeout_add(1, come)
+loop.run()
+time.sleep(0.4)  # no loop's
+loopcanary.uninstall()
+print(json.dumps(slept))
+"""
+
+
+def test_handlers_of_a_loop_that_runs_already_are_watched(tell, tmp_path):
+    slept = tell(f"STORE = {str(tmp_path / 'store')!r}\n{RUNS_ALREADY}")
+    report = Watched(store=tmp_path / "store", engine="native").report()
+    assert by_sleep(report, slept)["on_poked"]["callback"]["name"] == "poked: on_poked"
+    assert {stall["callback"]["name"] for stall in report["stalls"] if stall["cause"] == "sleep"} == {
+        "poked: on_poked"
+    }

@@ -31,10 +31,10 @@ def once(parent, name, function):
 
 
 class Canvas(widgets.QWidget):
-    def paintEvent(self, event):  # noqa: ARG002, N802 - Qt's name
-        if not slept:
-            block("paintEvent")
-            once(window, 'Bücher "neu" \U0001f426\n', by_ticker)
+    def timerEvent(self, event):  # noqa: N802 - Qt's name
+        self.killTimer(event.timerId())
+        block("timerEvent")
+        once(window, 'Bücher "neu" \U0001f426\n', by_ticker)
 
 
 def by_ticker():
@@ -76,6 +76,7 @@ button.setObjectName("buy")
 button.clicked.connect(by_button)
 window.resize(300, 200)
 window.show()
+canvas.startTimer(1)
 application.exec() if hasattr(application, "exec") else application.exec_()
 loopcanary.uninstall()
 sys.stdout.write(json.dumps(slept))
