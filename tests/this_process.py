@@ -39,13 +39,16 @@ class Watch:
         Without those of a host that was too busy to run this process, or even the watchdog: they are no part
         of any story, and every block of these tests lasts until it was sampled. Nor those in which our drain
         had the GIL while such a host did not run it: it gives it up within milliseconds where it runs."""
+        return [stall for stall in self.all_stalls() if stall.samples and not _is_by_the_host(stall)]
+
+    def all_stalls(self) -> list[Stall]:
+        """The same, with those: where many short callbacks each wait for a core, it is to blame, too."""
         store = open_store(self.folder)
         try:
             found = store.stalls(StallQuery())
         finally:
             store.close()
-        by_the_program = [stall for stall in found if stall.samples and not _is_by_the_host(stall)]
-        return sorted(by_the_program, key=lambda stall: stall.began_wall_ns)
+        return sorted(found, key=lambda stall: stall.began_wall_ns)
 
 
 def _is_by_the_host(stall: Stall) -> bool:

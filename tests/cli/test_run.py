@@ -266,8 +266,8 @@ def test_a_program_killed_in_a_stall_is_reported(loopcanary: Run, place: Path, p
     watched.wait()
     watched.stdout.close()
     report = json.loads(loopcanary("report", "--format", "json").stdout)
-    [stall] = report["stalls"]
-    assert (stall["state"], stall["culprit"]["line"]) == ("killed", 5)
+    [stall] = [stall for stall in report["stalls"] if stall["state"] == "killed"]
+    assert stall["culprit"]["line"] == 5
     assert report["sessions"][0]["end"] == "killed"
 
 

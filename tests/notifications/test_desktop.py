@@ -40,12 +40,14 @@ def bus(tmp_path: Path) -> Iterator[str]:
     )
     command = ["dbus-daemon", f"--config-file={configuration}", "--nofork", "--print-address=1"]
     daemon = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert daemon.stdout is not None
-    address = daemon.stdout.readline().strip()
-    assert address
-    yield address
-    daemon.terminate()
-    daemon.communicate(timeout=GIVES_UP_S)
+    try:
+        assert daemon.stdout is not None
+        address = daemon.stdout.readline().strip()
+        assert address
+        yield address
+    finally:
+        daemon.terminate()
+        daemon.communicate(timeout=GIVES_UP_S)
 
 
 @contextmanager
@@ -58,9 +60,9 @@ def service(bus: str) -> Iterator[subprocess.Popen[str]]:
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert running.stdout is not None
-    assert running.stdout.readline() == "ready\n"
     try:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "ready\n"
         yield running
     finally:
         running.communicate(timeout=GIVES_UP_S)

@@ -128,20 +128,23 @@ def test_a_python_loop_moves_under_the_samples():
                 sum(range(50))
                 max(range(50))
         async def main():
-            global truth, spent
+            global truth, spent, began
             spent = time.thread_time_ns()
+            began = time.monotonic_ns()
             truth = block(compute)
             spent = time.thread_time_ns() - spent
         run(main)
         stall = the_stall(truth)
         cpu = [s.kernel.on_cpu_ns for s in stall.samples if s.kernel]
-        tell(truth=truth, **times(stall), cpu=cpu, spent=spent)
+        inside = [began <= s.at_ns <= began + truth for s in stall.samples]
+        tell(truth=truth, **times(stall), inside=inside, cpu=cpu, spent=spent)
         """
     )
     assert_times_agree(told)
     assert len(told["lines"]) >= 2
-    # The callback is all of `main`, and on a crowded machine a sample may find it there.
-    assert {stack[0][0] for stack in told["lines"]} <= {"compute", "block", "main"}
+    # On a crowded machine a sample may find the thread before the block or after it.
+    inside = [stack for stack, is_inside in zip(told["lines"], told["inside"], strict=True) if is_inside]
+    assert {stack[0][0] for stack in inside} <= {"compute", "block"}
     if sys.platform.startswith("linux"):
         assert told["cpu"] == sorted(told["cpu"])
         assert 0 < told["cpu"][-1] - told["cpu"][0] <= told["spent"] + 5_000_000
@@ -178,7 +181,8 @@ def test_an_anr_is_told_while_it_lasts_and_when_it_is_over():
         """
         released = threading.Event()
         def watcher():
-            taken(1)
+            while not any(s.end_ns is None for s in seen):  # a busy machine may stall a turn before it
+                taken(len(seen) + 1)
             released.set()
         thread = threading.Thread(target=watcher)
         thread.start()
@@ -186,7 +190,9 @@ def test_an_anr_is_told_while_it_lasts_and_when_it_is_over():
             released.wait()
         run(main)
         thread.join()
-        first, last = taken(2)
+        first = next(s for s in seen if s.end_ns is None)
+        after = seen.index(first) + 1
+        last = taken(after + 1)[after]
         tell(serials=[first.serial, last.serial], ends=[first.end_ns, last.end_ns],
              shown=first.last_look_ns - first.begin_ns, threads=[t.name for t in first.threads],
              count=len(first.samples))

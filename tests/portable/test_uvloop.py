@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.program.watching import Watched
+from tests.program.watching import Watched, not_by_the_host
 
 PROGRAM = """
 import asyncio, sys, time
@@ -34,7 +34,7 @@ def test_a_block_is_a_stall_at_its_line(tmp_path, at_the_end):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     watched.run(program, at_the_end, cwd=tmp_path)
-    stalls = [stall for stall in watched.report()["stalls"] if stall["cause"] != "host"]
+    stalls = not_by_the_host(watched.report()["stalls"])
     (stall,) = [stall for stall in stalls if (stall["culprit"] or {}).get("function") == "blocks"]
     assert stall["culprit"]["source"].strip() == "time.sleep(0.5)"
     assert stall["loop"] in ("asyncio", "uvloop")

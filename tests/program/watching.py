@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -104,6 +105,18 @@ def admitted(stall: dict[str, Any], causes: tuple[str, ...]) -> tuple[str, ...]:
     if 3 * (stall["ledger"]["run_queue_ms"] or 0) <= stall["duration_ms"]:
         return causes
     return (*causes, "host", "cpu") if COMPUTING & set(causes) else (*causes, "host")
+
+
+def is_by_the_host(stall: dict[str, Any]) -> bool:
+    """A busy host did not run the thread; or not our drain, while that had the GIL: where it runs it gives it
+    up within milliseconds."""
+    holder = (stall["holder"] or {}).get("thread")
+    return stall["cause"] == "host" or (stall["cause"] == "gil" and holder == "loopcanary-drain")
+
+
+def not_by_the_host(stalls: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those that the program made."""
+    return [stall for stall in stalls if not is_by_the_host(stall)]
 
 
 def wall_ns(text: str) -> int:

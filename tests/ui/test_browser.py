@@ -87,10 +87,12 @@ def program(folder: Path, environment: dict[str, str]) -> Iterator[subprocess.Po
         stderr=subprocess.DEVNULL,
         text=True,
     ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "stalled\n"
-        yield process
-        process.kill()
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "stalled\n"
+            yield process
+        finally:
+            process.kill()
 
 
 @contextmanager
@@ -222,7 +224,8 @@ def test_the_overview_tells_in_brief_what_changed(chromium: Any, environment: di
         assert "new" in changed.locator("tbody tr").first.inner_text()
         assert axe_findings(visit.page) == []
         assert visit.wrong == []
-        changed.get_by_role("link", name="All changes").click()
+        with visit.page.expect_navigation():
+            changed.get_by_role("link", name="All changes").click()
         assert visit.page.locator("#changes tbody tr").count() == 7
         visit.context.close()
 

@@ -5,7 +5,7 @@ Neither the loop's wait nor its other callbacks are taken for the game's."""
 from __future__ import annotations
 
 import pytest
-from tests.program.watching import Watched
+from tests.program.watching import Watched, not_by_the_host
 
 pytestmark = pytest.mark.native
 
@@ -48,7 +48,7 @@ def test_the_loop_s_waits_and_callbacks_are_not_the_game_s(tmp_path, loop):
     watched = Watched(store=tmp_path / "store", engine="native")
     (tmp_path / "game.py").write_text(GAME)
     watched.run(tmp_path / "game.py", loop, cwd=tmp_path)
-    stalls = [stall for stall in watched.report()["stalls"] if stall["cause"] != "host"]
+    stalls = not_by_the_host(watched.report()["stalls"])
     assert all(stall["duration_ms"] < 2000 for stall in stalls)
     (blocked,) = [stall for stall in stalls if (stall["culprit"] or {}).get("function") == "blocks"]
     assert blocked["callback"]["name"].endswith("blocks"), blocked["callback"]

@@ -168,11 +168,14 @@ def opens():
     application.quit()
 
 QtCore.QTimer.singleShot(0, opens)
+began = time.monotonic()
 application.exec()
-print(json.dumps([own_loop(canary).busy_ns / 1e9]))
+took = time.monotonic() - began
+print(json.dumps([own_loop(canary).busy_ns / 1e9, took]))
 """,
     )
-    assert told[0] < 0.6
+    busy, took = told
+    assert busy < took - 1.0  # of 1.2 s in the two
 
 
 def test_threads_whose_loop_python_runs_are_watched_and_others_are_not(run_window, binding):
@@ -183,10 +186,10 @@ def test_threads_whose_loop_python_runs_are_watched_and_others_are_not(run_windo
         + """
 class Service(QtCore.QThread):
     def run(self):
+        seen = []
         timer = QtCore.QTimer()
-        timer.timeout.connect(lambda: None)
+        timer.timeout.connect(lambda: seen.append(1) or len(seen) < 30 or self.quit())
         timer.start(1)
-        QtCore.QTimer.singleShot(200, self.quit)
         self.exec()
 
 class Worker(QtCore.QObject):

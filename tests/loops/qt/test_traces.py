@@ -66,18 +66,20 @@ def tick():
     canvas.update()
     if canvas.painted >= 5:
         application.quit()
+    else:
+        QtCore.QTimer.singleShot(300, tick)
 
-ticking = QtCore.QTimer()
-ticking.timeout.connect(tick)
-ticking.start(300)
+QtCore.QTimer.singleShot(300, tick)
+began = time.monotonic()
 application.exec()
-own("frames")
+found = [one for one in loopcanary.statistics()["frames"] if one["scene"] == "the canvas"]
+print(json.dumps([found, 1000 * (time.monotonic() - began)]))
 """,
     )
-    (scene,) = [one for one in told if one["scene"] == "the canvas"]
+    (scene,), took_ms = told
     assert scene["frames"] >= 4
-    # Five pauses of 300 ms are no frames.
-    assert scene["frame_ms"] < 5 * 300
+    # Five pauses of 300 ms are no frames. What a busy machine adds may be.
+    assert scene["frame_ms"] < took_ms - 1_000
 
 
 def test_a_window_that_answers_late(run_window, binding):
@@ -99,7 +101,7 @@ own("frames")
     )
     (scene,) = [one for one in told if one["scene"] == "the canvas"]
     assert scene["worst_ms"] >= 800
-    assert scene["frozen"] == 1
+    assert scene["frozen"] >= 1  # a busy machine may freeze the first one, too
 
 
 def test_input_is_as_late_as_its_handling_ends(run_window, binding):
@@ -146,8 +148,13 @@ def test_a_zero_timer_spins(run_window, binding):
 spinning = QtCore.QTimer()
 spinning.timeout.connect(lambda: None)
 spinning.start(0)
+def look():
+    # For as long as it takes: where others have the core, nobody can say that it spins.
+    if any(one["loop"] == "qt" and one["spun_ms"] >= 1_000 for one in loopcanary.statistics()["idle"]):
+        application.quit()
 slower = QtCore.QTimer()
-QtCore.QTimer.singleShot(3_500, application.quit)
+slower.timeout.connect(look)
+slower.start(2_500)
 application.exec()
 own("idle")
 """,

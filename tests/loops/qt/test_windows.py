@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.program.test_detection import MARKS, STORIES, Run
-from tests.program.watching import PROGRAMS, Marks, Watched, admitted
+from tests.program.watching import PROGRAMS, Marks, Watched, admitted, is_by_the_host, not_by_the_host
 
 from .needing import BINDINGS, needs
 
@@ -95,6 +95,8 @@ def test_many_short_events_are_a_burst(run):
         pytest.skip("the machine stopped a callback of half a millisecond")
     stall = run.stall_of("burst")
     assert stall["cause"] in admitted(stall, ("burst",))
+    if is_by_the_host(stall):
+        pytest.skip("others had the cores, and the evidence is of that")
     assert any("callbacks in one turn" in sentence for sentence in stall["evidence"]), stall["evidence"]
     assert any(": MetaCall" in sentence or ": Timer" in sentence for sentence in stall["evidence"])
 
@@ -102,7 +104,7 @@ def test_many_short_events_are_a_burst(run):
 def test_nothing_else_is_reported_but_what_the_host_did(run):
     known = {stall["id"] for kind in run.truth for stall in run.stalls_of(kind)}
     others = [stall for stall in run.stalls if stall["id"] not in known]
-    assert {stall["cause"] for stall in others} <= {"host"}, others
+    assert not_by_the_host(others) == []
 
 
 def test_the_other_binding(tmp_path):
@@ -128,6 +130,6 @@ def test_idle_windows_dialogs_progress_and_animations_are_no_stalls(tmp_path, mo
     (loop,) = session["loops"]
     assert int(done.stdout) >= 60
     assert loop["kind"] == "qt"
-    assert {stall["cause"] for stall in report["stalls"]} <= {"host"}, report["stalls"]
+    assert not_by_the_host(report["stalls"]) == []
     # Four waits of one and a half seconds each, and what the progress bar slept.
     assert loop["utilization"] < 0.5

@@ -191,7 +191,7 @@ for side in range(20, 40):
     root.update()
 print(json.dumps([before, len(shown)]))
 """)
-    assert after == before
+    assert after <= before + 2  # the window comes up
 
 
 BLOCKS = """

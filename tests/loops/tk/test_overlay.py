@@ -174,7 +174,7 @@ canvas = tk.Canvas(root)
 canvas.pack()
 ball = canvas.create_oval(0, 0, 10, 10)
 draw()
-root.after(2_000, lambda: (print(json.dumps([len(labels(root))])), root.destroy()))
+once(lambda: labels(root), lambda: (print(json.dumps([len(labels(root))])), root.destroy()))
 root.mainloop()
 """,
         LOOPCANARY_OVERLAY="1",

@@ -9,12 +9,17 @@ PROGRAM = """
 import itertools, time
 import trio
 import trio.testing
-until = time.monotonic() + 1.6
-turns = itertools.count()
+import loopcanary
+begun = time.monotonic()
+until = begun + 1.6
+turns = itertools.count(1)
 
 def is_over():
-    # Turns, too: a machine that is busy may not come to many in that time.
-    return next(turns) > 5_000 and time.monotonic() > until
+    # Long enough, or once it was told of: a busy machine may not come to many turns in that time.
+    if next(turns) % 1_000 or time.monotonic() < until:
+        return False
+    told = any(loop["spun_ms"] for loop in loopcanary.statistics().get("idle", ()))
+    return told or not {spins} or time.monotonic() > begun + 100
 
 async def wait_impatiently():
     while not is_over():
@@ -49,7 +54,7 @@ trio.run(main, clock={clock})
 def test_runs_that_spin_and_runs_that_wait(tmp_path, function, count, clock, name):
     pytest.importorskip("trio")
     watched = Watched(store=tmp_path / "store", engine="native")
-    watched.run("-c", PROGRAM.format(function=function, count=count, clock=clock))
+    watched.run("-c", PROGRAM.format(function=function, count=count, clock=clock, spins=name is not None))
     report = watched.report()
     (session,) = report["sessions"]
     if name is None:
