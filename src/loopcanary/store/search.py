@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
 
+_UNREADABLE = "a newer loopcanary wrote it, or it is damaged: upgrade, or remove it with `loopcanary clean`"
 LEFT = "left"
 """The column `end` of a session that ran when its bundle was made: nobody here will ever end it."""
 _LAST_CHARACTER = "\U0010ffff"
 _LARGEST = (1 << 62) - 1
-_UNREADABLE = "a newer loopcanary wrote it, or it is damaged: upgrade, or remove it with `loopcanary clean`"
 
 
 def condition(query: StallQuery) -> tuple[str, list[Any]]:

@@ -90,6 +90,8 @@ class Renderer:
         }
         self._environment.globals |= {
             "url": url,
+            # Of processes of other hosts nobody here can say that they ended.
+            "this_host": platform.node(),
             "here_with": here_with,
             "place": self.place,
             "editor": self.editor,
@@ -110,8 +112,6 @@ class Renderer:
             "is_fold": lambda row: isinstance(row, Fold),
             "spark_bars": drawing.spark_bars,
             "frame_words": frame_words,
-            # Of processes of other hosts nobody here can say that they ended.
-            "this_host": platform.node(),
         }
 
     def prepare(self) -> None:
