@@ -48,7 +48,7 @@ def make_parts(canary: Canary, native: ModuleType | None) -> Parts:
         interceptors=interceptors,
         sink=sink,
         # Without a flight file nothing else says so while the program runs, and after it was killed.
-        whose=None if isinstance(backend, NativeBackend) else session,
+        introduce=None if isinstance(backend, NativeBackend) else partial(sink.put_session, session),
         reporters=reporters,
         debugger=DebuggerGuard(),
         while_debugging=config.while_debugging,

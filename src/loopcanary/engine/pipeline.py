@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from loopcanary.engine.boundary import Boundary
 from loopcanary.engine.guards import DebuggerGuard, StormGuard
 from loopcanary.engine.recent import Recent
-from loopcanary.model import Session, Stall, StallEvidence, StallState
+from loopcanary.model import Stall, StallEvidence, StallState
 from loopcanary.protocols import Interceptor, Reporter, Sink
 
 if TYPE_CHECKING:  # most programs have stalls only, and do not load the other kinds
@@ -41,8 +41,8 @@ class Stations:
     storm: StormGuard
     issue_storm: StormGuard
     """Of issues that are no stalls: they shall not use up what the stalls they rest on need."""
-    whose: Session | None = None
-    """Facts of the process, which are stored before its first issue; None: a flight file has them."""
+    introduce: Callable[[], object] | None = None
+    """Stores who the process is, before its first issue; None: a flight file says so."""
 
 
 class Pipeline:
@@ -52,7 +52,7 @@ class Pipeline:
         self._stations = stations
         self._boundary = boundary
         self._monotonic_ns = monotonic_ns
-        self._whose = stations.whose
+        self._introduce = stations.introduce
         self._seen: Counter[str] = Counter()
         self.recent = Recent()
         self.counts: Counter[str] = Counter()
@@ -131,9 +131,9 @@ class Pipeline:
         return self._boundary.call("store", self._put, stall, keep=True) is not None
 
     def _put(self, issue: Issue) -> bool:
-        if self._whose is not None:
-            self._stations.sink.put_session(self._whose)
-            self._whose = None  # all that is known at the end is put then
+        if self._introduce is not None:
+            self._introduce()
+            self._introduce = None  # what is known at the end is stored then
         if isinstance(issue, Stall):
             self._stations.sink.put_stall(issue)
         else:

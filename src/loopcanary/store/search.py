@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
 
+_UNREADABLE = "a newer loopcanary wrote it, or it is damaged: upgrade, or remove it with `loopcanary clean`"
 LEFT = "left"
 """The column `end` of a session that ran when its bundle was made: nobody here will ever end it."""
 _LAST_CHARACTER = "\U0010ffff"
 _LARGEST = (1 << 62) - 1
-_UNREADABLE = "a newer loopcanary wrote it, or it is damaged: upgrade, or remove it with `loopcanary clean`"
 _NO_NEWS = "start"
 """The column `kind` of a start within its limit, so that sums leave it out without reading it."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from loopcanary.model import LagIssue, Session, SessionEnd, Stall, StallState, TraceFigures
+from loopcanary.model import IssueKind, LagIssue, Session, SessionEnd, Stall, StallState, TraceFigures
 from loopcanary.model.search import (
     GroupSums,
     IssueGroup,
@@ -351,9 +351,14 @@ class Store:
         return int(row[0])
 
     def issues_after(self, row: int, limit: int) -> list[tuple[int, LagIssue]]:
-        """Issues that are no stalls of later rows, each with its row. One stored anew gets another."""
-        statement = "SELECT row, payload FROM issues WHERE row > ? ORDER BY row LIMIT ?"
-        values = [row, limit]
+        """Issues that are no stalls of later rows, each with its row. One stored anew gets another. Rows of
+        other kinds than issues have are left out."""
+        kinds = [kind.value for kind in IssueKind]
+        marks = ", ".join("?" * len(kinds))
+        statement = (
+            f"SELECT row, payload FROM issues WHERE row > ? AND kind IN ({marks}) ORDER BY row LIMIT ?"
+        )
+        values = [row, *kinds, limit]
         found = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
         return [(number, search.issue_of(payload)) for number, payload in found]
 

@@ -92,6 +92,8 @@ class Renderer:
         }
         self._environment.globals |= {
             "url": url,
+            # Of processes of other hosts nobody here can say that they ended.
+            "this_host": platform.node(),
             "here_with": here_with,
             "place": self.place,
             "editor": self.editor,
@@ -112,8 +114,6 @@ class Renderer:
             "is_fold": lambda row: isinstance(row, Fold),
             "spark_bars": drawing.spark_bars,
             "frame_words": frame_words,
-            # Of processes of other hosts nobody here can say that they ended.
-            "this_host": platform.node(),
             "phase_words": phase_words,
             "branches": branches,
         }
