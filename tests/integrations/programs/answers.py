@@ -151,10 +151,9 @@ async def tornado(listening):
 def of_interest():
     if WAY in ("h2c", "h2"):
         return [hypercorn]
-    if LOOP == "uvloop" and WAY == "unix":
-        return [protocol, uvicorn]
-    servers = [streams, protocol, hypercorn, aiohttp, tornado]
-    return [*servers, uvicorn] if WAY == "unix" else servers
+    if WAY == "unix":
+        return [protocol, uvicorn] if LOOP == "uvloop" else [streams, hypercorn, aiohttp, uvicorn]
+    return [streams, protocol, hypercorn, aiohttp, tornado]
 
 
 async def serve_all():
