@@ -3,12 +3,23 @@ from __future__ import annotations
 import json
 import platform
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
-from tests.store.samples import HOSTILE, KILLED, SESSION, STALL, hostile_stall, session, stall
+from tests.store.samples import (
+    HOSTILE,
+    KILLED,
+    SESSION,
+    SLOW_METHOD,
+    STALL,
+    STARTUP,
+    hostile_stall,
+    session,
+    stall,
+)
 from tests.ui.conftest import HOST, client_of, let_in
 
 from loopcanary.model import IssueKind, SessionEnd, StallState
@@ -146,6 +157,11 @@ def test_hostile_names_stay_text(store: Store, text: str):
     store.put([ran], [hostile_stall(text, number) for number in range(2)])
     store.put([], [stall(id="other", session="h", fingerprint=text or "empty", title=text, scene=text)])
     store.remark("h0", Remark(note=text))
+    told = {"title": text, "thread": text, "loop": text, "scene": text, "advice": text, "session": "h"}
+    frame = replace(STALL.stacks[0].frames[0], function=text, qualname=text, file=f"/{text}")
+    phase, row = replace(STARTUP.phases[0], name=text), replace(SLOW_METHOD.rows[0], frame=frame)
+    store.put_issue(replace(STARTUP, **told, program=text, phases=(phase, replace(phase, depth=1))))
+    store.put_issue(replace(SLOW_METHOD, **told, rows=(row, replace(row, depth=1)), key=1))
     client = let_in(client_of(store, sight=Sight(notices=(text,))))
     for path, page in all_pages(client, store).items():
         checked(page)
