@@ -203,8 +203,8 @@ class ManyStores:
 
     def issue(self, issue_id: str) -> LagIssue | None:
         """The issue that is no stall with this id, wherever it is."""
-        found = (store.issue(issue_id) for store in self._stores)
-        return next((issue for issue in found if issue is not None), None)
+        found = self._each(lambda store: store.issue(issue_id))
+        return next((issue for _, issue in found if issue is not None), None)
 
     def marks(self, query: StallQuery, fingerprints: Sequence[str] | None = None) -> Sequence[StallMark]:
         """In no order."""
