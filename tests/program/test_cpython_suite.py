@@ -19,7 +19,7 @@ MODULES = ("base_events", "events", "tasks", "futures", "streams", "subprocess",
 FULL = os.environ.get("LOOPCANARY_FULL") == "1"
 TESTS = ["test_asyncio"] if FULL else [f"test.test_asyncio.test_{module}" for module in MODULES]
 REGRTEST = ["-m", "test", "-j2", *TESTS]
-GIVES_UP_S = 1_200 if FULL else 300
+GIVES_UP_S = 1_200
 
 pytestmark = [
     pytest.mark.native,
