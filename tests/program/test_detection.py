@@ -219,8 +219,8 @@ class TestThePortableEngine:
     def test_sees_it_once_at_its_line(self, portable, story):
         stall = portable.stall_of(story.kind)
         assert_length(portable, story.kind)
-        # A call that holds the GIL is sampled when it ends, if the sampling thread gets to run by then; others,
-        # where there is a core for it.
+        # A call that holds the GIL is sampled when it ends, if the sampling thread gets to run by then; what
+        # does not is sampled where there is a core for it.
         is_starved = "host" in admitted(stall, ())
         if stall["samples"] or not (is_starved or story.kind in HOLDS_THE_GIL):
             causes = story.causes + story.portable
