@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -21,6 +22,7 @@ from tests.diagnosis.cases import (
     stack,
 )
 
+from loopcanary.diagnosis.cause import Finding, judge
 from loopcanary.model import (
     Cause,
     Collection,
@@ -1009,6 +1011,19 @@ def test_a_stall_on_a_crowded_machine_that_an_idle_one_had_seen_too_is_the_codes
     stall = judged(crowded, SOURCE)
     assert stall.cause is Cause.CPU, stall.evidence
     assert stall.second_cause is Cause.HOST
+
+
+@pytest.mark.parametrize(("share", "cause"), [(0.06, Cause.HOST), (0.07, Cause.GIL)])
+def test_what_is_left_of_a_starved_stall_is_its_cause_where_it_is_a_stall_by_itself(share, cause):
+    starved = SimpleNamespace(
+        duration_ns=1_500 * MS, evidence=SimpleNamespace(threshold_ns=100 * MS), sample_count=150
+    )
+    starved.without = lambda _: starved
+    found = (
+        Finding(cause=Cause.HOST, share=0.9, confidence=0.9, evidence=(), yields=True),
+        Finding(cause=Cause.GIL, share=share, confidence=0.9, evidence=()),
+    )
+    assert judge(starved, [lambda _, each=each: each for each in found], coverage=1.0).cause is cause
 
 
 def test_a_throttled_container_is_told():

@@ -73,7 +73,7 @@ def judge(observation: Observation, rules: Sequence[Rule], coverage: float) -> V
     if not ranked:
         return Verdict(cause=Cause.UNKNOWN, confidence=0.0, evidence=("No rule applied.",))
     heir = next((finding for finding in ranked if not finding.yields), None)
-    if heir is not None and ranked[0].yields and _explains_the_rest(heir, ranked):
+    if heir is not None and ranked[0].yields and _explains_the_rest(heir, ranked, observation):
         ranked.remove(heir)
         ranked.insert(0, heir)
     first, rest = ranked[0], ranked[1:]
@@ -93,10 +93,14 @@ def judge(observation: Observation, rules: Sequence[Rule], coverage: float) -> V
     )
 
 
-def _explains_the_rest(finding: Finding, ranked: Sequence[Finding]) -> bool:
-    """Whether it would be the cause if what yields had not been."""
+def _explains_the_rest(finding: Finding, ranked: Sequence[Finding], observation: Observation) -> bool:
+    """Whether it would be the cause, and of a stall, if what yields had not been."""
     rest = 1.0 - sum(other.share for other in ranked if other.yields)
-    return finding.cause is not Cause.UNKNOWN and finding.share >= min(SECOND_SHARE, rest / 2) > 0
+    return (
+        finding.cause is not Cause.UNKNOWN
+        and finding.share >= min(SECOND_SHARE, rest / 2) > 0
+        and finding.share * observation.duration_ns > observation.evidence.threshold_ns
+    )
 
 
 def _confidence(finding: Finding, coverage: float, *, sampled: bool) -> float:
