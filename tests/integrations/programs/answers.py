@@ -152,7 +152,7 @@ def of_interest():
     if WAY in ("h2c", "h2"):
         return [hypercorn]
     if WAY == "unix":
-        return [protocol, uvicorn] if LOOP == "uvloop" else [streams, hypercorn, aiohttp, uvicorn]
+        return [protocol, uvicorn] if LOOP == "uvloop" else [hypercorn, aiohttp, uvicorn]
     return [streams, protocol, hypercorn, aiohttp, tornado]
 
 
