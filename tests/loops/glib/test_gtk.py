@@ -87,3 +87,11 @@ def test_windows_of_gtk_4(interpreter, tmp_path):
     slowest = max(clicks, key=lambda lag: lag["duration_ms"])
     assert slowest["scene"] == "Orders"
     assert slowest["duration_ms"] >= 250
+
+
+@pytest.mark.parametrize("gtk", [3, 4], indirect=True)
+@pytest.mark.usefixtures("gtk")
+def test_windows_are_looked_at_on_their_own_thread(request, interpreter, tmp_path):
+    version = f"{request.node.callspec.params['gtk']}.0"
+    told = interpreter.run(HERE / "gtk_beside.py", tmp_path / "store", version)
+    assert json.loads(told.splitlines()[-1]) == ["MainThread"]
