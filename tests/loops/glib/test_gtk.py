@@ -91,7 +91,14 @@ def test_windows_of_gtk_4(interpreter, tmp_path):
 
 @pytest.mark.parametrize("gtk", [3, 4], indirect=True)
 @pytest.mark.usefixtures("gtk")
-def test_windows_are_looked_at_on_their_own_thread(request, interpreter, tmp_path):
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        pytest.param("gtk_beside.py", ["MainThread"], id="on-their-own-thread"),
+        pytest.param("gtk_leaves.py", ["gone", "goes on"], id="by-an-engine-that-stops-meanwhile"),
+    ],
+)
+def test_windows_are_looked_at(request, interpreter, tmp_path, program, expected):
     version = f"{request.node.callspec.params['gtk']}.0"
-    told = interpreter.run(HERE / "gtk_beside.py", tmp_path / "store", version)
-    assert json.loads(told.splitlines()[-1]) == ["MainThread"]
+    told = interpreter.run(HERE / program, tmp_path / "store", version)
+    assert json.loads(told.splitlines()[-1]) == expected
