@@ -244,7 +244,7 @@ void lc_answers_begun_by(const void *session, int fd, uint32_t word)
     }
 }
 
-void lc_answers_more(int fd, uint32_t word)
+static void more(int fd, uint32_t word, uint64_t session)
 {
     lc_answer_request *request = &lc_answer_requests[fd];
     const uint64_t cookie = cookie_of(fd);
@@ -257,18 +257,20 @@ void lc_answers_more(int fd, uint32_t word)
     }
     if (lc_answers_is_method(word)) {
         if (!is_the_same) {
-            lc_answers_begun(fd, word);
+            begun(fd, word, session);
         }
     } else if (is_the_same) {
         note_arrival(request, fd, cookie);
     }
 }
 
+void lc_answers_more(int fd, uint32_t word) { more(fd, word, 0); }
+
 /* Where loops carry the bytes, receiving has told of them. */
 void lc_answers_more_by(const void *session, int fd, uint32_t word)
 {
     if (fd >= 0 && lc_answers_awaited(fd) && GET(lc_answer_requests[fd].session) == (uint64_t)(uintptr_t)session) {
-        lc_answers_more(fd, word);
+        more(fd, word, (uint64_t)(uintptr_t)session);
     }
 }
 

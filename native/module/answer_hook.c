@@ -233,21 +233,36 @@ static lc_hooked_function functions[FUNCTIONS] = {
     [SSL_READ] = SSL_HOOK_ROW(SSL_read_ex), [SSL_WRITE] = SSL_HOOK_ROW(SSL_write_ex)};
 static lc_hook_set hooks = {.functions = functions}; /* under the GIL */
 
-/* Finds OpenSSL among what the object is linked to, if it is: calls that are not bound yet lead to it. NULL: it is not. */
-static lc_answers_fd_of find_openssl(lc_got_object where)
+/* Where the linker would bind the object's call to. NULL: nowhere, or not certainly so: what the program or something that is
+ * preloaded gives comes first. */
+static void *bound_to(void *object, const char *name)
+{
+    void *own = dlsym(object, name), *first = dlsym(RTLD_DEFAULT, name);
+    return first == NULL || first == own ? own : NULL;
+}
+
+/* What of OpenSSL is among what an object is linked to; NULLs: it is not. */
+typedef struct {
+    lc_answers_fd_of get_fd;
+    void *read;
+} linked_openssl;
+
+/* Calls that are not bound yet lead to it. */
+static linked_openssl find_openssl(lc_got_object where)
 {
     char path[LC_HOOK_PATH];
     const void *base = NULL;
-    lc_answers_fd_of found = NULL;
+    linked_openssl found = {NULL, NULL};
     if (!lc_got_find(where, &base, path, sizeof path)) {
-        return NULL;
+        return found;
     }
     void *object = dlopen(path[0] != '\0' ? path : NULL, RTLD_LAZY | RTLD_NOLOAD);
     void *get_fd = object != NULL ? dlsym(object, "SSL_get_fd") : NULL;
     if (get_fd != NULL) {
-        functions[SSL_READ].fallback = dlsym(object, functions[SSL_READ].name);
-        functions[SSL_WRITE].fallback = dlsym(object, functions[SSL_WRITE].name);
-        memcpy(&found, &get_fd, sizeof found);
+        functions[SSL_READ].fallback = bound_to(object, functions[SSL_READ].name);
+        functions[SSL_WRITE].fallback = bound_to(object, functions[SSL_WRITE].name);
+        found.read = dlsym(object, functions[SSL_READ].name);
+        memcpy(&found.get_fd, &get_fd, sizeof found.get_fd);
     }
     if (object != NULL) {
         dlclose(object);
@@ -256,11 +271,11 @@ static lc_answers_fd_of find_openssl(lc_got_object where)
 }
 
 /* Sessions are shown to the library that made them, and to no other: the one whose function is called for them. */
-static void trust_openssl(lc_answers_fd_of get_fd)
+static void trust_openssl(const linked_openssl *openssl)
 {
-    for (unsigned way = 0; get_fd != NULL && way < LC_HOOK_WAYS; way++) {
-        if (LC_HOOK_CODE(SSL_read_ex_next[way]) == functions[SSL_READ].fallback) {
-            __atomic_store_n(&descriptor_of, get_fd, __ATOMIC_RELAXED);
+    for (unsigned way = 0; openssl->read != NULL && way < LC_HOOK_WAYS; way++) {
+        if (LC_HOOK_CODE(SSL_read_ex_next[way]) == openssl->read) {
+            __atomic_store_n(&descriptor_of, openssl->get_fd, __ATOMIC_RELAXED);
         }
     }
 }
@@ -275,9 +290,9 @@ PyObject *lc_hook_answers(PyObject *module, PyObject *where)
         return NULL;
     }
     lc_answers_set_looker(own_look);
-    const lc_answers_fd_of get_fd = find_openssl(asked);
+    const linked_openssl openssl = find_openssl(asked);
     const lc_hooked_object *hooked = lc_hook_set_add(&hooks, asked, FUNCTIONS);
-    trust_openssl(get_fd);
+    trust_openssl(&openssl);
     return lc_hook_set_names(&hooks, hooked);
 }
 

@@ -89,15 +89,17 @@ static void end_piece(greenlet_tracer *self, PyObject *greenlet)
 
 static void begin_piece(greenlet_tracer *self, PyObject *greenlet)
 {
+    PyObject *work = work_of(self, greenlet); /* may run Python, as may letting go of it: the engine may stop meanwhile */
     lc_lane *lane = own_lane(self);
     if (lane == NULL) {
         PyErr_Clear(); /* the engine does not start here: a tracer is made after it has */
+        Py_DECREF(work);
         return;
     }
     if (!lc_lane_in_turn(lane)) {
         lc_turn_begin(&lc_the_agent.watchdog.lanes, lane); /* it ends with the hub's next wait */
     }
-    self->work = work_of(self, greenlet);
+    self->work = work;
     self->piece = lc_bracket_begin(lane, (uint64_t)(uintptr_t)self->work, 0);
     if (__builtin_expect(self->piece.lane != NULL && lc_the_agent.scene_variable != NULL, 0)) {
         lc_thread_lane_note_scene();

@@ -26,6 +26,8 @@ static struct {
     void (*closure_unref)(void *closure);
     int (*event_type)(const void *event);
     uint32_t (*event_time)(const void *event);
+    void *(*default_context)(void); /* libglib-2.0's, as the next */
+    int (*is_owner)(void *context);
 } gtk;
 
 typedef struct {
@@ -86,19 +88,25 @@ static bool may_call_python(void)
     return Py_IsInitialized() && !Py_IsFinalizing() && PyGILState_GetThisThreadState() != NULL;
 }
 
+/* What came up in a call of ours: the program's own, from a signal's handler, goes on as far as it can. */
+static void let_go(void)
+{
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
+        PyErr_Clear();
+        PyErr_SetInterrupt();
+    } else if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) {
+        PyErr_WriteUnraisable(NULL);
+    }
+    PyErr_Clear(); /* ours: the listener reports its own failures */
+}
+
 static void call(PyObject *arguments)
 {
     PyObject *function = Py_XNewRef(listener);
     PyObject *result = function != NULL && arguments != NULL ? PyObject_CallObject(function, arguments) : NULL;
     Py_XDECREF(function);
     Py_XDECREF(arguments);
-    if (result == NULL && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
-        PyErr_Clear();
-        PyErr_SetInterrupt();
-    } else if (result == NULL && PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) {
-        PyErr_WriteUnraisable(NULL);
-    }
-    PyErr_Clear(); /* ours: the listener reports its own failures */
+    let_go();
     Py_XDECREF(result);
 }
 
@@ -108,7 +116,7 @@ static void tell(uint64_t end_ns)
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     if (listener != NULL && lc_thread_lane_get("glib") == NULL) { /* of a loop that ran already when we came */
-        PyErr_Clear();
+        let_go();
     }
     if (listener != NULL && own.front) {
         call(Py_BuildValue("sKKKOO", "", 0ull, 0ull, 0ull, Py_None, Py_None));
@@ -184,14 +192,22 @@ static int emitted(void *hint, unsigned count, const void *values, void *data)
 
 /* ---- coming and going -------------------------------------------------------------------- */
 
-/* As soon as there is a window: its class is made with it, and not by us. */
+static bool has_class(const gtk_version *of)
+{
+    const size_t type = gtk.type_from_name(of->emitter);
+    return type != 0 && gtk.class_peek(type) != NULL;
+}
+
+/* As soon as there is a window: its class is made with it, and not by us. On GTK's own thread, which looks at its windows
+ * then: the one that runs the default context. */
 static void lay_hook(void)
 {
     const gtk_version *of = version;
-    const size_t type = of != NULL ? gtk.type_from_name(of->emitter) : 0;
-    if (type == 0 || gtk.class_peek(type) == NULL || !__atomic_exchange_n(&is_wanted, false, __ATOMIC_SEQ_CST)) {
+    if (of == NULL || !has_class(of) || !gtk.is_owner(gtk.default_context()) ||
+        !__atomic_exchange_n(&is_wanted, false, __ATOMIC_SEQ_CST)) {
         return;
     }
+    const size_t type = gtk.type_from_name(of->emitter);
     const unsigned number = gtk.signal_lookup("event", type);
     if (number != 0) {
         signal_number = number;
@@ -217,6 +233,8 @@ static bool learn(const gtk_version *of)
            find(gobject, "g_signal_add_emission_hook", &gtk.add_hook) &&
            find(gobject, "g_signal_remove_emission_hook", &gtk.remove_hook) &&
            find(gobject, "g_closure_ref", &gtk.closure_ref) && find(gobject, "g_closure_unref", &gtk.closure_unref) &&
+           find(gobject, "g_main_context_default", &gtk.default_context) &&
+           find(gobject, "g_main_context_is_owner", &gtk.is_owner) &&
            find(gdk, "gdk_event_get_event_type", &gtk.event_type) && find(gdk, "gdk_event_get_time", &gtk.event_time);
 }
 

@@ -16,7 +16,8 @@
  * listener("", 0, 0, 0, None, None) when another window may be in front. It raises nothing. */
 PyObject *lc_glib_listen(PyObject *module, PyObject *args);
 
-/* The calling thread is about to wait, or to call one of the program's sources. Any state of the GIL. */
+/* The calling thread is about to wait, or to call one of the program's sources. Any state of the GIL. Calls Python: what is known of
+ * the thread's lane is to be asked for anew. */
 void lc_glib_input_end(void);
 
 /* A handler of a signal is called: a PyGClosure, the signal's name (a str that stays), and what it calls. Any state of the GIL. */

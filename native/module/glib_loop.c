@@ -85,11 +85,11 @@ static bool tell_ran(lc_patched *patch, uint64_t begin_ns)
 
 static PyObject *call_source(lc_patched *patch, PyObject *const *args, size_t count, PyObject *names)
 {
+    lc_glib_input_end(); /* calls Python: the engine may stop meanwhile */
     lc_lane *lane = lc_thread_lane_get(kind);
     if (lane == NULL) {
         return PyErr_Occurred() ? NULL : lc_patched_call_original(patch, args, count, names);
     }
-    lc_glib_input_end();
     lc_running running = {
         .note = {.callable = (uint64_t)(uintptr_t)lc_inside_partials(patch->original), .way = (uint32_t)patch->role}};
     const uint64_t begin_ns = patch->extra != NULL ? lc_now_ns() : 0;

@@ -190,6 +190,27 @@ static void what_tls_hides_is_timed_where_it_is_deciphered(int server)
     lc_answer_requests[server].elsewhere = 0;
 }
 
+static void a_session_and_a_descriptor_that_are_others_by_now_begin_anew(int server)
+{
+    int other_client, other_server;
+    lc_answer answer;
+    connect_tcp(&other_client, &other_server);
+    const int descriptor = dup(server);
+    sockets_of_session[1] = descriptor;
+    lc_answers_begin();
+    lc_answers_deciphered(&sessions[1], fd_of, get, sizeof get); /* nobody answers it */
+    CHECK(dup2(other_server, descriptor) == descriptor);
+    for (unsigned i = 1; i < LC_ANSWERS_ONE_OF; i++) {
+        lc_answers_received(server, get, sizeof get);
+    }
+    lc_answers_deciphered(&sessions[1], fd_of, get, sizeof get);
+    CHECK(lc_answers_awaited(descriptor) && !answer_of(descriptor, &answer)); /* what the session sends by itself */
+    CHECK(enciphers(&sessions[1], &answer) && !lc_answers_awaited(descriptor));
+    close(descriptor);
+    close(other_client);
+    close(other_server);
+}
+
 /* ---- Unix sockets ------------------------------------------------------------------------- */
 
 static lc_look scripted;
@@ -361,6 +382,7 @@ int main(void)
     a_descriptor_that_is_another_socket_s_by_now_answers_nothing(server);
     what_is_no_stream_or_timed_elsewhere_is_left_alone(server);
     what_tls_hides_is_timed_where_it_is_deciphered(server);
+    a_session_and_a_descriptor_that_are_others_by_now_begin_anew(server);
     of_unix_sockets_the_loop_s_looks_tell();
     connections_that_wait_together_came_since_the_look_before_the_first(server);
     rows_count_what_their_threads_answer();

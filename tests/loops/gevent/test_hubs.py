@@ -122,6 +122,28 @@ for name in ("first", "second"):
     assert [name for name, _, _ in names(stalls)] == ["first", "second"]
 
 
+def test_uninstalled_while_a_greenlet_is_asked_what_it_runs(play):
+    play("""
+from loopcanary import uninstall
+ran, asked = [], []
+
+class Job(gevent.Greenlet):
+    @property
+    def _run(self):
+        if asked:
+            uninstall()
+        return lambda: ran.append(True)
+
+install()
+gevent.sleep(0.001)
+job = Job()
+job.start()
+asked.append(job)
+job.join()
+assert ran == [True]
+""")
+
+
 def test_hubs_of_several_threads(play):
     stalls = play("""
 import threading

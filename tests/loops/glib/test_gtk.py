@@ -87,3 +87,18 @@ def test_windows_of_gtk_4(interpreter, tmp_path):
     slowest = max(clicks, key=lambda lag: lag["duration_ms"])
     assert slowest["scene"] == "Orders"
     assert slowest["duration_ms"] >= 250
+
+
+@pytest.mark.parametrize("gtk", [3, 4], indirect=True)
+@pytest.mark.usefixtures("gtk")
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        pytest.param("gtk_beside.py", ["MainThread"], id="on-their-own-thread"),
+        pytest.param("gtk_leaves.py", ["gone", "goes on"], id="by-an-engine-that-stops-meanwhile"),
+    ],
+)
+def test_windows_are_looked_at(request, interpreter, tmp_path, program, expected):
+    version = f"{request.node.callspec.params['gtk']}.0"
+    told = interpreter.run(HERE / program, tmp_path / "store", version)
+    assert json.loads(told.splitlines()[-1]) == expected
