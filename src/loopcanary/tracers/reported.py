@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 try:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 TEXT_MAX = 500
 """Longer names are cut: a path is no longer as a rule, and a title never should be."""
 _LIST_MAX = 5_000
-"""Of longer ones only the beginning is looked at."""
+"""Of longer ones only the beginning is looked at; phases and rows beyond it are counted as left out."""
 _STACKS_MAX = 8
 _FRAMES_MAX = 200
 _STALLS_MAX = 20
@@ -99,6 +100,7 @@ def traced_fingerprint(kind: str, parts: Sequence[str]) -> str:
 def _checked(issue: object) -> TracedIssue:
     if not isinstance(issue, (Startup, SlowMethod)):
         raise TypeError(f"a tracer reports model.Startup or model.SlowMethod, not {type(issue).__name__}")
+    issue, beyond = _bounded(issue)
     read = issue_from_dict(_cut(issue_to_dict(issue)))
     if not isinstance(read, (Startup, SlowMethod)):  # a subclass with a kind of its own
         raise TypeError(f"it says of itself that it is {read.kind.value}")
@@ -117,7 +119,17 @@ def _checked(issue: object) -> TracedIssue:
         _refuse_below_0(name, ns)
         if ns > _LONGEST_NS:
             raise ValueError(f"{name}: {ns} is more than 26 days")
-    return read
+    return replace(read, left_out=max(read.left_out, 0) + beyond)
+
+
+def _bounded(issue: TracedIssue) -> tuple[TracedIssue, int]:
+    """The issue with the begin of its long lists, before anything goes through the whole of them, and how
+    many of its phases or rows that leaves out."""
+    own = "phases" if isinstance(issue, Startup) else "rows"
+    lists = {name: getattr(issue, name) for name in (own, "stalls", "stacks")}
+    begins = {name: tuple(islice(some, _LIST_MAX)) for name, some in lists.items()}
+    beyond = len(lists[own]) - _LIST_MAX if hasattr(lists[own], "__len__") else 0
+    return replace(issue, **begins), max(beyond, 0)
 
 
 _PHASE_TIMES = ("offset", "duration", "self")
