@@ -331,8 +331,8 @@ class Store:
         return int(row[0])
 
     def stalls_after(self, row: int, limit: int) -> list[tuple[int, Stall | None]]:
-        """Stored stalls of later rows, which is those that were stored later, each with its row. None: one that
-        cannot be read, and holds up no other; pages and reports tell of it."""
+        """Stored stalls of later rows, which is those that were stored later, each with its row. None: one
+        that cannot be read, and holds up no other; pages and reports tell of it."""
         statement = "SELECT row, payload FROM main.payloads WHERE row > ? ORDER BY row LIMIT ?"
         values = [row, limit]
         found = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
@@ -353,8 +353,8 @@ class Store:
         return int(row[0])
 
     def issues_after(self, row: int, limit: int) -> list[tuple[int, LagIssue | None]]:
-        """Issues that are no stalls of later rows, each with its row; None as in `stalls_after`. One stored anew
-        gets another. Rows of other kinds than issues have are left out."""
+        """Issues that are no stalls of later rows, each with its row; None as in `stalls_after`. One stored
+        anew gets another. Rows of other kinds than issues have are left out."""
         kinds = [kind.value for kind in IssueKind]
         marks = ", ".join("?" * len(kinds))
         statement = (
