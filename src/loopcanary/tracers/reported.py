@@ -127,7 +127,7 @@ def _bounded(issue: TracedIssue) -> tuple[TracedIssue, int]:
     many of its phases or rows that leaves out."""
     own = "phases" if isinstance(issue, Startup) else "rows"
     lists = {name: getattr(issue, name) for name in (own, "stalls", "stacks")}
-    begins = {name: tuple(islice(some, _LIST_MAX)) for name, some in lists.items()}
+    begins: dict[str, Any] = {name: tuple(islice(some, _LIST_MAX)) for name, some in lists.items()}
     beyond = len(lists[own]) - _LIST_MAX if hasattr(lists[own], "__len__") else 0
     return replace(issue, **begins), max(beyond, 0)
 
