@@ -76,6 +76,8 @@ def new_module(name, globals, fromlist, level):
         name = f"{package}.{name}" if name else package
     if name not in sys.modules:
         return name
+    if not hasattr(sys.modules[name], "__path__"):  # no package: it has no modules in it
+        return None
     inside = (f"{name}.{one}" for one in fromlist or () if not hasattr(sys.modules[name], one))
     return next((one for one in inside if one not in sys.modules and not one.endswith(".*")), None)
 
