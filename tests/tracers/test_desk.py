@@ -137,6 +137,20 @@ def test_what_is_beyond_the_part_that_is_looked_at_counts_as_left_out():
     assert (len(start.phases), start.left_out) == (PHASES_MAX, many - PHASES_MAX)
 
 
+def test_a_key_too_far_in_to_be_kept_gives_way_to_one_that_is():
+    """A recursive function: each call has all of the time, the innermost is the key."""
+    outer = call("load", 0, 1_000)
+    rows = (outer, *(call("walk", depth, 1_000) for depth in range(1, 2 * ROWS_MAX)))
+    slow = whole(replace(SLOW, rows=rows))
+    assert isinstance(slow, SlowMethod)
+    assert (len(slow.rows), slow.key) == (ROWS_MAX, ROWS_MAX - 1)
+    shallow = whole(replace(SLOW, rows=rows[:5]))
+    assert slow.fingerprint == shallow.fingerprint
+    assert slow.culprit is not None
+    assert slow.culprit.function == "walk"
+    assert slow.title == shallow.title
+
+
 def test_a_list_without_end_is_looked_at_no_further():
     phases, stalls = itertools.repeat(Phase(**TIMES)), itertools.repeat("s1-1")
     start = whole(replace(START, phases=phases, stalls=stalls))  # type: ignore[arg-type]

@@ -184,13 +184,13 @@ def _whole_method(slow: SlowMethod) -> SlowMethod:
     # Of all rows, before any is left out: the key is to be the same whatever is.
     key = slow.key if slow.key_row is not None else key_of(slow.rows, slow.duration_ns)
     kept = heaviest(slow.rows, ROWS_MAX, depth=lambda row: row.depth, weight=lambda row: row.total_ns)
-    if key is not None and key not in kept:
-        key = None
+    rows = tuple(slow.rows[index] for index in kept)
     gone = set(range(len(slow.rows))) - set(kept)
     slow = replace(
         slow,
-        rows=tuple(slow.rows[index] for index in kept),
-        key=None if key is None else kept.index(key),
+        rows=rows,
+        # It may be further in than rows are kept, as of a recursive function.
+        key=kept.index(key) if key in kept else key_of(rows, slow.duration_ns),
         left_out=max(slow.left_out, 0) + len(gone),
         left_out_ns=max(slow.left_out_ns, 0) + sum(slow.rows[index].self_ns for index in gone),
     )
