@@ -36,6 +36,8 @@ _FRAMES_MAX = 200
 _STALLS_MAX = 20
 _LONGEST_NS = 1 << 51
 """26 days: what the wire form keeps to the nanosecond."""
+_COUNT_MAX = 1 << 53
+"""Readers of JSON in other languages keep no larger number exactly."""
 _NO_LOOP = "thread"
 
 
@@ -109,14 +111,16 @@ def _checked(issue: object) -> TracedIssue:
     if isinstance(read, Startup):
         for number, phase in enumerate(read.phases):
             times |= {f"phases[{number}].{name}_ns": getattr(phase, f"{name}_ns") for name in _PHASE_TIMES}
-            _refuse_below_0(f"phases[{number}].depth", phase.depth)
+            _refuse_no_count(f"phases[{number}].depth", phase.depth)
     else:
         for number, row in enumerate(read.rows):
             times |= {f"rows[{number}].{name}_ns": getattr(row, f"{name}_ns") for name in _ROW_TIMES}
-            _refuse_below_0(f"rows[{number}].depth", row.depth)
-            _refuse_below_0(f"rows[{number}].count", row.count)
+            _refuse_no_count(f"rows[{number}].depth", row.depth)
+            _refuse_no_count(f"rows[{number}].count", row.count)
+            _refuse_no_count(f"rows[{number}].line", max(row.frame.line, 0))  # -1: none
+    _refuse_no_count("left_out", max(read.left_out, 0))
     for name, ns in times.items():
-        _refuse_below_0(name, ns)
+        _refuse_no_count(name, ns)
         if ns > _LONGEST_NS:
             raise ValueError(f"{name}: {ns} is more than 26 days")
     return replace(read, left_out=max(read.left_out, 0) + beyond)
@@ -136,9 +140,11 @@ _PHASE_TIMES = ("offset", "duration", "self")
 _ROW_TIMES = ("total", "self")
 
 
-def _refuse_below_0(name: str, number: int) -> None:
+def _refuse_no_count(name: str, number: int) -> None:
     if number < 0:
         raise ValueError(f"{name}: {number} is less than 0")
+    if number > _COUNT_MAX:  # not shown: to write down its digits may fail, or take long
+        raise ValueError(f"{name}: it is more than {_COUNT_MAX}")
 
 
 def _short(stacks: Sequence[WeightedStack]) -> tuple[WeightedStack, ...]:
