@@ -34,14 +34,17 @@ class StartTracer:
         if builtins.__import__ is getattr(self, "_imported", None):
             builtins.__import__ = self._plain
 
-    def _import(self, name, *more, **named):
-        if name in sys.modules or threading.get_ident() != self._thread:
-            return self._plain(name, *more, **named)
+    def _import(self, name, globals=None, locals=None, fromlist=(), level=0):
+        module = None
+        if threading.get_ident() == self._thread:
+            module = new_module(name, globals, fromlist, level)
+        if module is None:
+            return self._plain(name, globals, locals, fromlist, level)
         begin_ns, at, depth = time.monotonic_ns(), len(self._phases), len(self._open)
         self._phases.append(None)  # its place is before those inside it
         self._open.append(0)
         try:
-            return self._plain(name, *more, **named)
+            return self._plain(name, globals, locals, fromlist, level)
         finally:
             took_ns = time.monotonic_ns() - begin_ns
             inside_ns = self._open.pop()
@@ -49,7 +52,7 @@ class StartTracer:
                 self._open[-1] += took_ns
             self._phases[at] = Phase(
                 kind=PhaseKind.IMPORT,
-                name=name,
+                name=module,
                 depth=depth,
                 offset_ns=begin_ns - self._begin_ns,
                 duration_ns=took_ns,
@@ -64,6 +67,19 @@ class StartTracer:
         self._desk.report(
             Startup(began_wall_ns=self._wall_ns, duration_ns=took_ns, threshold_ns=LIMIT_NS, phases=phases)
         )
+
+
+def new_module(name, globals, fromlist, level):
+    """The first module that this import has to load; None: all are there."""
+    if level:  # `from . import orders`, `from .orders import load`
+        package = ((globals or {}).get("__package__") or "").rsplit(".", level - 1)[0]
+        name = f"{package}.{name}" if name else package
+    if name not in sys.modules:
+        return name
+    if not hasattr(sys.modules[name], "__path__"):  # no package: it has no modules in it
+        return None
+    inside = (f"{name}.{one}" for one in fromlist or () if not hasattr(sys.modules[name], one))
+    return next((one for one in inside if one not in sys.modules and not one.endswith(".*")), None)
 
 
 _running = None

@@ -14,13 +14,14 @@ from typing import Any
 
 import pytest
 from tests.bundles.samples import bundled, members_of, taken
-from tests.store.samples import JANK, KILLED, SESSION, STALL
+from tests.store.samples import JANK, KILLED, SESSION, SLOW_METHOD, STALL, STARTUP
 
 from loopcanary.bundles import ALL, CLASSES, BundleError, Redactor, load_key
 from loopcanary.bundles.pseudonyms import public_file
 from loopcanary.bundles.redaction import RULES, Rule
 from loopcanary.model import (
     Activity,
+    Cause,
     Culprit,
     FrameFigures,
     IdleLag,
@@ -192,6 +193,20 @@ def test_no_mark_at_all_is_left_of_all() -> None:
     assert re.findall(r"MARK\w*", text) == []
     assert "kept-fingerprint" not in text
     assert "kept-id" not in text.replace('"id":"kept-id"', "")  # ids are no secrets, and are ids alone
+
+
+def test_titles_of_starts_and_slow_methods_say_what_took_long_with_what_is_left() -> None:
+    """Few have a cause: they are none the less sure for that."""
+    redactor = Redactor([ALL], KEY)
+    secret = {"title": "of SECRET", "cause": Cause.UNKNOWN}
+    assert redactor.issue(replace(STARTUP, **secret)).title == "cold start took 12.0 s"
+    slow = redactor.issue(replace(SLOW_METHOD, **secret))
+    assert isinstance(slow, SlowMethod)
+    assert slow.key_row is not None
+    frame = slow.key_row.frame
+    assert slow.title == f"{frame.qualname} had 1.10 s of 1.20 s ({frame.file}:80)"
+    assert "load_orders" not in slow.title
+    assert "orders.py" not in slow.title
 
 
 def test_names_that_are_not_redacted_stay() -> None:

@@ -119,7 +119,9 @@ def issues(place) -> list[Startup | SlowMethod]:
 def test_the_examples_write_a_start_and_a_slow_method(place, examples):
     package = place.folder / "shop"
     package.mkdir()
-    (package / "__init__.py").write_text("")
+    (package / "__init__.py").write_text("from . import stock\nfrom .stock import *\nfrom . import stock\n")
+    (package / "stock.py").write_text("from .prices import PRICES\nfrom . import prices\n")
+    (package / "prices.py").write_text("PRICES = {}\n")
     (package / "orders.py").write_text(
         "import time\n"
         "def load():\n    for _ in range(3):\n        wait()\n"
@@ -145,7 +147,9 @@ def test_the_examples_write_a_start_and_a_slow_method(place, examples):
     names = [(phase.depth, phase.name) for phase in start.phases if phase.kind is PhaseKind.IMPORT]
     at = names.index((0, "colorsys_of_mine"))
     assert names[at + 1] == (1, "wave")
-    assert (0, "shop.orders") in names
+    at = names.index((0, "shop.orders"))
+    assert names[at + 1 : at + 3] == [(1, "shop.stock"), (2, "shop.prices")]
+    assert len(set(names)) == len(names)
     assert all(0 <= phase.self_ns <= phase.duration_ns for phase in start.phases)
     assert start.program == "program.py"
     assert isinstance(slow, SlowMethod)

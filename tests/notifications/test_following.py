@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -161,6 +162,38 @@ def test_issues_of_rows_that_are_given_out_anew_are_new(store: Store, feed: Feed
     assert feed.take() == []
     store.put_issue(lag(JANK, id="s1-jank-new"))
     assert ids(feed.take()) == [("s1-jank-new", "jank")]
+
+
+@pytest.mark.parametrize("fails", ["issues_after", "stalls_after", "stall", "remarks"])
+def test_a_look_that_fails_loses_nothing(store: Store, feed: Feed, beside: Beside, monkeypatch, fails: str):
+    beside.runs(ONGOING)
+    assert ids(feed.take()) == [("s1-9", "ongoing")]
+    beside.runs()
+    store.put_stall(HANG)
+    store.put_issue(lag(JANK))
+
+    def locked(*_: Any) -> Any:
+        raise StoreError("locked")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, fails, locked)
+        with pytest.raises(StoreError):
+            feed.take()
+    assert ids(feed.take()) == [("s1-1", "ended"), (JANK.id, "jank")]
+    assert feed.take() == []
+
+
+def test_what_cannot_be_read_holds_up_nothing_else(store: Store, feed: Feed):
+    store.put_stall(HANG)
+    store.put_issue(lag(JANK))
+    store.put([], [replace(HANG, id="s1-2")])
+    store.put_issue(lag(IDLE_LAG))
+    with sqlite3.connect(store.folder / "loopcanary.db") as database:
+        database.execute("UPDATE issues SET payload = '{}' WHERE id = ?", [JANK.id])
+        database.execute("UPDATE payloads SET payload = '{}' WHERE row = 1")
+    database.close()
+    assert ids(feed.take()) == [("s1-2", "ended"), (IDLE_LAG.id, "idle")]
+    assert feed.take() == []
 
 
 def test_what_is_made_only_of_stalls_that_people_ignore_is_no_news(store: Store, feed: Feed):

@@ -207,6 +207,13 @@ def test_another_issue_is_news_once_where_somebody_waited_long_enough_and_its_ki
     assert not news.is_news(issue)
 
 
+def test_of_a_start_the_phase_that_took_most_is_told():
+    assert told(STARTUP).cause == (
+        "12.0 s, and 10.0 s is the limit; import pandas had most of it by itself: 6.00 s (50%); "
+        "modules were imported (import)"
+    )
+
+
 def test_a_start_within_its_limit_is_no_news():
     assert News(0).is_news(STARTUP)
     assert not News(0).is_news(replace(STARTUP, threshold_ns=STARTUP.duration_ns))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,6 +30,7 @@ from loopcanary.model.wire import issue_from_dict, issue_to_dict
 from loopcanary.tracers.desk import WAITING_MAX, Told, TracerDesk
 from loopcanary.tracers.frames_listeners import FrameListeners
 from loopcanary.tracers.plugged import PluggedTracer, PluggedTracers
+from loopcanary.tracers.reported import _LIST_MAX as LOOKED_AT
 from loopcanary.tracers.reported import TEXT_MAX, completed
 from loopcanary.tracers.tracing import SETTLE_NS, Tracing
 
@@ -125,6 +127,43 @@ def test_what_is_left_out_is_said():
     assert (len(start.phases), start.left_out, start.phases[0].name) == (PHASES_MAX, 9, "m9")
 
 
+def test_what_is_beyond_the_part_that_is_looked_at_counts_as_left_out():
+    many = 3 * LOOKED_AT
+    slow = whole(replace(SLOW, rows=(call("f", 0, 1),) * many, left_out=2))
+    assert isinstance(slow, SlowMethod)
+    assert (len(slow.rows), slow.left_out) == (ROWS_MAX, many - ROWS_MAX + 2)
+    start = whole(replace(START, phases=[Phase(**TIMES)] * many))  # type: ignore[arg-type]
+    assert isinstance(start, Startup)
+    assert (len(start.phases), start.left_out) == (PHASES_MAX, many - PHASES_MAX)
+
+
+def test_a_key_too_far_in_to_be_kept_gives_way_to_one_that_is():
+    """A recursive function: each call has all of the time, the innermost is the key."""
+    outer = call("load", 0, 1_000)
+    rows = (outer, *(call("walk", depth, 1_000) for depth in range(1, 2 * ROWS_MAX)))
+    slow = whole(replace(SLOW, rows=rows))
+    assert isinstance(slow, SlowMethod)
+    assert (len(slow.rows), slow.key) == (ROWS_MAX, ROWS_MAX - 1)
+    shallow = whole(replace(SLOW, rows=rows[:5]))
+    assert slow.fingerprint == shallow.fingerprint
+    assert slow.culprit is not None
+    assert slow.culprit.function == "walk"
+    assert slow.title == shallow.title
+
+
+def test_a_list_without_end_is_looked_at_no_further():
+    phases, stalls = itertools.repeat(Phase(**TIMES)), itertools.repeat("s1-1")
+    start = whole(replace(START, phases=phases, stalls=stalls))  # type: ignore[arg-type]
+    assert isinstance(start, Startup)
+    assert (len(start.phases), len(start.stalls)) == (PHASES_MAX, 20)
+
+
+def test_rows_one_inside_the_other_are_left_out_from_the_innermost_on():
+    """A recursive function: each row that does not fit has all others above it."""
+    rows = range(LOOKED_AT)
+    assert heaviest(rows, 3, depth=lambda row: row, weight=lambda row: -row) == [0, 1, 2]
+
+
 def test_stacks_are_cut():
     deep = replace(STALL.stacks[0], frames=STALL.stacks[0].frames * 300)
     stacks = whole(replace(SLOW, stacks=(deep,) * 30)).stacks
@@ -215,6 +254,9 @@ def test_what_is_taken_can_be_stored_and_read(start: Startup, slow: SlowMethod):
         replace(SLOW, rows=[1]),
         replace(SLOW, rows=(call("f", 0, 1, count=-3),)),
         replace(SLOW, rows=(call("f", "0", 1),)),
+        replace(SLOW, rows=(call("f", 10**5_000, 1),)),
+        replace(SLOW, rows=(call("f", 0, 1, count=1 << 60),)),
+        replace(SLOW, left_out=10**5_000),
         replace(SLOW, culprit="here"),
         replace(SLOW, stalls=(1,)),
     ],
@@ -404,6 +446,24 @@ def test_a_tracer_that_says_it_failed_is_stopped_once_and_told_of_once():
     assert faulty.calls == ["init", "start", "stop"]
     assert boundary.reasons() == {"tracer t0": "ValueError: in a hook"}
     assert boundary.counts() == {"failures_tracer t0": 1}
+
+
+class WordlessError(Exception):
+    """One that cannot say what it is, as those that format arguments that are gone."""
+
+    def __str__(self) -> str:
+        raise LookupError("no words")
+
+
+def test_a_failure_without_words_is_one_like_others():
+    faulty = Faulty()
+    _, plugged, boundary = lived(faulty)
+    plugged.start()
+    faulty.desk.failed(WordlessError())
+    assert faulty.calls == ["init", "start", "stop"]
+    assert boundary.reasons() == {"tracer t0": "WordlessError, and its words failed: LookupError"}
+    boundary.failed("long", ValueError("x" * 9_999_999))
+    assert len(boundary.reasons()["long"]) == 1_000
 
 
 def test_in_a_forked_child_the_parent_s_are_stopped():

@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 
-from tests.store.samples import SESSION, stall
+import pytest
+from tests.store.samples import ISSUES, SESSION, START_IN_TIME, stall
 
+from loopcanary.model import LagIssue
 from loopcanary.store import Store, StoreError
 from loopcanary.ui.beats import beats
 from loopcanary.ui.live import Now, Sight, Watch
@@ -20,6 +23,15 @@ def test_a_new_stall_is_news_and_nothing_else_is(filled: Store):
     watch.again()
     assert watch.now().version == first.version
     filled.put_stall(stall(id="s1-77"))
+    watch.again()
+    assert watch.now().version != first.version
+
+
+@pytest.mark.parametrize("issue", [*ISSUES, START_IN_TIME], ids=lambda issue: issue.id)
+def test_issues_of_every_kind_are_news_to_pages_that_are_open(filled: Store, issue: LagIssue):
+    watch = watch_of(filled, [Sight()])
+    first = watch.now()
+    filled.put_issue(replace(issue, id="s1-new"))
     watch.again()
     assert watch.now().version != first.version
 

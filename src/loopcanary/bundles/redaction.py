@@ -15,8 +15,20 @@ from typing import Any, TypeVar, cast
 from loopcanary.bundles.classes import ALL, CLASSES
 from loopcanary.bundles.errors import BundleError
 from loopcanary.bundles.pseudonyms import Pseudonyms, public_file
-from loopcanary.model import Blocker, Culprit, LagIssue, Session, StackFrame, Stall, Target
+from loopcanary.model import (
+    Blocker,
+    Culprit,
+    Issue,
+    LagIssue,
+    Session,
+    SlowMethod,
+    StackFrame,
+    Stall,
+    Startup,
+    Target,
+)
 from loopcanary.model.search import Remark
+from loopcanary.model.traced_words import method_words, start_words
 from loopcanary.model.waiting import TargetKind
 from loopcanary.model.wording import cause_words
 
@@ -164,9 +176,8 @@ class Redactor:
             after = self._value(before) if rule is None else self._ruled(rule, before)
             if after is not before:
                 changes[name] = after
-        if (type(value).__name__, "title") in RULES:
-            changes["title"] = _title(value, changes.get("culprit", value.culprit))
-        return replace(value, **changes) if changes else value
+        changed = replace(value, **changes) if changes else value
+        return replace(changed, title=_title(changed)) if isinstance(changed, Issue) else changed
 
     def _ruled(self, rule: Rule, value: Any) -> Any:
         if value is None:
@@ -245,7 +256,12 @@ _WITH_TEXTS = frozenset(kind for kind, _ in RULES) | {
 """Types that texts are in, or in what they hold."""
 
 
-def _title(issue: Stall | LagIssue, culprit: Culprit | None) -> str:
-    """A title of what is left: the cause, and where."""
+def _title(issue: Issue) -> str:
+    """A title of what is left: the cause, and where; or what it took, where no cause says more."""
+    if isinstance(issue, Startup):
+        return start_words(issue)
+    if isinstance(issue, SlowMethod):
+        return method_words(issue)
+    culprit = issue.culprit
     place = "" if culprit is None else f" in {culprit.function} ({culprit.file}:{culprit.line})"
     return f"{issue.kind.value}: {cause_words(issue.cause)}{place}"

@@ -11,6 +11,8 @@ from typing import Any
 
 from loopcanary.unpatched import unpatched
 
+_WORDS_MAX = 1_000
+
 
 class Boundary:
     """Calls parts so that nothing they raise gets out. Thread-safe.
@@ -41,7 +43,7 @@ class Boundary:
 
     def failed(self, part: str, error: BaseException, *, keep: bool = False) -> None:
         """Notes a failure that was caught elsewhere."""
-        reason = f"{type(error).__name__}: {error}"
+        reason = _words(error)
         with self._lock:
             self._failures[part] = self._failures.get(part, 0) + 1
             first = part not in self._reasons
@@ -77,3 +79,12 @@ class Boundary:
         """First failure of each part, for `doctor`."""
         with self._lock:
             return dict(self._reasons)
+
+
+def _words(error: BaseException) -> str:
+    """What it says of itself. An exception of others' may fail at that, too, or never come to an end."""
+    name = type(error).__name__
+    try:
+        return f"{name}: {error}"[:_WORDS_MAX]
+    except Exception as another:  # noqa: BLE001 - this is the boundary
+        return f"{name}, and its words failed: {type(another).__name__}"

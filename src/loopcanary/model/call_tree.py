@@ -43,9 +43,10 @@ def heaviest(
     for index in sorted(range(len(rows)), key=lambda index: (-weight(rows[index]), index)):
         path: list[int] = []
         at: int | None = index
-        while at is not None and at not in kept:
+        room = most - len(kept)
+        while at is not None and at not in kept and len(path) <= room:
             path.append(at)
             at = above[at]
-        if len(kept) + len(path) <= most:
+        if len(path) <= room:
             kept.update(path)
     return sorted(kept)

@@ -98,6 +98,8 @@ def _of_stalls(issue: LagIssue) -> str:
     if not issue.stalls:
         return "no stall was seen on its thread meanwhile: nothing that ran was as long as the threshold"
     found = count_of(len(issue.stalls), "stall")
+    if isinstance(issue, (Startup, SlowMethod)):
+        return f"{found} on its thread meanwhile"  # cause and place may be the tracer's own
     if not isinstance(issue, Jank):
         return f"{found} on its thread meanwhile; cause and place are those of the one that held most of it"
     guilty = sum(1 for frame in issue.worst if frame.stalls)

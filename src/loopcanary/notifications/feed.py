@@ -4,7 +4,7 @@ they are stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -30,8 +30,8 @@ class StoreLike(Protocol):
     def last_row(self) -> int:
         """The latest stored stall's; 0 without any."""
 
-    def stalls_after(self, row: int, limit: int) -> list[tuple[int, Stall]]:
-        """Stored stalls of later rows, in order."""
+    def stalls_after(self, row: int, limit: int) -> list[tuple[int, Stall | None]]:
+        """Stored stalls of later rows, in order; None: one that cannot be read."""
 
     def issue_row_before(self, wall_ns: int) -> int:
         """As `row_before`, of issues that are no stalls."""
@@ -39,8 +39,8 @@ class StoreLike(Protocol):
     def last_issue_row(self) -> int:
         """As `last_row`, of issues that are no stalls."""
 
-    def issues_after(self, row: int, limit: int) -> list[tuple[int, LagIssue]]:
-        """Issues that are no stalls of later rows, in order."""
+    def issues_after(self, row: int, limit: int) -> list[tuple[int, LagIssue | None]]:
+        """Issues that are no stalls of later rows, in order; None: one that cannot be read."""
 
     def stall(self, stall_id: str) -> Stall | None:
         """By its id."""
@@ -80,20 +80,29 @@ class Feed:
 
     def take(self) -> list[Issue]:
         """Issues that are new, stalls also that are in another state, since the last call. Stalls come first:
-        others are made of them. Raises what the store does."""
+        others are made of them. Raises what the store does; the next call then has what this one has not."""
         self.is_running = False  # where the store is gone, nobody runs
         live = self._look()
         self.is_running = bool(live.running)
         self._sessions = {session.id: session for session in live.running}
         ongoing = {stall.id: stall for stall in live.ongoing}
-        found = [*self._stored(), *self._ended(ongoing), *ongoing.values()]
+        # Issues are read before stalls: those that they are made of are stored by then.
+        issue_row, others = self._others()
+        row, stored = self._stored()
+        ended = self._ended(ongoing, {stall.id for stall in stored})
+        found = [*stored, *ended, *ongoing.values()]
+        recent: list[Issue] = [one for one in (*found, *others) if self._is_recent(one)]
+        told = self._without_ignored(recent) if recent else []
+        # Nothing is read from here on: what was found is told.
+        self._row, self._issue_row = row, issue_row
+        for stall in (*stored, *ended):
+            self._open.pop(stall.id, None)
         for stall in found:
             if stall.state is StallState.ONGOING:
                 self._open[stall.id] = 0
         for oldest in list(self._open)[:-_OPEN_MAX]:
             del self._open[oldest]
-        recent: list[Issue] = [one for one in (*found, *self._others()) if self._is_recent(one)]
-        return self._without_ignored(recent) if recent else []
+        return told
 
     def session_of(self, issue: Issue) -> Session | None:
         """Facts of the process that it was in, where they are known. Raises what the store does."""
@@ -122,34 +131,48 @@ class Feed:
             del self._ignored[oldest]
         return kept
 
-    def _others(self) -> Iterator[LagIssue]:
-        if self._issue_row is None:
-            self._issue_row = self._store.issue_row_before(self._since_wall_ns)
-        self._issue_row = min(self._issue_row, self._store.last_issue_row())
-        for row, issue in self._store.issues_after(self._issue_row, _AT_ONCE):
-            self._issue_row = row
-            yield issue
+    def _others(self) -> tuple[int, list[LagIssue]]:
+        """The last row that was read, and the issues."""
+        row = self._issue_row
+        if row is None:
+            row = self._store.issue_row_before(self._since_wall_ns)
+        row = min(row, self._store.last_issue_row())
+        read = self._store.issues_after(row, _AT_ONCE)
+        return _last_row(read, row), [issue for _, issue in read if issue is not None]
 
-    def _stored(self) -> Iterator[Stall]:
-        if self._row is None:
-            self._row = self._store.row_before(self._since_wall_ns)
+    def _stored(self) -> tuple[int, list[Stall]]:
+        """As `_others`."""
+        row = self._row
+        if row is None:
+            row = self._store.row_before(self._since_wall_ns)
         # The newest may have been deleted: their rows are given out anew.
-        self._row = min(self._row, self._store.last_row())
-        found = self._store.stalls_after(self._row, _AT_ONCE)
-        for row, stall in found:
-            self._row = row
-            self._open.pop(stall.id, None)
-            yield stall
+        row = min(row, self._store.last_row())
+        read = self._store.stalls_after(row, _AT_ONCE)
+        return _last_row(read, row), [stall for _, stall in read if stall is not None]
 
-    def _ended(self, ongoing: Mapping[str, Stall]) -> Iterator[Stall]:
-        """Stalls that were open and are not any more: their rows were there before, or are elsewhere."""
-        for stall_id in [one for one in self._open if one not in ongoing]:
+    def _ended(self, ongoing: Mapping[str, Stall], stored: Collection[str]) -> list[Stall]:
+        """Stalls that were open and are not any more: their rows were there before, or are elsewhere.
+        `stored`: ids of those that were just read."""
+        found: list[Stall] = []
+        misses: dict[str, int] = {}
+        for stall_id, missed in self._open.items():
+            if stall_id in ongoing or stall_id in stored:
+                continue
             stall = self._store.stall(stall_id)
             if stall is not None and stall.state is not StallState.ONGOING:
+                found.append(stall)
+            else:
+                misses[stall_id] = missed + 1
+        for stall_id, missed in misses.items():
+            if missed > _MISSES_MAX:
                 del self._open[stall_id]
-                yield stall
-            elif (misses := self._open.pop(stall_id)) < _MISSES_MAX:
-                self._open[stall_id] = misses + 1
+            else:
+                self._open[stall_id] = missed
+        return found
 
     def _is_recent(self, issue: Issue) -> bool:
         return issue.began_wall_ns + issue.duration_ns >= self._since_wall_ns - _OLD_NS
+
+
+def _last_row(read: Sequence[tuple[int, object]], before: int) -> int:
+    return read[-1][0] if read else before

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loopcanary.model import Cause, Issue, IssueKind, LagIssue, Session, Severity, Stall, StallState
+from loopcanary.model import (
+    Cause,
+    Issue,
+    IssueKind,
+    LagIssue,
+    Session,
+    Severity,
+    Stall,
+    StallState,
+    Startup,
+)
 from loopcanary.model.lag_evidence import evidence_of
 from loopcanary.model.units import format_duration
 from loopcanary.model.wording import cause_words, confidence_word, count_of, printable, severity_word
@@ -115,7 +125,9 @@ def _why(issue: LagIssue) -> str:
     if culprit is not None:
         file = culprit.file.rpartition("/")[2]
         held = f"{held or 'it was held'} in {culprit.qualname} ({file}:{culprit.line})"
-    return printable("; ".join(filter(None, (*evidence_of(issue)[:1], held))), _ADVICE_MAX)
+    # The second sentence on a start has the phase that took most of it.
+    figures = evidence_of(issue)[: 2 if isinstance(issue, Startup) and issue.phases else 1]
+    return printable("; ".join(filter(None, (*figures, held))), _ADVICE_MAX)
 
 
 def _more(permit: Permit[Issue], now_ns: int, which: str) -> str:

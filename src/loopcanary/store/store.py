@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from loopcanary.model import IssueKind, LagIssue, Session, SessionEnd, Stall, StallState, TraceFigures
 from loopcanary.model.search import (
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from loopcanary.store.damage import Aside
     from loopcanary.store.intake import Intake, TakenIn
 
+_T = TypeVar("_T")
 _SWEEP_EVERY = 256
 """Stalls put between two sweeps."""
 _DELETE_BATCH = 1_000
@@ -329,12 +330,13 @@ class Store:
         row = self._database.read(lambda connection: connection.execute(statement).fetchone())
         return int(row[0])
 
-    def stalls_after(self, row: int, limit: int) -> list[tuple[int, Stall]]:
-        """Stored stalls of later rows, which is those that were stored later, each with its row."""
+    def stalls_after(self, row: int, limit: int) -> list[tuple[int, Stall | None]]:
+        """Stored stalls of later rows, which is those that were stored later, each with its row. None: one
+        that cannot be read, and holds up no other; pages and reports tell of it."""
         statement = "SELECT row, payload FROM main.payloads WHERE row > ? ORDER BY row LIMIT ?"
         values = [row, limit]
         found = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
-        return [(number, search.stall_of(payload)) for number, payload in found]
+        return [(number, _readable(search.stall_of, payload)) for number, payload in found]
 
     def issue_row_before(self, wall_ns: int) -> int:
         """As `row_before`, of issues that are no stalls."""
@@ -350,9 +352,9 @@ class Store:
         row = self._database.read(lambda connection: connection.execute(statement).fetchone())
         return int(row[0])
 
-    def issues_after(self, row: int, limit: int) -> list[tuple[int, LagIssue]]:
-        """Issues that are no stalls of later rows, each with its row. One stored anew gets another. Rows of
-        other kinds than issues have are left out."""
+    def issues_after(self, row: int, limit: int) -> list[tuple[int, LagIssue | None]]:
+        """Issues that are no stalls of later rows, each with its row; None as in `stalls_after`. One stored
+        anew gets another. Rows of other kinds than issues have are left out."""
         kinds = [kind.value for kind in IssueKind]
         marks = ", ".join("?" * len(kinds))
         statement = (
@@ -360,7 +362,7 @@ class Store:
         )
         values = [row, *kinds, limit]
         found = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
-        return [(number, search.issue_of(payload)) for number, payload in found]
+        return [(number, _readable(search.issue_of, payload)) for number, payload in found]
 
     def each_stall(self, query: StallQuery) -> Iterator[Stall]:
         """Stalls by session, in it by thread, in that oldest first. A few are in memory at a time."""
@@ -608,3 +610,10 @@ def _insert(connection: sqlite3.Connection, table: str, columns: dict[str, Any])
     names = ", ".join(columns)
     marks = ", ".join(f":{name}" for name in columns)
     connection.execute(f"INSERT INTO temp.{table} ({names}) VALUES ({marks})", columns)
+
+
+def _readable(read: Callable[[str], _T], payload: str) -> _T | None:
+    try:
+        return read(payload)
+    except StoreError:
+        return None

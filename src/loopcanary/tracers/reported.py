@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 try:
@@ -29,12 +30,14 @@ if TYPE_CHECKING:
 TEXT_MAX = 500
 """Longer names are cut: a path is no longer as a rule, and a title never should be."""
 _LIST_MAX = 5_000
-"""Of longer ones only the beginning is looked at."""
+"""Of longer ones only the beginning is looked at; phases and rows beyond it are counted as left out."""
 _STACKS_MAX = 8
 _FRAMES_MAX = 200
 _STALLS_MAX = 20
 _LONGEST_NS = 1 << 51
 """26 days: what the wire form keeps to the nanosecond."""
+_COUNT_MAX = 1 << 53
+"""Readers of JSON in other languages keep no larger number exactly."""
 _NO_LOOP = "thread"
 
 
@@ -99,6 +102,7 @@ def traced_fingerprint(kind: str, parts: Sequence[str]) -> str:
 def _checked(issue: object) -> TracedIssue:
     if not isinstance(issue, (Startup, SlowMethod)):
         raise TypeError(f"a tracer reports model.Startup or model.SlowMethod, not {type(issue).__name__}")
+    issue, beyond = _bounded(issue)
     read = issue_from_dict(_cut(issue_to_dict(issue)))
     if not isinstance(read, (Startup, SlowMethod)):  # a subclass with a kind of its own
         raise TypeError(f"it says of itself that it is {read.kind.value}")
@@ -107,26 +111,40 @@ def _checked(issue: object) -> TracedIssue:
     if isinstance(read, Startup):
         for number, phase in enumerate(read.phases):
             times |= {f"phases[{number}].{name}_ns": getattr(phase, f"{name}_ns") for name in _PHASE_TIMES}
-            _refuse_below_0(f"phases[{number}].depth", phase.depth)
+            _refuse_no_count(f"phases[{number}].depth", phase.depth)
     else:
         for number, row in enumerate(read.rows):
             times |= {f"rows[{number}].{name}_ns": getattr(row, f"{name}_ns") for name in _ROW_TIMES}
-            _refuse_below_0(f"rows[{number}].depth", row.depth)
-            _refuse_below_0(f"rows[{number}].count", row.count)
+            _refuse_no_count(f"rows[{number}].depth", row.depth)
+            _refuse_no_count(f"rows[{number}].count", row.count)
+            _refuse_no_count(f"rows[{number}].line", max(row.frame.line, 0))  # -1: none
+    _refuse_no_count("left_out", max(read.left_out, 0))
     for name, ns in times.items():
-        _refuse_below_0(name, ns)
+        _refuse_no_count(name, ns)
         if ns > _LONGEST_NS:
             raise ValueError(f"{name}: {ns} is more than 26 days")
-    return read
+    return replace(read, left_out=max(read.left_out, 0) + beyond)
+
+
+def _bounded(issue: TracedIssue) -> tuple[TracedIssue, int]:
+    """The issue with the begin of its long lists, before anything goes through the whole of them, and how
+    many of its phases or rows that leaves out."""
+    own = "phases" if isinstance(issue, Startup) else "rows"
+    lists = {name: getattr(issue, name) for name in (own, "stalls", "stacks")}
+    begins: dict[str, Any] = {name: tuple(islice(some, _LIST_MAX)) for name, some in lists.items()}
+    beyond = len(lists[own]) - _LIST_MAX if hasattr(lists[own], "__len__") else 0
+    return replace(issue, **begins), max(beyond, 0)
 
 
 _PHASE_TIMES = ("offset", "duration", "self")
 _ROW_TIMES = ("total", "self")
 
 
-def _refuse_below_0(name: str, number: int) -> None:
+def _refuse_no_count(name: str, number: int) -> None:
     if number < 0:
         raise ValueError(f"{name}: {number} is less than 0")
+    if number > _COUNT_MAX:  # not shown: to write down its digits may fail, or take long
+        raise ValueError(f"{name}: it is more than {_COUNT_MAX}")
 
 
 def _short(stacks: Sequence[WeightedStack]) -> tuple[WeightedStack, ...]:
@@ -172,13 +190,13 @@ def _whole_method(slow: SlowMethod) -> SlowMethod:
     # Of all rows, before any is left out: the key is to be the same whatever is.
     key = slow.key if slow.key_row is not None else key_of(slow.rows, slow.duration_ns)
     kept = heaviest(slow.rows, ROWS_MAX, depth=lambda row: row.depth, weight=lambda row: row.total_ns)
-    if key is not None and key not in kept:
-        key = None
+    rows = tuple(slow.rows[index] for index in kept)
     gone = set(range(len(slow.rows))) - set(kept)
     slow = replace(
         slow,
-        rows=tuple(slow.rows[index] for index in kept),
-        key=None if key is None else kept.index(key),
+        rows=rows,
+        # It may be further in than rows are kept, as of a recursive function.
+        key=kept.index(key) if key in kept else key_of(rows, slow.duration_ns),
         left_out=max(slow.left_out, 0) + len(gone),
         left_out_ns=max(slow.left_out_ns, 0) + sum(slow.rows[index].self_ns for index in gone),
     )

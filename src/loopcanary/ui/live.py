@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from loopcanary.model import Session, Stall
+from loopcanary.model import IssueKind, Session, Stall
 from loopcanary.model.search import StallQuery
 from loopcanary.model.units import format_size
 from loopcanary.report.times import moment
@@ -44,7 +44,7 @@ class Now:
     """What was found at the last look."""
 
     stored: tuple[int, ...] = ()
-    """Changes with each stall that is stored or removed."""
+    """Changes with each issue, of any kind, that is stored or removed."""
     running: int = 0
     ongoing: tuple[str, ...] = ()
     """Ids of stalls that go on."""
@@ -55,7 +55,7 @@ class Now:
 
     @property
     def version(self) -> str:
-        """Another one each time that stalls came, went or ended, or that something went wrong."""
+        """Another one each time that issues came, went or ended, or that something went wrong."""
         return f"{hash((self.stored, self.ongoing, self.running, self.trouble)) & 0xFFFFFFFF:x}"
 
 
@@ -110,7 +110,12 @@ class Watch:
         for store, remembered in zip(self.stores, self._remembered, strict=True):
             try:
                 sight = self._look(store)
-                sums = remembered.totals(StallQuery())
+                sums = [
+                    remembered.totals(StallQuery()),
+                    remembered.issue_totals(StallQuery()),
+                    # With those within their limit, which the others leave out.
+                    remembered.issue_totals(StallQuery(kind=IssueKind.STARTUP)),
+                ]
             except self._errors as error:
                 trouble.append(_of(store, str(error)))
                 self._note([_of(store, line) for line in store.notices])
@@ -119,7 +124,7 @@ class Watch:
             sights.append(sight)
             trouble += [_of(store, line) for line in sight.trouble]
             self._note([_of(store, line) for line in sight.notices])
-            stored += [sums.stalls, sums.total_ns]
+            stored += [figure for one in sums for figure in (one.stalls, one.total_ns)]
         for store in self.stores:
             trouble += self._aside(store)
         since_s = time.monotonic() - _MET_TOLD_S
