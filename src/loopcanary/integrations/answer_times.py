@@ -8,6 +8,7 @@ before the loop has looked at the socket, and however long it did not.
 from __future__ import annotations
 
 import socket
+import struct
 import sys
 import threading
 import time
@@ -22,9 +23,10 @@ ONE_OF = 16
 would pass over those that come in a crowd, as they do when the loop was blocked."""
 _NO_LIMIT_NS = (1 << 63) - 1
 """A slow answer is no issue by itself: it may wait for others. What holds up the loop is a stall."""
-_LAST_DATA_RECV = slice(52, 56)
-"""tcpi_last_data_recv, milliseconds: linux/tcp.h, struct tcp_info, which only ever grows at its end."""
+_LEVEL, _INFO = int(socket.IPPROTO_TCP), int(getattr(socket, "TCP_INFO", 0))
 _TCP_INFO_BYTES = 56
+_last_data_recv = struct.Struct("=52xI").unpack
+"""tcpi_last_data_recv, milliseconds: linux/tcp.h, struct tcp_info, which only ever grows at its end."""
 _FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
 Times = tuple[int, int]
@@ -43,11 +45,12 @@ def is_tcp(connection: Any) -> bool:
 
 def times_now(connection: Any) -> Times | None:
     """Of the request that begins to be handled now, whose bytes are the connection's last; None: no TCP."""
-    if not is_tcp(connection):
-        return None
     began_ns = time.monotonic_ns()
-    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
-    waited_ms = int.from_bytes(info[_LAST_DATA_RECV], sys.byteorder)
+    try:  # and not `is_tcp`, by which enum's code, gone cold, takes longer than the kernel
+        info = connection.getsockopt(_LEVEL, _INFO, _TCP_INFO_BYTES)
+    except OSError:
+        return None
+    (waited_ms,) = _last_data_recv(info)
     return began_ns - 1_000_000 * waited_ms, began_ns
 
 

@@ -71,9 +71,10 @@ class _Answers:
         is_due = self._traces.is_due
 
         async def timed(cycle: Any, app: Any) -> None:
-            times = None
-            with suppress(Exception):  # a connection that is gone; another transport
+            try:
                 times = times_now(cycle.transport.get_extra_info("socket"))
+            except Exception:  # noqa: BLE001 - a connection that is gone; another transport
+                times = None
             await original(cycle, app if times is None else self._around_app(cycle, app, times))
 
         def run_asgi(self_: Any, app: Any) -> Any:
@@ -84,13 +85,13 @@ class _Answers:
 
     def _around_app(self, cycle: Any, app: Any, times: Times) -> Any:
         """The application, for this request; the first message of its answer counts."""
-        is_told = False
+        is_told, answered = False, self._traces.answered
 
         def tell() -> None:
             nonlocal is_told
             is_told = True
             with suppress(Exception):  # other people's objects; an engine that ends
-                self._traces.answered(cycle.scope.get("method"), times)
+                answered(cycle.scope.get("method"), times)
 
         async def timed_app(scope: Any, receive: Any, send: Any) -> Any:
             def timed_send(message: Any) -> Any:
