@@ -62,7 +62,7 @@ class AnswerTraces:
         self._kind = kind
         self._traces: dict[int, InputTrace] = {}
         self.is_due = cycle((True,) + (False,) * (ONE_OF - 1)).__next__
-        """Whether the next request is one that is timed: each asks, so that no code of ours runs."""
+        """Whether the next request is one that is timed. Each one asks: no code of Python's."""
 
     def answered(self, method: object, times: Times) -> None:
         """The answer's first byte is about to be sent."""
