@@ -122,6 +122,28 @@ def test_a_request_that_arrives_while_the_loop_is_blocked_waits_from_then_on(wat
     assert all(group["kind"] != "input-lag" for group in report["groups"])
 
 
+def test_an_answer_that_uvicorn_gives_itself_is_timed_and_told_once(watched, tmp_path):
+    pytest.importorskip("uvicorn")
+    one = watched("portable")
+    child = subprocess.Popen(
+        one.command(PROGRAMS / "web_lag.py", tmp_path, "asyncio"),
+        env=one.environment(PYTHONWARNINGS="ignore"),
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_for(tmp_path / "port", child)
+        port = int((tmp_path / "port").read_text())
+        for _ in range(ONE_OF + 1):
+            assert answer_of(connected(port, "/fails")) == b"Internal Server Error"
+        ask(port, "/stop")
+        assert child.wait(timeout=GIVES_UP_S) == 0
+    finally:
+        child.kill()
+        child.wait()
+    (session,) = one.report()["sessions"]
+    assert [each["events"] for each in session["input"]] == [2]
+
+
 @pytest.mark.parametrize("engine", [pytest.param("native", marks=pytest.mark.native), "portable"])
 def test_a_server_that_ends_by_the_signal_that_asked_it_to_has_stored_what_it_knew(watched, tmp_path, engine):
     pytest.importorskip("uvicorn", minversion="0.29")

@@ -14,6 +14,7 @@ import pytest
 from tests.program.watching import Watched
 
 from loopcanary.flight import FlightFile
+from loopcanary.integrations.answer_times import ONE_OF
 
 from .serving import GIVES_UP_S, ask, assert_told, served, under_load
 
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.native
 
 HANGS_NS = 500_000_000
 QUICK = 5
-WAITING, BLOCKED_S = 4, 0.25
+WAITING, BLOCKED_S = ONE_OF, 0.25
 """As in programs/web_handed.py."""
 
 

@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from loopcanary.integrations.patches import Patches
-from loopcanary.integrations.telling import Telling, route_name
+from loopcanary.integrations.telling import Telling, known_name, route_name
 
 
 def patch(patches: Patches, tell: Telling) -> None:
@@ -20,22 +20,31 @@ def patch(patches: Patches, tell: Telling) -> None:
 
 
 def _around_request(original: FunctionType, tell: Telling) -> Any:
+    # Each request comes here: no context manager.
+    scene_now, back_to_scene = tell.scene_now, tell.back_to_scene
+
     async def _handle(self: Any, request: Any) -> Any:
-        with tell.keep_scene():
+        before = scene_now()
+        try:
             return await original(self, request)
+        finally:
+            back_to_scene(before)
 
     return _handle
 
 
 def _around_search(original: FunctionType, tell: Telling) -> Any:
+    enter_scene = tell.enter_scene
+
     async def resolve(self: Any, request: Any) -> Any:
         found = await original(self, request)
-        tell.scene(_name, request, found)
+        try:
+            resource = found.route.resource
+            if resource is not None:
+                method, path = request.method, resource.canonical
+                enter_scene(known_name((method, path)) or route_name(method, path))
+        except Exception:  # noqa: BLE001, S110 - other versions of other people's objects
+            pass
         return found
 
     return resolve
-
-
-def _name(request: Any, found: Any) -> str | None:
-    resource = found.route.resource
-    return None if resource is None else route_name(request.method, resource.canonical)

@@ -67,7 +67,7 @@ class Telling:
         self.keep_scene = scopes.keep_scene
         self.scene_now = scopes.current_scene
         self.back_to_scene = scopes.back_to_scene
-        self._enter_scene = scopes.enter_scene
+        self.enter_scene = scopes.enter_scene
         self.tracers = tracers
 
     def scene(self, name_of: Callable[..., str | None], *facts: Any) -> None:
@@ -78,7 +78,7 @@ class Telling:
         except Exception:  # noqa: BLE001 - other versions of other people's objects
             return
         if name:
-            self._enter_scene(name)
+            self.enter_scene(name)
 
     def request(self, name: str) -> AbstractContextManager[object]:
         """A block that is a request on a thread of its own."""
@@ -112,6 +112,8 @@ def method_word(method: object) -> str:
 
 _NAMES_MAX = 4096
 _names: dict[tuple[object, str], str] = {}
+known_name = _names.get
+"""Of a method and a route: what `route_name` has given, None where it has not."""
 
 
 def route_name(method: object, route: str) -> str:

@@ -13,14 +13,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import update_wrapper
 from types import FunctionType
 from typing import Any
 
-from loopcanary.integrations.answer_times import AnswerTraces, can_tell, is_tcp, times_now
+from loopcanary.integrations.answer_times import AnswerTraces, Times, can_tell, is_tcp, times_now
 from loopcanary.integrations.patches import Patches
 from loopcanary.integrations.telling import Telling
 
-_STARTED = "loopcanary_started"
 _PROTOCOLS = ("H11Protocol", "HttpToolsProtocol")
 _IMPLEMENTATIONS = ("uvicorn.protocols.http.h11_impl", "uvicorn.protocols.http.httptools_impl")
 
@@ -33,7 +33,6 @@ def patch(patches: Patches, tell: Telling) -> None:
     for name in _IMPLEMENTATIONS:
         cycle: Any = getattr(sys.modules.get(name), "RequestResponseCycle", None)
         if cycle is not None and patches.wrap(cycle, "run_asgi", answers.around_request):
-            patches.wrap(cycle, "send", answers.around_send)
             _keep_from_engine(patches, sys.modules[name], tell.answers_elsewhere)
 
 
@@ -67,26 +66,43 @@ class _Answers:
         self._traces = traces
 
     def around_request(self, original: FunctionType) -> Any:
-        """The task's whole work."""
+        """The task's whole work. A request that is not timed is left as it is. Of one that is nothing is put
+        into the cycle: attributes of its own would take from CPython what it has learned of the class."""
+        is_due = self._traces.is_due
 
-        async def run_asgi(self_: Any, app: Any) -> None:
-            if self._traces.is_due():
-                with suppress(Exception):  # a connection that is gone; another transport
-                    times = times_now(self_.transport.get_extra_info("socket"))
-                    if times is not None:
-                        setattr(self_, _STARTED, times)
-            await original(self_, app)
+        async def timed(cycle: Any, app: Any) -> None:
+            try:
+                times = times_now(cycle.transport.get_extra_info("socket"))
+            except Exception:  # noqa: BLE001 - a connection that is gone; another transport
+                times = None
+            await original(cycle, app if times is None else self._around_app(cycle, app, times))
 
+        def run_asgi(self_: Any, app: Any) -> Any:
+            return timed(self_, app) if is_due() else original(self_, app)
+
+        update_wrapper(timed, original)
         return run_asgi
 
-    def around_send(self, original: FunctionType) -> Any:
-        """Each message of the answer; the first one counts."""
+    def _around_app(self, cycle: Any, app: Any, times: Times) -> Any:
+        """The application, for this request; the first message of its answer counts."""
+        is_told, answered = False, self._traces.answered
 
-        async def send(self_: Any, message: Any) -> None:
-            times = self_.__dict__.pop(_STARTED, None)
-            if times is not None:
-                with suppress(Exception):  # other people's objects; an engine that ends
-                    self._traces.answered(self_.scope.get("method"), times)
-            await original(self_, message)
+        def tell() -> None:
+            nonlocal is_told
+            is_told = True
+            with suppress(Exception):  # other people's objects; an engine that ends
+                answered(cycle.scope.get("method"), times)
 
-        return send
+        async def timed_app(scope: Any, receive: Any, send: Any) -> Any:
+            def timed_send(message: Any) -> Any:
+                if not is_told:
+                    tell()
+                return send(message)
+
+            try:
+                return await app(scope, receive, timed_send)
+            finally:
+                if not is_told and not cycle.disconnected:
+                    tell()  # uvicorn answers that it failed
+
+        return timed_app

@@ -114,7 +114,8 @@ class InputTracer:
                     before=tuple(one for one in self._before if one.end_ns > arrived_ns),
                 )
             )
-        self._before.append(RawHandled(name=name[:_NAME_MAX], begin_ns=begin_ns, end_ns=end_ns))
+        if self._limit_ns < _AGE_MAX_NS:  # else none is too late, and nobody asks
+            self._before.append(RawHandled(name=name[:_NAME_MAX], begin_ns=begin_ns, end_ns=end_ns))
 
     @property
     def events(self) -> int:

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 BLOCKED_S = 0.25
-WAITING = 4
+WAITING = 16
 
 
 def handed_over():

@@ -21,6 +21,8 @@ async def app(scope, receive, send):
         while not (FOLDER / "sent").exists():
             time.sleep(0.005)  # noqa: ASYNC251
         time.sleep(BLOCKED_S)  # noqa: ASYNC251
+    elif scope["path"] == "/fails":
+        raise LookupError("before an answer")
     elif scope["path"] == "/stop":
         server.should_exit = True
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
