@@ -269,7 +269,7 @@ FULL = pytest.mark.skipif(
     reason="with LOOPCANARY_FULL=1 only: each is a program of its own",
 )
 SHORTLY_S = 0.1
-ROUNDS = 3
+ROUNDS = 6
 """A wait that the system itself has held up looks to us like one that found nothing."""
 
 
