@@ -24,6 +24,7 @@ from loopcanary.model import (
     TracedIssue,
 )
 from loopcanary.model.call_tree import heaviest, levels
+from loopcanary.model.lag_evidence import evidence_of
 from loopcanary.model.slow_method import ROWS_MAX, key_of
 from loopcanary.model.startup import PHASES_MAX
 from loopcanary.model.wire import issue_from_dict, issue_to_dict
@@ -208,6 +209,13 @@ def test_the_stall_in_it_says_what_the_tracer_does_not():
     assert slow.stacks == STALL.stacks
     own = whole(replace(SLOW, cause=Cause.DNS, advice="mine"), STALL)
     assert (own.cause, own.advice) == (Cause.DNS, "mine")
+
+
+def test_cause_and_place_are_not_said_to_be_the_stall_s_where_they_may_be_the_tracer_s():
+    slow = whole(replace(SLOW, rows=(call("mine", 0, 900),)), STALL)
+    assert slow.culprit is not None
+    assert slow.culprit.function == "mine"
+    assert evidence_of(slow)[-1] == "1 stall on its thread meanwhile"
 
 
 def test_starts_within_their_limit_are_no_instance_of_the_bug_that_slow_ones_are():
