@@ -109,3 +109,14 @@ def test_an_application_of_qts_that_runs_already_is_joined(watched, report):
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert blocks_of(report()) == ["block"]
+
+
+@pytest.mark.parametrize("binding", BINDINGS[:2])
+@pytest.mark.usefixtures("offscreen")
+def test_what_handlers_of_signals_raise_gets_out_of_exec_and_not_of_our_timer(watched, report, binding):
+    needs(binding)
+    done = watched.run(PROGRAMS / "qt_signals.py", binding)
+    assert done.stderr.splitlines() == ["QCoreApplication::exec: Must be called from the main thread"]
+    assert json.loads(done.stdout) == [-1, "KeyboardInterrupt", "AlarmError"]
+    # The timer has run on: otherwise the thread would seem busy from the signal to the end, 2 s later.
+    assert all(stall["duration_ms"] < 1_800 for stall in report()["stalls"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.probes.event_stamps import EventStamps
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _KIND = "glib"
 _MS = 1_000_000
+_PARTIALS_MAX = 8
 
 
 class GtkWindows:
@@ -73,6 +75,8 @@ class GtkWindows:
 
 
 def _name_of(handler: object) -> str:
-    while not hasattr(handler, "__qualname__") and hasattr(handler, "func"):  # a partial
+    for _ in range(_PARTIALS_MAX):
+        if not isinstance(handler, partial):  # others may have any attribute, and one that never ends
+            break
         handler = handler.func
     return str(getattr(handler, "__qualname__", type(handler).__qualname__))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import weakref
 from contextlib import suppress
 from functools import partial
 from types import MethodDescriptorType
@@ -20,7 +21,7 @@ from loopcanary.probes.qt import BINDINGS, KIND
 from loopcanary.probes.tk_patches import Patches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import FrameType, ModuleType
 
     from loopcanary.protocols import PortableSide
@@ -88,9 +89,12 @@ class PortableQtProbe:
         def run(*args: Any, **names: Any) -> Any:
             timers = self._begin(core, sys._getframe())
             try:
-                return plain(*args, **names)
+                result = plain(*args, **names)
             finally:
                 self._end(timers)
+            if timers is not None:
+                timers.raise_held()
+            return result
 
         # Not functools.wraps: to ask PySide's functions for their documentation while it is being imported
         # has it print warnings.
@@ -101,7 +105,7 @@ class PortableQtProbe:
     def _begin(self, core: ModuleType, runner: FrameType | None = None) -> QtTimers | None:
         """Raises nothing of ours. `runner`: the frame that does nothing else but run the loop."""
         try:
-            if not self._is_on or self._timers is not None or core.QCoreApplication.instance() is None:
+            if not self._is_on or self._timers is not None or not _is_thread_of_application(core):
                 return None
             self._timers = timers = QtTimers(core, None if runner is None else id(runner))
         except Exception:  # noqa: BLE001 - an application that cannot be watched runs
@@ -118,9 +122,10 @@ class PortableQtProbe:
         """An application that runs already is watched from now on, if this is its thread."""
         for binding in BINDINGS:
             core: Any = sys.modules.get(f"{binding}.QtCore")
-            application: Any = core.QCoreApplication.instance() if hasattr(core, "QCoreApplication") else None
-            here = core.QThread.currentThread() if application is not None else None
-            if here is not None and here == application.thread() and here.loopLevel() > 0:
+            if not hasattr(core, "QCoreApplication") or not _is_thread_of_application(core):
+                continue
+            if core.QThread.currentThread().loopLevel() > 0:
+                application = core.QCoreApplication.instance()
                 application.aboutToQuit.connect(partial(self._end, self._begin(core)))
 
 
@@ -135,10 +140,14 @@ class QtTimers:
         what was called from there is a callback."""
         self._thread = threading.get_ident()
         self._callback: Callable[[], object] | None = None
+        self._held: BaseException | None = None
         self._timer: Any = core.QTimer()
         self._timer.setSingleShot(True)
         self._timer.setTimerType(core.Qt.TimerType.PreciseTimer)
-        self._timer.timeout.connect(self._ran)
+        self._runs = _runs(weakref.ref(self))
+        next(self._runs)
+        self._timer.timeout.connect(partial(next, self._runs, None))
+        self._quit: Callable[[], object] = core.QCoreApplication.quit
 
     def call_later(self, delay_s: float, callback: Callable[[], object]) -> QtTimers:
         """One call at a time; the timer itself can be cancelled."""
@@ -161,14 +170,27 @@ class QtTimers:
         """Whoever made it says when the loop is over."""
         return False
 
-    def _ran(self) -> None:
-        callback, self._callback = self._callback, None
-        if callback is not None:
-            frame = sys._getframe().f_back
-            if frame is not None:
-                self._ran_by((id(frame), frame.f_lasti))
-            del frame
-            callback()
+    def raise_held(self) -> None:
+        """What a signal's handler has raised, if that is still to be raised."""
+        held, self._held = self._held, None
+        if held is not None:
+            raise held
+
+    def hold(self, error: BaseException) -> None:
+        """A signal's handler has raised it in our code, in the midst of a run of the timer."""
+        with suppress(Exception, KeyboardInterrupt):
+            self._held = error
+            if self._timer is not None:
+                self._timer.start(1)
+            if isinstance(error, KeyboardInterrupt):
+                self._quit()
+
+    def ran(self, runner: FrameType | None) -> None:
+        """The timer runs, called from that frame."""
+        if self._callback is not None:
+            if runner is not None:
+                self._ran_by((id(runner), runner.f_lasti))
+            self._callback()
 
     def _ran_by(self, runner: tuple[int, int]) -> None:
         """Loops inside of this one are over, or it is inside of those that are known."""
@@ -177,3 +199,34 @@ class QtTimers:
         same = known[at : at + 1] if known[at : at + 1] == ((runner[0], -1),) else (runner,)
         if known[at:] != same:
             self.runners = (*known[:at], *same)[:_RUNNERS_MAX]
+
+
+def _is_thread_of_application(core: Any) -> bool:
+    """Where there is an application, and its thread is the calling one: elsewhere `exec()` runs nothing."""
+    application = core.QCoreApplication.instance()
+    return application is not None and bool(application.thread() == core.QThread.currentThread())
+
+
+def _runs(of: weakref.ref[QtTimers]) -> Iterator[None]:
+    """Each `next` is a run of the timer.
+
+    Python runs the handlers of signals where Python code runs next: in an application that has nothing to
+    do, here. What a handler raises must not get out: PyQt aborts the process, PySide prints it and goes on.
+    Ctrl+C ends the loop, and `exec()` raises it; what else is raised, `exec()` raises when it is over.
+    SystemExit ends the program here as in any other slot.
+
+    A generator goes on in the midst of its `try`; of a function the first instruction is in none.
+    """
+    while True:
+        try:
+            while True:
+                yield
+                timers = of()
+                if timers is not None:
+                    timers.ran(sys._getframe().f_back)
+                timers = None
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - see above
+            timers = of()
+            if timers is not None:
+                timers.hold(error)
+        timers = None
