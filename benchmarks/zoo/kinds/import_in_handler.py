@@ -29,7 +29,8 @@ async def handler():
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:
+    # Whoever watches may import, and compile, until the end.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         sys.pycache_prefix = folder
         for plugin in PLUGINS:  # a watcher may have imported it
             sys.modules.pop(plugin, None)
