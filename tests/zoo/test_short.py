@@ -7,7 +7,8 @@ CPU for long, cause and duration are the machine's as well, and the score leaves
 from __future__ import annotations
 
 import pytest
-from zoo import catalogue, page, trial
+from tests.zoo.judging import assert_told_as_it_is
+from zoo import catalogue
 
 KINDS = (
     "sleep", "regex", "lock_held", "http_request", "subprocess_run",
@@ -18,7 +19,4 @@ KINDS = (
 @pytest.mark.native
 @pytest.mark.parametrize("name", KINDS)
 def test_the_stall_is_told_as_it_is(name):
-    kind = catalogue.read(catalogue.KINDS / f"{name}.py")
-    played = trial.play(kind, "loopcanary", "asyncio")
-    assert played.outcome == "played", played.note
-    assert page.misses([played], [kind]) == []
+    assert_told_as_it_is(catalogue.KINDS / f"{name}.py", "asyncio")

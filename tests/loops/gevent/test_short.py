@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from zoo import catalogue, page, trial
+from tests.zoo.judging import assert_told_as_it_is
+from zoo import catalogue
 
 KINDS = (
     "sleep", "python_loop", "regex", "json_loads", "lock_held", "thread_join", "queue_get", "future_result",
@@ -16,15 +17,8 @@ CONTROL = Path(__file__).parent / "ok_gevent.py"
 
 @pytest.mark.parametrize("name", KINDS)
 def test_the_stall_is_told_as_it_is(name):
-    judged(catalogue.KINDS / f"{name}.py")
+    assert_told_as_it_is(catalogue.KINDS / f"{name}.py", "gevent")
 
 
 def test_nothing_is_told_of_a_program_that_does_not_stall():
-    judged(CONTROL)
-
-
-def judged(path):
-    kind = catalogue.read(path)
-    played = trial.play(kind, "loopcanary", "gevent")
-    assert played.outcome == "played", played.note
-    assert page.misses([played], [kind]) == []
+    assert_told_as_it_is(CONTROL, "gevent")
