@@ -257,7 +257,7 @@ if __name__ == "__main__":
     shop.go_on()
     application.exec()
     Path(sys.argv[3]).write_text(json.dumps(truth))
-    # Not by taking down the window: on a busy machine one in seven runs waited for ever for the thread of
+    # Not by taking down the window: on a busy machine one in six runs waited for ever for the thread of
     # Qt's software renderer, with loopcanary and without.
     loopcanary.uninstall()
     os._exit(0)
