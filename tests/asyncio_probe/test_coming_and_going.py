@@ -7,10 +7,9 @@ import threading
 import time
 
 import pytest
+from tests.program.programs.blocking import slow
 
 import loopcanary
-
-from .blocking import slow
 
 pytestmark = pytest.mark.native
 

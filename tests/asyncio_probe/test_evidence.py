@@ -14,12 +14,11 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.program.programs.blocking import slow
 
 import loopcanary
 from loopcanary.flight import FlightFile
 from loopcanary.model import StallEvidence, StallScope
-
-from .blocking import slow
 
 THRESHOLD_NS = 1_000_000_000
 WAITERS = 60

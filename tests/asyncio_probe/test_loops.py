@@ -11,10 +11,9 @@ import time
 from unittest import mock
 
 import pytest
+from tests.program.programs.blocking import LONG_S, slow
 
 import loopcanary
-
-from .blocking import LONG_S, slow
 
 pytestmark = pytest.mark.native
 

@@ -9,10 +9,9 @@ import threading
 from datetime import timedelta
 
 import pytest
+from tests.program.programs.blocking import LONG_S, slow
 
 import loopcanary
-
-from .blocking import LONG_S, slow
 
 pytestmark = pytest.mark.native
 
@@ -328,7 +327,7 @@ def test_only_concern_leaves_out_what_has_none_of_the_packages_in_it(watch):
 
 
 def test_ignored_functions_are_left_out(watch):
-    with watch.installed(ignore=["*/asyncio_probe/blocking.py"]):
+    with watch.installed(ignore=["*/programs/blocking.py"]):
         in_a_loop(slow)
     assert watch.stalls() == []
 

@@ -237,6 +237,16 @@ def figures_since(child, before):
     return now, more
 
 
+def assert_waited(child, before, blocked_s, server):
+    """The answers that `ask_while_blocked` has had timed since then are as long as they must be: of one that
+    blocked, and of one that waited meanwhile. Gives what there is now."""
+    now, more = figures_since(child, before)
+    assert more["events"] == 3, server
+    assert more["lag_ms"] >= 2 * 1000 * (blocked_s - TICK_S), server
+    assert more["queued_ms"] >= 1000 * (blocked_s - TICK_S), server
+    return now
+
+
 def inputs(watched):
     return [each for session in watched.report()["sessions"] for each in session["input"]]
 
@@ -253,15 +263,13 @@ def test_answers_are_timed_whatever_the_server(watched, tmp_path, loop):
     with answering(one, tmp_path, loop, "tcp", BLOCKED_S) as (child, servers):
         for server, port in servers.items():
             ask_while_blocked(server, port, tmp_path, child, way="tcp", waits="new")
-            before, more = figures_since(child, before)
-            assert more["events"] == 3, server
-            assert more["lag_ms"] >= 2 * 1000 * (BLOCKED_S - TICK_S), server
-            assert more["queued_ms"] >= 1000 * (BLOCKED_S - TICK_S), server
+            before = assert_waited(child, before, BLOCKED_S, server)
     (stored,) = stored_requests(one)
     assert stored["thread"] == ("(threads)" if loop == "thread" else "MainThread")
     assert stored["events"] == before["events"]
     assert stored["worst_ms"] >= 1000 * BLOCKED_S
-    assert stored["worst"] == ("GET" if loop in ("asyncio", "uvloop") else stored["worst"])
+    # What was being done; behind it what the server, whichever was the slowest, calls the request.
+    assert stored["worst"].split()[0] == "GET"
 
 
 FULL = pytest.mark.skipif(
@@ -317,10 +325,7 @@ def test_answers_behind_tls_are_timed_and_handshakes_are_not(watched, tmp_path, 
     with answering(one, tmp_path, loop, "tls", SHORTLY_S) as (child, servers):
         for server, port in servers.items():
             ask_while_blocked(server, port, tmp_path, child, way="tls", waits="kept")
-            before, more = figures_since(child, before)
-            assert more["events"] == 3, server
-            assert more["lag_ms"] >= 2 * 1000 * (SHORTLY_S - TICK_S), server
-            assert more["queued_ms"] >= 1000 * (SHORTLY_S - TICK_S), server
+            before = assert_waited(child, before, SHORTLY_S, server)
     (stored,) = stored_requests(one)
     assert stored["events"] == before["events"]
 

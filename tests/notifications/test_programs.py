@@ -60,6 +60,16 @@ class Notified:
             text=True,
         )
 
+    def follow(self, *words: str, **more: str) -> subprocess.Popen[str]:
+        """`loopcanary notify` by hand, of all that is in the store."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "loopcanary", "notify", *words, str(self.store), "--since", "0"],
+            env=self.environment(**more),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
     def stalls(self) -> list[Stall]:
         """Stored ones, and those that go on; as every command does, it takes in what dead processes left."""
         store = open_store(self.store)
@@ -274,13 +284,7 @@ def test_who_the_program_is_is_known_while_it_runs(notified: Notified, engine: s
 @pytest.mark.skipif(not hasattr(select, "poll"), reason="needs poll")
 def test_a_follower_ends_quietly_when_nobody_reads_it_any_more(notified: Notified):
     ended(notified.start("stalling.py", "1", "150", "exit", LOOPCANARY_NOTIFY=""))
-    follower = subprocess.Popen(
-        [sys.executable, "-m", "loopcanary", "notify", str(notified.store), "--since", "0"],
-        env=notified.environment(LOOPCANARY_NOTIFY=""),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    follower = notified.follow(LOOPCANARY_NOTIFY="")
     assert follower.stdout is not None
     assert follower.stderr is not None
     # As `head -1`: takes a line, and no other one comes.
@@ -298,14 +302,7 @@ def test_issues_of_other_kinds_reach_a_receiver(notified: Notified):
     for issue in (JANK, IDLE_LAG):
         store.put_issue(replace(issue, began_wall_ns=now))
     store.close()
-    words = ["notify", "--webhook", "--kinds", "idle", str(notified.store), "--since", "0"]
-    follower = subprocess.Popen(
-        [sys.executable, "-m", "loopcanary", *words],
-        env=notified.environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    follower = notified.follow("--webhook", "--kinds", "idle")
     assert notified.there.next()["text"].startswith(f"`{IDLE_LAG.title}`")
     follower.send_signal(2)
     out, err = follower.communicate(timeout=GIVES_UP_S)
@@ -317,13 +314,7 @@ def test_issues_of_other_kinds_reach_a_receiver(notified: Notified):
 
 def test_a_follower_in_a_terminal_prints_and_ends_with_control_c(notified: Notified):
     ended(notified.start("stalling.py", "1", "150", "exit", LOOPCANARY_NOTIFY=""))
-    follower = subprocess.Popen(
-        [sys.executable, "-m", "loopcanary", "notify", str(notified.store), "--since", "0"],
-        env=notified.environment(LOOPCANARY_NOTIFY=""),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    follower = notified.follow(LOOPCANARY_NOTIFY="")
     assert follower.stdout is not None
     assert re.match(r"(stall|hang|ANR) of [\d.]+ m?s: ", follower.stdout.readline())
     follower.send_signal(2)

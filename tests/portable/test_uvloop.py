@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from tests.program.watching import Watched, not_by_the_host
+from tests.program.watching import PROGRAMS, Watched, not_by_the_host
 
 PROGRAM = """
 import asyncio, sys, time
 import loopcanary, uvloop
+sys.path.insert(0, sys.argv[2])
+from blocking import until_sampled
 
 def blocks():
-    # Until who watches had a core, too, and most of it was the sleep, and not the wait for a core after it.
-    began, begun, asked = time.monotonic(), loopcanary.statistics().get("samples"), 0
-    while loopcanary.statistics().get("samples") == begun or asked < 0.8 * (time.monotonic() - began):
-        asked += max(asked, 0.5)
-        time.sleep(max(asked / 2, 0.5))
+    for seconds in until_sampled(0.5):
+        time.sleep(seconds)
 
 async def main():
     await asyncio.sleep(0.01)
@@ -35,8 +34,8 @@ def test_a_block_is_a_stall_at_its_line(tmp_path, at_the_end):
     watched = Watched(store=tmp_path / "store", engine="portable")
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    watched.run(program, at_the_end, cwd=tmp_path)
+    watched.run(program, at_the_end, PROGRAMS, cwd=tmp_path)
     stalls = not_by_the_host(watched.report()["stalls"])
     (stall,) = [stall for stall in stalls if (stall["culprit"] or {}).get("function") == "blocks"]
-    assert stall["culprit"]["source"].strip() == "time.sleep(max(asked / 2, 0.5))"
+    assert stall["culprit"]["source"].strip() == "time.sleep(seconds)"
     assert stall["loop"] in ("asyncio", "uvloop")

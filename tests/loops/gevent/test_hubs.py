@@ -7,18 +7,16 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from tests.program.watching import is_by_the_host
+from tests.program.watching import PROGRAMS, is_by_the_host
 
-HERE = Path(__file__).parent
 # CPython warns from 3.12 on of a fork in a process of several threads: it takes greenlets for such.
 STRICTLY = ("-W", "error", "-W", "ignore:This process:DeprecationWarning")
 
 BEGIN = """
 import sys
-sys.path.insert(0, {here!r})
+sys.path.insert(0, {programs!r})
 import gevent, loopcanary, _thread
 from gevent import monkey
 from blocking import slow
@@ -34,7 +32,7 @@ def play(tmp_path):
     def run(source, first="", *, every=False):
         own = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
         done = subprocess.run(
-            [sys.executable, *STRICTLY, "-c", first + BEGIN.format(here=str(HERE)) + source],
+            [sys.executable, *STRICTLY, "-c", first + BEGIN.format(programs=str(PROGRAMS)) + source],
             capture_output=True, text=True, timeout=280, check=False, cwd=tmp_path, env=own,
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from tests.program.watching import Watched
+from tests.loops.spinning import assert_nothing_spins, assert_spins_are_told
 
 SPINS = """
 import gevent
@@ -66,25 +65,10 @@ server.stop()
 
 
 def test_greenlets_that_give_way_without_end_are_told_by_name(tmp_path):
-    watched = Watched(store=tmp_path / "store", engine="native")
-    watched.run("-c", SPINS)
-    report = watched.report()
-    issues = {issue["handler"]: issue for issue in report["issues"]}
-    assert set(issues) == {"sleep_for_nothing (greenlet)", "wait_for_idleness (greenlet)"}
-    for issue in issues.values():
-        assert (issue["kind"], issue["loop"], issue["thread"]) == ("idle", "gevent", "MainThread")
-        assert issue["runs"] >= 1_000
-        assert issue["duration_ms"] > 1_000
-    (session,) = report["sessions"]
-    assert {work["name"]: work["spun_ms"] for work in session["idle"]} == pytest.approx(
-        {name: issue["duration_ms"] for name, issue in issues.items()}
+    assert_spins_are_told(
+        tmp_path, SPINS, "gevent", {"sleep_for_nothing (greenlet)", "wait_for_idleness (greenlet)"}
     )
 
 
 def test_games_services_under_load_and_progress_do_not_spin(tmp_path):
-    watched = Watched(store=tmp_path / "store", engine="native")
-    watched.run("-c", WAITS)
-    report = watched.report()
-    (session,) = report["sessions"]
-    assert [issue["title"] for issue in report["issues"] if issue["kind"] == "idle"] == []
-    assert session["idle"] == []
+    assert_nothing_spins(tmp_path, WAITS)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from pathlib import Path
 
 import loopcanary
 
@@ -17,14 +18,10 @@ gi.require_version("Gtk", "4.0")
 from gi.repository import Gio, GLib, Gtk  # noqa: E402
 from pointer import Pointer  # noqa: E402 - of this folder
 
-BLOCK_S, slept = 0.25, []
+sys.path.insert(0, str(Path(__file__).parents[2] / "program" / "programs"))
+from blocking import block, slept  # noqa: E402
+
 STAYS_MS = 1_100
-
-
-def block(function):
-    begin_ns = time.time_ns()
-    time.sleep(BLOCK_S)
-    slept.append((function, (begin_ns + time.time_ns()) // 2))
 
 
 class Orders(Gtk.Application):

@@ -222,17 +222,17 @@ def test_handlers_of_signals_are_connected_called_and_disconnected_as_ever(tell,
 
 
 RUNS_ALREADY = """
-import json, os, time
+import json, os, sys, time
+sys.path.insert(0, PROGRAMS)
 import loopcanary
+from blocking import block, slept
 from gi.repository import GLib, GObject
 
 class Thing(GObject.Object):
     __gsignals__ = {"poked": (GObject.SignalFlags.RUN_FIRST, None, ())}
 
 def on_poked(thing):
-    begin_ns = time.time_ns()
-    time.sleep(0.25)
-    slept.append(("on_poked", (begin_ns + time.time_ns()) // 2))
+    block("on_poked")
 
 def readable(*ignored):
     os.read(reading, 1)
@@ -248,7 +248,7 @@ def poke():
     GLib.io_add_watch(reading, GLib.PRIORITY_DEFAULT, GLib.IOCondition.IN, readable)
     os.write(writing, b"x")
 
-thing, slept, (reading, writing), loop = Thing(), [], os.pipe(), GLib.MainLoop()
+thing, (reading, writing), loop = Thing(), os.pipe(), GLib.MainLoop()
 GLib.timeout_add(1, come)
 loop.run()
 time.sleep(0.4)  # no loop's
@@ -258,7 +258,8 @@ print(json.dumps(slept))
 
 
 def test_handlers_of_a_loop_that_runs_already_are_watched(tell, tmp_path):
-    slept = tell(f"STORE = {str(tmp_path / 'store')!r}\n{RUNS_ALREADY}")
+    places = f"STORE, PROGRAMS = {str(tmp_path / 'store')!r}, {str(PROGRAMS)!r}"
+    slept = tell(f"{places}\n{RUNS_ALREADY}")
     report = Watched(store=tmp_path / "store", engine="native").report()
     assert by_sleep(report, slept)["on_poked"]["callback"]["name"] == "poked: on_poked"
     assert {stall["callback"]["name"] for stall in report["stalls"] if stall["cause"] == "sleep"} == {

@@ -5,23 +5,22 @@ Neither the loop's wait nor its other callbacks are taken for the game's."""
 from __future__ import annotations
 
 import pytest
-from tests.program.watching import Watched, not_by_the_host
+from tests.program.watching import PROGRAMS, Watched, not_by_the_host
 
 pytestmark = pytest.mark.native
 
 GAME = """
 import asyncio, os, sys, time
+sys.path.insert(0, sys.argv[2])
 os.environ.update(SDL_VIDEODRIVER="dummy", SDL_AUDIODRIVER="dummy", PYGAME_HIDE_SUPPORT_PROMPT="1")
-import loopcanary, pygame
+import pygame
+from blocking import until_sampled
 pygame.display.init()
 pygame.display.set_mode((16, 12))
 
 def blocks():
-    # Until the watchdog had a core, too, and most of it was the sleep, and not the wait for a core after it.
-    began, begun, asked = time.monotonic(), loopcanary.statistics()["samples_taken"], 0
-    while loopcanary.statistics()["samples_taken"] == begun or asked < 0.8 * (time.monotonic() - began):
-        asked += max(asked, 0.3)
-        time.sleep(max(asked / 2, 0.3))
+    for seconds in until_sampled(0.3):
+        time.sleep(seconds)
 
 async def play():
     for _ in range(3):
@@ -49,7 +48,7 @@ def test_the_loop_s_waits_and_callbacks_are_not_the_game_s(tmp_path, loop):
         pytest.importorskip("uvloop")
     watched = Watched(store=tmp_path / "store", engine="native")
     (tmp_path / "game.py").write_text(GAME)
-    watched.run(tmp_path / "game.py", loop, cwd=tmp_path)
+    watched.run(tmp_path / "game.py", loop, PROGRAMS, cwd=tmp_path)
     stalls = not_by_the_host(watched.report()["stalls"])
     (blocked,) = [stall for stall in stalls if (stall["culprit"] or {}).get("function") == "blocks"]
     assert all(stall["duration_ms"] < 2000 for stall in stalls if stall is not blocked)

@@ -5,21 +5,16 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from importlib import import_module
+from pathlib import Path
 
 import loopcanary
 
 loopcanary.install(store=sys.argv[1], quiet=True, engine="native")
 core, gui, widgets = (import_module(f"{sys.argv[2]}.{name}") for name in ("QtCore", "QtGui", "QtWidgets"))
 
-BLOCK_S, slept = 0.25, []
-
-
-def block(function):
-    begin_ns = time.time_ns()
-    time.sleep(BLOCK_S)
-    slept.append((function, (begin_ns + time.time_ns()) // 2))
+sys.path.insert(0, str(Path(__file__).parents[2] / "program" / "programs"))
+from blocking import block, slept  # noqa: E402
 
 
 def once(parent, name, function):

@@ -5,32 +5,26 @@ from __future__ import annotations
 import textwrap
 
 import pytest
-from tests.program.watching import Watched, not_by_the_host
+from tests.program.watching import PROGRAMS, Watched, not_by_the_host
 
 from .needing import needs, needs_module
 
 pytestmark = pytest.mark.native
 
 PROGRAM = """
-import asyncio, os, sys, time
-import loopcanary
+import asyncio, sys, time
 from {binding} import QtWidgets
 
-def samples():
-    return loopcanary.statistics()["samples_taken"]
+sys.path.insert(0, sys.argv[1])
+from blocking import until_sampled
 
 def in_a_callback():
-    # Until the watchdog had a core, too, and most of it was the sleep, and not the wait for a core after it.
-    began, begun, asked = time.monotonic(), samples(), 0
-    while samples() == begun or asked < 0.8 * (time.monotonic() - began):
-        asked += max(asked, 0.2)
-        time.sleep(max(asked / 2, 0.2))
+    for seconds in until_sampled(0.2):
+        time.sleep(seconds)
 
 def in_a_task():
-    began, begun, asked = time.monotonic(), samples(), 0
-    while samples() == begun or asked < 0.8 * (time.monotonic() - began):
-        asked += max(asked, 0.2)
-        time.sleep(max(asked / 2, 0.2))
+    for seconds in until_sampled(0.2):
+        time.sleep(seconds)
 
 async def main():
     loop = asyncio.get_running_loop()
@@ -73,7 +67,7 @@ def test_a_block_is_one_stall_of_qt_s(tmp_path, monkeypatch, binding, library, r
     watched = Watched(store=tmp_path / "store", engine="native")
     program = tmp_path / "program.py"
     program.write_text(textwrap.dedent(PROGRAM).format(binding=binding, run=run))
-    watched.run(program, cwd=tmp_path)
+    watched.run(program, PROGRAMS, cwd=tmp_path)
     report = watched.report()
     (session,) = report["sessions"]
     assert [loop["kind"] for loop in session["loops"]] == ["qt"]

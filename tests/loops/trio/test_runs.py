@@ -9,12 +9,11 @@ import time
 
 import pytest
 import trio
+from tests.program.programs.blocking import slow
 
 import loopcanary
 from loopcanary import _native
 from loopcanary.model import StallScope
-
-from .blocking import slow
 
 
 async def blocks():

@@ -13,11 +13,10 @@ import time
 
 import pytest
 import uvloop
+from tests.program.programs.blocking import LONG_S, slow
 
 import loopcanary
 from loopcanary.model import StallScope
-
-from .blocking import LONG_S, slow
 
 
 class SlowProtocol(asyncio.Protocol):

@@ -13,12 +13,11 @@ import warnings
 import pytest
 import uvloop
 import uvloop.loop
+from tests.program.programs.blocking import LONG_S, slow
 
 import loopcanary
 from loopcanary import _native
 from loopcanary.model import StallScope
-
-from .blocking import LONG_S, slow
 
 
 async def blocks():

@@ -15,8 +15,7 @@ import sys
 
 import pytest
 import uvloop
-
-from .blocking import slow
+from tests.program.programs.blocking import slow
 
 COMPILER = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from tests.program.watching import Watched
+from tests.loops.spinning import assert_nothing_spins, assert_spins_are_told
 
 SPINS = """
 import asyncio, signal
@@ -97,26 +96,9 @@ uvloop.run(main())
 
 
 def test_work_that_asks_for_itself_is_told_by_name(tmp_path):
-    watched = Watched(store=tmp_path / "store", engine="native")
-    done = watched.run("-c", SPINS)
+    done = assert_spins_are_told(tmp_path, SPINS, "uvloop", {"main (task)", "Poller.ask_again"})
     assert done.stdout == "as the program wants it\n"  # whatever else was on the way
-    report = watched.report()
-    issues = {issue["handler"]: issue for issue in report["issues"]}
-    assert set(issues) == {"main (task)", "Poller.ask_again"}
-    for issue in issues.values():
-        assert (issue["kind"], issue["loop"], issue["thread"]) == ("idle", "uvloop", "MainThread")
-        assert issue["runs"] >= 1_000
-        assert issue["duration_ms"] > 1_000
-    (session,) = report["sessions"]
-    assert {work["name"]: work["spun_ms"] for work in session["idle"]} == pytest.approx(
-        {name: issue["duration_ms"] for name, issue in issues.items()}
-    )
 
 
 def test_games_services_under_load_and_progress_do_not_spin(tmp_path):
-    watched = Watched(store=tmp_path / "store", engine="native")
-    watched.run("-c", WAITS)
-    report = watched.report()
-    (session,) = report["sessions"]
-    assert [issue["title"] for issue in report["issues"] if issue["kind"] == "idle"] == []
-    assert session["idle"] == []
+    assert_nothing_spins(tmp_path, WAITS)

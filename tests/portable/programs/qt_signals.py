@@ -28,18 +28,31 @@ def elsewhere():
     told.append(application.exec())
 
 
+def files_of(ident):
+    """Whose functions the thread is in just now."""
+    frame, files = sys._current_frames()[ident], set()
+    while frame is not None:
+        files.add(frame.f_code.co_filename)
+        frame = frame.f_back
+    return files
+
+
 def run(signal_number):
     """What exec() raises where the signal comes in the midst of it, and no line of Python's until its end."""
 
     def sends():
-        time.sleep(0.2)
+        runs.wait()
+        while threading.__file__ in files_of(main):
+            time.sleep(0.001)  # Event.set, which Qt has called
         os.kill(os.getpid(), signal_number)
         time.sleep(AFTERWARDS_S)
         application.quit()
 
+    runs, main = threading.Event(), threading.get_ident()
     thread = threading.Thread(target=sends)
     try:
         thread.start()
+        QtCore.QTimer.singleShot(0, runs.set)
         application.exec()
     except (KeyboardInterrupt, AlarmError) as error:
         return type(error).__name__
