@@ -23,8 +23,8 @@ from harness.children import DRIVER_CPU, Child, alternate, pair, start_watching,
 CONNECTIONS = 20
 REQUEST = b"x" * 128
 SLICE_S = 0.2
-SLICES = 16
-PROCESSES = 4
+SLICES = 8
+PROCESSES = 8
 
 
 class Echo(asyncio.Protocol):

@@ -8,6 +8,7 @@ settings of malloc, and do a short piece of work alternately. Neighbours on the 
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import importlib
 import json
@@ -31,28 +32,49 @@ _PINNED = {
     "MALLOC_TOP_PAD_": str(64 << 20),
 }
 _WATCHED = "BENCHMARK_WATCHED"
-# What install() imports: the program that is not watched has the same modules on its heap.
-_SAME_MODULES = (
-    "asyncio",
-    "loopcanary.assembly",
-    "loopcanary.config",
-    "loopcanary.engine.scopes",
-    "loopcanary.probes.asyncio",
-    "loopcanary._native",
-)
+_SAME_MODULES = "BENCHMARK_SAME_MODULES"
+_IMPORTED_BY_WATCHING = """
+import asyncio, os, runpy, sys
+sys.path[0] = os.path.dirname(sys.argv[1])
+runpy.run_path(sys.argv[1], run_name="benchmark")
+import loopcanary
+before = set(sys.modules)
+loopcanary.install()
+asyncio.run(asyncio.sleep(0))
+print(*(name for name in sys.modules if name not in before))
+"""
+
+
+@functools.cache
+def _same_modules() -> str:
+    """What watching imports on top of the benchmark's own imports. The program that is not watched gets the
+    same on its heap: how objects lie there makes a loop faster or slower by a hundredth, by chance."""
+    with tempfile.TemporaryDirectory(prefix="loopcanary-benchmark-") as folder:
+        return subprocess.run(
+            [sys.executable, "-c", _IMPORTED_BY_WATCHING, str(Path(sys.argv[0]).absolute())],
+            env={**_without_settings(), "LOOPCANARY_STORE": folder, "LOOPCANARY_QUIET": "1"},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+            cwd=folder,
+        ).stdout
+
+
+def _without_settings() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
 
 
 def environment(*, watched: bool, store: Path, **settings: str) -> dict[str, str]:
     """The child's environment; `settings` are loopcanary's, such as threshold="20ms"."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
     own = {f"LOOPCANARY_{name.upper()}": value for name, value in settings.items()}
     return {
-        **kept,
+        **_without_settings(),
         **_PINNED,
         **own,
         "LOOPCANARY_STORE": str(store),
         "LOOPCANARY_QUIET": "1",
         _WATCHED: str(int(watched)),
+        _SAME_MODULES: _same_modules(),
     }
 
 
@@ -137,7 +159,7 @@ def alternate(
 def start_watching() -> Any:
     """In the child: pins it, and installs loopcanary where it was asked for. The canary, or None."""
     os.sched_setaffinity(0, {PROGRAM_CPU})
-    for name in _SAME_MODULES:
+    for name in os.environ[_SAME_MODULES].split():
         importlib.import_module(name)
     import loopcanary
 
