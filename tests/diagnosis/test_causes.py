@@ -27,6 +27,7 @@ from loopcanary.model import (
     Cause,
     Collection,
     Contributor,
+    Doing,
     Frame,
     GilState,
     Grade,
@@ -41,6 +42,7 @@ from loopcanary.model import (
     StallScope,
     Target,
     TargetKind,
+    ThreadReading,
     ThreadStack,
 )
 
@@ -776,6 +778,45 @@ def test_each_holder_of_the_gil_has_its_share():
     assert stall.holder == stall.holders[0]
     assert stall.title == "GIL held by worker-1 in crunch (jobs.py:12)"
     assert any(sentence.startswith("Also held by worker-2 in count") for sentence in stall.evidence)
+
+
+def asking(queued_ms: int, awake: range = range(3, 7)) -> tuple[Sample, ...]:
+    """Waits for the GIL, and is found awake in some samples. By their end it has waited for a core, too."""
+    here = at_call("json.loads(body)")
+    waits = {"gil": GilState.OTHER, **held_by(71, "crunch")}
+    asleep = samples(*[here] * 10, syscall="futex", waits_for_gil=True, **waits)
+    ready = samples(*[here] * 10, state="R", **waits)
+    taken = [ready[index] if index in awake else sample for index, sample in enumerate(asleep)]
+    after = [replace(one.kernel, run_queue_ns=queued_ms * MS) for one in taken[awake.stop :]]
+    counted = [*(one.kernel for one in taken[: awake.stop]), *after]
+    return tuple(replace(one, kernel=told) for one, told in zip(taken, counted, strict=True))
+
+
+@pytest.mark.parametrize("awake", [range(3, 7), range(4)], ids=["in the middle", "from the begin on"])
+def test_a_thread_that_asks_for_the_gil_again_and_again_waits_for_it(awake):
+    before = ThreadReading(at_ns=-5 * MS, kernel=kernel("S"))
+    taken = asking(queued_ms=2, awake=awake)
+    stall = judged(evidence(taken, before=before, thread_names=((71, "worker-1"),)), SOURCE)
+    assert (stall.cause, stall.second_cause) == (Cause.GIL, None)
+    assert "10 of 10 samples waited for the GIL." in stall.evidence
+    assert stall.ledger.gil_wait_ns == pytest.approx(stall.duration_ns, rel=0.05)
+    assert {span.activity.doing for span in stall.timeline.spans} == {Doing.GIL_WAIT}
+
+
+@pytest.mark.parametrize(
+    "taken",
+    [
+        asking(queued_ms=40),
+        asking(queued_ms=2, awake=range(4)),
+        asking(queued_ms=0, awake=range(6, 10)),
+        [replace(one, gil=GilState.FREE if one.kernel.thread_state == "R" else one.gil) for one in asking(2)],
+    ],
+    ids=["no core was free", "what was before is not known", "to the end", "nobody held it"],
+)
+def test_a_thread_that_is_ready_for_other_reasons_is_not_said_to_wait_for_the_gil(taken):
+    stall = judged(evidence(tuple(taken), thread_names=((71, "worker-1"),)), SOURCE)
+    assert any(sentence.startswith("6 of 10 samples waited for the GIL.") for sentence in stall.evidence)
+    assert len(stall.timeline.spans) > 1
 
 
 def locked(proof: LockProof, tid: int = 71, **more: Any) -> Stall:

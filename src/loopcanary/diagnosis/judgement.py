@@ -17,6 +17,7 @@ from loopcanary.diagnosis.culprit import Suspect, find_suspect, to_culprit
 from loopcanary.diagnosis.fingerprint import fingerprint
 from loopcanary.diagnosis.frames import FrameTable
 from loopcanary.diagnosis.gaps import Gap, cut_out, find_gaps
+from loopcanary.diagnosis.gil_waits import settle_gil_waits
 from loopcanary.diagnosis.grade import make_grade
 from loopcanary.diagnosis.ledger import make_ledger
 from loopcanary.diagnosis.observation import Observation, Seen, Sight, one_of_each, see, weigh_stacks
@@ -167,7 +168,8 @@ def _open_case(
     evidence: StallEvidence, session: Session, config: Config, sources: SourceReader, paths: CodePaths
 ) -> _Case:
     end_ns = max(evidence.begin_ns, evidence.last_look_ns if evidence.end_ns is None else evidence.end_ns)
-    evidence = replace(evidence, samples=tuple(sorted(evidence.samples, key=_at_ns)))
+    ordered = sorted(evidence.samples, key=_at_ns)
+    evidence = replace(evidence, samples=settle_gil_waits(ordered, evidence.begin_ns, evidence.before))
     times = [sample.at_ns for sample in evidence.samples]
     weights = weigh(times, evidence.begin_ns, end_ns, evidence.sample_interval_ns)
     around = make_surroundings(evidence)

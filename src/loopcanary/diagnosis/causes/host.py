@@ -26,7 +26,7 @@ def find_host(observation: Observation) -> Finding | None:
     makes a stall, the finding yields to what explains the rest: an idle host would have seen it too.
     """
     stopped = observation.select(lambda seen: seen.state in ("T", "t"))
-    starved = tuple(filter(_is_starved, observation.select(lambda seen: seen.state == "R")))
+    starved = tuple(filter(_is_starved, observation.select(_is_runnable)))
     queued, frozen = _queue_share(observation), _frozen_share(observation)
     explained = (*stopped, *_leave_what_ran(observation, _fill_up(observation, starved, queued)))
     # What was counted as run-queue time within a gap is in both figures.
@@ -48,8 +48,13 @@ def find_host(observation: Observation) -> Finding | None:
     )
 
 
+def _is_runnable(seen: Seen) -> bool:
+    """Awake only to ask for the GIL it has no use for a core."""
+    return seen.state == "R" and not seen.sample.waits_for_gil
+
+
 def _is_starved(seen: Seen) -> bool:
-    return seen.state == "R" and seen.cpu_share is not None and seen.cpu_share < _IDLE_SHARE
+    return _is_runnable(seen) and seen.cpu_share is not None and seen.cpu_share < _IDLE_SHARE
 
 
 def _fill_up(observation: Observation, starved: tuple[Seen, ...], queued: float) -> tuple[Seen, ...]:
@@ -60,7 +65,7 @@ def _fill_up(observation: Observation, starved: tuple[Seen, ...], queued: float)
     wanted = queued * observation.total_ns - observation.frozen_ns - sum(seen.weight_ns for seen in starved)
     if wanted <= 0:
         return starved
-    others = observation.select_each(lambda seen: seen.state == "R" and not _is_starved(seen))
+    others = observation.select_each(lambda seen: _is_runnable(seen) and not _is_starved(seen))
     for seen in sorted(others, key=lambda entry: entry.cpu_share or 0.0):
         if wanted < seen.weight_ns / 2:
             break
