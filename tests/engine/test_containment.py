@@ -101,6 +101,29 @@ def test_failures_are_among_the_statistics(place):
     assert place.culprits() == ["first"]
 
 
+@pytest.mark.parametrize("engine", ["native", "portable"])
+def test_a_plugged_in_part_that_wants_to_end_the_thread_is_switched_off(place, engine):
+    program = place.program(
+        """
+    import loopcanary
+    told = threading.Event()
+    def leaves(issue):
+        sys.exit("not from here")
+    loopcanary.on_issue(leaves)
+    loopcanary.on_issue(lambda issue: (told.set(), issue)[1])
+    for name in ("first", "second"):
+        told.clear()
+        stall(name)
+        told.wait()
+    assert loopcanary.statistics()["failures_interceptor leaves"] == 1
+    """
+    )
+    done = place.run(program, LOOPCANARY_ENGINE=engine)
+    assert done.stderr.count("loopcanary: ") == 1
+    assert "interceptor leaves failed and is switched off: SystemExit: not from here" in done.stderr
+    assert sorted(place.culprits()) == ["first", "second"]
+
+
 def test_a_program_with_logging_is_told_there(place):
     program = place.program(
         _REMEMBER

@@ -6,7 +6,8 @@ A part that fails is switched off, told of once and counted; the program never s
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from loopcanary.unpatched import unpatched
@@ -27,9 +28,23 @@ class Boundary:
         self._failures: dict[str, int] = {}
         self._reasons: dict[str, str] = {}
         self._off: set[str] = set()
+        self._own_threads: set[int] = set()
+        self._ident = unpatched("_thread", "get_ident")
+
+    @contextmanager
+    def on_own_thread(self) -> Iterator[None]:
+        """The calling thread runs nothing of the program's but what is plugged in: whatever is raised there,
+        SystemExit too, is the part's. On other threads it may be that of a signal's handler."""
+        ident = self._ident()
+        self._own_threads.add(ident)
+        try:
+            yield
+        finally:
+            self._own_threads.discard(ident)
 
     def call(self, part: str, function: Callable[..., Any], /, *args: Any, keep: bool = False) -> Any:
-        """What `function(*args)` returns; None where it raises, or where `part` is switched off.
+        """What `function(*args)` returns; None where it raises, or where `part` is switched off. What is no
+        Exception gets out on the program's own threads.
 
         `keep`: the part is not switched off by a failure (a store whose disk is full may have room later).
         """
@@ -38,6 +53,11 @@ class Boundary:
         try:
             return function(*args)
         except Exception as error:  # noqa: BLE001 - this is the boundary
+            self.failed(part, error, keep=keep)
+            return None
+        except BaseException as error:
+            if self._ident() not in self._own_threads:
+                raise
             self.failed(part, error, keep=keep)
             return None
 
@@ -69,6 +89,7 @@ class Boundary:
     def renew_after_fork(self) -> None:
         """In a forked child: a thread that is not there may have held the lock."""
         self._lock = unpatched("_thread", "allocate_lock")()
+        self._own_threads.clear()
 
     def counts(self) -> dict[str, int]:
         """Failures by part."""

@@ -111,7 +111,8 @@ class Drain:
             turn.before = None
             turn.ident = threading.get_ident()
             try:
-                self._run(turn)
+                with self._boundary.on_own_thread():
+                    self._run(turn)
             finally:
                 turn.ident = None
 
