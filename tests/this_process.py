@@ -38,7 +38,8 @@ class Watch:
         """All stalls, oldest first; to be asked when nothing is watched any more: then all is stored.
         Without those of a host that was too busy to run this process, or even the watchdog: they are no part
         of any story, and every block of these tests lasts until it was sampled. Nor those in which our drain
-        had the GIL while such a host did not run it: it gives it up within milliseconds where it runs."""
+        had the GIL while such a host did not run it: it gives it up within milliseconds where it runs. Nor
+        those in which a thread was started that it did not run."""
         return [stall for stall in self.all_stalls() if stall.samples and not _is_by_the_host(stall)]
 
     def all_stalls(self) -> list[Stall]:
@@ -53,7 +54,10 @@ class Watch:
 
 def _is_by_the_host(stall: Stall) -> bool:
     holder = stall.holder.thread if stall.holder is not None else ""
-    return stall.cause is Cause.HOST or (stall.cause is Cause.GIL and holder == "loopcanary-drain")
+    if stall.cause is Cause.HOST or (stall.cause is Cause.GIL and holder == "loopcanary-drain"):
+        return True
+    heaviest = stall.stacks[0].frames if stall.stacks else ()
+    return any(frame.qualname == "Thread.start" for frame in heaviest)
 
 
 @pytest.fixture

@@ -94,6 +94,11 @@ def stalls(loopcanary: Run, store: Path) -> list[str]:
     return [stall["culprit"]["function"] for stall in found if stall["culprit"] and not is_by_the_host(stall)]
 
 
+def attach(loopcanary: Run, *words: str) -> subprocess.CompletedProcess[str]:
+    """With patience: a program that computes keeps the GIL 5 ms at a time, and hosts may be busy."""
+    return loopcanary("attach", "--timeout", "4m", *words)
+
+
 def leftovers() -> set[Path]:
     return set(Path("/tmp").glob("loopcanary-attach-*"))
 
@@ -108,7 +113,7 @@ def test_a_loop_that_waits_is_watched_from_its_next_turn_until_the_stop(tmp_path
     with targets.running(ON_ORDER, tmp_path) as program:
         targets.until(lambda: in_call(program.pid, "epoll_wait"))
         order(program, "block")  # nobody sees that
-        attached = loopcanary("attach", "--store", str(store), str(program.pid))
+        attached = attach(loopcanary, "--store", str(store), str(program.pid))
         assert attached.returncode == 0, attached.stderr
         assert attached.stderr.startswith(f"process {program.pid} is watched now (native engine)\n")
         assert attached.stderr.endswith(f"loopcanary report --store {store}\n")
@@ -119,9 +124,9 @@ def test_a_loop_that_waits_is_watched_from_its_next_turn_until_the_stop(tmp_path
             return set(stalls(loopcanary, store)) or None
 
         assert targets.until(blocks) == {"block"}
-        again = loopcanary("attach", str(program.pid))
+        again = attach(loopcanary, str(program.pid))
         assert (again.returncode, "is watched already" in again.stderr) == (0, True)
-        stopped = loopcanary("attach", "--stop", str(program.pid))
+        stopped = attach(loopcanary, "--stop", str(program.pid))
         assert stopped.returncode == 0, stopped.stderr
         # A thread that was joined is on its way out of the kernel's list.
         targets.until(lambda: len(list(Path(f"/proc/{program.pid}/task").iterdir())) == 1 or None)
@@ -142,11 +147,11 @@ def test_a_program_of_another_version_is_reached_by_its_own_interpreter(tmp_path
     python = can[0]
     with targets.running(ON_ORDER, tmp_path, python=python) as program:
         targets.until(lambda: in_call(program.pid, "epoll_wait"))
-        attached = loopcanary("attach", "--store", str(tmp_path / "store"), str(program.pid))
+        attached = attach(loopcanary, "--store", str(tmp_path / "store"), str(program.pid))
         assert attached.returncode == 0, attached.stderr
         assert attached.stderr.startswith(f"process {program.pid} is watched now")
         order(program, "block")
-        stopped = loopcanary("attach", "--stop", str(program.pid))
+        stopped = attach(loopcanary, "--stop", str(program.pid))
         assert stopped.returncode == 0, stopped.stderr
         ends_well(program)
 
@@ -154,7 +159,7 @@ def test_a_program_of_another_version_is_reached_by_its_own_interpreter(tmp_path
 @needs_remote_exec
 def test_a_program_that_computes_is_watched(tmp_path: Path, loopcanary: Run):
     with targets.running(targets.MOVING, tmp_path) as program:
-        ran = loopcanary("attach", "--store", str(tmp_path / "store"), str(program.pid))
+        ran = attach(loopcanary, "--store", str(tmp_path / "store"), str(program.pid))
         assert ran.returncode == 0, ran.stderr
         assert program.poll() is None
 
@@ -173,7 +178,7 @@ def test_a_program_that_waits_for_a_lock_is_told_from_one_that_answers(tmp_path:
         [left] = leftovers() - before
         order(program, "")
         targets.until(lambda: None if left.exists() else True)
-        assert loopcanary("attach", "--stop", str(program.pid)).returncode == 1  # not watched
+        assert attach(loopcanary, "--stop", str(program.pid)).returncode == 1  # not watched
         program.stdin.close()  # type: ignore[union-attr]
         assert program.wait(targets.PATIENCE_S) == 0
         assert program.stderr.read() == ""  # type: ignore[union-attr]
@@ -183,7 +188,7 @@ def test_a_program_that_waits_for_a_lock_is_told_from_one_that_answers(tmp_path:
 def test_a_program_that_lets_no_script_in(tmp_path: Path, loopcanary: Run):
     before = leftovers()
     with targets.running(targets.IDLE_LOOP, tmp_path, "-X", "disable-remote-debug") as program:
-        ran = loopcanary("attach", str(program.pid))
+        ran = attach(loopcanary, str(program.pid))
     assert ran.returncode == 2
     assert "does not let scripts in" in ran.stderr
     assert leftovers() == before
@@ -193,7 +198,7 @@ def test_a_program_that_lets_no_script_in(tmp_path: Path, loopcanary: Run):
 def test_a_program_that_is_not_to_be_watched(tmp_path: Path, loopcanary: Run):
     with targets.running(ON_ORDER, tmp_path, LOOPCANARY="0") as program:
         targets.until(lambda: in_call(program.pid, "epoll_wait"))
-        ran = loopcanary("attach", str(program.pid))
+        ran = attach(loopcanary, str(program.pid))
         assert ran.returncode == 2
         assert "LOOPCANARY=0 is in its environment" in ran.stderr
         ends_well(program)
@@ -206,7 +211,7 @@ def test_a_program_that_is_not_to_be_watched(tmp_path: Path, loopcanary: Run):
 def test_older_versions_are_told_what_to_do_instead(tmp_path: Path, loopcanary: Run):
     before = leftovers()
     with targets.running(targets.IDLE_LOOP, tmp_path) as program:
-        ran = loopcanary("attach", str(program.pid))
+        ran = attach(loopcanary, str(program.pid))
     assert ran.returncode == 2
     assert ran.stderr.count("\n") == 1
     for words in ("from 3.14 on", "loopcanary run", "LOOPCANARY=1", f"loopcanary dump {program.pid}"):

@@ -85,6 +85,7 @@ def test_no_descriptor_is_left_open(tmp_path, flight):
     good = flight.write(tmp_path / "good")
     bad = tmp_path / "bad"
     bad.write_bytes(b"no flight file at all")
+    gc.collect()  # what other tests left, and hold open
     before = len(list(OPEN_FILES.iterdir()))
     for _ in range(3):
         FlightFile.open(good).close()

@@ -111,9 +111,13 @@ def admitted(stall: dict[str, Any], causes: tuple[str, ...]) -> tuple[str, ...]:
 
 def is_by_the_host(stall: dict[str, Any]) -> bool:
     """A busy host did not run the thread; or not our drain, while that had the GIL: where it runs it gives it
-    up within milliseconds."""
+    up within milliseconds. Or it ran neither a thread that was being started, nor the X server."""
     holder = (stall["holder"] or {}).get("thread")
-    return stall["cause"] == "host" or (stall["cause"] == "gil" and holder == "loopcanary-drain")
+    if stall["cause"] == "host" or (stall["cause"] == "gil" and holder == "loopcanary-drain"):
+        return True
+    heaviest = stall["stacks"][0]["frames"] if stall["stacks"] else []
+    starts_a_thread = any(frame["qualname"] == "Thread.start" for frame in heaviest)
+    return starts_a_thread or "X11-unix" in ((stall["waited_on"] or {}).get("name") or "")
 
 
 def not_by_the_host(stalls: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -477,7 +477,7 @@ def test_a_large_store_is_filtered_paged_and_opened(chromium: Any, large: str):
 
 def test_filters_narrow_the_list(visit: Visit):
     page = visit.to("/groups")
-    page.get_by_label("Cause").select_option("lock")
+    page.get_by_label("Cause").select_option("dns")
     page.get_by_role("button", name="Filter").click()
     page.get_by_text("Nothing matches").wait_for()
     page.get_by_role("link", name="Reset").click()

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from zoo import catalogue, page, trial
+from zoo.scoring import Score
 
 
 def assert_told_as_it_is(path: Path, loop: str) -> None:
@@ -15,4 +16,7 @@ def assert_told_as_it_is(path: Path, loop: str) -> None:
     found = trial.play(kind, "loopcanary", loop)
     assert found.outcome == "played", found.note
     judged = replace(found, score=replace(found.score, duration_right=None))
+    if found.reports and not any(report.frames for report in found.reports):
+        # Not once looked at: the watchdog had no core meanwhile.
+        judged = replace(judged, score=Score(detected=found.score.detected, survived=found.score.survived))
     assert page.misses([judged], [kind]) == []

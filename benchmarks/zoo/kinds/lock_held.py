@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from zoo.stage import measured, run
+from zoo.stage import measured, pause, run
 
 EXPECT = {"cause": ["lock"], "loops": "all"}
 prices = threading.Lock()
@@ -24,9 +24,10 @@ def read_price():
 
 
 async def handler():
+    threading.Thread(target=update_prices, name="updater").start()
+    while not taken.is_set():
+        await pause(0.001)
     with measured():
-        threading.Thread(target=update_prices, name="updater").start()
-        taken.wait()
         read_price()
 
 

@@ -42,7 +42,7 @@ def reports_by(run: Run, engine: str) -> Sequence[Report]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=280,
     )
     if done.returncode == 1:  # the store is empty: a killed program left nothing
         return []

@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "clock.h"
 #include "socket_name.h"
 #include "syscall_shape.h"
 #include "wait_target.h"
@@ -209,6 +211,20 @@ static void of_several_descriptors_only_what_is_common_is_told(void)
     }
 }
 
+static void wait_for_command(pid_t pid)
+{
+    char path[64], one;
+    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
+    const uint64_t until = lc_now_ns() + UINT64_C(30000000000);
+    for (ssize_t bytes = 0; bytes == 0;) {
+        sched_yield();
+        const int command = open(path, O_RDONLY);
+        CHECK(command >= 0 && lc_now_ns() < until);
+        bytes = read(command, &one, 1);
+        close(command);
+    }
+}
+
 static pid_t child_that_waits(int output)
 {
     int ready[2];
@@ -219,7 +235,7 @@ static pid_t child_that_waits(int output)
         if (output >= 0) {
             dup2(output, 1);
         }
-        fcntl(ready[1], F_SETFD, FD_CLOEXEC); /* closed by exec: then the command is the new one */
+        fcntl(ready[1], F_SETFD, FD_CLOEXEC); /* closed by exec, before the kernel has the new command */
         close(ready[0]);
         execlp("sleep", "sleep", "1000", (char *)NULL);
         _exit(1);
@@ -227,6 +243,7 @@ static pid_t child_that_waits(int output)
     close(ready[1]);
     CHECK(read(ready[0], &one, 1) == 0);
     close(ready[0]);
+    wait_for_command(pid);
     return pid;
 }
 

@@ -28,6 +28,8 @@ class Desktop:
     def deliver(self, notice: Notice) -> None:
         """DeliveryError where nothing can be shown."""
         try:
+            import desktop_notifier  # noqa: F401 - what that takes is no part of the bus's time
+
             self._runner = self._runner or asyncio.Runner()
             self._runner.run(asyncio.wait_for(self._show(notice), _WAIT_S))
         except DeliveryError:

@@ -21,7 +21,8 @@ INTERRUPTIBLE = frozenset({"epoll_wait", "epoll_pwait", "epoll_pwait2"})
 _SEIZE, _INTERRUPT, _DETACH = 0x4206, 0x4207, 17
 _EVENT_STOP = 128
 _WALL = 0x40000000
-_PATIENCE_S = 1.0
+_PATIENCE_S = 30.0
+"""It stops as soon as it gets a core, and before that it cannot be let go."""
 _LOOK_EVERY_S = 0.001
 
 

@@ -84,9 +84,8 @@ def test_windows_of_gtk_4(interpreter, tmp_path):
     }
     assert [stalls[function]["scene"] for function in ("on_clicked", "on_response")] == ["Orders", "Sure"]
     clicks = [lag for lag in lags if lag["event"] == "clicked: Orders.on_clicked (ButtonRelease)"]
-    slowest = max(clicks, key=lambda lag: lag["duration_ms"])
-    assert slowest["scene"] == "Orders"
-    assert slowest["duration_ms"] >= 250
+    # It clicks until one has arrived; those that came too late are the other window's.
+    assert any(lag["scene"] == "Orders" and lag["duration_ms"] >= 250 for lag in clicks)
 
 
 @pytest.mark.parametrize("gtk", [3, 4], indirect=True)

@@ -283,8 +283,11 @@ clock = Clock()
 assert isinstance(clock, pygame.time.Clock) and isinstance(before, pygame.time.Clock)
 assert pygame.display.flip.__name__ == "flip" and pygame.display.flip.__doc__ == originals[0].__doc__
 assert clock.get_time() == 0 and clock.tick(1000) >= 0 and "Clock" in repr(clock)
+sys.path.insert(0, sys.argv[2])
+from blocking import until_sampled
 def slow():
-    time.sleep(0.25)
+    for seconds in until_sampled(0.25):
+        time.sleep(seconds)
 flip()
 slow()
 Later().show()
@@ -313,7 +316,7 @@ flip()
 def test_a_game_that_runs_already_is_watched_and_left_as_it_was(tmp_path):
     clean = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
     done = subprocess.run(
-        [sys.executable, "-c", LATE, str(tmp_path / "store")],
+        [sys.executable, "-c", LATE, str(tmp_path / "store"), str(PROGRAMS)],
         env=clean,
         capture_output=True,
         text=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.program.watching import PROGRAMS
 
 from .needing import BINDINGS, needs
 
@@ -181,7 +182,13 @@ own("idle")
     assert told == []
 
 
-FRONT = """
+FRONT = (
+    f"""
+import sys
+sys.path.insert(0, {str(PROGRAMS)!r})
+from blocking import until_sampled
+"""
+    + """
 import json, tempfile, time
 import loopcanary
 seen = []
@@ -197,8 +204,12 @@ window.setWindowTitle("orders.txt[*] - Editor")
 window.show()
 after = QtCore.QTimer.singleShot
 
+def sleeps():
+    for seconds in until_sampled(0.15):
+        time.sleep(seconds)
+
 def block(then, title=None):
-    time.sleep(0.15)
+    sleeps()
     if title is not None:
         window.setWindowTitle(title)
     after(100, then)
@@ -207,6 +218,7 @@ def over():
     loopcanary.uninstall()
     print(json.dumps([stall.scene for stall in sorted(seen, key=lambda one: one.began_wall_ns)]))
 """
+)
 
 
 def test_stalls_have_the_title_of_the_window_in_front(run_window, binding):
@@ -224,7 +236,7 @@ def renamed():
 def explicit(left=5):
     # Again and again: the scene is asked for early in a callback, where a busy machine may stop it.
     with loopcanary.scene("said by the program"):
-        time.sleep(0.15)
+        sleeps()
     after(100, (lambda: explicit(left - 1)) if left else opens)
 
 def opens():

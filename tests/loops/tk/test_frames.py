@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 import pytest
+from tests.program.watching import PROGRAMS
 
 pytestmark = pytest.mark.native
 
@@ -194,9 +195,14 @@ print(json.dumps([before, len(shown)]))
     assert after <= before + 2  # the window comes up
 
 
-BLOCKS = """
+BLOCKS = f"""
+import sys
+sys.path.insert(0, {str(PROGRAMS)!r})
+from blocking import until_sampled
+
 def block():
-    time.sleep(0.15)
+    for seconds in until_sampled(0.15):
+        time.sleep(seconds)
 
 def in_front(window, then, *given):
     # The X server says when the focus is there; then the probe has some turns to see it.

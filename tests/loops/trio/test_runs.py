@@ -143,8 +143,13 @@ def test_a_guest_run_s_steps_are_told_in_the_host_s_turn(watch):
 
 
 def test_many_short_steps_in_one_turn_are_a_burst(watch):
+    longest_s = 0.0
+
     async def part():
+        nonlocal longest_s
+        began = time.monotonic()
         time.sleep(0.001)  # noqa: ASYNC251 - all of them together are too long
+        longest_s = max(longest_s, time.monotonic() - began)
 
     async def waits_for_the_watchdog(goal):
         """Short as well, and as many as it takes it to look twice: of what came before nothing is known."""
@@ -160,6 +165,8 @@ def test_many_short_steps_in_one_turn_are_a_burst(watch):
 
     with watch.installed(threshold="500ms", sample_delay="20ms"):
         trio.run(main)
+    if longest_s >= 0.5:
+        pytest.skip("the host stopped one of them, so that it is the stall")
     bursts = [stall for stall in watch.all_stalls() if stall.scope is StallScope.TURN and stall.contributors]
     assert bursts
     assert any(one.name.endswith("part") for one in bursts[0].contributors)
@@ -198,10 +205,13 @@ def test_the_scene_of_a_task_goes_with_it(watch):
         with loopcanary.scene("checkout"):
             await trio.sleep(0.02)
             slow()
+        left.set()
 
     async def elsewhere():
-        await trio.sleep(0.3)
+        await left.wait()
         slow()
+
+    left = trio.Event()
 
     with watch.installed():
         trio.run(main)

@@ -160,8 +160,10 @@ def test_a_reactor_that_is_busy_and_then_idle_is_no_stall(tmp_path, reactor):
 
 
 LATE = """
-import time
+import sys, time
 import loopcanary
+sys.path.insert(0, {programs!r})
+from blocking import until_sampled
 from twisted.internet import reactor
 
 def install():
@@ -169,7 +171,8 @@ def install():
     reactor.callLater(0.05, slow)
 
 def slow():
-    time.sleep(0.25)
+    for seconds in until_sampled(0.25):
+        time.sleep(seconds)
     reactor.callLater(0.05, over)
 
 def over():
@@ -189,7 +192,7 @@ def test_a_reactor_that_runs_already_is_watched_and_left_as_it_was(
     tmp_path: Path, run_python: Callable[..., Any]
 ):
     watched = Watched(store=tmp_path / "store", engine="native")
-    run_python(LATE.format(store=str(tmp_path / "store")))
+    run_python(LATE.format(store=str(tmp_path / "store"), programs=str(PROGRAMS)))
     (stall,) = not_by_the_host(watched.report()["stalls"])
     assert (stall["culprit"]["function"], stall["loop"], stall["callback"]["name"]) == (
         "slow",

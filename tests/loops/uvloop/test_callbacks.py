@@ -239,9 +239,14 @@ def test_a_timer_s_delay_counts_from_when_it_was_due(watch):
 def test_many_short_callbacks_are_a_burst_with_its_contributors(watch):
     spent = {"parse": 0, "render": 0}
 
+    longest_s = 0.0
+
     def work(kind):
+        nonlocal longest_s
         spent[kind] += 1
+        began = time.monotonic()
         time.sleep(0.001)
+        longest_s = max(longest_s, time.monotonic() - began)
 
     def parse():
         work("parse")
@@ -266,6 +271,8 @@ def test_many_short_callbacks_are_a_burst_with_its_contributors(watch):
 
     with watch.installed(threshold="500ms", sample_delay="20ms"):
         uvloop.run(main())
+    if longest_s >= 0.5:
+        pytest.skip("the host stopped one of them, so that it is the stall")
     bursts = [stall for stall in watch.all_stalls() if stall.scope is StallScope.TURN and stall.contributors]
     prefix = "test_many_short_callbacks_are_a_burst_with_its_contributors.<locals>."
     found = {one.name.removeprefix(prefix): one.count for one in bursts[-1].contributors}

@@ -235,8 +235,12 @@ def test_what_ends_the_loop_ends_it(watch, loop, kind):
 
 
 def test_control_c_interrupts_a_blocked_callback(watch, loop):
+    def interrupts():
+        slow()
+        os.kill(os.getpid(), signal.SIGINT)
+
     def blocked():
-        threading.Timer(LONG_S, os.kill, (os.getpid(), signal.SIGINT)).start()
+        threading.Thread(target=interrupts).start()
         time.sleep(60)
 
     with watch.installed(), pytest.raises(KeyboardInterrupt):
