@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.program.programs.blocking import slow
+from tests.program.programs.blocking import slow, until_sampled
 
 import loopcanary
 from loopcanary.flight import FlightFile
@@ -226,11 +226,14 @@ def test_a_callback_that_stalls_alone_has_no_contributors(evidence_of):
 @needs_proc
 def test_a_stall_has_readings_of_its_thread_and_of_the_host_from_before(evidence_of):
     async def main():
-        await asyncio.sleep(0.1)  # idle, so that there is something before
+        looked = loopcanary.statistics()["watchdog_wakeups"] + 2
+        while loopcanary.statistics()["watchdog_wakeups"] < looked:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.02)  # idle, so that there is something before
         slow()
         spin(0.05)
 
     stalls = [one for one in evidence_of(main) if one.samples and one.samples[0].kernel is not None]
+    stalls = [one for one in stalls if not one.first_turn]  # the start, on a busy machine
     assert stalls
     for stall in stalls:
         assert stall.before.at_ns <= stall.begin_ns
@@ -248,7 +251,8 @@ def test_a_stall_has_readings_of_its_thread_and_of_the_host_from_before(evidence
 
 def test_a_loop_tells_what_became_of_its_time(watch):
     async def main():
-        spin(0.3)
+        for seconds in until_sampled(0.3):
+            spin(seconds)
         await asyncio.sleep(0)
         gc.collect()
         await asyncio.sleep(0.05)

@@ -263,8 +263,9 @@ def test_uninstalled_by_an_interceptor(place):
 
         @loopcanary.on_issue
         def leave(issue):
-            loopcanary.uninstall()
-            gone.set()
+            if issue.culprit and issue.culprit.function == "first":
+                loopcanary.uninstall()
+                gone.set()
             return issue
 
         stall("first")

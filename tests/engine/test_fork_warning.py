@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from .watching import COUNTS_THREADS_LATE
+from .watching import COUNTS_THREADS_LATE, PATIENT_FORKS, PRELUDE
 
 pytestmark = pytest.mark.native
 
@@ -24,6 +24,7 @@ _FORKS = """
 
     stall("before")
 """
+_PATIENTLY = PRELUDE + PATIENT_FORKS
 
 
 @pytest.mark.skipif(COUNTS_THREADS_LATE, reason="this CPython counts threads when its fork hooks have run")
@@ -36,7 +37,8 @@ def test_our_threads_are_not_counted(place, engine):
         fork()
     assert not told, told
     stall("after")
-    """
+    """,
+        prelude=_PATIENTLY,
     )
     place.run("-m", "loopcanary", "run", "--quiet", "--engine", engine, "--store", place.store, program)
     assert place.culprits() == ["after", "before"]

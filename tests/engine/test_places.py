@@ -12,6 +12,8 @@ import pytest
 
 from loopcanary.engine import flight_place
 
+from .watching import PATIENT_FORKS, PRELUDE
+
 pytestmark = pytest.mark.native
 
 
@@ -152,7 +154,8 @@ def test_a_disk_that_is_full(place, small_disk):
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become somebody else")
 def test_a_folder_that_cannot_be_written(place, public_folder):
-    program = place.program("""
+    program = place.program(
+        """
         import difflib, encodings.ascii, loopcanary
         loopcanary.install(store=sys.argv[2])
         stall("before")  # loads what somebody else may not read
@@ -166,7 +169,9 @@ def test_a_folder_that_cannot_be_written(place, public_folder):
             stall("child")
             sys.exit(0)
         os.wait()
-    """)
+    """,
+        prelude=PRELUDE + PATIENT_FORKS,
+    )
     readable, state = public_folder / "readable", public_folder / "state"
     readable.mkdir()
     state.mkdir()

@@ -13,13 +13,13 @@ class Told:
 
     def report(self, issue, repeated):
         with open("told", "a") as file:
-            file.write(issue.culprit.function + "\\n")
+            file.write(getattr(issue.culprit, "function", "") + "\\n")
 
     def close(self, session, stalls):
         pass
 
 def drop_some(issue):
-    return None if issue.culprit.function == "dropped" else issue
+    return None if getattr(issue.culprit, "function", "") == "dropped" else issue
 """
 ENTRY_POINTS = """\
 [loopcanary.reporters]

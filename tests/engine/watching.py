@@ -47,6 +47,11 @@ def stall(name, seconds=0.15):
         block(name, seconds)
     asyncio.run(main())
 """
+PATIENT_FORKS = """\
+from loopcanary.engine import canary as _canary, fork_pause as _pause
+# On a busy host our drain may have no core for as long as a fork is held up for it.
+_canary.FORK_PATIENCE_S = _pause.FORK_PATIENCE_S = _pause._GONE_S = 60
+"""
 
 
 def is_block(stall: Stall) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import os
 import signal
 import socket
 import subprocess
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.program.watching import PROGRAMS as BLOCKING
 from tests.program.watching import Marks, Watched, admitted, is_by_the_host
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -66,7 +68,8 @@ def served(
 ) -> Iterator[None]:
     """The server runs under `loopcanary run`, or by the `command` given, while the block does, and is then
     asked to end."""
-    environment = watched.environment(PYTHONPATH=str(PROGRAMS), PYTHONWARNINGS="ignore")
+    folders = os.pathsep.join([str(PROGRAMS), str(BLOCKING)])
+    environment = watched.environment(PYTHONPATH=folders, PYTHONWARNINGS="ignore")
     child = subprocess.Popen(
         command or watched.command(*words),
         env=environment,

@@ -244,8 +244,13 @@ def test_a_loop_that_ran_before_is_watched_from_its_next_turn_on():
         backend.loop_started(loop, thread.ident)
         loop.call_soon_threadsafe(lambda: None)
         loop.call_soon_threadsafe(time.sleep, 0.001)
+        def until_sampled():
+            before = backend.statistics().get("samples", 0)
+            time.sleep(0.2)
+            while backend.statistics().get("samples", 0) == before:
+                time.sleep(0.02)
         def stall():
-            loop.call_later(0.001, time.sleep, 0.2)
+            loop.call_later(0.001, until_sampled)
         began = time.monotonic_ns()
         loop.call_soon_threadsafe(stall)
         stall = the_stall(200_000_000)
@@ -257,7 +262,7 @@ def test_a_loop_that_ran_before_is_watched_from_its_next_turn_on():
         """
     )
     assert told["thread"] == "host"
-    assert told["name"] == "sleep"
+    assert told["name"] == "until_sampled"
     assert 200_000_000 <= told["length"] <= told["outside"]
     assert told["select"] is False
 

@@ -120,4 +120,6 @@ def test_a_process_that_was_killed_in_the_stall_leaves_it_behind_too(watched: Ca
     assert "shortly before" in shown
     assert shown.index("Orders.load, task orders") < shown.index("once, task last")
     traced = json.loads(under.tool("export", "--format", "chrome").stdout)
-    assert [event["name"] for event in traced["traceEvents"] if event.get("cat") == "callback"][-1] == "once"
+    callbacks = [event["name"] for event in traced["traceEvents"] if event.get("cat") == "callback"]
+    # On a busy machine a step of the program itself may take long, too.
+    assert [name for name in callbacks if name in {name for name, _ in story.work}][-1] == "once"

@@ -97,6 +97,8 @@ class Waiting:
         while time.monotonic() < until:
             assert self.program.poll() is None
             for _, evidence in flight.stalls():
+                if evidence.end_ns is not None:
+                    continue  # not the wait: that does not end
                 last = [sample for sample in evidence.samples[-SAMPLES:] if sample.kernel is not None]
                 ran = {sample.kernel.on_cpu_ns for sample in last}
                 if len(last) == SAMPLES and len(ran) == 1 and last[0].kernel.syscall is not None:
@@ -110,7 +112,7 @@ class Waiting:
         with FlightFile.open(self._path) as flight:
             while time.monotonic() < until:
                 for _, evidence in flight.stalls():
-                    if accepts(evidence):
+                    if evidence.end_ns is None and accepts(evidence):
                         return evidence
                 time.sleep(0.02)
         raise AssertionError("the stall does not become so")

@@ -7,16 +7,19 @@ import sys
 import time
 
 from aiohttp import web
+from blocking import until_sampled
 
 
 async def order(request):
     await asyncio.sleep(0.001)
-    time.sleep(0.25)  # noqa: ASYNC251  # order
+    for seconds in until_sampled(0.25):
+        time.sleep(seconds)  # noqa: ASYNC251  # order
     return web.Response(text=request.match_info["order_id"])
 
 
 async def item(request):
-    time.sleep(0.25)  # noqa: ASYNC251  # item
+    for seconds in until_sampled(0.25):
+        time.sleep(seconds)  # noqa: ASYNC251  # item
     return web.Response()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from blocking import until_sampled
 from django.conf import settings
 from django.http import HttpResponse
 from django.urls import include, path
@@ -20,7 +21,8 @@ def order(request, order_id):
 
 
 async def item(request, item_id):
-    time.sleep(0.25)  # noqa: ASYNC251  # item
+    for seconds in until_sampled(0.25):
+        time.sleep(seconds)  # noqa: ASYNC251  # item
     return HttpResponse(str(item_id))
 
 

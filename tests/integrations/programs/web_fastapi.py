@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
+from blocking import until_sampled
 from fastapi import APIRouter, FastAPI
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
@@ -16,7 +17,8 @@ app = FastAPI()
 @app.get("/orders/{order_id}")
 async def order(order_id: int) -> int:
     await asyncio.sleep(0.001)
-    time.sleep(0.25)  # noqa: ASYNC251  # order
+    for seconds in until_sampled(0.25):
+        time.sleep(seconds)  # noqa: ASYNC251  # order
     return order_id
 
 
@@ -39,12 +41,14 @@ def pool() -> str:
 
 @router.post("/items/{item_id}")
 async def item(item_id: str) -> str:
-    time.sleep(0.25)  # noqa: ASYNC251  # item
+    for seconds in until_sampled(0.25):
+        time.sleep(seconds)  # noqa: ASYNC251  # item
     return item_id
 
 
 async def user(request: object) -> PlainTextResponse:
-    time.sleep(0.25)  # noqa: ASYNC251  # user
+    for seconds in until_sampled(0.25):
+        time.sleep(seconds)  # noqa: ASYNC251  # user
     return PlainTextResponse("mounted")
 
 

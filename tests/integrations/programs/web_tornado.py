@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 
+from blocking import until_sampled
 from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_unix_socket
 from tornado.web import Application, RequestHandler
@@ -15,13 +16,15 @@ from tornado.web import Application, RequestHandler
 class OrderHandler(RequestHandler):
     async def get(self, order_id):
         await asyncio.sleep(0.001)
-        time.sleep(0.25)  # noqa: ASYNC251  # get
+        for seconds in until_sampled(0.25):
+            time.sleep(seconds)  # noqa: ASYNC251  # get
         self.write(order_id)
 
 
 class ItemHandler(RequestHandler):
     def post(self, item_id):
-        time.sleep(0.25)  # post
+        for seconds in until_sampled(0.25):
+            time.sleep(seconds)  # post
         self.write(item_id)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
+from blocking import until_sampled
 from twisted.internet import reactor
 from twisted.web.resource import Resource
 from twisted.web.server import Site
@@ -14,11 +15,13 @@ class Orders(Resource):
     isLeaf = True  # noqa: N815 - Twisted's name
 
     def render_GET(self, request):  # noqa: ARG002, N802 - Twisted's name
-        time.sleep(0.25)  # render_GET
+        for seconds in until_sampled(0.25):
+            time.sleep(seconds)  # render_GET
         return b"orders"
 
     def render_POST(self, request):  # noqa: ARG002, N802 - Twisted's name
-        time.sleep(0.25)  # render_POST
+        for seconds in until_sampled(0.25):
+            time.sleep(seconds)  # render_POST
         return b"ordered"
 
 

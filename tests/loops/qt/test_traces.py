@@ -188,7 +188,7 @@ import sys
 sys.path.insert(0, {str(PROGRAMS)!r})
 from blocking import until_sampled
 """
-    + """
+    """
 import json, tempfile, time
 import loopcanary
 seen = []

@@ -12,6 +12,8 @@ import asyncio
 import sys
 import time
 
+from blocking import until_sampled
+
 LONG_S = 0.02
 BURST = 40
 
@@ -49,7 +51,8 @@ def stall():
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         time.sleep(1e6)
-    time.sleep(0.3)
+    for seconds in until_sampled(0.3):
+        time.sleep(seconds)
 
 
 async def blocker():

@@ -16,11 +16,13 @@ def until_sampled(seconds: float) -> Iterator[float]:
     """How long to sleep, one time after the other: so long; on a busy machine until who watches had a core,
     too, and took a sample, and until the sleep that was asked for, and not the wait for a core after it, is
     most of it. The caller sleeps: what blocks is in its own line."""
-    before = _samples()
     began, asked = time.monotonic(), seconds
+    before = _samples()
     yield asked
-    while (lasted := time.monotonic() - began) < _GIVES_UP_S:
-        if asked > 0.8 * lasted and (before is None or _samples() != before):
+    while True:
+        is_sampled = before is None or _samples() != before
+        lasted = time.monotonic() - began
+        if (is_sampled and asked > 0.8 * lasted) or lasted > _GIVES_UP_S:
             return
         asked += lasted
         yield lasted
