@@ -178,7 +178,7 @@ def test_a_program_that_waits_for_a_lock_is_told_from_one_that_answers(tmp_path:
         [left] = leftovers() - before
         order(program, "")
         targets.until(lambda: None if left.exists() else True)
-        assert attach(loopcanary, "--stop", str(program.pid)).returncode == 1  # not watched
+        assert loopcanary("attach", "--stop", str(program.pid)).returncode == 1  # not watched
         program.stdin.close()  # type: ignore[union-attr]
         assert program.wait(targets.PATIENCE_S) == 0
         assert program.stderr.read() == ""  # type: ignore[union-attr]
