@@ -819,6 +819,18 @@ def test_a_thread_that_is_ready_for_other_reasons_is_not_said_to_wait_for_the_gi
     assert len(stall.timeline.spans) > 1
 
 
+@pytest.mark.parametrize(("of_ten", "struck"), [(1, None), (5, "write")])
+def test_a_package_s_line_that_waited_for_the_gil_for_a_moment_only_is_not_named(of_ten, struck):
+    waits = {"syscall": "futex", "gil": GilState.OTHER, "waits_for_gil": True, **held_by(71, "crunch")}
+    package = stack(frame("Writer.write", f"{SITE}/aiohttp/http_writer.py", 116))
+    select = stack(frame("EpollSelector.select", f"{STDLIB}/selectors.py", 468), loop=False)
+    taken = samples(*[package] * of_ten, *[select] * (10 - of_ten), **waits)
+    stall = judged(evidence(taken, thread_names=((71, "worker-1"),)), SOURCE)
+    assert stall.cause is Cause.GIL
+    assert (stall.culprit and stall.culprit.function) == struck
+    assert stall.title == "GIL held by worker-1 in crunch (jobs.py:12)"
+
+
 def locked(proof: LockProof, tid: int = 71, **more: Any) -> Stall:
     view = LockView(kind="RLock", proof=proof)
     taken = samples(*[at_call("lock.acquire()")] * 12, syscall="futex", lock=view, **held_by(tid, "flush"))

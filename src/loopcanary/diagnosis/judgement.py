@@ -52,6 +52,8 @@ _THIN_COVERAGE = 0.5
 _THREAD = "thread"
 """The kind of lanes that have no loop: their first turn is no start of one."""
 _LATE_NS = 5_000_000
+_STRUCK_SHARE = 0.25
+"""Of a wait for the GIL, what a package's line must hold to be named as what waited."""
 _ASLEEP = ("S", "D")
 """The kernel's letters for a thread that sleeps."""
 _at_ns = attrgetter("at_ns")
@@ -235,7 +237,13 @@ def _suspect(case: _Case, verdict: Verdict) -> Suspect | None:
     samples: tuple[Seen, ...] = case.observation.seen
     if first is not None and first.explained and not first.blameless and first.cause is not Cause.UNKNOWN:
         samples = first.explained
-    return find_suspect(weigh_stacks(samples))
+    stacks = weigh_stacks(samples)
+    suspect = find_suspect(stacks)
+    if suspect is None or suspect.in_app or verdict.cause is not Cause.GIL:
+        return suspect
+    # Whoever takes the GIL strikes whatever runs next. Of a turn that mostly waited for it in the loop's own
+    # lines, the few samples in a package's code say nothing.
+    return suspect if suspect.weight_ns >= _STRUCK_SHARE * sum(weight for _, weight in stacks) else None
 
 
 def _holders(verdict: Verdict) -> tuple[Holder, ...]:
