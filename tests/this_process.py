@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.program.watching import is_made_by_the_host
 
 import loopcanary
 from loopcanary.assembly import open_store
-from loopcanary.model import Cause, Stall
+from loopcanary.model import Stall
 from loopcanary.model.search import StallQuery
 from loopcanary.registry import REGISTRY
 
@@ -36,10 +37,8 @@ class Watch:
 
     def stalls(self) -> list[Stall]:
         """All stalls, oldest first; to be asked when nothing is watched any more: then all is stored.
-        Without those of a host that was too busy to run this process, or even the watchdog: they are no part
-        of any story, and every block of these tests lasts until it was sampled. Nor those in which our drain
-        had the GIL while such a host did not run it: it gives it up within milliseconds where it runs. Nor
-        those in which a thread was started that it did not run."""
+        Without those that were made by a host that was too busy to run this process, or even the watchdog:
+        they are no part of any story, and every block of these tests lasts until it was sampled."""
         return [stall for stall in self.all_stalls() if stall.samples and not _is_by_the_host(stall)]
 
     def all_stalls(self) -> list[Stall]:
@@ -53,11 +52,12 @@ class Watch:
 
 
 def _is_by_the_host(stall: Stall) -> bool:
-    holder = stall.holder.thread if stall.holder is not None else ""
-    if stall.cause is Cause.HOST or (stall.cause is Cause.GIL and holder == "loopcanary-drain"):
-        return True
-    heaviest = stall.stacks[0].frames if stall.stacks else ()
-    return any(frame.qualname == "Thread.start" for frame in heaviest)
+    return is_made_by_the_host(
+        stall.cause.value,
+        holder=None if stall.holder is None else stall.holder.thread,
+        heaviest=[frame.qualname for frame in stall.stacks[0].frames] if stall.stacks else [],
+        waited_on=None if stall.waited_on is None else stall.waited_on.name,
+    )
 
 
 @pytest.fixture

@@ -110,14 +110,24 @@ def admitted(stall: dict[str, Any], causes: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def is_by_the_host(stall: dict[str, Any]) -> bool:
+    """By a report's stall; see `is_made_by_the_host`."""
+    return is_made_by_the_host(
+        stall["cause"],
+        holder=(stall["holder"] or {}).get("thread"),
+        heaviest=[frame["qualname"] for frame in stall["stacks"][0]["frames"]] if stall["stacks"] else [],
+        waited_on=(stall["waited_on"] or {}).get("name"),
+    )
+
+
+def is_made_by_the_host(
+    cause: str, *, holder: str | None, heaviest: list[str], waited_on: str | None
+) -> bool:
     """A busy host did not run the thread; or not our drain, while that had the GIL: where it runs it gives it
-    up within milliseconds. Or it ran neither a thread that was being started, nor the X server."""
-    holder = (stall["holder"] or {}).get("thread")
-    if stall["cause"] == "host" or (stall["cause"] == "gil" and holder == "loopcanary-drain"):
+    up within milliseconds. Or it ran neither a thread that was being started, nor the X server. `heaviest`:
+    functions of the heaviest stack."""
+    if cause == "host" or (cause == "gil" and holder == "loopcanary-drain"):
         return True
-    heaviest = stall["stacks"][0]["frames"] if stall["stacks"] else []
-    starts_a_thread = any(frame["qualname"] == "Thread.start" for frame in heaviest)
-    return starts_a_thread or "X11-unix" in ((stall["waited_on"] or {}).get("name") or "")
+    return "Thread.start" in heaviest or "X11-unix" in (waited_on or "")
 
 
 def not_by_the_host(stalls: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
