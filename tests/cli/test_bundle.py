@@ -129,7 +129,7 @@ def test_several_stores_make_one_bundle_in_whatever_order_they_are_named(place: 
     other.put([replace(SESSION, id="s2")], [late, STALL])
     other.close()
     assert main(["bundle", ".loopcanary", "other", "-o", "a.zip"]) == 0
-    assert main(["bundle", "other", ".loopcanary", "-o", "b.zip"]) == 0
+    assert main(["bundle", "other", "--store", ".loopcanary", "-o", "b.zip"]) == 0
     assert sorted(ids_in("a.zip")) == ["s1-1", "s1-2", "s1-3", JANK.id, "s2-1"]
     assert (place / "a.zip").read_bytes() == (place / "b.zip").read_bytes()
     assert main(["bundle", "other", ".loopcanary", "--stall", "s2-1", "-o", "c.zip"]) == 0

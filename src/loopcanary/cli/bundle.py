@@ -13,7 +13,7 @@ import click
 
 from loopcanary.cli import refuse
 from loopcanary.cli.bundling import contents_of, made_by, redaction_options, redactor
-from loopcanary.cli.opening import NOTHING_FOUND, opened
+from loopcanary.cli.opening import NOTHING_FOUND, more_stores_option, opened
 from loopcanary.cli.output import STDOUT, opened_output
 from loopcanary.cli.selecting import Choice, choice_options
 from loopcanary.cli.words import Folder, Word
@@ -25,11 +25,18 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Put chosen stalls into one file, for another store.")
 @click.argument("stores", metavar="[STORE]...", nargs=-1, type=Folder())
+@more_stores_option
 @click.option("--output", "-o", type=Word(), metavar="FILE", required=True, help="Write to this file.")
 @redaction_options
 @choice_options
 def command(
-    *, stores: tuple[Path, ...], output: str, redact: tuple[str, ...], redact_key: str | None, **asked: Any
+    *,
+    stores: tuple[Path, ...],
+    more: tuple[Path, ...],
+    output: str,
+    redact: tuple[str, ...],
+    redact_key: str | None,
+    **asked: Any,
 ) -> int:
     """Put chosen stalls into one file, for another store.
 
@@ -42,7 +49,7 @@ def command(
         return refuse("a bundle is no text for a terminal: name a file with --output")
     redaction = redactor(redact, redact_key)
     with ExitStack() as stack:
-        sources = [stack.enter_context(opened(store)) for store in stores or (None,)]
+        sources = [stack.enter_context(opened(store)) for store in (*stores, *more) or (None,)]
         found = [source for source in sources if source is not None]
         if len(found) < len(sources):
             return NOTHING_FOUND

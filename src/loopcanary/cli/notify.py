@@ -13,7 +13,7 @@ import click
 
 from loopcanary.cli import BAD_USE, reader_left, refuse
 from loopcanary.cli.ending import End
-from loopcanary.cli.opening import NOTHING_FOUND
+from loopcanary.cli.opening import NOTHING_FOUND, more_stores_option
 from loopcanary.cli.words import Folder, Word
 
 if TYPE_CHECKING:
@@ -38,9 +38,7 @@ def _stores(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) 
 
 @click.command(short_help="Tell of new stalls, on the desktop, by webhook, with a bell.")
 @click.argument("stores", metavar="[STORE ...]", nargs=-1, callback=_stores)
-@click.option(
-    "--store", "more", multiple=True, type=Folder(), metavar="DIR", help="Another way to name a store."
-)
+@more_stores_option
 @click.option("--desktop", is_flag=True, help="Desktop notifications.")
 @click.option("--webhook", is_flag=True, help="To the address in LOOPCANARY_WEBHOOK_URL or --webhook-file.")
 @click.option("--bell", is_flag=True, help="Ring this terminal.")

@@ -25,6 +25,10 @@ store_option: Callable[[Any], Any] = click.option(
     metavar="DIR",
     help="Folder of the store. Default: .loopcanary in the current folder.",
 )
+more_stores_option: Callable[[Any], Any] = click.option(
+    "--store", "more", multiple=True, type=Folder(), metavar="DIR", help="Another way to name a store."
+)
+"""Of commands to which stores are named as arguments: people know `--store` from the others."""
 
 
 @contextmanager

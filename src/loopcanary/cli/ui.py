@@ -12,7 +12,7 @@ import click
 
 from loopcanary.cli import refuse
 from loopcanary.cli.formats import current_folder
-from loopcanary.cli.opening import NOTHING_FOUND, closed_at_end, found_store
+from loopcanary.cli.opening import NOTHING_FOUND, closed_at_end, found_store, more_stores_option
 from loopcanary.cli.words import Folder
 
 if TYPE_CHECKING:
@@ -25,9 +25,7 @@ _EXTRA = ("starlette", "uvicorn", "jinja2")
 
 @click.command()
 @click.argument("stores", metavar="[STORE ...]", nargs=-1, type=Folder())
-@click.option(
-    "--store", "more", multiple=True, type=Folder(), metavar="DIR", help="Another way to name a store."
-)
+@more_stores_option
 @click.option(
     "--port", type=click.IntRange(0, 65_535), default=0, metavar="N", help="Default: one that is free."
 )
