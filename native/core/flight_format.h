@@ -1,7 +1,7 @@
 /* The flight file: the one thing that the native side writes and that Python reads.
  *
  * Everything here is the file's format, version LC_FLIGHT_VERSION: fixed-width little-endian
- * fields, no pointers, no padding left to the compiler. docs/flight-format.md describes it field
+ * fields, no pointers, no padding left to the compiler. docs/internals/flight-format.md describes it field
  * by field; src/loopcanary/flight/format.py states it again for the readers, and
  * tests/flight/test_format_agreement.py holds the two together. A change here is a new version.
  *

@@ -132,7 +132,7 @@ def on_frame(
     listener: Callable[[ShownFrame], object], *, on_thread: bool = False
 ) -> Callable[[ShownFrame], object]:
     """Decorator: `listener(frame)` hears of each frame that a window, screen or game shows, with its scene,
-    time and dropped frames (model.ShownFrame, docs/frames.md). Called on the thread that draws, or,
+    time and dropped frames (model.ShownFrame, docs/internals/frames.md). Called on the thread that draws, or,
     `on_thread`, a little later on one of ours; one that raises is switched off."""
     from loopcanary.registry import REGISTRY, FrameListener
 

@@ -1,4 +1,4 @@
-"""docs/flight-format.md describes every field."""
+"""docs/internals/flight-format.md describes every field."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from loopcanary.flight import format as layout
 
 @pytest.fixture(scope="module")
 def documented(tree: Path) -> set[str]:
-    page = tree / "docs/flight-format.md"
+    page = tree / "docs/internals/flight-format.md"
     if not page.exists():
         pytest.skip("no docs here: this is an installed package")
     return set(re.findall(r"`(\w+)`", page.read_text(encoding="utf-8")))
@@ -37,6 +37,6 @@ def test_no_field_is_documented_that_does_not_exist(documented, tree):
 
 
 def test_the_page_is_about_this_version(tree):
-    text = (tree / "docs/flight-format.md").read_text(encoding="utf-8")
+    text = (tree / "docs/internals/flight-format.md").read_text(encoding="utf-8")
 
     assert f"describes format **{layout.VERSION}**" in text

@@ -211,7 +211,7 @@ def test_any_stall_and_session_give_a_report_of_the_schema(one: Stall, session: 
 
 
 def test_every_field_of_the_schema_is_on_its_page(tree: Path) -> None:
-    page = (tree / "docs/report-schema.md").read_text(encoding="utf-8")
+    page = (tree / "docs/internals/report-schema.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`([a-z0-9_]+)`", page))
     fields = {name for part in [SCHEMA, *SCHEMA["$defs"].values()] for name in part.get("properties", {})}
     assert fields <= named, fields - named

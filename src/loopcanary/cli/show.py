@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _RANK_DIGITS_MAX = 3
 """A longer number is the start of a fingerprint or of an id."""
 _VERSIONS = ("2:", "1:")
-"""What fingerprints begin with, the present one first (docs/diagnosis.md)."""
+"""What fingerprints begin with, the present one first (docs/internals/diagnosis.md)."""
 
 
 @click.command(short_help="Show everything about one bug, stall or other issue.")

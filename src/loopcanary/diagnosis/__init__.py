@@ -1,7 +1,7 @@
 """The diagnosis: from the evidence of a stall to a verdict.
 
 Pure: no clock is read, nothing is written. The one thing looked at besides the arguments is source text,
-through a SourceReader. docs/diagnosis.md explains every word and formula.
+through a SourceReader. docs/internals/diagnosis.md explains every word and formula.
 """
 
 from __future__ import annotations

@@ -55,8 +55,8 @@ def make_ledger(evidence: StallEvidence, end_ns: int, weights: SampleWeights) ->
     """The ledger of the whole stall: `on_cpu`, `gil_wait`, `run_queue` and `blocked` sum to its duration.
     An entry that was not measured is None, and so is then `blocked`, which is what the others leave.
 
-    The counters between first and last reading are exact. `docs/diagnosis.md` has the formulas for the
-    head before the first and the tail after the last one, and for `error_ns`.
+    The counters between first and last reading are exact. `docs/internals/diagnosis.md` has the
+    formulas for the head before the first and the tail after the last one, and for `error_ns`.
     """
     gc_ns = _collected(evidence, end_ns, weights)
     gil_wait, gil_error = _gil_wait(evidence.samples, weights)

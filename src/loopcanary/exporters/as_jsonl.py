@@ -1,4 +1,4 @@
-"""JSON lines: each stall as the report has it (docs/report-schema.md), and the program's name."""
+"""JSON lines: each stall as the report has it (docs/internals/report-schema.md), and the program's name."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Reads flight files: of this process, of another that runs, of one that is dead. Trusts no byte.
 
-See docs/flight-format.md for the format, and `FlightFile` for the way in.
+See docs/internals/flight-format.md for the format, and `FlightFile` for the way in.
 """
 
 from __future__ import annotations

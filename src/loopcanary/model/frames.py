@@ -1,4 +1,4 @@
-"""Frames: what was drawn, how late it came, and the figures of many. Pure; docs/frames.md has the formulas.
+"""Frames: what was drawn, how late it came, and the figures of many (formulas: docs/internals/frames.md).
 
 A frame's time is what passed since the frame before it, or since the drawing went on after a pause. The
 expected time is one interval of the screen's refresh rate. All durations are nanoseconds, rates millihertz,

@@ -1,4 +1,4 @@
-"""Values as JSON-able dicts and back: contract 7.3 of the design (docs/report-schema.md).
+"""Values as JSON-able dicts and back: contract 7.3 of the design (docs/internals/report-schema.md).
 
 Fields are added, never renamed. Durations go out as `_ms` floats, times as RFC 3339 in UTC with nine
 decimals; both come back to the same nanosecond (durations: up to 2**51 ns, 26 days, where a float still

@@ -1,1 +1,1 @@
-"""Stored stalls as text, JSON (contract, docs/report-schema.md) and Markdown."""
+"""Stored stalls as text, JSON (contract, docs/internals/report-schema.md) and Markdown."""

@@ -1,4 +1,4 @@
-"""The report as JSON: contract 7.3 of the design, docs/report-schema.md, report-schema-1.json."""
+"""The report as JSON: contract 7.3 of the design, docs/internals/report-schema.md, report-schema-1.json."""
 
 from __future__ import annotations
 

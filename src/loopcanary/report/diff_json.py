@@ -1,4 +1,4 @@
-"""A comparison as JSON: docs/report-schema.md, diff-schema-1.json."""
+"""A comparison as JSON: docs/internals/report-schema.md, diff-schema-1.json."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _GAIN_LEAST = 0.05
 
 def gain_words(gains: Gains) -> Iterator[str]:
     """`p99 loop delay 412 ms -> 38 ms`, `some 12 s or more of others' waiting`: what its end would
-    bring. The waiting is estimated, and on the low side: docs/report-schema.md says how."""
+    bring. The waiting is estimated, and on the low side: docs/internals/report-schema.md says how."""
     shown = names(gain.loop for gain in gains.loops)
     better = [gain for gain in gains.loops if gain.p99_without_ns < (1 - _GAIN_LEAST) * gain.p99_ns]
     for gain in better[:_GAINS_MAX]:

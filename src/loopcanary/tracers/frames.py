@@ -1,4 +1,4 @@
-"""The frame tracer: what one surface shows, counted by scene. docs/frames.md has the formulas.
+"""The frame tracer: what one surface shows, counted by scene. docs/internals/frames.md has the formulas.
 
 Everything here runs on the surface's thread, but for `read`, which the drain calls: it looks at a scene's
 figures between two looks at its epoch, and takes them only where nothing was in the making.

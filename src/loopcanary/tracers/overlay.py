@@ -50,7 +50,7 @@ class OverlayBoard:
         return f"{self._rate(thread, now_ns)}\n{self._stall}".rstrip()
 
     def _rate(self, thread: int, now_ns: int) -> str:
-        """By the formula of docs/frames.md, over a second of the scene that was drawn last."""
+        """By the formula of docs/internals/frames.md, over a second of the scene that was drawn last."""
         frames = [frame for frame in tuple(self._frames) if frame.thread == thread]
         shown = [
             frame
