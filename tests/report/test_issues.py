@@ -39,13 +39,13 @@ from loopcanary.model import (
     Startup,
     TracedIssue,
 )
-from loopcanary.model.lag_evidence import evidence_of
 from loopcanary.report import as_json, as_markdown, as_text
 from loopcanary.report.model import Report
 from loopcanary.report.of_issues import of_issue, of_issue_group
 from loopcanary.store import Store
 from loopcanary.tracers.judging import lag_fingerprint
 from loopcanary.tracers.reported import traced_fingerprint
+from loopcanary.words.lags import evidence_of
 
 BEHIND = replace(
     JANK,

@@ -25,7 +25,6 @@ from loopcanary.model import (
     Target,
     TargetKind,
 )
-from loopcanary.model.waiting_words import share_words, thread_by_name
 from loopcanary.report import as_json, as_markdown, as_text
 from loopcanary.report.affected import affected
 from loopcanary.report.history import bars, sums_over_time
@@ -33,6 +32,7 @@ from loopcanary.report.model import build
 from loopcanary.report.text_pieces import Page, labelled, portions
 from loopcanary.report.times import age
 from loopcanary.store import Store
+from loopcanary.words.waiting import share_words, thread_by_name
 
 HOLDER = Holder(thread="pool-1", culprit=CULPRIT, share=0.7, lock="RLock", proof=LockProof.OWNER)
 MIXED = stall(

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from loopcanary import diagnosis
 from loopcanary.model import StallState
 from loopcanary.model.live import Life, Work
-from loopcanary.model.wording import display_width
 from loopcanary.top import as_json, as_text
 from loopcanary.top.about import LINES, about
 from loopcanary.top.choosing import DEAD_SHOWN_NS, ORDERS, Choice, chosen
 from loopcanary.top.columns import COLUMNS, NOTHING, fitted, fitting, headline
 from loopcanary.top.past import Past
 from loopcanary.top.rows import LaneRow, State, rows
+from loopcanary.words.text import display_width
 
 from .readings import MS, NOW, WALL, S, in_callback, lane, process, session, stall
 

@@ -24,7 +24,6 @@ from loopcanary.model import (
     TracedIssue,
 )
 from loopcanary.model.call_tree import heaviest, levels
-from loopcanary.model.lag_evidence import evidence_of
 from loopcanary.model.slow_method import ROWS_MAX, key_of
 from loopcanary.model.startup import PHASES_MAX
 from loopcanary.model.wire import issue_from_dict, issue_to_dict
@@ -34,6 +33,7 @@ from loopcanary.tracers.plugged import PluggedTracer, PluggedTracers
 from loopcanary.tracers.reported import _LIST_MAX as LOOKED_AT
 from loopcanary.tracers.reported import TEXT_MAX, completed
 from loopcanary.tracers.tracing import SETTLE_NS, Tracing
+from loopcanary.words.lags import evidence_of
 
 START = Startup(began_wall_ns=BEGAN, duration_ns=5 * S, threshold_ns=4 * S)
 SLOW = SlowMethod(began_wall_ns=BEGAN, duration_ns=S, threshold_ns=700 * MS)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopcanary.model.wording import printable
 from loopcanary.tracers.titles import LENGTH_MAX, OTHER_TITLES, TITLES_MAX, VARIANTS_MAX, Titles
+from loopcanary.words.text import printable
 
 
 def test_a_title_is_its_window_s_scene():

@@ -21,8 +21,8 @@ from loopcanary.engine.flight_place import SHARED_MEMORY
 from loopcanary.model import Config, EngineChoice
 from loopcanary.model.search import StallQuery
 from loopcanary.model.units import format_duration
-from loopcanary.model.wording import count_of
 from loopcanary.registry import GROUPS
+from loopcanary.words.text import count_of
 
 Row = tuple[str, str, str]
 

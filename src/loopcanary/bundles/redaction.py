@@ -28,9 +28,9 @@ from loopcanary.model import (
     Target,
 )
 from loopcanary.model.search import Remark
-from loopcanary.model.traced_words import method_words, start_words
 from loopcanary.model.waiting import TargetKind
-from loopcanary.model.wording import cause_words
+from loopcanary.words.causes import cause_words
+from loopcanary.words.traced import method_words, start_words
 
 _T = TypeVar("_T")
 

@@ -13,7 +13,7 @@ from loopcanary.cli.opening import NOTHING_FOUND
 from loopcanary.cli.settings import given, of_option, settings_options
 from loopcanary.cli.words import Word
 from loopcanary.model.outside import Unseen
-from loopcanary.model.wording import printable
+from loopcanary.words.text import printable
 
 if TYPE_CHECKING:
     from loopcanary.model.outside import Attached, Detached

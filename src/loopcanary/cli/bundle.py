@@ -17,7 +17,7 @@ from loopcanary.cli.opening import NOTHING_FOUND, more_stores_option, opened
 from loopcanary.cli.output import STDOUT, opened_output
 from loopcanary.cli.selecting import Choice, choice_options
 from loopcanary.cli.words import Folder, Word
-from loopcanary.model.wording import count_of
+from loopcanary.words.text import count_of
 
 if TYPE_CHECKING:
     from loopcanary.bundles import Contents, Written

@@ -12,7 +12,7 @@ from loopcanary.cli.opening import NOTHING_FOUND, opened, store_option
 from loopcanary.cli.times import Duration, Size
 from loopcanary.cli.words import Word
 from loopcanary.model.search import StallQuery
-from loopcanary.model.wording import count_of
+from loopcanary.words.text import count_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loopcanary.model.wording import printable
+from loopcanary.words.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

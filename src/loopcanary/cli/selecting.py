@@ -11,7 +11,7 @@ from loopcanary.cli.times import Moment
 from loopcanary.cli.words import Word
 from loopcanary.model.search import StallQuery
 from loopcanary.model.stall import Cause
-from loopcanary.model.wording import printable
+from loopcanary.words.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

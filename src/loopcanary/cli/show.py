@@ -13,7 +13,7 @@ from loopcanary.cli.opening import NOTHING_FOUND, opened, store_option
 from loopcanary.cli.selecting import CANDIDATES_MAX, ambiguity
 from loopcanary.cli.words import Word
 from loopcanary.model.search import StallQuery
-from loopcanary.model.wording import printable
+from loopcanary.words.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

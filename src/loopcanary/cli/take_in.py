@@ -10,7 +10,7 @@ import click
 
 from loopcanary.cli import refuse
 from loopcanary.cli.opening import store_option
-from loopcanary.model.wording import count_of
+from loopcanary.words.text import count_of
 
 if TYPE_CHECKING:
     from loopcanary.store import Intake, TakenIn

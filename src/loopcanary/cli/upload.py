@@ -14,7 +14,7 @@ from loopcanary.cli.bundling import contents_of, made_by, redaction_options, red
 from loopcanary.cli.opening import NOTHING_FOUND, opened, store_option
 from loopcanary.cli.selecting import Choice, choice_options
 from loopcanary.cli.times import Duration, Size
-from loopcanary.model.wording import count_of
+from loopcanary.words.text import count_of
 
 if TYPE_CHECKING:
     from loopcanary.bundles import Contents, Redactor

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.model.earlier import WorkKind
-from loopcanary.model.wording import count_of, printable
+from loopcanary.words.text import count_of, printable
 
 if TYPE_CHECKING:
     from loopcanary.model import Activity, EarlierWork, StackFrame, Stall

@@ -19,10 +19,11 @@ from loopcanary.model import (
     StallState,
     Startup,
 )
-from loopcanary.model.lag_evidence import evidence_of
 from loopcanary.model.units import format_duration
-from loopcanary.model.wording import cause_words, confidence_word, count_of, printable, severity_word
 from loopcanary.notifications.rate_limit import Permit, Withheld
+from loopcanary.words.causes import cause_words, confidence_word, severity_word
+from loopcanary.words.lags import evidence_of
+from loopcanary.words.text import count_of, printable
 
 _TITLE_MAX = 140
 _NAME_MAX = 80

@@ -6,7 +6,6 @@ import json
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from loopcanary.model.lag_evidence import evidence_of
 from loopcanary.model.wire import (
     SCHEMA_VERSION,
     Json,
@@ -17,6 +16,7 @@ from loopcanary.model.wire import (
     time_to_text,
 )
 from loopcanary.report.loop_figures import figures_of
+from loopcanary.words.lags import evidence_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,9 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loopcanary.model import Cause
-from loopcanary.model.earlier_words import earlier_rows
 from loopcanary.model.units import format_duration
-from loopcanary.model.waiting_words import (
+from loopcanary.report import markdown_frames, markdown_issue, markdown_loops, markdown_sessions
+from loopcanary.report.anywhere import ANYWHERE, is_anywhere
+from loopcanary.report.gain_words import gain_words
+from loopcanary.report.markdown_text import code, code_block, escaped, stack_lines
+from loopcanary.report.times import moment, span
+from loopcanary.report.trend import trend_words
+from loopcanary.words.causes import cause_words, confidence_word, no_line_words, severity_word, struck_words
+from loopcanary.words.earlier import earlier_rows
+from loopcanary.words.text import count_of, place, printable, underlined
+from loopcanary.words.waiting import (
     contributor_words,
     holder_words,
     scheduler_words,
@@ -19,23 +27,6 @@ from loopcanary.model.waiting_words import (
     share_words,
     target_words,
 )
-from loopcanary.model.wording import (
-    cause_words,
-    confidence_word,
-    count_of,
-    no_line_words,
-    place,
-    printable,
-    severity_word,
-    struck_words,
-    underlined,
-)
-from loopcanary.report import markdown_frames, markdown_issue, markdown_loops, markdown_sessions
-from loopcanary.report.anywhere import ANYWHERE, is_anywhere
-from loopcanary.report.gain_words import gain_words
-from loopcanary.report.markdown_text import code, code_block, escaped, stack_lines
-from loopcanary.report.times import moment, span
-from loopcanary.report.trend import trend_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,6 @@ from rich.text import Text
 
 from loopcanary.model import StallState
 from loopcanary.model.units import format_duration
-from loopcanary.model.wording import count_of, printable, severity_word
 from loopcanary.report import text_frames, text_issue
 from loopcanary.report.text_group import group_lines
 from loopcanary.report.text_groups import table
@@ -17,6 +16,8 @@ from loopcanary.report.text_loops import sessions
 from loopcanary.report.text_pieces import INDENT, Page
 from loopcanary.report.text_stall import SEVERITY_STYLES, stall_lines
 from loopcanary.report.times import moment
+from loopcanary.words.causes import severity_word
+from loopcanary.words.text import count_of, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loopcanary.model import Cause
-from loopcanary.model.waiting_words import share_words
-from loopcanary.model.wording import count_of, place, printable
 from loopcanary.report.diff_words import (
     count_words,
     load_note,
@@ -17,6 +15,8 @@ from loopcanary.report.diff_words import (
 )
 from loopcanary.report.markdown_text import code, escaped
 from loopcanary.report.rates import LEVEL
+from loopcanary.words.text import count_of, place, printable
+from loopcanary.words.waiting import share_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

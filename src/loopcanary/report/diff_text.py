@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from loopcanary.model import Cause
-from loopcanary.model.waiting_words import share_words
-from loopcanary.model.wording import count_of, printable
 from loopcanary.report import text_pieces as pieces
 from loopcanary.report.as_text import page_of, show
 from loopcanary.report.comparison import Change
@@ -22,6 +20,8 @@ from loopcanary.report.diff_words import (
 )
 from loopcanary.report.rates import LEVEL
 from loopcanary.report.text_pieces import INDENT, Page
+from loopcanary.words.text import count_of, printable
+from loopcanary.words.waiting import share_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

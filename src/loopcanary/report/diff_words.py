@@ -6,9 +6,9 @@ from math import isinf
 from typing import TYPE_CHECKING
 
 from loopcanary.model.units import format_duration, format_number
-from loopcanary.model.wording import count_of, printable
 from loopcanary.report.comparison import Change
 from loopcanary.report.watched import HOUR_NS
+from loopcanary.words.text import count_of, printable
 
 if TYPE_CHECKING:
     from loopcanary.report.comparison import Compared, Comparison, Seen, SideSums

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from loopcanary.model.units import format_duration
-from loopcanary.model.wording import count_of, printable, underlined
 from loopcanary.report.as_text import page_of, show
 from loopcanary.report.dump_frames import Again, rows
 from loopcanary.report.dump_words import (
@@ -21,6 +20,7 @@ from loopcanary.report.dump_words import (
 )
 from loopcanary.report.folding import library_path
 from loopcanary.report.text_pieces import INDENT, link, name
+from loopcanary.words.text import count_of, printable, underlined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from loopcanary.model.outside import StackReading
 from loopcanary.model.units import format_duration
 from loopcanary.model.waiting import LockProof
-from loopcanary.model.waiting_words import target_words
-from loopcanary.model.wording import count_of, printable
 from loopcanary.report.folding import library_path
+from loopcanary.words.text import count_of, printable
+from loopcanary.words.waiting import target_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

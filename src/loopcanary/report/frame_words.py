@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from loopcanary.model.frames import LEVELS
 from loopcanary.model.issue_kind import IssueKind
 from loopcanary.model.units import format_duration, format_number
-from loopcanary.model.wording import count_of, printable
+from loopcanary.words.text import count_of, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

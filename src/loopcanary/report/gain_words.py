@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loopcanary.model.units import format_duration
-from loopcanary.model.wording import printable
 from loopcanary.report.loops import names
+from loopcanary.words.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loopcanary.model.wording import count_of
+from loopcanary.words.text import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loopcanary.model.units import format_duration
-from loopcanary.model.wording import count_of, printable
 from loopcanary.report.frame_words import (
     fps_words,
     idle_words,
@@ -16,6 +15,7 @@ from loopcanary.report.frame_words import (
 )
 from loopcanary.report.markdown_text import code, escaped
 from loopcanary.report.times import moment
+from loopcanary.words.text import count_of, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

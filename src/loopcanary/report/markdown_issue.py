@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loopcanary.model.call_tree import levels
-from loopcanary.model.lag_evidence import evidence_of
 from loopcanary.model.lag_issues import IdleLag, InputLag, Jank
 from loopcanary.model.slow_method import ROWS_MAX, SlowMethod
 from loopcanary.model.startup import PHASES_MAX, Startup
-from loopcanary.model.traced_words import phase_words
 from loopcanary.model.units import format_duration
-from loopcanary.model.wording import cause_words, count_of, place, printable
 from loopcanary.report.frame_words import fps_words, frozen_words, level_words
 from loopcanary.report.markdown_text import code, code_block, escaped, stack_lines
 from loopcanary.report.times import exactly, moment
+from loopcanary.words.causes import cause_words
+from loopcanary.words.lags import evidence_of
+from loopcanary.words.text import count_of, place, printable
+from loopcanary.words.traced import phase_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

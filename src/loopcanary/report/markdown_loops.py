@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loopcanary.model.units import format_duration, format_number
-from loopcanary.model.waiting_words import share_words
 from loopcanary.report.guard_words import guard_words
 from loopcanary.report.loop_figures import figures_of
 from loopcanary.report.markdown_text import code, escaped
+from loopcanary.words.waiting import share_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

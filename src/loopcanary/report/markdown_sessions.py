@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from loopcanary.model import SessionEnd
 from loopcanary.model.units import format_duration, format_number, format_size
-from loopcanary.model.wording import count_of
 from loopcanary.report.markdown_text import code
 from loopcanary.report.times import moment
+from loopcanary.words.text import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

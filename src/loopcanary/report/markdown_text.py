@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from loopcanary.model.wording import count_of, place, printable
 from loopcanary.report.folding import Fold, folded
+from loopcanary.words.text import count_of, place, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

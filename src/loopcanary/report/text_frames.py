@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from loopcanary.model.units import format_duration
-from loopcanary.model.wording import count_of, display_width, printable
 from loopcanary.report.frame_words import (
     fps_chart,
     fps_words,
@@ -23,6 +22,7 @@ from loopcanary.report.frame_words import (
 )
 from loopcanary.report.text_pieces import INDENT, Page, labelled, name
 from loopcanary.report.times import age
+from loopcanary.words.text import count_of, display_width, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from loopcanary.model.units import format_duration
-from loopcanary.model.wording import count_of, printable
 from loopcanary.report import text_pieces as pieces
 from loopcanary.report.history import bars
 from loopcanary.report.text_groups import gain_lines
 from loopcanary.report.text_pieces import INDENT, Page
 from loopcanary.report.times import age, moment, span
 from loopcanary.report.trend import trend_words
+from loopcanary.words.text import count_of, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,12 +8,12 @@ from rich.text import Text
 
 from loopcanary.model import Cause
 from loopcanary.model.units import format_duration
-from loopcanary.model.wording import display_width, printable
 from loopcanary.report import text_pieces as pieces
 from loopcanary.report.anywhere import ANYWHERE, is_anywhere
 from loopcanary.report.gain_words import gain_words
 from loopcanary.report.text_pieces import INDENT, Page
 from loopcanary.report.times import age
+from loopcanary.words.text import display_width, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from loopcanary.model.issue import is_news
-from loopcanary.model.lag_evidence import evidence_of
 from loopcanary.model.lag_issues import IdleLag, InputLag, Jank
 from loopcanary.model.slow_method import SlowMethod
 from loopcanary.model.startup import Startup
 from loopcanary.model.units import format_duration, format_number
-from loopcanary.model.waiting_words import thread_by_name
-from loopcanary.model.wording import count_of, printable
 from loopcanary.report import text_pieces as pieces
 from loopcanary.report.frame_words import fps_words, frozen_words, level_words
 from loopcanary.report.history import bars
 from loopcanary.report.text_pieces import INDENT, Page, name
 from loopcanary.report.text_tree import call_lines, phase_lines
 from loopcanary.report.times import age, exactly, moment, span
+from loopcanary.words.lags import evidence_of
+from loopcanary.words.text import count_of, printable
+from loopcanary.words.waiting import thread_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -9,12 +9,12 @@ from rich.text import Text
 
 from loopcanary.model import SessionEnd
 from loopcanary.model.units import format_duration, format_number
-from loopcanary.model.waiting_words import share_words
-from loopcanary.model.wording import count_of, display_width
 from loopcanary.report.guard_words import guard_words
 from loopcanary.report.loop_figures import LoopFigures, figures_of
 from loopcanary.report.text_pieces import INDENT, Page, labelled, name
 from loopcanary.report.times import moment
+from loopcanary.words.text import count_of, display_width
+from loopcanary.words.waiting import share_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

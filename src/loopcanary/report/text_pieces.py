@@ -15,27 +15,18 @@ from rich.style import Style
 from rich.text import Text
 
 from loopcanary.model import Cause
-from loopcanary.model.earlier_words import earlier_rows
 from loopcanary.model.units import format_duration, format_size
-from loopcanary.model.waiting_words import (
+from loopcanary.report.folding import Fold, folded, library_path
+from loopcanary.words.causes import cause_words, confidence_word, no_line_words, struck_words
+from loopcanary.words.earlier import earlier_rows
+from loopcanary.words.text import count_of, file_url, place, printable, underlined
+from loopcanary.words.waiting import (
     holder_words,
     scheduler_words,
     second_cause_words,
     share_words,
     target_words,
 )
-from loopcanary.model.wording import (
-    cause_words,
-    confidence_word,
-    count_of,
-    file_url,
-    no_line_words,
-    place,
-    printable,
-    struck_words,
-    underlined,
-)
-from loopcanary.report.folding import Fold, folded, library_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -8,11 +8,12 @@ from rich.text import Text
 
 from loopcanary.model import Grade, StallScope, StallState
 from loopcanary.model.units import format_duration
-from loopcanary.model.waiting_words import thread_by_name
-from loopcanary.model.wording import count_of, printable, severity_word
 from loopcanary.report import text_pieces as pieces
 from loopcanary.report.text_pieces import INDENT, Page, name
 from loopcanary.report.times import moment
+from loopcanary.words.causes import severity_word
+from loopcanary.words.text import count_of, printable
+from loopcanary.words.waiting import thread_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

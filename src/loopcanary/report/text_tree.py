@@ -9,9 +9,9 @@ from rich.text import Text
 from loopcanary.model.call_tree import levels
 from loopcanary.model.slow_method import ROWS_MAX
 from loopcanary.model.startup import PHASES_MAX
-from loopcanary.model.traced_words import phase_words
 from loopcanary.model.units import format_duration
-from loopcanary.model.wording import count_of, place, printable
+from loopcanary.words.text import count_of, place, printable
+from loopcanary.words.traced import phase_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

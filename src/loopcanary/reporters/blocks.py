@@ -7,24 +7,14 @@ from typing import TYPE_CHECKING
 
 from loopcanary.model import Cause, StallState
 from loopcanary.model.units import format_duration
-from loopcanary.model.waiting_words import (
+from loopcanary.words.causes import cause_words, confidence_word, no_line_words, severity_word, struck_words
+from loopcanary.words.text import count_of, file_url, place, printable, underlined
+from loopcanary.words.waiting import (
     contributor_words,
     second_cause_words,
     share_words,
     target_words,
     thread_by_name,
-)
-from loopcanary.model.wording import (
-    cause_words,
-    confidence_word,
-    count_of,
-    file_url,
-    no_line_words,
-    place,
-    printable,
-    severity_word,
-    struck_words,
-    underlined,
 )
 
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from loopcanary.model.stall import StallState
 from loopcanary.model.units import format_duration, format_number
-from loopcanary.model.wording import cause_words, confidence_word, count_of, place, printable
 from loopcanary.top.columns import NAME_MAX, Cell, age_words, state_cell, work_words
 from loopcanary.top.rows import LaneRow, State
+from loopcanary.words.causes import cause_words, confidence_word
+from loopcanary.words.text import count_of, place, printable
 
 LINES = 5
 

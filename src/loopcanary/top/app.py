@@ -14,13 +14,13 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from loopcanary.model.wording import printable
 from loopcanary.top.about import LINES, about
 from loopcanary.top.choosing import ORDERS, Choice, chosen
 from loopcanary.top.columns import NOTHING, headline
 from loopcanary.top.pages import Page, Pages, help_lines
 from loopcanary.top.rows import LaneRow
 from loopcanary.top.table import LaneTable, looks
+from loopcanary.words.text import printable
 
 if TYPE_CHECKING:
     from textual.events import Resize

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from loopcanary.model.wording import display_width
 from loopcanary.top.columns import COLUMNS, NOTHING, Column, fitted, fitting, headline
 from loopcanary.top.rows import LaneRow
+from loopcanary.words.text import display_width
 
 
 def lines(rows: Sequence[LaneRow], hidden: int, width: int | None) -> Iterator[str]:

@@ -8,8 +8,8 @@ from typing import Final
 
 from loopcanary.model.stall import StallState
 from loopcanary.model.units import format_duration, format_number
-from loopcanary.model.wording import display_width, place, printable
 from loopcanary.top.rows import LaneRow, State
+from loopcanary.words.text import display_width, place, printable
 
 NAME_MAX: Final = 60
 _GAP: Final = 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from loopcanary.model.stall import Stall
 from loopcanary.model.units import format_duration
-from loopcanary.model.wording import printable
+from loopcanary.words.text import printable
 
 if TYPE_CHECKING:
     from loopcanary.model import Issue, Session, ShownFrame

@@ -20,8 +20,8 @@ from loopcanary.model.issue import is_news
 from loopcanary.model.slow_method import ROWS_MAX, SlowMethod, key_of
 from loopcanary.model.stall import Cause, Culprit
 from loopcanary.model.startup import PHASES_MAX, PhaseKind, Startup
-from loopcanary.model.traced_words import method_words, start_words
 from loopcanary.model.wire_issue import issue_from_dict, issue_to_dict
+from loopcanary.words.traced import method_words, start_words
 
 if TYPE_CHECKING:
     from loopcanary.model import Session, Stall, TracedIssue, WeightedStack

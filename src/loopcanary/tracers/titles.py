@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from loopcanary.model.wording import printable
+from loopcanary.words.text import printable
 
 TITLES_MAX = 32
 """Scenes from titles, in one process."""

@@ -9,8 +9,8 @@ from starlette.datastructures import QueryParams
 from loopcanary.model import Cause, IssueKind
 from loopcanary.model.search import StallQuery
 from loopcanary.model.units import parse_duration_ns
-from loopcanary.model.wording import printable
 from loopcanary.ui.pages.groups import Filters
+from loopcanary.words.text import printable
 
 _WORDS_MAX = 8
 _PAGE_MAX = 100_000

@@ -14,9 +14,17 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from loopcanary.model import FrameSlice
-from loopcanary.model.traced_words import phase_words
 from loopcanary.model.units import format_duration, format_number, format_size
-from loopcanary.model.waiting_words import (
+from loopcanary.report import frame_words
+from loopcanary.report.folding import Fold, library_path
+from loopcanary.report.times import age, moment, span
+from loopcanary.ui import drawing
+from loopcanary.ui.pages.overview import CauseTime
+from loopcanary.ui.pages.trees import branches
+from loopcanary.words.causes import cause_words, confidence_word, no_line_words, severity_word, struck_words
+from loopcanary.words.text import count_of, place, printable
+from loopcanary.words.traced import phase_words
+from loopcanary.words.waiting import (
     contributor_words,
     holder_words,
     scheduler_words,
@@ -24,22 +32,6 @@ from loopcanary.model.waiting_words import (
     share_words,
     target_words,
 )
-from loopcanary.model.wording import (
-    cause_words,
-    confidence_word,
-    count_of,
-    no_line_words,
-    place,
-    printable,
-    severity_word,
-    struck_words,
-)
-from loopcanary.report import frame_words
-from loopcanary.report.folding import Fold, library_path
-from loopcanary.report.times import age, moment, span
-from loopcanary.ui import drawing
-from loopcanary.ui.pages.overview import CauseTime
-from loopcanary.ui.pages.trees import branches
 
 _FOLDER = Path(__file__).resolve().parent
 STATIC = _FOLDER / "static"

@@ -7,7 +7,7 @@ from loopcanary.diagnosis.observation import Observation
 from loopcanary.diagnosis.ownership import Owner
 from loopcanary.model import Cause, Contributor, StallScope
 from loopcanary.model.units import format_duration
-from loopcanary.model.waiting_words import scheduler_words
+from loopcanary.words.waiting import scheduler_words
 
 _CALLBACK_SHARE = 0.5
 _CONTRIBUTORS = 3

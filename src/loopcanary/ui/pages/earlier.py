@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from loopcanary.model import EarlierWork, ShortWork, Stall, Timeline, WorkKind
-from loopcanary.model.earlier_words import EarlierRow, earlier_rows, is_within, short_words, work_words
 from loopcanary.model.units import format_duration
-from loopcanary.model.wording import printable
 from loopcanary.ui.pages.timeline import Block, Lane, ticks
+from loopcanary.words.earlier import EarlierRow, earlier_rows, is_within, short_words, work_words
+from loopcanary.words.text import printable
 
 _NAME_MAX = 60
 _ROWS_MAX = 64

@@ -8,8 +8,8 @@ from heapq import heappop, heappush
 from typing import Any
 
 from loopcanary.model import StackFrame, Stall
-from loopcanary.model.wording import printable
 from loopcanary.report.folding import library_path
+from loopcanary.words.text import printable
 
 _NAME_MAX = 120
 _DEPTH_MAX = 150

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from loopcanary.model import IssueKind, Session, SlowMethod
-from loopcanary.model.lag_evidence import evidence_of
 from loopcanary.model.search import IssueGroup, StallQuery
 from loopcanary.ui.pages.trees import Branch, call_branches
 from loopcanary.ui.sources import Source
+from loopcanary.words.lags import evidence_of
 
 ROWS = 50
 _OTHERS = 20

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from loopcanary.model import Stall, StallState
 from loopcanary.model.search import IssueGroup, Remark, StallGroup, StallQuery
-from loopcanary.model.wording import printable
 from loopcanary.report.affected import Affected, affected
 from loopcanary.report.gain_words import gain_words
 from loopcanary.report.model import Report, build
@@ -32,6 +31,7 @@ from loopcanary.ui.pages.sessions import SessionRow, session_row
 from loopcanary.ui.pages.timeline import TimelineView, timeline_view
 from loopcanary.ui.sources import Source
 from loopcanary.ui.tools import Tools
+from loopcanary.words.text import printable
 
 _FLAME_STALLS = 50
 """Of each bug, the latest, and its longest: so much is read of 100,000 stalls."""

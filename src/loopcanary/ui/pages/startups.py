@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loopcanary.model import IssueKind, Session, Startup
-from loopcanary.model.lag_evidence import evidence_of
 from loopcanary.model.search import StallQuery
 from loopcanary.ui.pages.trees import Branch, phase_branches
 from loopcanary.ui.sources import Source
+from loopcanary.words.lags import evidence_of
 
 ROWS = 50
 _PROGRAMS = 8

@@ -9,8 +9,8 @@ from typing import Protocol
 from loopcanary.model import Stall
 from loopcanary.model.timeline import Doing, Span, Timeline
 from loopcanary.model.units import format_duration
-from loopcanary.model.waiting_words import target_words
-from loopcanary.model.wording import printable
+from loopcanary.words.text import printable
+from loopcanary.words.waiting import target_words
 
 _NAME_MAX = 60
 _ROWS_MAX = 200

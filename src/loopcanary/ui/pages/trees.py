@@ -9,7 +9,7 @@ from loopcanary.model import LagIssue, SlowMethod, Startup
 from loopcanary.model.call_tree import levels
 from loopcanary.model.slow_method import ROWS_MAX
 from loopcanary.model.startup import PHASES_MAX
-from loopcanary.model.traced_words import phase_words
+from loopcanary.words.traced import phase_words
 
 _DEEPEST = 30
 """Deeper rows stand beside those of this depth: there would be no room for their names."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from loopcanary.model.earlier import EarlierWork, ShortWork, WorkKind
 from loopcanary.model.timeline import Timeline
 from loopcanary.model.units import format_duration
-from loopcanary.model.wording import count_of, printable
+from loopcanary.words.text import count_of, printable
 
 _TRIFLE_NS = 1_000_000
 """Less than this between two pieces of work, and no callback, is not worth a line."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from loopcanary.model.stall import Cause, Holder, Stall
 from loopcanary.model.units import format_duration
 from loopcanary.model.waiting import Contributor, LockProof, Target, TargetKind
-from loopcanary.model.wording import count_of, place, printable
+from loopcanary.words.text import count_of, place, printable
 
 _NAME_MAX = 60
 _PLACES_MAX = 2

@@ -9,9 +9,9 @@ from loopcanary.model.lag_issues import IdleLag, InputLag, Jank
 from loopcanary.model.lags import IDLE_LAG_NS, SPIN_NS
 from loopcanary.model.slow_method import KEY_SHARE, SlowMethod
 from loopcanary.model.startup import Startup
-from loopcanary.model.traced_words import phase_words
 from loopcanary.model.units import format_duration, format_number
-from loopcanary.model.wording import count_of, printable
+from loopcanary.words.text import count_of, printable
+from loopcanary.words.traced import phase_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from loopcanary.model.startup import PhaseKind
 from loopcanary.model.units import format_duration
-from loopcanary.model.wording import printable
+from loopcanary.words.text import printable
 
 if TYPE_CHECKING:
     from loopcanary.model.slow_method import SlowMethod

@@ -1,0 +1,1 @@
+"""Values in words, and strings of the watched program made safe. Standard library only."""
