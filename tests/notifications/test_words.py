@@ -23,7 +23,7 @@ from tests.store.samples import (
 )
 
 from loopcanary.model import Cause, Issue, IssueKind, Severity, StallState
-from loopcanary.model.told import felt_ns, kinds_named
+from loopcanary.model.issues.told import felt_ns, kinds_named
 from loopcanary.notifications.address import VARIABLE, AddressError, parse, read
 from loopcanary.notifications.news import News, group_of
 from loopcanary.notifications.notice import Notice, after_losses, notice_of, over_of, rest_of

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from tests.store.samples import IDLE_LAG, ISSUES, JANK, SESSION, stall
 
-from loopcanary.model.told import ALL_KINDS, felt_ns
+from loopcanary.model.issues.told import ALL_KINDS, felt_ns
 from loopcanary.reporters.bell import Bell
 from loopcanary.reporters.terminal import Terminal
 

@@ -24,8 +24,8 @@ from loopcanary.model import (
     TracedIssue,
 )
 from loopcanary.model.call_tree import heaviest, levels
-from loopcanary.model.slow_method import ROWS_MAX, key_of
-from loopcanary.model.startup import PHASES_MAX
+from loopcanary.model.issues.slow_method import ROWS_MAX, key_of
+from loopcanary.model.issues.startup import PHASES_MAX
 from loopcanary.model.wire import issue_from_dict, issue_to_dict
 from loopcanary.tracers.desk import WAITING_MAX, Told, TracerDesk
 from loopcanary.tracers.frames_listeners import FrameListeners

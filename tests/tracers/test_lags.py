@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopcanary.model.histogram import bucket_of, quantile_ns, upper_ns
+from loopcanary.model.figures.histogram import bucket_of, quantile_ns, upper_ns
 from loopcanary.tracers.idle import NAMES_MAX, IdleTracer
 from loopcanary.tracers.input import InputTracer
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from loopcanary.diagnosis import health
 from loopcanary.diagnosis.codepaths import CodePaths, captured
 from loopcanary.diagnosis.fingerprint import explain, fingerprint
-from loopcanary.model.lag_issues import IdleLag, InputLag
-from loopcanary.model.slow_method import SlowMethod
-from loopcanary.model.startup import Startup
+from loopcanary.model.issues.lags import IdleLag, InputLag
+from loopcanary.model.issues.slow_method import SlowMethod
+from loopcanary.model.issues.startup import Startup
 from loopcanary.tracers.judging import lag_fingerprint
 from loopcanary.tracers.reported import identity, traced_fingerprint
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from loopcanary.assembly.reading import recover
 from loopcanary.model import Config
-from loopcanary.model.told import kinds_named
+from loopcanary.model.issues.told import kinds_named
 from loopcanary.notifications import standing
 from loopcanary.notifications.desk import Desk
 from loopcanary.notifications.feed import Feed, Live

@@ -140,7 +140,7 @@ def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[
             host=session.host,
         )
     if "bell" in canary.config.notify and may_speak():
-        from loopcanary.model.told import kinds_named
+        from loopcanary.model.issues.told import kinds_named
         from loopcanary.reporters.bell import Bell
 
         makers["bell"] = partial(

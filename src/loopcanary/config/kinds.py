@@ -198,7 +198,7 @@ def _take_ways(value: object) -> tuple[str, ...]:
 
 
 def _take_issue_kinds(value: object) -> tuple[str, ...]:
-    from loopcanary.model.issue_kind import IssueKind
+    from loopcanary.model.issues.kind import IssueKind
 
     known = [kind.value for kind in IssueKind]
     names = tuple(name.lower() for name in _take_names(value))

@@ -154,6 +154,6 @@ def _is_news(issue: Issue) -> bool:
     """Whether reporters are told of it."""
     if isinstance(issue, Stall):
         return True
-    from loopcanary.model.issue import is_news
+    from loopcanary.model.issues.issue import is_news
 
     return is_news(issue)

@@ -25,13 +25,15 @@ if TYPE_CHECKING:
         ThreadReading,
         ThreadStack,
     )
-    from loopcanary.model.frames import DropLevel, FrameFigures, FrameSlice, SceneFrames, ShownFrame
-    from loopcanary.model.issue import Issue, LagIssue, TracedIssue
-    from loopcanary.model.issue_kind import IssueKind
-    from loopcanary.model.lag_issues import Handled, IdleLag, InputLag, Jank, LateFrame
-    from loopcanary.model.lags import IdleFigures, InputFigures
+    from loopcanary.model.figures.frames import DropLevel, FrameFigures, FrameSlice, SceneFrames, ShownFrame
+    from loopcanary.model.figures.lags import IdleFigures, InputFigures
+    from loopcanary.model.figures.traces import TraceFigures
+    from loopcanary.model.issues.issue import Issue, LagIssue, TracedIssue
+    from loopcanary.model.issues.kind import IssueKind
+    from loopcanary.model.issues.lags import Handled, IdleLag, InputLag, Jank, LateFrame
+    from loopcanary.model.issues.slow_method import CallRow, SlowMethod
+    from loopcanary.model.issues.startup import Phase, PhaseKind, StartKind, Startup
     from loopcanary.model.session import Clock, LoopHealth, Session, SessionEnd
-    from loopcanary.model.slow_method import CallRow, SlowMethod
     from loopcanary.model.stack import Frame, Stack
     from loopcanary.model.stall import (
         Blocker,
@@ -50,9 +52,7 @@ if TYPE_CHECKING:
         ThreadView,
         WeightedStack,
     )
-    from loopcanary.model.startup import Phase, PhaseKind, StartKind, Startup
     from loopcanary.model.timeline import Activity, Doing, Pause, Span, Timeline
-    from loopcanary.model.traces import TraceFigures
     from loopcanary.model.waiting import (
         Contributor,
         GilState,
@@ -144,21 +144,21 @@ _HOMES = {
         "CallbackNames Collection HostReading KernelView LaneTotals Sample StallEvidence "
         "ThreadReading ThreadStack"
     ),
-    "frames": "DropLevel FrameFigures FrameSlice SceneFrames ShownFrame",
-    "issue": "Issue LagIssue TracedIssue",
-    "issue_kind": "IssueKind",
-    "lag_issues": "Handled IdleLag InputLag Jank LateFrame",
-    "lags": "IdleFigures InputFigures",
+    "figures.frames": "DropLevel FrameFigures FrameSlice SceneFrames ShownFrame",
+    "issues.issue": "Issue LagIssue TracedIssue",
+    "issues.kind": "IssueKind",
+    "issues.lags": "Handled IdleLag InputLag Jank LateFrame",
+    "figures.lags": "IdleFigures InputFigures",
     "session": "Clock LoopHealth Session SessionEnd",
-    "slow_method": "CallRow SlowMethod",
+    "issues.slow_method": "CallRow SlowMethod",
     "stack": "Frame Stack",
     "stall": (
         "Blocker Cause Culprit Grade Holder Ledger Portion Severity StackFrame Stall StallScope "
         "StallState Surroundings ThreadView WeightedStack"
     ),
-    "startup": "Phase PhaseKind StartKind Startup",
+    "issues.startup": "Phase PhaseKind StartKind Startup",
     "timeline": "Activity Doing Pause Span Timeline",
-    "traces": "TraceFigures",
+    "figures.traces": "TraceFigures",
     "waiting": "Contributor GilState LockProof LockView Scheduler Target TargetKind",
 }
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from loopcanary.model.issue import IssueKind, LagIssue
+    from loopcanary.model.issues.issue import IssueKind, LagIssue
     from loopcanary.model.stall import Cause, Culprit
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from loopcanary.model.traces import TraceFigures
+from loopcanary.model.figures.traces import TraceFigures
 
 
 class SessionEnd(Enum):

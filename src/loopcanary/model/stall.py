@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from loopcanary.model.issue_kind import IssueKind
+from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.stack_frame import StackFrame
 from loopcanary.model.timeline import Timeline
 from loopcanary.model.waiting import Contributor, LockProof, Target

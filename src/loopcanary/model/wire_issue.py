@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from loopcanary.model.issue import LagIssue
-from loopcanary.model.issue_kind import IssueKind
-from loopcanary.model.lag_issues import Handled, IdleLag, InputLag, Jank, LateFrame
-from loopcanary.model.slow_method import SlowMethod
+from loopcanary.model.issues.issue import LagIssue
+from loopcanary.model.issues.kind import IssueKind
+from loopcanary.model.issues.lags import Handled, IdleLag, InputLag, Jank, LateFrame
+from loopcanary.model.issues.slow_method import SlowMethod
+from loopcanary.model.issues.startup import Startup
 from loopcanary.model.stall import Cause
-from loopcanary.model.startup import Startup
 from loopcanary.model.wire_fields import Fields, Json, WireError, ms, time_to_text
 from loopcanary.model.wire_pieces import culprit_of, optional_culprit, stack_of, stack_to_dict
 from loopcanary.model.wire_traced import slow_method_of, slow_method_to_dict, startup_of, startup_to_dict

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loopcanary.model.issue_kind import IssueKind
+from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.stall import (
     Blocker,
     Cause,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from loopcanary.model.slow_method import CallRow, SlowMethod
-from loopcanary.model.startup import Phase, PhaseKind, StartKind, Startup
+from loopcanary.model.issues.slow_method import CallRow, SlowMethod
+from loopcanary.model.issues.startup import Phase, PhaseKind, StartKind, Startup
 from loopcanary.model.wire_fields import Fields, Json, ms
 from loopcanary.model.wire_pieces import frame_of, frame_to_dict
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from loopcanary.model.frames import LEVELS, FrameFigures, FrameSlice, SceneFrames
-from loopcanary.model.lags import IdleFigures, InputFigures
-from loopcanary.model.traces import TraceFigures
+from loopcanary.model.figures.frames import LEVELS, FrameFigures, FrameSlice, SceneFrames
+from loopcanary.model.figures.lags import IdleFigures, InputFigures
+from loopcanary.model.figures.traces import TraceFigures
 from loopcanary.model.wire_fields import Fields, Json, WireError, ms, time_to_text
 
 _REFRESH_MAX_MHZ = 1_000_000_000

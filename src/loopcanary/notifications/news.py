@@ -8,9 +8,9 @@ from collections.abc import Collection
 from enum import Enum
 
 from loopcanary.model import Issue, IssueKind, Severity, Stall, StallState
-from loopcanary.model.issue import is_news
+from loopcanary.model.issues.issue import is_news
+from loopcanary.model.issues.told import ALL_KINDS, felt_ns
 from loopcanary.model.stall import HANG_NS
-from loopcanary.model.told import ALL_KINDS, felt_ns
 
 _REMEMBERED = 10_000
 

@@ -75,8 +75,8 @@ def figures(native: ModuleType) -> Sequence[InputFigures]:
     rows = native.answers()
     if not rows:
         return ()
-    from loopcanary.model.histogram import quantile_ns
-    from loopcanary.model.lags import InputFigures
+    from loopcanary.model.figures.histogram import quantile_ns
+    from loopcanary.model.figures.lags import InputFigures
 
     return [
         InputFigures(

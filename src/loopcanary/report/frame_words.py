@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loopcanary.model.frames import LEVELS
-from loopcanary.model.issue_kind import IssueKind
+from loopcanary.model.figures.frames import LEVELS
+from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.units import format_duration, format_number
 from loopcanary.words.text import count_of, printable
 

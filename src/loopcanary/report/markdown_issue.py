@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loopcanary.model.call_tree import levels
-from loopcanary.model.lag_issues import IdleLag, InputLag, Jank
-from loopcanary.model.slow_method import ROWS_MAX, SlowMethod
-from loopcanary.model.startup import PHASES_MAX, Startup
+from loopcanary.model.issues.lags import IdleLag, InputLag, Jank
+from loopcanary.model.issues.slow_method import ROWS_MAX, SlowMethod
+from loopcanary.model.issues.startup import PHASES_MAX, Startup
 from loopcanary.model.units import format_duration
 from loopcanary.report.frame_words import fps_words, frozen_words, level_words
 from loopcanary.report.markdown_text import code, code_block, escaped, stack_lines

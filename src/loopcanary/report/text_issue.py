@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from loopcanary.model.issue import is_news
-from loopcanary.model.lag_issues import IdleLag, InputLag, Jank
-from loopcanary.model.slow_method import SlowMethod
-from loopcanary.model.startup import Startup
+from loopcanary.model.issues.issue import is_news
+from loopcanary.model.issues.lags import IdleLag, InputLag, Jank
+from loopcanary.model.issues.slow_method import SlowMethod
+from loopcanary.model.issues.startup import Startup
 from loopcanary.model.units import format_duration, format_number
 from loopcanary.report import text_pieces as pieces
 from loopcanary.report.frame_words import fps_words, frozen_words, level_words

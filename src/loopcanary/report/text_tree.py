@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from loopcanary.model.call_tree import levels
-from loopcanary.model.slow_method import ROWS_MAX
-from loopcanary.model.startup import PHASES_MAX
+from loopcanary.model.issues.slow_method import ROWS_MAX
+from loopcanary.model.issues.startup import PHASES_MAX
 from loopcanary.model.units import format_duration
 from loopcanary.words.text import count_of, place, printable
 from loopcanary.words.traced import phase_words

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterable
 
 from loopcanary.model import Issue, IssueKind, Session, Stall
-from loopcanary.model.told import ALL_KINDS, felt_ns
+from loopcanary.model.issues.told import ALL_KINDS, felt_ns
 from loopcanary.reporters.terminal import Terminal
 
 _BELL = "\a"

@@ -18,7 +18,7 @@ from loopcanary.model import (
     Startup,
     TraceFigures,
 )
-from loopcanary.model.issue import is_news
+from loopcanary.model.issues.issue import is_news
 from loopcanary.model.search import IssueGroup, StallMark, StallQuery
 from loopcanary.model.wire import (
     WireError,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sized
 from dataclasses import dataclass
 from typing import Protocol
 
-from loopcanary.model.frames import (
+from loopcanary.model.figures.frames import (
     FROZEN_NS,
     LEVELS,
     MHZ,

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from loopcanary.model.frames import ShownFrame
+from loopcanary.model.figures.frames import ShownFrame
 
 _WAITING_MAX = 1_024
 """Frames that wait for listeners on the thread: four seconds of 240 Hz. More are dropped, oldest first."""

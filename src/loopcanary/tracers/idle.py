@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from loopcanary.model.lags import IDLE_LAG_NS, SPIN_NS
+from loopcanary.model.figures.lags import IDLE_LAG_NS, SPIN_NS
 
 NAMES_MAX = 64
 OTHERS = "(others)"

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from loopcanary.model.histogram import bucket_of, quantile_ns
-from loopcanary.model.lags import INPUT_LAG_NS
+from loopcanary.model.figures.histogram import bucket_of, quantile_ns
+from loopcanary.model.figures.lags import INPUT_LAG_NS
 
 _BEFORE_MAX = 16
 """Events that are remembered for what comes after them in the queue."""

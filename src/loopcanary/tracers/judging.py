@@ -10,7 +10,7 @@ try:
 except ImportError:  # an interpreter that hashes in another way
     from hashlib import blake2s
 
-from loopcanary.model.lag_issues import Handled, IdleLag, InputLag, Jank, LateFrame
+from loopcanary.model.issues.lags import Handled, IdleLag, InputLag, Jank, LateFrame
 from loopcanary.model.stall import Cause
 from loopcanary.model.units import format_duration
 from loopcanary.tracers.frames import BadSlice

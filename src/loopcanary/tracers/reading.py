@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from loopcanary.model.frames import FrameSlice, SceneFrames
-from loopcanary.model.lags import IdleFigures, InputFigures
-from loopcanary.model.traces import TraceFigures
+from loopcanary.model.figures.frames import FrameSlice, SceneFrames
+from loopcanary.model.figures.lags import IdleFigures, InputFigures
+from loopcanary.model.figures.traces import TraceFigures
 
 if TYPE_CHECKING:
     from loopcanary.model import Clock

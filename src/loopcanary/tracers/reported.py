@@ -16,10 +16,10 @@ except ImportError:  # an interpreter that hashes in another way
     from hashlib import blake2s
 
 from loopcanary.model.call_tree import heaviest
-from loopcanary.model.issue import is_news
-from loopcanary.model.slow_method import ROWS_MAX, SlowMethod, key_of
+from loopcanary.model.issues.issue import is_news
+from loopcanary.model.issues.slow_method import ROWS_MAX, SlowMethod, key_of
+from loopcanary.model.issues.startup import PHASES_MAX, PhaseKind, Startup
 from loopcanary.model.stall import Cause, Culprit
-from loopcanary.model.startup import PHASES_MAX, PhaseKind, Startup
 from loopcanary.model.wire_issue import issue_from_dict, issue_to_dict
 from loopcanary.words.traced import method_words, start_words
 

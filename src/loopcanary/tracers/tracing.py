@@ -9,9 +9,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from loopcanary.model.frames import ShownFrame
-from loopcanary.model.lags import INPUT_LAG_NS
-from loopcanary.model.traces import TraceFigures
+from loopcanary.model.figures.frames import ShownFrame
+from loopcanary.model.figures.lags import INPUT_LAG_NS
+from loopcanary.model.figures.traces import TraceFigures
 from loopcanary.tracers.desk import TracerDesk
 from loopcanary.tracers.frames import BadSlice, FrameTracer
 from loopcanary.tracers.idle import IdleTracer, RawIdleLag

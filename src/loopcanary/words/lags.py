@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loopcanary.model.frames import FROZEN_NS, HITCH_RATIO_MAX
-from loopcanary.model.lag_issues import IdleLag, InputLag, Jank
-from loopcanary.model.lags import IDLE_LAG_NS, SPIN_NS
-from loopcanary.model.slow_method import KEY_SHARE, SlowMethod
-from loopcanary.model.startup import Startup
+from loopcanary.model.figures.frames import FROZEN_NS, HITCH_RATIO_MAX
+from loopcanary.model.figures.lags import IDLE_LAG_NS, SPIN_NS
+from loopcanary.model.issues.lags import IdleLag, InputLag, Jank
+from loopcanary.model.issues.slow_method import KEY_SHARE, SlowMethod
+from loopcanary.model.issues.startup import Startup
 from loopcanary.model.units import format_duration, format_number
 from loopcanary.words.text import count_of, printable
 from loopcanary.words.traced import phase_words
@@ -16,7 +16,7 @@ from loopcanary.words.traced import phase_words
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from loopcanary.model.issue import LagIssue
+    from loopcanary.model.issues.issue import LagIssue
 
 _S_NS = 1_000_000_000
 _MS_NS = 1_000_000

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loopcanary.model.startup import PhaseKind
+from loopcanary.model.issues.startup import PhaseKind
 from loopcanary.model.units import format_duration
 from loopcanary.words.text import printable
 
 if TYPE_CHECKING:
-    from loopcanary.model.slow_method import SlowMethod
-    from loopcanary.model.startup import Phase, Startup
+    from loopcanary.model.issues.slow_method import SlowMethod
+    from loopcanary.model.issues.startup import Phase, Startup
 
 _NAME_MAX = 200
 _KINDS = {

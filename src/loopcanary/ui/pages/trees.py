@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from loopcanary.model import LagIssue, SlowMethod, Startup
 from loopcanary.model.call_tree import levels
-from loopcanary.model.slow_method import ROWS_MAX
-from loopcanary.model.startup import PHASES_MAX
+from loopcanary.model.issues.slow_method import ROWS_MAX
+from loopcanary.model.issues.startup import PHASES_MAX
 from loopcanary.words.traced import phase_words
 
 _DEEPEST = 30

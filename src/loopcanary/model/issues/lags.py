@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loopcanary.model.frames import FrameFigures
-from loopcanary.model.issue_facts import IssueFacts
-from loopcanary.model.issue_kind import IssueKind
+from loopcanary.model.figures.frames import FrameFigures
+from loopcanary.model.issues.facts import IssueFacts
+from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.stall import Culprit
 
 

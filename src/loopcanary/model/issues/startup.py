@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from loopcanary.model.issue_kind import IssueKind
-from loopcanary.model.reported import ReportedFacts
+from loopcanary.model.issues.kind import IssueKind
+from loopcanary.model.issues.reported import ReportedFacts
 
 PHASES_MAX = 400
 """So many of a start are kept, those that took longest; `left_out` has the others."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loopcanary.model.issue_facts import IssueFacts
+from loopcanary.model.issues.facts import IssueFacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loopcanary.model.issue_kind import IssueKind
-from loopcanary.model.lag_issues import Jank
+from loopcanary.model.issues.kind import IssueKind
+from loopcanary.model.issues.lags import Jank
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from loopcanary.model.issue import Issue
+    from loopcanary.model.issues.issue import Issue
 
 ALL_KINDS = frozenset(IssueKind)
 

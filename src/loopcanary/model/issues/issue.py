@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from loopcanary.model.issue_kind import IssueKind
-from loopcanary.model.lag_issues import IdleLag, InputLag, Jank
-from loopcanary.model.slow_method import SlowMethod
+from loopcanary.model.issues.kind import IssueKind
+from loopcanary.model.issues.lags import IdleLag, InputLag, Jank
+from loopcanary.model.issues.slow_method import SlowMethod
+from loopcanary.model.issues.startup import Startup
 from loopcanary.model.stall import Stall
-from loopcanary.model.startup import Startup
 
 __all__ = ["Issue", "IssueKind", "LagIssue", "TracedIssue", "is_news"]
 

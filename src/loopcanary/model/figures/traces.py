@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loopcanary.model.frames import SceneFrames
-from loopcanary.model.lags import IdleFigures, InputFigures
+from loopcanary.model.figures.frames import SceneFrames
+from loopcanary.model.figures.lags import IdleFigures, InputFigures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

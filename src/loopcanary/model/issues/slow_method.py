@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loopcanary.model.issue_kind import IssueKind
-from loopcanary.model.reported import ReportedFacts
+from loopcanary.model.issues.kind import IssueKind
+from loopcanary.model.issues.reported import ReportedFacts
 from loopcanary.model.stack_frame import StackFrame
 
 ROWS_MAX = 200

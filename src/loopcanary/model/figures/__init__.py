@@ -1,0 +1,1 @@
+"""Figures of frames, input and idle work."""

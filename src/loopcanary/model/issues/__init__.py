@@ -1,0 +1,1 @@
+"""The kinds of issues beside the stall, and what all kinds have in common."""
