@@ -316,7 +316,7 @@ def test_json_has_the_fields_that_the_page_names(tmp_path: Path, loopcanary: Run
     assert ran.returncode == 0, ran.stderr
     found = json.loads(ran.stdout)
     assert (found["schema"], found["pid"]) == (1, program.pid)
-    page = (tree / "docs/attach.md").read_text(encoding="utf-8")
+    page = (tree / "docs/dump.md").read_text(encoding="utf-8")
     assert {name for name in names_in(found) if f"`{name}`" not in page} == set()
 
 

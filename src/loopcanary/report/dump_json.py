@@ -1,4 +1,4 @@
-"""A process seen from outside, as JSON; docs/attach.md has the fields. Fields are added, never renamed."""
+"""A process seen from outside, as JSON; docs/dump.md has the fields. Fields are added, never renamed."""
 
 from __future__ import annotations
 
