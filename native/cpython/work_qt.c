@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "qt_object_name.h"
-
 #define TYPE_NAME_MAX 128u
 #define QOBJECT_BYTES 16u     /* the table's address, and the private part's */
 #define QT_CLASS_BYTES_MAX 56u
@@ -180,7 +178,7 @@ static uint32_t python_class(const lc_cpython_source *source, uint64_t receiver,
 
 /* ---- names ------------------------------------------------------------------------------- */
 
-static lc_text put_parts(lc_text class_name, lc_text object_name, uint32_t type, char *into)
+static lc_text put_parts(lc_text class_name, uint32_t type, char *into)
 {
     const char *event = lc_qt_event_name(type);
     char number[24] = "";
@@ -189,42 +187,36 @@ static lc_text put_parts(lc_text class_name, lc_text object_name, uint32_t type,
         event = number;
     }
     const char *separator = class_name.length > 0 && event != NULL ? ": " : "";
-    const char *quote = object_name.length > 0 ? "\"" : "";
-    const int bytes = snprintf(into, LC_STRING_MAX, "%.*s%s%s%.*s%s%s%s", (int)class_name.length, class_name.bytes,
-                               object_name.length > 0 && class_name.length > 0 ? " " : "", quote,
-                               (int)object_name.length, object_name.bytes, quote, separator,
+    const int bytes = snprintf(into, LC_STRING_MAX, "%.*s%s%s", (int)class_name.length, class_name.bytes, separator,
                                event != NULL ? event : "");
     return (lc_text){into, (uint32_t)bytes};
 }
 
 /* By the C++ type's name. */
-static lc_text put(const lc_cpython_source *source, uint64_t name_address, lc_text object_name, uint32_t type,
-                   char *into)
+static lc_text put(const lc_cpython_source *source, uint64_t name_address, uint32_t type, char *into)
 {
     char name[TYPE_NAME_MAX];
     const char *begin = "";
     const uint32_t bytes = lc_qt_class_name(name, read_name(source, name_address, name), &begin);
-    return put_parts((lc_text){begin, bytes}, object_name, type, into);
+    return put_parts((lc_text){begin, bytes}, type, into);
 }
 
 lc_text lc_qt_work_name(const lc_cpython_source *source, uint64_t work, char *into)
 {
     const uint64_t receiver = work & LC_WORK_QT_RECEIVER_MASK;
     char python_name[TYPE_NAME_MAX];
-    char called[LC_QT_OBJECT_NAME_BYTES];
     const char *begin = "";
     const uint32_t bytes = python_class(source, receiver, python_name, &begin);
-    const uint64_t table = word(source, receiver);
-    const lc_text object_name = {called, table == 0 ? 0 : lc_qt_object_name(source, receiver, called)};
     if (bytes > 0) {
-        return put_parts((lc_text){begin, bytes}, object_name, (uint32_t)(work >> 48), into);
+        return put_parts((lc_text){begin, bytes}, (uint32_t)(work >> 48), into);
     }
+    const uint64_t table = word(source, receiver);
     const uint64_t type_info = table == 0 ? 0 : word(source, table - sizeof(uint64_t));
     const uint64_t name = type_info == 0 ? 0 : word(source, type_info + sizeof(uint64_t));
-    return put(source, name, object_name, (uint32_t)(work >> 48), into);
+    return put(source, name, (uint32_t)(work >> 48), into);
 }
 
 lc_text lc_qt_kind_name(const lc_cpython_source *source, lc_work_kind kind, char *into)
 {
-    return put(source, kind.key & ~LC_KIND_QT, (lc_text){"", 0}, (uint32_t)kind.owner, into);
+    return put(source, kind.key & ~LC_KIND_QT, (uint32_t)kind.owner, into);
 }

@@ -29,7 +29,7 @@ static inline uint64_t lc_qt_work(uint64_t receiver, uint16_t type)
 
 static inline bool lc_is_qt_work(uint64_t work) { return (work & LC_WORK_QT_TAG_MASK) == LC_WORK_QT; }
 
-/* "QPushButton: MouseButtonRelease", "Board: Paint", "QPushButton \"buy\": Timer" where the object has a name, into LC_STRING_MAX bytes. What cannot be read is left out. */
+/* "QPushButton: MouseButtonRelease", "Board: Paint", into LC_STRING_MAX bytes. What cannot be read is left out. */
 lc_text lc_qt_work_name(const lc_cpython_source *source, uint64_t work, char *into);
 lc_text lc_qt_kind_name(const lc_cpython_source *source, lc_work_kind kind, char *into);
 

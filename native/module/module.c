@@ -21,7 +21,6 @@
 #include "other_process.h"
 #include "patched_function.h"
 #include "qt_loop.h"
-#include "qt_names.h"
 #include "qt_trace.h"
 #include "quiet_thread.h"
 #include "thread_lane.h"
@@ -350,7 +349,6 @@ static PyMethodDef methods[] = {
     {"unhook_epoll_wait", lc_unhook_epoll_wait, METH_NOARGS, "See wait_hook.h."},
     {"qt_install", lc_qt_install, METH_VARARGS, "See qt_loop.h."},
     {"qt_uninstall", lc_qt_uninstall, METH_NOARGS, "See qt_loop.h."},
-    {"qt_learn_names", lc_qt_learn_names, METH_VARARGS, "See qt_names.h."},
     {"qt_listen", lc_qt_listen, METH_O, "See qt_trace.h."},
     {"glib_hook", lc_glib_hook, METH_NOARGS, "See glib_context.h."},
     {"glib_unhook", lc_glib_unhook, METH_NOARGS, "See glib_context.h."},

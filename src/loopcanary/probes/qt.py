@@ -7,11 +7,9 @@ found which Qt the program uses, and where its loops wait. What is drawn and put
 from __future__ import annotations
 
 import sys
-from functools import partial
 from typing import TYPE_CHECKING
 
 from loopcanary.probes.on_import import ImportWatch
-from loopcanary.probes.qt_bindings import learn_names
 from loopcanary.probes.qt_front import QtFront
 from loopcanary.probes.qt_overlay import QtOverlay
 from loopcanary.probes.qt_traces import QtTraces
@@ -50,7 +48,6 @@ class QtProbe:
         self._traces: QtTraces | None = None
         self._waits: list[str] = []
         self._notes: list[str] = []
-        self._are_names_learned = False
 
     def use_tracers(self, tracers: Tracers) -> None:
         """See protocols.Traced."""
@@ -70,8 +67,6 @@ class QtProbe:
         self._watch.cancel()
         self._native.qt_listen(None)
         self._native.qt_uninstall()
-        self._native.qt_learn_names()
-        self._are_names_learned = False
         while self._waits:
             self._native.unhook_waits(self._waits.pop())
         traces, self._traces = self._traces, None
@@ -85,7 +80,7 @@ class QtProbe:
     def _patch(self) -> None:
         binding = next(name for name in BINDINGS if f"{name}.QtCore" in sys.modules)
         core = sys.modules[f"{binding}.QtCore"]
-        why_not = self._native.qt_install(core.__file__, partial(self._seen, binding))
+        why_not = self._native.qt_install(core.__file__, self._loop_seen)
         self._notes.clear()
         if why_not is not None:
             self._notes.append(f"{binding}: events are not seen: {why_not}")
@@ -102,12 +97,6 @@ class QtProbe:
             overlay = QtOverlay(binding, front, board) if board is not None else None
             self._traces = QtTraces(binding, self._tracers, front, overlay)
             self._native.qt_listen(self._traces.heard)
-
-    def _seen(self, binding: str) -> None:
-        self._loop_seen()
-        if not self._are_names_learned:
-            self._are_names_learned = True
-            self._contain(partial(learn_names, self._native, binding))
 
 
 def _qt_core_path() -> str | None:

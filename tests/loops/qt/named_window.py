@@ -1,4 +1,4 @@
-"""A window whose parts have names of their own: named_window.py STORE BINDING. Each of its handlers blocks
+"""A window whose parts are of several classes: named_window.py STORE BINDING. Each of its handlers blocks
 once, one after the other."""
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "program" / "programs"))
 from blocking import block, slept  # noqa: E402
 
 
-def once(parent, name, function):
+def once(parent, function):
     timer = core.QTimer(parent)
-    timer.setObjectName(name)
     timer.setSingleShot(True)
     timer.timeout.connect(function)
     timer.start(1)
@@ -29,26 +28,11 @@ class Canvas(widgets.QWidget):
     def timerEvent(self, event):  # noqa: N802 - Qt's name
         self.killTimer(event.timerId())
         block("timerEvent")
-        once(window, 'Bücher "neu" \U0001f426\n', by_ticker)
+        once(window, by_ticker)
 
 
 def by_ticker():
     block("by_ticker")
-    once(window, "", by_nameless)
-
-
-def by_nameless():
-    block("by_nameless")
-    once(window, "qt_" + "spinbox", by_qt_s_own)
-
-
-def by_qt_s_own():
-    block("by_qt_s_own")
-    once(window, "x" * 300, by_long_name)
-
-
-def by_long_name():
-    block("by_long_name")
     qt = core.Qt
     left, none = getattr(qt, "MouseButton", qt).LeftButton, getattr(qt, "KeyboardModifier", qt).NoModifier
     kinds, at = getattr(core.QEvent, "Type", core.QEvent), core.QPointF(2, 2)
@@ -65,9 +49,7 @@ application = widgets.QApplication([])
 window = widgets.QWidget()
 window.setWindowTitle("Orders")
 canvas, button = Canvas(window), widgets.QPushButton("Buy", window)
-canvas.setObjectName("canvas")
 canvas.resize(50, 50)
-button.setObjectName("buy")
 button.clicked.connect(by_button)
 window.resize(300, 200)
 window.show()

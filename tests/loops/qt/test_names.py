@@ -1,5 +1,4 @@
-"""Names of receivers (`objectName`) in names of callbacks; and Qt 5, where there is one, is watched like Qt
-6."""
+"""Classes of receivers in names of callbacks; and Qt 5, where there is one, is watched like Qt 6."""
 
 from __future__ import annotations
 
@@ -19,12 +18,9 @@ pytestmark = pytest.mark.native
 
 PROGRAM = Path(__file__).parent / "named_window.py"
 NAMES = {
-    "timerEvent": 'Canvas "canvas": Timer',
-    "by_ticker": "QTimer \"Bücher 'neu' \U0001f426?\": Timer",
-    "by_nameless": "QTimer: Timer",
-    "by_qt_s_own": "QTimer: Timer",
-    "by_long_name": f'QTimer "{"x" * 40}": Timer',
-    "by_button": 'QPushButton "buy": MouseButtonRelease',
+    "timerEvent": "Canvas: Timer",
+    "by_ticker": "QTimer: Timer",
+    "by_button": "QPushButton: MouseButtonRelease",
 }
 
 
@@ -43,7 +39,7 @@ def python_with(binding: str) -> str:
 
 
 @pytest.mark.parametrize("binding", ["PySide6", "PyQt6", "PyQt5", "PySide2"])
-def test_callbacks_bear_the_names_of_their_receivers(binding, package_path, tmp_path):
+def test_callbacks_bear_the_classes_of_their_receivers(binding, package_path, tmp_path):
     folder = tmp_path / "package"
     folder.mkdir()
     (folder / "loopcanary").symlink_to(package_path / "loopcanary")
