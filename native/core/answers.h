@@ -20,8 +20,6 @@
 #include <string.h>
 #include <sys/types.h>
 
-#include "lane_look.h"
-
 #define LC_ANSWERS_ONE_OF 16u
 #define LC_ANSWERS_CONNECTIONS 4096u /* descriptors from here on are not timed */
 #define LC_ANSWERS_ROWS 33u          /* row 0: threads without a loop, or without a row that is left, together */
@@ -48,21 +46,13 @@ typedef struct {
 
 extern lc_answer_row lc_answer_rows[LC_ANSWERS_ROWS];
 
-/* Tells the calling thread's look at its sockets as of `now_ns`; false: the thread has no loop. */
-typedef bool (*lc_answers_looker)(uint64_t now_ns, lc_look *out);
-
 /* Forgets what was timed; requests are, from here on. */
 void lc_answers_begin(void);
-/* NULL, as before the first call: no thread has a loop. */
-void lc_answers_set_looker(lc_answers_looker looker);
 /* No more are; what was timed can be read. */
 void lc_answers_end(void);
 
 /* Somebody else times this connection's requests. */
 void lc_answers_leave(int fd);
-
-/* A connection was accepted. Only of Unix sockets something is noted: the kernel knows when TCP's bytes came. */
-void lc_answers_accepted(int listening, int fd);
 
 /* So many bytes were received. */
 static inline void lc_answers_received(int fd, const void *data, ssize_t bytes);
@@ -70,14 +60,6 @@ static inline void lc_answers_received(int fd, const void *data, ssize_t bytes);
 static inline bool lc_answers_awaited(int fd);
 /* Some bytes were sent, at that time: what is answered by them; false: nothing that is timed. */
 bool lc_answers_sent(int fd, uint64_t sent_ns, lc_answer *answer);
-
-/* The same of what TLS hides: bytes that a session (an address) has deciphered, or is about to encipher. `fd_of` gives the
- * session's own socket; negative: it has none, as those of loops, which receive for it just before, on the same
- * thread. */
-typedef int (*lc_answers_fd_of)(const void *session);
-static inline void lc_answers_deciphered(const void *session, lc_answers_fd_of fd_of, const void *data, size_t bytes);
-static inline bool lc_answers_awaited_by(const void *session);
-bool lc_answers_enciphering(const void *session, uint64_t sent_ns, lc_answer *answer);
 
 /* The row of the thread, claimed at the first call; row 0 where none is left. */
 lc_answer_row *lc_answers_row(uint64_t ident, const char *thread);
@@ -99,35 +81,13 @@ typedef struct {
     _Atomic uint64_t cookie; /* the socket's own number: descriptors are given out anew */
     _Atomic uint64_t elsewhere;
     _Atomic uint32_t word;
-    _Atomic uint64_t session; /* the request was deciphered by it; 0: it came in clear */
-    /* Of a Unix socket, noted when it was accepted, until its first request; of one that listens, at its last connection. */
-    _Atomic uint64_t came_ns;    /* when it was connected, likely; of a listening one: after that the next is; 0: unknown */
-    _Atomic uint64_t until_ns;   /* of a listening one: before that the next is, which waits already */
-    _Atomic uint64_t came_thread; /* the look is of that thread's lane */
-    _Atomic uint64_t came_cookie;
-    _Atomic uint64_t came_rested;
 } lc_answer_request;
 
 extern lc_answer_request lc_answer_requests[LC_ANSWERS_CONNECTIONS];
 
-/* Sessions of which a request is timed, by their addresses; of two that fall together, the later one. */
-#define LC_ANSWERS_SESSION_BITS 10u
-#define LC_ANSWERS_SESSIONS (1u << LC_ANSWERS_SESSION_BITS)
-typedef struct {
-    _Atomic uint64_t session;
-    _Atomic int fd;
-} lc_answer_session;
-
-extern lc_answer_session lc_answer_sessions[LC_ANSWERS_SESSIONS];
-
-/* Where the calling thread has last received a TLS record; -1: nowhere. */
-extern _Thread_local int lc_answers_record_fd __attribute__((tls_model("initial-exec")));
-
 /* Slow paths. */
 void lc_answers_begun(int fd, uint32_t word);
 void lc_answers_more(int fd, uint32_t word);
-void lc_answers_begun_by(const void *session, int fd, uint32_t word);
-void lc_answers_more_by(const void *session, int fd, uint32_t word);
 
 #define LC_ANSWERS_WORD(a, b, c, d)                                                                               \
     ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24) /* little-endian hosts only */
@@ -154,9 +114,6 @@ static inline bool lc_answers_awaited(int fd)
            atomic_load_explicit(&lc_answer_requests[fd].taken_ns, memory_order_relaxed) != 0;
 }
 
-/* The head of a TLS record: its type (change_cipher_spec to application_data) and version 3. */
-static inline bool lc_answers_is_record(uint32_t word) { return (word & 0xffffu) - 0x0314u <= 3u; }
-
 static inline void lc_answers_received(int fd, const void *data, ssize_t bytes)
 {
     uint32_t word = 0;
@@ -167,33 +124,6 @@ static inline void lc_answers_received(int fd, const void *data, ssize_t bytes)
         lc_answers_more(fd, word);
     } else if (lc_answers_is_method(word)) {
         lc_answers_begun(fd, word);
-    } else if (lc_answers_is_record(word)) {
-        lc_answers_record_fd = fd;
-    }
-}
-
-static inline lc_answer_session *lc_answers_session(const void *session)
-{
-    const uint64_t mixed = (uint64_t)(uintptr_t)session * UINT64_C(0x9e3779b97f4a7c15);
-    return &lc_answer_sessions[mixed >> (64u - LC_ANSWERS_SESSION_BITS)];
-}
-
-static inline bool lc_answers_awaited_by(const void *session)
-{
-    return atomic_load_explicit(&lc_answers_session(session)->session, memory_order_relaxed) ==
-           (uint64_t)(uintptr_t)session;
-}
-
-static inline void lc_answers_deciphered(const void *session, lc_answers_fd_of fd_of, const void *data, size_t bytes)
-{
-    uint32_t word = 0;
-    if (bytes >= sizeof word) {
-        memcpy(&word, data, sizeof word);
-    }
-    if (__builtin_expect(lc_answers_awaited_by(session), 0)) {
-        lc_answers_more_by(session, fd_of(session), word);
-    } else if (lc_answers_is_method(word)) {
-        lc_answers_begun_by(session, fd_of(session), word);
     }
 }
 

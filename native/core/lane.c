@@ -126,13 +126,10 @@ static void turn_was_long(const lc_lane_context *context, lc_lane *lane, uint64_
     }
 }
 
-_Thread_local lc_turn_before lc_own_turn_before __attribute__((tls_model("initial-exec")));
-
 void lc_lane_turn_over(const lc_lane_context *context, lc_lane *lane, uint64_t end)
 {
     const uint64_t begin = LC_LOAD(lane->turn_begin);
     const uint64_t took = end > begin ? end - begin : 0u;
-    lc_own_turn_before = (lc_turn_before){begin, end};
     if (__builtin_expect(took > LC_LOAD(lane->long_limit), 0)) {
         turn_was_long(context, lane, begin, end);
     }

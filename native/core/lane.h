@@ -33,13 +33,6 @@ typedef struct {
     lc_frame_source *source; /* for the names of long work */
 } lc_lane_context;
 
-/* The last turn that is over on this thread, in ticks: what the lane itself keeps no words for. */
-typedef struct {
-    uint64_t begin, end;
-} lc_turn_before;
-
-extern _Thread_local lc_turn_before lc_own_turn_before __attribute__((tls_model("initial-exec")));
-
 /* Slow paths, out of line. */
 void lc_lane_wake_watchdog(const lc_lane_context *context);
 void lc_lane_callback_was_long(const lc_lane_context *context, lc_lane *lane, uint64_t end);

@@ -1,6 +1,5 @@
 #include "answer_hook.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -52,29 +51,6 @@ static void answered(const lc_answer *answer)
     }
     __atomic_fetch_sub(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST);
     errno = error;
-}
-
-/* lc_answers_looker: of the thread's lane, if a loop runs there. */
-static bool own_look(uint64_t now_ns, lc_look *out)
-{
-    __atomic_fetch_add(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST);
-    const bool own = __atomic_load_n(&lc_the_agent.generation, __ATOMIC_SEQ_CST) == lc_own_lane.generation;
-    const lc_lane *lane = own ? lc_own_lane.lane : NULL;
-    bool looks = false;
-    if (lane != NULL && strcmp(lane->loop_kind, "thread") != 0) {
-        const lc_instant now = {.ns = now_ns, .ticks = lc_now_ticks()};
-        looks = lc_lane_look(lane, lc_own_turn_before, now, LC_LOAD(lc_the_agent.flight.header->tick_ns_q32), out);
-    }
-    __atomic_fetch_sub(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST);
-    return looks;
-}
-
-static void enciphering(const void *session, uint64_t sent_ns)
-{
-    lc_answer answer;
-    if (lc_answers_enciphering(session, sent_ns, &answer)) {
-        answered(&answer);
-    }
 }
 
 static inline void sent(int fd, uint64_t sent_ns)
@@ -148,137 +124,11 @@ SENDER(write, (int fd, const void *data, size_t bytes), (fd, data, bytes))
 SENDER(writev, (int fd, const struct iovec *pieces, int count), (fd, pieces, count))
 SENDER(sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
 
-/* None of ours before the call: a loop that asks in vain pays nothing. */
-#define ACCEPTOR(name, parameters, arguments)                                                                     \
-    typedef int(*name##_function) parameters;                                                                     \
-    static name##_function name##_next[LC_HOOK_WAYS];                                                             \
-    ACCEPTOR_HOOK(name, 0, parameters, arguments)                                                                 \
-    ACCEPTOR_HOOK(name, 1, parameters, arguments)                                                                 \
-    ACCEPTOR_HOOK(name, 2, parameters, arguments)                                                                 \
-    ACCEPTOR_HOOK(name, 3, parameters, arguments)
-
-#define ACCEPTOR_HOOK(name, way, parameters, arguments)                                                           \
-    static int hooked_##name##_##way parameters                                                                   \
-    {                                                                                                             \
-        const int connection = name##_next[way] arguments;                                                        \
-        if (connection >= 0 && !is_of_another_kind(address)) {                                                    \
-            lc_answers_accepted(fd, connection);                                                                  \
-        }                                                                                                         \
-        return connection;                                                                                        \
-    }
-
-/* Callers need not ask for the peer's address. */
-static inline bool is_of_another_kind(const struct sockaddr *address)
-{
-    return address != NULL && address->sa_family != AF_UNIX;
-}
-
-ACCEPTOR(accept4, (int fd, struct sockaddr *address, socklen_t *length, int flags), (fd, address, length, flags))
-ACCEPTOR(accept, (int fd, struct sockaddr *address, socklen_t *length), (fd, address, length))
-
-/* ---- OpenSSL, which Python's _ssl calls: its own numbers and types are not needed for it ----- */
-
-static lc_answers_fd_of descriptor_of; /* SSL_get_fd: -1 where loops carry the bytes; NULL: not found */
-
-static int own_descriptor(const void *session)
-{
-    const lc_answers_fd_of fd_of = __atomic_load_n(&descriptor_of, __ATOMIC_RELAXED);
-    return fd_of != NULL ? fd_of(session) : -1;
-}
-
-typedef int (*SSL_read_ex_function)(void *session, void *data, size_t room, size_t *bytes);
-typedef int (*SSL_write_ex_function)(void *session, const void *data, size_t bytes, size_t *written);
-static SSL_read_ex_function SSL_read_ex_next[LC_HOOK_WAYS];
-static SSL_write_ex_function SSL_write_ex_next[LC_HOOK_WAYS];
-
-/* A session that is not through with its handshake gives no bytes. */
-#define SSL_READ_HOOK(way)                                                                                        \
-    static int hooked_SSL_read_ex_##way(void *session, void *data, size_t room, size_t *bytes)                    \
-    {                                                                                                             \
-        const int result = SSL_read_ex_next[way](session, data, room, bytes);                                     \
-        if (result == 1) {                                                                                        \
-            lc_answers_deciphered(session, own_descriptor, data, *bytes);                                         \
-        }                                                                                                         \
-        return result;                                                                                            \
-    }
-
-/* Repeated where a socket does not take all of it: the first time counts. */
-#define SSL_WRITE_HOOK(way)                                                                                       \
-    static int hooked_SSL_write_ex_##way(void *session, const void *data, size_t bytes, size_t *written)          \
-    {                                                                                                             \
-        if (__builtin_expect(lc_answers_awaited_by(session), 0)) {                                                \
-            enciphering(session, lc_now_ns());                                                                    \
-        }                                                                                                         \
-        return SSL_write_ex_next[way](session, data, bytes, written);                                             \
-    }
-
-SSL_READ_HOOK(0)
-SSL_READ_HOOK(1)
-SSL_READ_HOOK(2)
-SSL_READ_HOOK(3)
-SSL_WRITE_HOOK(0)
-SSL_WRITE_HOOK(1)
-SSL_WRITE_HOOK(2)
-SSL_WRITE_HOOK(3)
-
-#define SSL_HOOK_ROW(name)                                                                                        \
-    {#name, NULL, (void **)name##_next,                                                                           \
-     {LC_HOOK_CODE(hooked_##name##_0), LC_HOOK_CODE(hooked_##name##_1), LC_HOOK_CODE(hooked_##name##_2),          \
-      LC_HOOK_CODE(hooked_##name##_3)}}
-
-enum { SSL_READ = 9, SSL_WRITE, FUNCTIONS };
-static lc_hooked_function functions[FUNCTIONS] = {
-    LC_HOOK_ROW(accept4), LC_HOOK_ROW(accept), LC_HOOK_ROW(recv),  LC_HOOK_ROW(read),   LC_HOOK_ROW(recvmsg), LC_HOOK_ROW(send),
-    LC_HOOK_ROW(write), LC_HOOK_ROW(writev), LC_HOOK_ROW(sendmsg),
-    [SSL_READ] = SSL_HOOK_ROW(SSL_read_ex), [SSL_WRITE] = SSL_HOOK_ROW(SSL_write_ex)};
+enum { FUNCTIONS = 7 };
+static lc_hooked_function functions[FUNCTIONS] = {LC_HOOK_ROW(recv),  LC_HOOK_ROW(read),   LC_HOOK_ROW(recvmsg),
+                                                  LC_HOOK_ROW(send),  LC_HOOK_ROW(write),  LC_HOOK_ROW(writev),
+                                                  LC_HOOK_ROW(sendmsg)};
 static lc_hook_set hooks = {.functions = functions}; /* under the GIL */
-
-/* Where the linker would bind the object's call to. NULL: nowhere, or not certainly so: what the program or something that is
- * preloaded gives comes first. */
-static void *bound_to(void *object, const char *name)
-{
-    void *own = dlsym(object, name), *first = dlsym(RTLD_DEFAULT, name);
-    return first == NULL || first == own ? own : NULL;
-}
-
-/* What of OpenSSL is among what an object is linked to; NULLs: it is not. */
-typedef struct {
-    lc_answers_fd_of get_fd;
-    void *read;
-} linked_openssl;
-
-/* Calls that are not bound yet lead to it. */
-static linked_openssl find_openssl(lc_got_object where)
-{
-    char path[LC_HOOK_PATH];
-    const void *base = NULL;
-    linked_openssl found = {NULL, NULL};
-    if (!lc_got_find(where, &base, path, sizeof path)) {
-        return found;
-    }
-    void *object = dlopen(path[0] != '\0' ? path : NULL, RTLD_LAZY | RTLD_NOLOAD);
-    void *get_fd = object != NULL ? dlsym(object, "SSL_get_fd") : NULL;
-    if (get_fd != NULL) {
-        functions[SSL_READ].fallback = bound_to(object, functions[SSL_READ].name);
-        functions[SSL_WRITE].fallback = bound_to(object, functions[SSL_WRITE].name);
-        found.read = dlsym(object, functions[SSL_READ].name);
-        memcpy(&found.get_fd, &get_fd, sizeof found.get_fd);
-    }
-    if (object != NULL) {
-        dlclose(object);
-    }
-    return found;
-}
-
-/* Sessions are shown to the library that made them, and to no other: the one whose function is called for them. */
-static void trust_openssl(const linked_openssl *openssl)
-{
-    for (unsigned way = 0; openssl->read != NULL && way < LC_HOOK_WAYS; way++) {
-        if (LC_HOOK_CODE(SSL_read_ex_next[way]) == openssl->read) {
-            __atomic_store_n(&descriptor_of, openssl->get_fd, __ATOMIC_RELAXED);
-        }
-    }
-}
 
 /* ---- the calls of Python ----------------------------------------------------------------- */
 
@@ -289,11 +139,7 @@ PyObject *lc_hook_answers(PyObject *module, PyObject *where)
     if (!lc_hook_where(where, &asked)) {
         return NULL;
     }
-    lc_answers_set_looker(own_look);
-    const linked_openssl openssl = find_openssl(asked);
-    const lc_hooked_object *hooked = lc_hook_set_add(&hooks, asked, FUNCTIONS);
-    trust_openssl(&openssl);
-    return lc_hook_set_names(&hooks, hooked);
+    return lc_hook_set_names(&hooks, lc_hook_set_add(&hooks, asked, FUNCTIONS));
 }
 
 PyObject *lc_unhook_answers(PyObject *module, PyObject *where)

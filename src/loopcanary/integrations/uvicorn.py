@@ -2,7 +2,7 @@
 that it waited for the loop.
 
 The engine times the answers of all servers (native/core/answers.h), but knows neither tasks nor routes: of
-uvicorn's requests on TCP more is known here. Those on Unix sockets are left to the engine.
+uvicorn's requests on TCP, in clear and behind TLS, more is known here.
 
 Handling begins with the first step of the request's task. What it waits for the loop later on, at its own
 awaits, is not told apart from its handling.

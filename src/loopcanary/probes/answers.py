@@ -1,6 +1,5 @@
-"""How long servers' answers take: seen where the program's sockets ask the system to accept, receive and
-send, and OpenSSL to decipher and encipher (native/module/answer_hook.c), whatever server, protocol or stream
-of Python's is above them.
+"""How long servers' answers take: seen where the program's sockets ask the system to receive and send
+(native/module/answer_hook.c), whatever server, protocol or stream of Python's is above them.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ _WITHOUT_LOOP = "(threads)"
 
 
 class AnswersProbe:
-    """Times the answers to HTTP/1 requests on TCP and Unix sockets, of Python's and of uvloop's, and behind
-    TLS. Linux."""
+    """Times the answers to HTTP/1 requests on TCP sockets, of Python's and of uvloop's, in clear. Linux."""
 
     kind = "answers"
 
@@ -33,7 +31,6 @@ class AnswersProbe:
         self._watches = [
             ImportWatch("_socket", lambda: contain(self._hook_sockets)),
             ImportWatch("uvloop.loop", lambda: contain(self._hook_uvloop)),
-            ImportWatch("_ssl", lambda: contain(self._hook_tls)),
         ]
         self._hooked: list[int | str] = []
 
@@ -60,10 +57,6 @@ class AnswersProbe:
         file = getattr(sys.modules["uvloop.loop"], "__file__", None)
         if file:
             self._hook(file)
-
-    def _hook_tls(self) -> None:
-        """Nothing where OpenSSL is a part of the interpreter: then no table leads to it."""
-        self._hook(self._native.c_code(sys.modules["_ssl"].RAND_status))
 
     def _hook(self, where: int | str) -> None:
         if where and self._native.hook_answers(where):

@@ -1,6 +1,6 @@
 """answers.py FOLDER LOOP WAY BLOCKED_S: every server that runs on the loop answers "ok", and blocks its loop
-for "/SERVER/blocks" while other requests are on their way. The way there: tcp, unix, tls, or, to those that
-know it, h2c and h2. Tells ports or paths; then, for each line of its input, what was timed so far."""
+for "/SERVER/blocks" while other requests are on their way. The way there: tcp, or, to those that know it,
+h2c and h2. Tells ports; then, for each line of its input, what was timed so far."""
 
 from __future__ import annotations
 
@@ -19,28 +19,23 @@ import loopcanary
 FOLDER, LOOP, WAY = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 BLOCKED_S = float(sys.argv[4])
 CERTIFICATE = Path(__file__).with_name("localhost.pem")
-TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if WAY in ("tls", "h2") else None
+TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if WAY == "h2" else None
 if TLS is not None:
     TLS.load_cert_chain(CERTIFICATE)
 BODY = "ok"
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
 
-def place(server):
-    return f"{FOLDER}/{server}.socket" if WAY == "unix" else ("127.0.0.1", 0)
-
-
-def listen(server, kind=socket.socket):
-    listening = kind(socket.AF_UNIX if WAY == "unix" else socket.AF_INET)
-    listening.bind(place(server))
+def listen(kind=socket.socket):
+    listening = kind()
+    listening.bind(("127.0.0.1", 0))
     listening.listen(64)
     listening.setblocking(False)
     return listening
 
 
-def reached_at(listening):
-    at = listening.getsockname()
-    return at if WAY == "unix" else at[1]
+def port_of(listening):
+    return listening.getsockname()[1]
 
 
 def answer(path):
@@ -79,8 +74,7 @@ async def streams(listening):
             writer.write(ANSWER)
             await writer.drain()
 
-    start = asyncio.start_unix_server if WAY == "unix" else asyncio.start_server
-    await (await start(serve, sock=listening, ssl=TLS)).serve_forever()
+    await (await asyncio.start_server(serve, sock=listening)).serve_forever()
 
 
 class Protocol(asyncio.Protocol):
@@ -94,8 +88,7 @@ class Protocol(asyncio.Protocol):
 
 async def protocol(listening):
     loop = asyncio.get_running_loop()
-    create = loop.create_unix_server if WAY == "unix" else loop.create_server
-    await (await create(Protocol, sock=listening, ssl=TLS)).serve_forever()
+    await (await loop.create_server(Protocol, sock=listening)).serve_forever()
 
 
 def hypercorn_config(listening):
@@ -116,12 +109,6 @@ async def hypercorn(listening):
     await serve(asgi, hypercorn_config(listening), shutdown_trigger=asyncio.Event().wait)
 
 
-async def uvicorn(listening):
-    from uvicorn import Config, Server
-
-    await Server(Config(asgi, log_level="critical", lifespan="off")).serve(sockets=[listening])
-
-
 async def aiohttp(listening):
     from aiohttp import web
 
@@ -132,7 +119,7 @@ async def aiohttp(listening):
     application.router.add_get("/{path:.*}", handle)
     runner = web.AppRunner(application)
     await runner.setup()
-    await web.SockSite(runner, listening, ssl_context=TLS).start()
+    await web.SockSite(runner, listening).start()
     await asyncio.Event().wait()
 
 
@@ -144,15 +131,13 @@ async def tornado(listening):
         def get(self):
             self.write(answer(self.request.path))
 
-    HTTPServer(Application([("/.*", Handler)]), ssl_options=TLS).add_socket(listening)
+    HTTPServer(Application([("/.*", Handler)])).add_socket(listening)
     await asyncio.Event().wait()
 
 
 def of_interest():
     if WAY in ("h2c", "h2"):
         return [hypercorn]
-    if WAY == "unix":
-        return [protocol, uvicorn] if LOOP == "uvloop" else [hypercorn, aiohttp, uvicorn]
     return [streams, protocol, hypercorn, aiohttp, tornado]
 
 
@@ -160,12 +145,12 @@ async def serve_all():
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     listening = {
-        server.__name__: listen(server.__name__)
+        server.__name__: listen()
         for server in of_interest()
         if server in (streams, protocol) or importlib.util.find_spec(server.__name__)
     }
     serving = [asyncio.ensure_future(globals()[name](each)) for name, each in listening.items()]
-    tell({name: reached_at(each) for name, each in listening.items()})
+    tell({name: port_of(each) for name, each in listening.items()})
     threading.Thread(target=obey, args=[lambda: loop.call_soon_threadsafe(ended.set)]).start()
     await ended.wait()
     for each in serving:
@@ -173,27 +158,13 @@ async def serve_all():
 
 
 def serve_wsgiref():
-    from socketserver import TCPServer
     from wsgiref.simple_server import WSGIServer, make_server
 
     class Server(WSGIServer):
         request_queue_size = 64
-        address_family = socket.AF_UNIX if WAY == "unix" else socket.AF_INET
 
-        def server_bind(self):
-            TCPServer.server_bind(self)
-            self.server_name, self.server_port = "localhost", 0
-            self.setup_environ()
-
-        def get_request(self):
-            return self.socket.accept()[0], ("client", 0)
-
-    with make_server(
-        "", 0, wsgi, server_class=lambda _, handler: Server(place("wsgiref"), handler)
-    ) as server:
-        if TLS is not None:
-            server.socket = TLS.wrap_socket(server.socket, server_side=True)
-        tell({"wsgiref": reached_at(server.socket)})
+    with make_server("127.0.0.1", 0, wsgi, server_class=Server) as server:
+        tell({"wsgiref": port_of(server.socket)})
         threading.Thread(target=obey, args=[server.shutdown]).start()
         server.serve_forever()
 
@@ -202,11 +173,10 @@ def serve_gevent():
     from gevent import socket as cooperative
     from gevent.pywsgi import WSGIServer
 
-    secure = {} if TLS is None else {"certfile": str(CERTIFICATE), "keyfile": str(CERTIFICATE)}
-    listening = listen("gevent", cooperative.socket)
-    server = WSGIServer(listening, wsgi, log=None, error_log=None, **secure)
+    listening = listen(cooperative.socket)
+    server = WSGIServer(listening, wsgi, log=None, error_log=None)
     server.start()
-    tell({"gevent": reached_at(listening)})
+    tell({"gevent": port_of(listening)})
     stop = [lambda: server.loop.run_callback_threadsafe(server.stop)]
     threading.Thread(target=obey, args=stop).start()
     server.serve_forever()
@@ -218,8 +188,8 @@ async def serve_trio():
 
     ended = trio.Event()
     token = trio.lowlevel.current_trio_token()
-    listening = listen("hypercorn")
-    tell({"hypercorn": reached_at(listening)})
+    listening = listen()
+    tell({"hypercorn": port_of(listening)})
     stop = [lambda: trio.from_thread.run_sync(ended.set, trio_token=token)]
     threading.Thread(target=obey, args=stop).start()
     await serve(asgi, hypercorn_config(listening), shutdown_trigger=ended.wait)
