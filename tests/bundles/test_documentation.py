@@ -1,20 +1,17 @@
-"""docs/bundles.md says what the code does."""
+"""docs/bundles.md and docs/upload.md say what the code does."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-import pytest
-
 from loopcanary.bundles import ALL, CLASSES, layout
 from loopcanary.uploads import retrying
 from loopcanary.uploads.address import TOKEN_VARIABLE
 
 
-@pytest.fixture(scope="module")
-def page(tree: Path) -> str:
-    return " ".join((tree / "docs/bundles.md").read_text("utf-8").split())
+def words_of(page: Path) -> str:
+    return " ".join(page.read_text("utf-8").split())
 
 
 def test_each_class_of_redaction_has_its_row(tree: Path) -> None:
@@ -32,7 +29,8 @@ def test_each_class_of_redaction_has_its_row(tree: Path) -> None:
     assert f"--redact {ALL}" in table
 
 
-def test_the_limits_are_those_of_the_code(page: str) -> None:
+def test_the_limits_are_those_of_the_code(tree: Path) -> None:
+    page = words_of(tree / "docs/bundles.md")
     gib, mib = 1 << 30, 1 << 20
     assert (2 * gib, 8 * gib) == (layout.FILE_MAX + 1, layout.TOTAL_MAX)
     assert "at most 2 GiB, unpacked at most 8 GiB, 96 MiB a member, 32 MiB a record" in page
@@ -44,7 +42,8 @@ def test_the_limits_are_those_of_the_code(page: str) -> None:
     assert "Members begin anew at 64 MiB" in page
 
 
-def test_attempts_and_waits_are_those_of_the_code(page: str) -> None:
+def test_attempts_and_waits_are_those_of_the_code(tree: Path) -> None:
+    page = words_of(tree / "docs/upload.md")
     assert f"up to {retrying.ATTEMPTS} attempts a bundle" in page
     assert f"after 1, 2, 4 ... {retrying.LONGEST_S:.0f} s" in page
     assert f"more than {retrying.PATIENCE_S / 60:.0f} minutes" in page
