@@ -1,15 +1,16 @@
-"""Every entry of the table of remedies, reached by a stall as it looks in a program."""
+"""Every row of the table of remedies, reached by a stall as it looks in a program; and the table's form."""
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import pytest
 from tests.diagnosis.cases import SITE, STDLIB, at, evidence, frame, judged, samples, stack
 
-from loopcanary.diagnosis.advice import advise, find_remedy
-from loopcanary.diagnosis.remedies import ELSEWHERE, REMEDIES, WAY_OF_CAUSE, Family, Way, family_of
+from loopcanary.diagnosis.advice import RemedyTable, advise, built_in, find_remedy
 from loopcanary.model import Blocker, Cause, GilState
+from loopcanary.words.remedies import OTHER, REMEDIES, Remedy, Way
 
 KERNEL = {
     "sleep": {"syscall": "clock_nanosleep"},
@@ -73,7 +74,7 @@ STORIES = [
     Story("process.wait()", "child", "await `process.wait()`", "/subprocess.py:_wait /subprocess.py:wait"),
     Story("repo.remote().pull()", "child", "Run the command with", "git/cmd.py:execute git/remote.py:pull"),
     Story("input('Name? ')", "reads", "prompt_async"),
-    Story("print(report)", "writes", "Whoever reads the output is slow"),
+    Story("print(report)", "writes", "The output is read slowly"),
     Story(
         "log.warning('low')",
         "receives",
@@ -199,7 +200,7 @@ STORIES = [
         "re.match(pattern, text)", "computes", "free of nested repetition and bound its input; the call holds"
     ),
     Story("WORDS.match(text)", "computes", "google-re2"),
-    Story("copy.deepcopy(orders)", "computes", "share what nobody changes", "/copy.py:deepcopy"),
+    Story("copy.deepcopy(orders)", "computes", "share what does not change", "/copy.py:deepcopy"),
     Story("pickle.dumps(orders)", "computes", "serialise less"),
     Story("ast.parse(text)", "computes", "Compile once", "/ast.py:parse"),
     Story("hashlib.pbkdf2_hmac('sha256', a, b, 9)", "computes without the GIL", "it releases the GIL while"),
@@ -224,7 +225,7 @@ STORIES = [
     Story("bcrypt.hashpw(password, salt)", "computes without the GIL", "slow on purpose"),
     Story("sign(data)", "computes", "keep keys loaded", "cryptography/hazmat/primitives/rsa.py:sign"),
     Story("pd.read_csv(path)", "computes", "Read and write tables", "pandas/io/parsers/readers.py:read_csv"),
-    Story("df.groupby('a').sum()", "computes", "for much of it", "pandas/core/groupby/groupby.py:sum"),
+    Story("df.groupby('a').sum()", "computes", "for much of that time", "pandas/core/groupby/groupby.py:sum"),
     Story(
         "pl.read_parquet(path)",
         "computes without the GIL",
@@ -279,60 +280,112 @@ def test_the_stall_leads_to_its_remedy(story):
     assert "{" not in stall.advice
 
 
-def test_every_entry_has_a_story():
+CALLS = [remedy for remedy in REMEDIES if remedy.calls or remedy.modules]
+LOOPS = sorted({remedy.loop for remedy in REMEDIES} - {"", "asyncio"})
+BY_WAY = [remedy for remedy in REMEDIES if remedy.way and remedy.loop and not remedy.causes]
+
+
+def row_of(cause, call):
+    return find_remedy(built_in(), cause, Blocker(call=call, function=None), ())
+
+
+def test_every_row_for_a_call_has_a_story():
     advised = {told(story).advice for story in STORIES}
     calls = [story.call for story in STORIES]
-    for remedy in REMEDIES:
-        texts = {remedy.asyncio.replace("{call}", call) for call in calls}
-        assert texts & advised, remedy.asyncio
+    for remedy in CALLS:
+        assert {remedy.text.replace("{call}", call) for call in calls} & advised, remedy.id
 
 
-def test_every_name_leads_to_an_entry_that_has_it():
-    for remedy in REMEDIES:
-        assert remedy.names or remedy.modules
-        for name in remedy.names:
-            blocker = Blocker(call=f"{name.replace('*', 'thing')}()", function=None)
-            causes = remedy.causes or {Cause.UNKNOWN}
-            found = [find_remedy(cause, blocker, ()) for cause in causes]
-            assert any(entry is not None and name in entry.names for entry in found), name
+def test_every_name_of_a_call_leads_to_its_row():
+    for remedy in CALLS:
+        for name in remedy.calls:
+            found = [row_of(cause, f"{name.replace('*', 'thing')}()") for cause in remedy.causes or Cause]
+            assert any(row is not None and name in row.calls for row in found), name
+
+
+def test_every_module_leads_to_its_row():
+    for remedy in CALLS:
+        for module in remedy.modules:
+            found = [find_remedy(built_in(), cause, None, (module,)) for cause in remedy.causes or Cause]
+            assert remedy in found, module
+
+
+def test_every_other_row_is_reached_by_what_it_is_about():
+    table = built_in()
+    for remedy in set(REMEDIES) - set(CALLS):
+        about = (remedy.topic,) if remedy.topic else (*remedy.causes,) or (remedy.way,)
+        assert remedy.within or [table.about(one, remedy.loop) for one in about] == [remedy], remedy.id
+
+
+def test_no_row_is_there_twice():
+    for column in ("id", "text"):
+        values = [getattr(remedy, column) for remedy in REMEDIES if not remedy.way or column == "id"]
+        assert sorted(values) == sorted(set(values))
+
+
+@pytest.mark.parametrize("remedy", REMEDIES, ids=lambda remedy: remedy.id)
+def test_a_row_is_a_plain_sentence(remedy):
+    assert re.fullmatch(r"[A-Z`].*[^.]\.", remedy.text)
+    assert set(re.findall(r"\{(\w*)\}", remedy.text)) <= {"call", "holder"}
+    assert "{call}" not in remedy.text.replace("`{call}`", "")
+    assert remedy.text.count("`") % 2 == 0
+    assert "  " not in remedy.text
+    assert len(remedy.text) < 170
+    assert not re.search(r"\b(whom|whoever|somebody|nobody|stands|of it|so long)\b", remedy.text)
+
+
+def test_rows_in_place_of_others_name_rows_that_exist():
+    ids = {remedy.id for remedy in REMEDIES}
+    assert {name for remedy in REMEDIES for name in remedy.replaces} <= ids
 
 
 def test_a_narrow_name_goes_before_one_that_fits_any_receiver():
-    remedy = find_remedy(Cause.LOCK, Blocker(call="self.semaphore.acquire()", function=None), ())
-    assert remedy is not None
-    assert "Semaphore" in remedy.asyncio
+    assert row_of(Cause.LOCK, "self.semaphore.acquire()").id == "semaphore.acquire"
 
 
-def test_every_way_is_told_in_the_words_of_every_family():
-    for family in Family:
-        assert set(ELSEWHERE[family]) == set(Way)
-        for sentence in ELSEWHERE[family].values():
-            assert "asyncio" not in sentence
-            assert sentence.endswith(".")
+@pytest.mark.parametrize("loop", LOOPS)
+def test_every_loop_has_words_for_every_way(loop):
+    rows = [remedy for remedy in BY_WAY if remedy.loop == loop]
+    assert loop == "pygame" or {remedy.way for remedy in rows} == set(Way)
+    assert not any("asyncio" in remedy.text for remedy in rows)
 
 
 @pytest.mark.parametrize(
-    ("loop", "family", "says"),
+    ("kind", "loop", "says"),
     [
-        ("trio", Family.TRIO, "trio.to_thread"),
-        ("Qt", Family.QT, "QThreadPool"),
-        ("tk", Family.TK, "widget.after"),
-        ("GLib", Family.GLIB, "GLib.idle_add"),
-        ("gevent", Family.GEVENT, "threadpool"),
-        ("pygame", Family.GAME, "out of the frame"),
-        ("novel", Family.PLAIN, "hand the result back"),
-        ("twisted", Family.TWISTED, "deferToThread"),
-        ("thread", Family.THREAD, "queue of jobs"),
+        ("trio", "trio", "trio.to_thread"),
+        ("anyio", "trio", "trio.to_thread"),
+        ("Qt", "qt", "QThreadPool"),
+        ("PySide6", "qt", "QThreadPool"),
+        ("tk", "tk", "widget.after"),
+        ("GLib", "glib", "GLib.idle_add"),
+        ("gtk4", "glib", "GLib.idle_add"),
+        ("gevent", "gevent", "threadpool"),
+        ("pygame", "pygame", "out of the frame"),
+        ("novel", OTHER, "hand the result back"),
+        ("twisted", "twisted", "deferToThread"),
+        ("thread", "thread", "queue of jobs"),
     ],
 )
-def test_loops_are_told_in_their_own_words(loop, family, says):
-    assert family_of(loop) is family
+def test_loops_are_advised_in_their_own_words(kind, loop, says):
+    assert built_in().loop_of(kind) == loop
     blocker = Blocker(call="path.read_text()", function=None)
-    assert says in advise(Cause.DISK_IO, blocker, (), loop)
-    assert says in advise(Cause.DISK_IO, None, (), loop)
+    assert says in advise(Cause.DISK_IO, blocker, (), kind)
+    assert says in advise(Cause.DISK_IO, None, (), kind)
 
 
-def test_causes_with_a_way_of_their_own_are_those_about_a_call():
-    assert set(WAY_OF_CAUSE) == set(Cause) - {
-        *(Cause.GIL, Cause.GC, Cause.IMPORT, Cause.BURST, Cause.HOST, Cause.UNKNOWN)
-    }
+def test_causes_that_are_about_a_call_have_a_way():
+    ways = {*(cause for row in REMEDIES if row.loop == "asyncio" and row.way for cause in row.causes)}
+    assert ways == set(Cause) - {*(Cause.GIL, Cause.GC, Cause.IMPORT, Cause.BURST, Cause.HOST, Cause.UNKNOWN)}
+
+
+def test_rows_of_a_third_party_come_first():
+    rows = (
+        Remedy("acme", "Use `acme.aio`.", Way.CLIENT, calls=("acme.fetch",)),
+        Remedy("curio.client", "Use a client for curio.", Way.CLIENT, loop="curio"),
+    )
+    table, fetch = RemedyTable((*rows, *REMEDIES)), Blocker(call="acme.fetch(1)", function=None)
+    assert advise(Cause.NETWORK_IO, fetch, (), "asyncio", table=table) == "Use `acme.aio`."
+    assert advise(Cause.NETWORK_IO, fetch, (), "curio", table=table) == "Use a client for curio."
+    assert "trio" in advise(Cause.NETWORK_IO, fetch, (), "trio", table=table)
+    assert "curio.client" not in {remedy.id for remedy in REMEDIES}

@@ -1,4 +1,4 @@
-"""From a verdict to a sentence that names the way out. The sentences: the package remedies."""
+"""From a verdict to a sentence that names the way out. The sentences: words.remedies."""
 
 from __future__ import annotations
 
@@ -6,26 +6,58 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 
 from loopcanary.diagnosis.calls import callee_of
-from loopcanary.diagnosis.remedies import (
-    BY_CAUSE,
-    BY_TOPIC,
-    ELSEWHERE,
-    IN_ENDPOINTS,
-    IN_GAMES,
-    REMEDIES,
-    TOPICS_OF_ASYNCIO,
-    WAY_OF_CAUSE,
-    Family,
-    Remedy,
-    Way,
-    family_of,
-)
 from loopcanary.model import Blocker, Cause, Holder
+from loopcanary.words.remedies import ALIASES, OTHER, REMEDIES, Remedy, Way
 
-_ASYNCIO_LOOPS = frozenset({"asyncio", "uvloop", ""})
+_ASYNCIO = "asyncio"
 _THREAD_HELPS = frozenset({Way.THREAD, Way.CLIENT, Way.RESOLVE, Way.CHILD, Way.TIMER})
 _ABOUT_NO_CALL = frozenset({Cause.GC, Cause.HOST, Cause.BURST, Cause.GIL, Cause.IMPORT})
 """Causes whose remedy is not about the call that the thread happened to be in."""
+
+
+class RemedyTable:
+    """Remedies by what they are about. Of rows that fit, the first is taken."""
+
+    def __init__(self, rows: Iterable[Remedy]) -> None:
+        self.by_last_name: dict[str, list[tuple[str, Remedy]]] = {}
+        """By the last part of a call's name; with the whole name."""
+        self.by_module: dict[str, list[Remedy]] = {}
+        self.frameworks: list[Remedy] = []
+        self._by_loop: dict[tuple[str, object], Remedy] = {}
+        for row in rows:
+            self._add(row)
+        self._loops = {loop for loop, _ in self._by_loop if loop}
+
+    def _add(self, row: Remedy) -> None:
+        for name in row.calls:
+            self.by_last_name.setdefault(name.rpartition(".")[2], []).append((name, row))
+        for module in row.modules:
+            self.by_module.setdefault(module, []).append(row)
+        if row.within:
+            self.frameworks.append(row)
+        elif not row.calls and not row.modules:
+            for about in (row.topic,) if row.topic else (*row.causes,) or (row.way,):
+                self._by_loop.setdefault((row.loop, about), row)
+
+    def loop_of(self, kind: str) -> str:
+        """The loop in whose words a kind of loop is advised."""
+        name = kind.lower() or _ASYNCIO
+        name = next((other for alias, other in ALIASES.items() if name.startswith(alias)), name)
+        return next((loop for loop in self._loops if name.startswith(loop)), OTHER)
+
+    def about(self, about: str | Cause | Way, loop: str) -> Remedy | None:
+        """The row of a topic, cause or way for a loop, else for any."""
+        return self._by_loop.get((loop, about)) or self._by_loop.get(("", about))
+
+    def way_out(self, way: Way, loop: str) -> Remedy:
+        """The row of a way for a loop, else for a loop that no row is for."""
+        return self._by_loop.get((loop, way)) or self._by_loop[OTHER, way]
+
+
+@cache
+def built_in() -> RemedyTable:
+    """The table without rows of third parties."""
+    return RemedyTable(REMEDIES)
 
 
 def advise(
@@ -37,32 +69,47 @@ def advise(
     topic: str | None = None,
     holder: Holder | None = None,
     within: frozenset[str] = frozenset(),
+    table: RemedyTable | None = None,
 ) -> str | None:
-    """One sentence, or None where nothing useful can be said. `reached`: names of the modules below the
-    culprit, outermost first; `loop`: the kind of loop; `topic`: what the finding is about, if that is more
-    than its cause; `within`: the packages that the stacks lead through."""
-    if topic is not None and (loop in _ASYNCIO_LOOPS or topic not in TOPICS_OF_ASYNCIO):
-        return _fill(BY_TOPIC[topic], blocker, holder)
+    """One or two sentences, or None where no row fits.
+
+    Args:
+        cause: The cause of the stall.
+        blocker: What the culprit was doing.
+        reached: Names of the modules below the culprit, outermost first.
+        loop: The kind of loop.
+        topic: What the finding is about, if that is more than its cause.
+        holder: The thread that held what the stalled one waited for.
+        within: The packages that the stacks lead through.
+        table: The rows to choose from.
+    """
+    table = table or built_in()
+    loop = table.loop_of(loop)
+    row = None if topic is None else table.about(topic, loop)
+    if row is not None:
+        return _fill(row, blocker, holder)
     if cause not in _ABOUT_NO_CALL:
-        remedy = find_remedy(cause, blocker, reached)
-        if remedy is not None:
-            return _fill(_word(remedy, loop, within), blocker, holder) + _in_endpoint(
-                remedy.way, loop, within
-            )
-    words = _by_cause(cause, loop, blocker)
-    return words and words + _in_endpoint(WAY_OF_CAUSE.get(cause), loop, within)
+        row = find_remedy(table, cause, blocker, reached)
+    row = row or table.about(cause, loop) or table.about(cause, _ASYNCIO)
+    if row is None:
+        return None
+    if loop == _ASYNCIO:
+        return _in_framework(table, row, within, blocker)
+    return _fill(row if row.way is None else table.way_out(row.way, loop), blocker, holder)
 
 
-def find_remedy(cause: Cause, blocker: Blocker | None, reached: Iterable[str]) -> Remedy | None:
-    """The entry of the table: by the call as written, by the modules it reached, by a name that fits any
-    receiver, by its bare name."""
+def find_remedy(
+    table: RemedyTable, cause: Cause, blocker: Blocker | None, reached: Iterable[str]
+) -> Remedy | None:
+    """The row for a call: by the call as written, by modules it reached, by a name that fits any receiver,
+    by its bare name."""
     callee = callee_of(blocker.call) if blocker is not None and blocker.call else None
-    named = [] if callee is None else _by_last_name().get(callee.rpartition(".")[2], [])
+    named = [] if callee is None else table.by_last_name.get(callee.rpartition(".")[2], [])
     fitting = [(name, remedy) for name, remedy in named if _fits(remedy, cause)]
     for name, remedy in fitting:
         if callee is not None and _is_call(callee, name):
             return remedy
-    found = _by_reached(cause, tuple(reached))
+    found = _by_reached(table, cause, tuple(reached))
     if found is not None or callee is None:
         return found
     for name, remedy in fitting:
@@ -85,14 +132,14 @@ def _is_call(callee: str, name: str) -> bool:
     return "." in name and name[0] != "*" and callee.endswith((f".{name}", f"_{name}"))
 
 
-def _by_reached(cause: Cause, reached: tuple[str, ...]) -> Remedy | None:
-    """The outermost package that the table knows; within it the entry for its innermost part, such as
+def _by_reached(table: RemedyTable, cause: Cause, reached: tuple[str, ...]) -> Remedy | None:
+    """The outermost package that the table knows; within it the row for its innermost part, such as
     `logging.handlers` of `logging`."""
     for root in dict.fromkeys(module.partition(".")[0] for module in reached):
         inside = [module for module in reached if module.partition(".")[0] == root]
         packages = {package for module in inside for package in _packages(module)}
         for package in sorted(packages, key=lambda name: (-name.count("."), name)):
-            for remedy in _by_module().get(package, ()):
+            for remedy in table.by_module.get(package, ()):
                 if _fits(remedy, cause):
                     return remedy
     return None
@@ -105,51 +152,16 @@ def _packages(module: str) -> Iterator[str]:
         module = module.rpartition(".")[0]
 
 
-@cache
-def _by_last_name() -> dict[str, list[tuple[str, Remedy]]]:
-    table: dict[str, list[tuple[str, Remedy]]] = {}
-    for remedy in REMEDIES:
-        for name in remedy.names:
-            table.setdefault(name.rpartition(".")[2], []).append((name, remedy))
-    return table
+def _in_framework(table: RemedyTable, row: Remedy, within: frozenset[str], blocker: Blocker | None) -> str:
+    """The row's sentence, or the one that replaces it in a framework; and what that offers beside."""
+    around = [remedy for remedy in table.frameworks if remedy.within in within]
+    told = next((remedy for remedy in around if row.id in remedy.replaces), row)
+    beside = [remedy for remedy in around if not remedy.replaces and row.way in _THREAD_HELPS][:1]
+    return " ".join(_fill(remedy, blocker, None) for remedy in (told, *beside))
 
 
-@cache
-def _by_module() -> dict[str, list[Remedy]]:
-    table: dict[str, list[Remedy]] = {}
-    for remedy in REMEDIES:
-        for module in remedy.modules:
-            table.setdefault(module, []).append(remedy)
-    return table
-
-
-def _word(remedy: Remedy, loop: str, within: frozenset[str]) -> str:
-    if loop in _ASYNCIO_LOOPS:
-        return next((words for package, words in remedy.within if package in within), remedy.asyncio)
-    family = family_of(loop)
-    special = (remedy.elsewhere or {}).get(family)
-    return special or ELSEWHERE[family][remedy.way]
-
-
-def _in_endpoint(way: Way | None, loop: str, within: frozenset[str]) -> str:
-    """What frameworks of ASGI offer beside: they run a plain function on a thread. No help for what holds the
-    GIL."""
-    if loop not in _ASYNCIO_LOOPS or way not in _THREAD_HELPS:
-        return ""
-    return next((f" {words}" for package, words in IN_ENDPOINTS.items() if package in within), "")
-
-
-def _by_cause(cause: Cause, loop: str, blocker: Blocker | None) -> str | None:
-    way: Way | None = WAY_OF_CAUSE.get(cause)
-    if family_of(loop) is Family.GAME and cause in IN_GAMES:
-        return IN_GAMES[cause]
-    if loop not in _ASYNCIO_LOOPS and way is not None:
-        return _fill(ELSEWHERE[family_of(loop)][way], blocker, None)
-    return BY_CAUSE.get(cause)
-
-
-def _fill(sentence: str, blocker: Blocker | None, holder: Holder | None) -> str:
+def _fill(remedy: Remedy, blocker: Blocker | None, holder: Holder | None) -> str:
     call = f"`{blocker.call}`" if blocker is not None and blocker.call else "the call"
     culprit = None if holder is None else holder.culprit
     place = "the thread that holds it" if culprit is None else f"`{culprit.function}`"
-    return sentence.replace("`{call}`", call).replace("{holder}", place)
+    return remedy.text.replace("`{call}`", call).replace("{holder}", place)

@@ -30,7 +30,7 @@ class Finding:
     title: str | None = None
     """What to call it, where the cause's own word says less."""
     topic: str | None = None
-    """What the advice is about, where that is more than the cause: a key of remedies.BY_TOPIC."""
+    """What the advice is about, where that is more than the cause: the `topic` of a row of words.remedies."""
     blameless: bool = False
     """It strikes code by chance: no line is to blame."""
     decides: bool = False

@@ -1,43 +1,47 @@
-"""The ways out in the words of loops other than asyncio's. Data."""
+"""The ways out in the words of loops other than asyncio's: one line a row."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from loopcanary.diagnosis.remedies.kinds import Family, Way
-from loopcanary.model import Cause
+from loopcanary.words.remedies.remedy import Remedy, Way
 
-ELSEWHERE: Mapping[Family, Mapping[Way, str]] = {
-    Family.TRIO: {
-        Way.TIMER: "Wait with `await trio.sleep(...)` (anyio: `await anyio.sleep(...)`) in place of "
-        "`{call}`.",
-        Way.THREAD: "Run `{call}` with `await trio.to_thread.run_sync(...)` (anyio: "
-        "`anyio.to_thread.run_sync`).",
-        Way.PROCESS: "It holds the GIL: run `{call}` in a process (anyio: `await "
-        "anyio.to_process.run_sync(...)`).",
-        Way.PIECES: "Cut the work up with `await trio.lowlevel.checkpoint()` between the pieces, or use a "
-        "process.",
+OTHER = "other"
+"""The rows for a loop that no row is for."""
+ALIASES: Mapping[str, str] = {
+    "uvloop": "asyncio",
+    "anyio": "trio",
+    "pyqt": "qt",
+    "pyside": "qt",
+    "gtk": "glib",
+}
+"""Kinds of loops that are told the same as another, by what their names begin with."""
+
+# fmt: off
+_WORDS: Mapping[str, Mapping[Way, str]] = {
+    "trio": {
+        Way.TIMER: "Wait with `await trio.sleep(...)` (anyio: `await anyio.sleep(...)`) in place of `{call}`.",
+        Way.THREAD: "Run `{call}` with `await trio.to_thread.run_sync(...)` (anyio: `anyio.to_thread.run_sync`).",
+        Way.PROCESS: "It holds the GIL: run `{call}` in a process (anyio: `await anyio.to_process.run_sync(...)`).",
+        Way.PIECES: "Cut the work up with `await trio.lowlevel.checkpoint()` between the pieces, or use a process.",
         Way.CHILD: "Use `await trio.run_process(...)` (anyio: `await anyio.run_process(...)`).",
         Way.RESOLVE: "Resolve names with `await trio.socket.getaddrinfo(...)` (anyio: `anyio.getaddrinfo`).",
-        Way.CLIENT: "Use a client that runs on trio (httpx.AsyncClient), or `await "
-        "trio.to_thread.run_sync(...)`.",
-        Way.HANDOVER: "Let the thread hand its result over with `trio.from_thread.run_sync`, or use a trio "
-        "channel.",
+        Way.CLIENT: "Use a client that runs on trio (httpx.AsyncClient), or `await trio.to_thread.run_sync(...)`.",
+        Way.HANDOVER: "Let the thread hand its result over with `trio.from_thread.run_sync`, or use a trio channel.",
         Way.INPUT: "Read the terminal with `await trio.to_thread.run_sync(input)`.",
     },
-    Family.QT: {
+    "qt": {
         Way.TIMER: "Use `QTimer.singleShot` in place of `{call}`: it lets the interface run meanwhile.",
         Way.THREAD: "Run `{call}` in a `QThreadPool` or `QThread`, and bring the result back by a signal.",
         Way.PROCESS: "It holds the GIL, so that a QThread does not help: run `{call}` in another process.",
-        Way.PIECES: "Cut the work into pieces and start each by a `QTimer` of 0 ms, or run it in another "
-        "process.",
+        Way.PIECES: "Cut the work into pieces and start each by a `QTimer` of 0 ms, or run it in another process.",
         Way.CHILD: "Start the child with `QProcess` and connect to its `finished` signal.",
         Way.RESOLVE: "Resolve names with `QHostInfo.lookupHost`, which answers by a signal.",
         Way.CLIENT: "Use `QNetworkAccessManager`, or run `{call}` in a `QThreadPool` and answer by a signal.",
         Way.HANDOVER: "Do not wait for threads: let the thread emit a signal when it is done.",
         Way.INPUT: "Read the terminal on another thread, or by a `QSocketNotifier`.",
     },
-    Family.TK: {
+    "tk": {
         Way.TIMER: "Use `widget.after(...)` in place of `{call}`: it lets the window run meanwhile.",
         Way.THREAD: "Run `{call}` on another thread and poll a queue for the result with `widget.after`.",
         Way.PROCESS: "It holds the GIL, so that a thread does not help: run `{call}` in another process.",
@@ -48,80 +52,62 @@ ELSEWHERE: Mapping[Family, Mapping[Way, str]] = {
         Way.HANDOVER: "Do not wait for threads: poll a `queue.Queue` with `get_nowait` from `widget.after`.",
         Way.INPUT: "Read the terminal on another thread and hand lines over by a queue.",
     },
-    Family.GLIB: {
+    "glib": {
         Way.TIMER: "Use `GLib.timeout_add` in place of `{call}`: it lets the interface run meanwhile.",
         Way.THREAD: "Run `{call}` on another thread and hand the result back with `GLib.idle_add`.",
         Way.PROCESS: "It holds the GIL, so that a thread does not help: run `{call}` in another process.",
-        Way.PIECES: "Cut the work into pieces that `GLib.idle_add` runs one by one, or run it in another "
-        "process.",
+        Way.PIECES: "Cut the work into pieces that `GLib.idle_add` runs one by one, or run it in another process.",
         Way.CHILD: "Start the child with `Gio.Subprocess` and `wait_async`.",
         Way.RESOLVE: "Resolve names with `Gio.Resolver.lookup_by_name_async`.",
         Way.CLIENT: "Use libsoup's or Gio's `_async` calls, or a thread with `GLib.idle_add`.",
         Way.HANDOVER: "Do not wait for threads: let them hand their result over with `GLib.idle_add`.",
         Way.INPUT: "Watch the descriptor with `GLib.io_add_watch`, or read it on another thread.",
     },
-    Family.GEVENT: {
+    "gevent": {
         Way.TIMER: "Patch with `gevent.monkey.patch_all()` before all imports, or use `gevent.sleep`.",
         Way.THREAD: "Run `{call}` with `gevent.get_hub().threadpool.apply(...)`.",
-        Way.PROCESS: "It holds the GIL, so that the thread pool does not help: run `{call}` in another "
-        "process.",
-        Way.PIECES: "Cut the work up with `gevent.sleep(0)` between the pieces, or run it in another "
-        "process.",
+        Way.PROCESS: "It holds the GIL, so that the thread pool does not help: run `{call}` in another process.",
+        Way.PIECES: "Cut the work up with `gevent.sleep(0)` between the pieces, or run it in another process.",
         Way.CHILD: "Use `gevent.subprocess`, or patch with `gevent.monkey.patch_all(subprocess=True)`.",
-        Way.RESOLVE: "Patch with `gevent.monkey.patch_all()`, so that names are resolved by gevent's "
-        "resolver.",
-        Way.CLIENT: "Patch with `gevent.monkey.patch_all()` before all imports; for drivers in C, use its "
-        "thread pool.",
+        Way.RESOLVE: "Patch with `gevent.monkey.patch_all()`, so that names are resolved by gevent's resolver.",
+        Way.CLIENT: "Patch with `gevent.monkey.patch_all()` before all imports; for drivers in C, use its thread pool.",
         Way.HANDOVER: "Use gevent's Event, Queue and AsyncResult, or patch with `gevent.monkey.patch_all()`.",
         Way.INPUT: "Read the terminal with `gevent.fileobject`, or in the hub's thread pool.",
     },
-    Family.TWISTED: {
+    "twisted": {
         Way.TIMER: "Use `reactor.callLater(...)` in place of `{call}`, or `await deferLater(reactor, ...)`.",
         Way.THREAD: "Run `{call}` with `deferToThread(...)` of twisted.internet.threads.",
-        Way.PROCESS: "It holds the GIL, so that `deferToThread` does not help: run `{call}` in another "
-        "process.",
+        Way.PROCESS: "It holds the GIL, so that `deferToThread` does not help: run `{call}` in another process.",
         Way.PIECES: "Cut the work into pieces with `twisted.internet.task.cooperate`, or use a process.",
-        Way.CHILD: "Start the child with `reactor.spawnProcess`, or `getProcessOutput` of "
-        "twisted.internet.utils.",
+        Way.CHILD: "Start the child with `reactor.spawnProcess`, or `getProcessOutput` of twisted.internet.utils.",
         Way.RESOLVE: "Resolve names with `reactor.resolve(...)`, which answers by a Deferred.",
-        Way.CLIENT: "Use `twisted.web.client.Agent` or treq for HTTP, an endpoint for sockets, or "
-        "`deferToThread(...)`.",
-        Way.HANDOVER: "Do not wait for threads: let them call `reactor.callFromThread(...)`, or use a "
-        "DeferredLock or DeferredQueue.",
+        Way.CLIENT: "Use `twisted.web.client.Agent` or treq for HTTP, an endpoint for sockets, or `deferToThread(...)`.",
+        Way.HANDOVER: "Do not wait for threads: let them call `reactor.callFromThread(...)`, or use a DeferredLock or DeferredQueue.",
         Way.INPUT: "Read the terminal with `twisted.internet.stdio.StandardIO`.",
     },
-    Family.THREAD: {
-        Way.TIMER: "`{call}` keeps the thread: wait for what it waits for, or put the rest of the work into "
-        "a queue for later.",
+    "thread": {
+        Way.TIMER: "`{call}` keeps the thread: wait for what it waits for, or put the rest of the work into a queue for later.",
         Way.THREAD: "Run `{call}` beside the work, on an executor's thread, or put it into a queue of jobs.",
-        Way.PROCESS: "Put `{call}` into a queue of jobs that another process works off: it holds the GIL, "
-        "and other threads wait too.",
-        Way.PIECES: "Do less of it here, keep the result, or put it into a queue of jobs that another "
-        "process works off.",
+        Way.PROCESS: "Put `{call}` into a queue of jobs that another process works off: it holds the GIL, and other threads wait too.",
+        Way.PIECES: "Do less here, keep the result, or put it into a queue of jobs that another process works off.",
         Way.CHILD: "Give the child a timeout, or let a job of a queue wait for it.",
         Way.RESOLVE: "Resolve the name once and keep the address, or give the lookup a timeout.",
         Way.CLIENT: "Give the call a timeout, keep connections open in a pool, or make it a job of a queue.",
         Way.HANDOVER: "Hold the lock for less, or wait with a timeout.",
         Way.INPUT: "Read the terminal on another thread.",
     },
-    Family.GAME: {
-        Way.TIMER: "Leave `{call}` out of the frame: note when it is due and look at the clock each frame, "
-        "or use `pygame.time.set_timer`.",
-        Way.THREAD: "Move `{call}` out of the frame: before the game or the level begins, or to another "
-        "thread whose result a later frame takes from a queue.",
-        Way.PROCESS: "Move `{call}` out of the frame: before the level begins, or to another process; it "
-        "holds the GIL, so that a thread does not help.",
-        Way.PIECES: "Move it out of the frame: make it before the level begins and keep the result, or do a "
-        "part of it in each frame.",
+    "pygame": {
+        Way.TIMER: "Leave `{call}` out of the frame: note when it is due and look at the clock each frame, or use `pygame.time.set_timer`.",
+        Way.THREAD: "Move `{call}` out of the frame: before the game or the level begins, or to another thread whose result a later frame takes from a queue.",
+        Way.PROCESS: "Move `{call}` out of the frame: before the level begins, or to another process; it holds the GIL, so that a thread does not help.",
+        Way.PIECES: "Move it out of the frame: make it before the level begins and keep the result, or do a part of that in each frame.",
         Way.CHILD: "Start the child with `subprocess.Popen` and look at `poll()` once a frame.",
-        Way.RESOLVE: "Resolve the name on another thread, before it is needed, and look for the result once "
-        "a frame.",
-        Way.CLIENT: "Move it out of the frame: do it on another thread and look for the answer in a queue "
-        "once a frame.",
+        Way.RESOLVE: "Resolve the name on another thread, before it is needed, and look for the result once a frame.",
+        Way.CLIENT: "Move it out of the frame: do it on another thread and look for the answer in a queue once a frame.",
         Way.HANDOVER: "Do not wait in the frame: look at a `queue.Queue` with `get_nowait` once a frame.",
         Way.INPUT: "Read the terminal on another thread and look for its lines in a queue once a frame.",
     },
-    Family.PLAIN: {
+    "other": {
         Way.TIMER: "Replace `{call}` with a timer of the loop: it lets the loop run meanwhile.",
         Way.THREAD: "Run `{call}` on another thread and hand the result back to the loop.",
         Way.PROCESS: "It holds the GIL, so that a thread does not help: run `{call}` in another process.",
@@ -133,15 +119,10 @@ ELSEWHERE: Mapping[Family, Mapping[Way, str]] = {
         Way.INPUT: "Read the terminal on another thread.",
     },
 }
+# fmt: on
 
-WAY_OF_CAUSE: Mapping[Cause, Way] = {
-    Cause.SLEEP: Way.TIMER,
-    Cause.DNS: Way.RESOLVE,
-    Cause.SUBPROCESS: Way.CHILD,
-    Cause.NETWORK_IO: Way.CLIENT,
-    Cause.DISK_IO: Way.THREAD,
-    Cause.LOCK: Way.HANDOVER,
-    Cause.NATIVE_CPU: Way.PROCESS,
-    Cause.CPU: Way.PIECES,
-}
-"""For what no remedy is about; the other causes are told the same on every loop."""
+LOOPS: tuple[Remedy, ...] = tuple(
+    Remedy(f"{loop}.{way.name.lower()}", text, way, loop=loop)
+    for loop, words in _WORDS.items()
+    for way, text in words.items()
+)

@@ -1,0 +1,56 @@
+"""Remedies by cause, by the topic of a finding, and by the framework around the call: one line a row."""
+
+from __future__ import annotations
+
+from loopcanary.model import Cause
+from loopcanary.words.remedies.remedy import Remedy, Way
+
+
+def _cause(cause: Cause, text: str, way: Way | None = None, loop: str = "") -> Remedy:
+    return Remedy(f"{loop or 'any'}.{cause.value}", text, way, frozenset({cause}), loop=loop)
+
+
+def _topic(topic: str, text: str, loop: str = "") -> Remedy:
+    return Remedy(topic, text, loop=loop, topic=topic)
+
+
+# fmt: off
+CAUSES: tuple[Remedy, ...] = (
+    # In asyncio's words. Other loops have words of their own for the way.
+    _cause(Cause.SLEEP, "Wait with `await asyncio.sleep(...)`.", Way.TIMER, "asyncio"),
+    _cause(Cause.DNS, "Resolve names with `await loop.getaddrinfo(...)`.", Way.RESOLVE, "asyncio"),
+    _cause(Cause.SUBPROCESS, "Use `await asyncio.create_subprocess_exec(...)`.", Way.CHILD, "asyncio"),
+    _cause(Cause.NETWORK_IO, "Use an async client, or run the call with `await asyncio.to_thread(...)`.", Way.CLIENT, "asyncio"),
+    _cause(Cause.DISK_IO, "Run the file work with `await asyncio.to_thread(...)`, or use aiofiles.", Way.THREAD, "asyncio"),
+    _cause(Cause.LOCK, "Wait without blocking the loop: an asyncio primitive, or `await asyncio.to_thread(...)`.", Way.HANDOVER, "asyncio"),
+    _cause(Cause.NATIVE_CPU, "Run it by `asyncio.to_thread` if it releases the GIL, else in a process pool.", Way.PROCESS, "asyncio"),
+    _cause(Cause.CPU, "Cut the work up with `await asyncio.sleep(0)` between the pieces, or use a process pool.", Way.PIECES, "asyncio"),
+    # What is about no call.
+    _cause(Cause.IMPORT, "Import the module before the first frame.", loop="pygame"),
+    _cause(Cause.GC, "Collect between levels: `gc.freeze()` after loading, `gc.disable()` while a level runs, `gc.collect()` at its end.", loop="pygame"),
+    _cause(Cause.GIL, "Split the work of the thread that holds the GIL into smaller pieces, or do it while no frame is drawn.", loop="pygame"),
+    _cause(Cause.IMPORT, "Import the module when the program starts, before the loop runs."),
+    _cause(Cause.GC, "Call `gc.freeze()` after start-up, raise the threshold with `gc.set_threshold()`, or find out what allocates so much."),
+    _cause(Cause.GIL, "Split the work of the thread that holds the GIL into smaller pieces, or move it to a process."),
+    _cause(Cause.BURST, "Spread the work over turns: bound what is scheduled at once, such as with a semaphore."),
+    _cause(Cause.HOST, "Your code is not at fault: give the process more CPU, or look at its limits and neighbours."),
+)
+
+TOPICS: tuple[Remedy, ...] = (
+    _topic("gc-asked", "Leave `gc.collect()` out, or call it while the program idles; `gc.freeze()` keeps the objects of the start-up out of later collections."),
+    _topic("throttled", "Your code is not at fault: raise the container's CPU quota (cpu.max), or use fewer threads, so that the quota lasts through its period."),
+    _topic("frozen", "Your code is not at fault: find out what stopped the process, such as a debugger, SIGSTOP, a frozen container or a machine that was suspended."),
+    _topic("terminal-output", "Print less, or from another thread: a terminal takes output only as fast as it shows it."),
+    _topic("deadlock", "The thread waits for a lock that it holds itself: use `threading.RLock`, or do not take it twice."),
+    # On other loops the way of the cause is named.
+    _topic("terminal-input", "Read input on another thread, such as with `await asyncio.to_thread(sys.stdin.readline)`.", "asyncio"),
+    _topic("full-pipe", "Write to the pipe through the loop (`asyncio.create_subprocess_exec`, `process.stdin.drain()`), or from another thread: its reader was slow.", "asyncio"),
+    _topic("empty-pipe", "Read the pipe through the loop (`asyncio.create_subprocess_exec`, `process.stdout.readline()`), or on another thread.", "asyncio"),
+    _topic("held-lock", "Hold the lock for less in {holder}: do the slow part before or after; in the loop wait with `await asyncio.to_thread(...)`, or do not share the lock with it.", "asyncio"),
+)
+
+FRAMEWORKS: tuple[Remedy, ...] = (
+    Remedy("aiohttp", "Use the application's `aiohttp.ClientSession`, or `await asyncio.to_thread(...)`.", within="aiohttp", replaces=("requests", "urllib.request", "http.client")),
+    Remedy("fastapi", "An endpoint or dependency that awaits nothing may be a plain `def`: FastAPI runs it on a thread.", within="fastapi"),
+    Remedy("starlette", "An endpoint that awaits nothing may be a plain `def`: Starlette runs it on a thread.", within="starlette"),
+)

@@ -1,0 +1,73 @@
+"""A row of the table of remedies, and the words its columns are written in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from loopcanary.model import Cause
+
+
+class Way(Enum):
+    """The ways out, in the words of no loop."""
+
+    TIMER = "a timer in place of sleeping"
+    THREAD = "another thread: the call lets other threads run"
+    PROCESS = "another process: the call holds the GIL"
+    PIECES = "smaller pieces: Python code that computes"
+    CHILD = "the loop's own way to await a child process"
+    RESOLVE = "the loop's own way to resolve names"
+    CLIENT = "a client made for the loop, or a thread"
+    HANDOVER = "no waiting for threads: they hand over their result"
+    INPUT = "input read on another thread"
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """One row: when it applies, and the sentence. Empty columns apply to everything.
+
+    `{call}` in the text is the call as written, `{holder}` the function that holds the lock. A row without calls,
+    modules, topic and package has a loop's words for a way or a cause, for stalls that no other row fits.
+    """
+
+    id: str
+    """What stores keep in place of the sentence: unique, and never given to another row."""
+    text: str
+    way: Way | None = None
+    causes: frozenset[Cause] = frozenset()
+    calls: tuple[str, ...] = ()
+    """Dotted names as they are usually written. A call fits whose name is the same, or ends with it after a
+    dot; one without a dot is a built-in's; `*.execute` fits any receiver. A bare call, as `from time import
+    sleep` gives, fits by its last part where `causes` does too."""
+    modules: tuple[str, ...] = ()
+    """Packages or modules that the stall reached below the culprit."""
+    loop: str = ""
+    """What the name of the kind of loop begins with. Rows for a call are in asyncio's words."""
+    topic: str = ""
+    """What a finding is about, where that is more than its cause."""
+    within: str = ""
+    """A package that the stack leads through."""
+    replaces: tuple[str, ...] = ()
+    """With `within`: the rows that this one replaces there. Without any, it is said beside a way that a thread
+    makes possible."""
+
+
+ANY: frozenset[Cause] = frozenset()
+WAITING = frozenset({Cause.NETWORK_IO, Cause.DNS, Cause.LOCK, Cause.SLEEP, Cause.UNKNOWN})
+"""Causes of a call that waits for others."""
+COMPUTING = frozenset({Cause.CPU, Cause.NATIVE_CPU, Cause.UNKNOWN})
+LOADING = COMPUTING | {Cause.DISK_IO}
+DISK = frozenset({Cause.DISK_IO, Cause.UNKNOWN})
+LOCKS = frozenset({Cause.LOCK, Cause.UNKNOWN})
+NAMES = frozenset({Cause.DNS, Cause.UNKNOWN})
+SLEEP = frozenset({Cause.SLEEP, Cause.UNKNOWN})
+
+
+def call(id_: str, way: Way, causes: frozenset[Cause], calls: str, modules: str, text: str) -> Remedy:
+    """A row for calls and modules, each separated by blanks."""
+    return Remedy(id_, text, way, causes, tuple(calls.split()), tuple(modules.split()))
+
+
+def only(*causes: Cause) -> frozenset[Cause]:
+    """The column `causes` of a row that shares it with no other."""
+    return frozenset(causes)
