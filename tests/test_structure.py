@@ -32,6 +32,8 @@ MORE = {
     "ui": frozenset({"report"}),
     # The middlewares stand in programs: they use what programs use.
     "integrations": frozenset({""}),
+    # Types only: what scopes tell, and the canary that loops are told to.
+    "portable": frozenset({"engine"}),
 }
 # What runs inside the watched program needs nothing installed. The tools around it may use these.
 LIBRARIES = {

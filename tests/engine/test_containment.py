@@ -340,7 +340,7 @@ def test_a_sandbox_that_refuses_process_vm_readv(place):
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become somebody else")
 def test_a_sandbox_that_refuses_proc_self_mem_as_well(place, public_folder):
     text = """
-    import loopcanary, loopcanary.engine.portable, loopcanary.probes.asyncio_portable
+    import loopcanary, loopcanary.portable.backend, loopcanary.probes.asyncio_portable
     stall("before")  # loads what somebody else may not read
     loopcanary.uninstall()
     """

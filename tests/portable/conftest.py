@@ -9,7 +9,7 @@ import pytest
 from tests.program.watching import Watched
 
 from loopcanary.cli import main
-from loopcanary.engine.portable_lane import Lane, LaneIdentity
+from loopcanary.portable.lane import Lane, LaneIdentity
 
 MS = 1_000_000
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopcanary.engine.portable_lane import Look, _bucket, _upper_bound
+from loopcanary.portable.lane import Look, _bucket, _upper_bound
 
 from .conftest import name_of
 

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from loopcanary.engine.portable_gc import CollectionLog
-from loopcanary.engine.portable_observer import Observer, Watched
-from loopcanary.engine.portable_watch import Limits
 from loopcanary.model import GilState, KernelView, StallScope
+from loopcanary.portable.gc_log import CollectionLog
+from loopcanary.portable.observer import Observer, Watched
+from loopcanary.portable.stall_watch import Limits
 
 MS = 1_000_000
 LIMITS = Limits(threshold_ns=100 * MS, delay_ns=20 * MS, interval_ns=10 * MS)

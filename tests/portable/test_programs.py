@@ -18,7 +18,7 @@ import pytest
 _SOURCE = Path(__file__).parents[2] / "src"
 _PRELUDE = """\
 import asyncio, json, os, re, sys, threading, time
-from loopcanary.engine.portable import PortableBackend
+from loopcanary.portable.backend import PortableBackend
 from loopcanary.model import Config
 
 backend = PortableBackend(Config())
@@ -379,8 +379,8 @@ def test_it_starts_and_stops_without_a_trace():
 
 
 def test_what_it_cannot_see_is_said_in_sentences():
-    from loopcanary.engine.portable import PortableBackend
     from loopcanary.model import Config
+    from loopcanary.portable.backend import PortableBackend
 
     sentences = PortableBackend(Config()).cannot_see()
     assert len(sentences) >= 5
@@ -388,8 +388,8 @@ def test_what_it_cannot_see_is_said_in_sentences():
 
 
 def test_it_is_a_backend():
-    from loopcanary.engine.portable import PortableBackend
     from loopcanary.model import Config
+    from loopcanary.portable.backend import PortableBackend
 
     backend = PortableBackend(Config())
     assert backend.name == "portable"

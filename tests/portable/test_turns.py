@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from loopcanary.engine.portable_evidence import make_evidence
-from loopcanary.engine.portable_turns import LoopHooks, ThreadTurns
 from loopcanary.model import StallScope
+from loopcanary.portable.evidence import make_evidence
+from loopcanary.portable.turns import LoopHooks, ThreadTurns
 
 from .conftest import name_of
 

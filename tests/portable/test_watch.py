@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopcanary.engine.portable_lane import Look
-from loopcanary.engine.portable_watch import Limits, Spent, StallWatch, holder_while_late
 from loopcanary.model import GilState, Sample
+from loopcanary.portable.lane import Look
+from loopcanary.portable.stall_watch import Limits, Spent, StallWatch, holder_while_late
 
 MS = 1_000_000
 LIMITS = Limits(threshold_ns=100 * MS, delay_ns=20 * MS, interval_ns=10 * MS, samples_max=8)

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from loopcanary.engine.portable_lane import Tally
-from loopcanary.engine.portable_work import WorkBrackets
+from loopcanary.portable.lane import Tally
+from loopcanary.portable.work import WorkBrackets
 
 from .conftest import name_of
 

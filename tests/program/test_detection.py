@@ -234,7 +234,7 @@ class TestThePortableEngine:
         assert first == second
 
     def test_says_what_it_cannot_see(self):
-        from loopcanary.engine.portable_blind_spots import BLIND_SPOTS
+        from loopcanary.portable.blind_spots import BLIND_SPOTS
 
         said = " ".join(BLIND_SPOTS)
         for words in ("Single callbacks are not timed", "signal handler", "GIL is not named", "killed"):

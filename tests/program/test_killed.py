@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import pytest
 
 from loopcanary.engine.flight_place import SHARED_MEMORY
-from loopcanary.engine.portable_blind_spots import BLIND_SPOTS
 from loopcanary.flight import FlightFile
+from loopcanary.portable.blind_spots import BLIND_SPOTS
 
 from .watching import GIVES_UP_S, PROGRAMS, Marks, Watched, admitted
 

@@ -123,7 +123,7 @@ def _native_obstacle() -> str | None:
 
 
 def _portable() -> Iterator[Row]:
-    from loopcanary.engine.portable_blind_spots import BLIND_SPOTS
+    from loopcanary.portable.blind_spots import BLIND_SPOTS
 
     for sentence in BLIND_SPOTS:
         yield "cannot see", "off", sentence

@@ -108,7 +108,7 @@ class _PathsOnce:
 
 def _backend(canary: Canary, native: ModuleType | None, session: Session, folder: Path) -> FileBackend:
     if native is None:
-        from loopcanary.engine.portable import PortableBackend
+        from loopcanary.portable.backend import PortableBackend
 
         return PortableBackend(canary.config)
     return NativeBackend(

@@ -89,7 +89,7 @@ def _probes(canary: Canary, native: ModuleType | None) -> Sequence[Probe]:
 def _portable_probes(
     canary: Canary, containing: Callable[[str], Callable[[Callable[[], None]], object]]
 ) -> Sequence[Probe]:
-    from loopcanary.engine.portable_turns import CanaryTurns
+    from loopcanary.portable.turns import CanaryTurns
     from loopcanary.probes.asyncio_portable import PortableAsyncioProbe
     from loopcanary.probes.late import LateProbe
     from loopcanary.probes.table import KINDS

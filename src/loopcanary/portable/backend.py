@@ -14,24 +14,24 @@ from collections import deque
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from loopcanary.engine.portable_blind_spots import BLIND_SPOTS, BLIND_WITHOUT_CLOCKS
-from loopcanary.engine.portable_clocks import ThreadClocks
-from loopcanary.engine.portable_gc import CollectionLog
-from loopcanary.engine.portable_lanes import Lanes
-from loopcanary.engine.portable_loop import Bracket, SelectBracket, Ticker, selector_of
-from loopcanary.engine.portable_observer import Observer, Watched
-from loopcanary.engine.portable_turns import ThreadTurns
-from loopcanary.engine.portable_watch import Limits
-from loopcanary.engine.portable_watchdog import Bell, Watchdog
-from loopcanary.engine.portable_work import WorkBrackets
+from loopcanary.portable.blind_spots import BLIND_SPOTS, BLIND_WITHOUT_CLOCKS
+from loopcanary.portable.clocks import ThreadClocks
+from loopcanary.portable.gc_log import CollectionLog
+from loopcanary.portable.lanes import Lanes
+from loopcanary.portable.loop import Bracket, SelectBracket, Ticker, selector_of
+from loopcanary.portable.observer import Observer, Watched
+from loopcanary.portable.stall_watch import Limits
+from loopcanary.portable.turns import ThreadTurns
+from loopcanary.portable.watchdog import Bell, Watchdog
+from loopcanary.portable.work import WorkBrackets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from loopcanary.engine.portable_lane import Lane
     from loopcanary.engine.scopes import Listener
     from loopcanary.model.config import Config
     from loopcanary.model.evidence import LaneTotals, StallEvidence
+    from loopcanary.portable.lane import Lane
 
 _NEWS_MAX = 256
 _THREAD = "thread"

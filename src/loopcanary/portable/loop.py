@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loopcanary.engine.portable_lane import Lane
+    from loopcanary.portable.lane import Lane
 
 _TIMER_GRAIN_NS = 2_000_000
 """Timers are due in whole milliseconds in most loops; so late is on time."""

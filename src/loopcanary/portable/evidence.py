@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from loopcanary.engine.portable_names import names_of_work
 from loopcanary.model.evidence import StallEvidence
 from loopcanary.model.stall import StallScope
+from loopcanary.portable.names import names_of_work
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loopcanary.engine.portable_lane import Ended, Lane
-    from loopcanary.engine.portable_watch import Case, Mark
     from loopcanary.model.evidence import CallbackNames, Collection
+    from loopcanary.portable.lane import Ended, Lane
+    from loopcanary.portable.stall_watch import Case, Mark
 
 
 _FIRST_TURN = 1

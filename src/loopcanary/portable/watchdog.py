@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from loopcanary.engine.portable_observer import OWN_THREADS, Observer, Watched
+from loopcanary.portable.observer import OWN_THREADS, Observer, Watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from loopcanary.engine.canary import Canary
-    from loopcanary.engine.portable_lane import Lane
+    from loopcanary.portable.lane import Lane
 
 
 class _Work(NamedTuple):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loopcanary.engine.portable_lane import Lane
+    from loopcanary.portable.lane import Lane
 
 
 class _Here(threading.local):

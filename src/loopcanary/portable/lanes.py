@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.engine.portable_lane import Lane, LaneIdentity
-from loopcanary.engine.portable_observer import Watched
+from loopcanary.portable.lane import Lane, LaneIdentity
+from loopcanary.portable.observer import Watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loopcanary.engine.portable_watch import Limits
+    from loopcanary.portable.stall_watch import Limits
 
 LANES_MAX = 256
 _TICKS_PER_DELAY = 4

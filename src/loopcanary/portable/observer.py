@@ -15,17 +15,6 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from loopcanary.engine.portable_evidence import make_evidence
-from loopcanary.engine.portable_frames import FrameCache, Reading, current_frames, read
-from loopcanary.engine.portable_names import (
-    context_of_work,
-    handle_run_code,
-    mark_of,
-    mark_of_called,
-    ready_callbacks,
-    runners_of,
-)
-from loopcanary.engine.portable_watch import LATE_NS, Limits, Spent, StallWatch, Wish, holder_while_late
 from loopcanary.model.evidence import (
     KernelView,
     LaneTotals,
@@ -35,14 +24,25 @@ from loopcanary.model.evidence import (
     ThreadStack,
 )
 from loopcanary.model.waiting import GilState
+from loopcanary.portable.evidence import make_evidence
+from loopcanary.portable.frame_reader import FrameCache, Reading, current_frames, read
+from loopcanary.portable.names import (
+    context_of_work,
+    handle_run_code,
+    mark_of,
+    mark_of_called,
+    ready_callbacks,
+    runners_of,
+)
+from loopcanary.portable.stall_watch import LATE_NS, Limits, Spent, StallWatch, Wish, holder_while_late
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import FrameType
 
-    from loopcanary.engine.portable_clocks import ThreadClocks
-    from loopcanary.engine.portable_gc import CollectionLog
-    from loopcanary.engine.portable_lane import Lane, Look
+    from loopcanary.portable.clocks import ThreadClocks
+    from loopcanary.portable.gc_log import CollectionLog
+    from loopcanary.portable.lane import Lane, Look
 
 THREADS_MAX = 64
 OWN_THREADS = "loopcanary"

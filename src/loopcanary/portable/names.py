@@ -7,8 +7,8 @@ import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.engine.portable_watch import Mark
 from loopcanary.model.evidence import CallbackNames
+from loopcanary.portable.stall_watch import Mark
 
 if TYPE_CHECKING:
     from types import CodeType

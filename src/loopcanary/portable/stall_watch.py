@@ -18,7 +18,7 @@ from loopcanary.model.waiting import GilState
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loopcanary.engine.portable_lane import Look
+    from loopcanary.portable.lane import Look
 
 SAMPLES_MAX = 128
 LATE_NS = 25_000_000

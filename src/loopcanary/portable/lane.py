@@ -10,10 +10,10 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from loopcanary.engine.portable_earlier import Earlier, LongTurn, LongTurns, Sums, earlier
-from loopcanary.engine.portable_names import names_of_work
 from loopcanary.model.evidence import SLICE_NS, CallbackNames, LaneTotals, congested_slices
 from loopcanary.model.waiting import Contributor
+from loopcanary.portable.history import Earlier, LongTurn, LongTurns, Sums, earlier
+from loopcanary.portable.names import names_of_work
 
 if TYPE_CHECKING:
     from collections.abc import Callable
