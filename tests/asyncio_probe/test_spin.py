@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.program.watching import Watched
 
-from loopcanary.probes.asyncio_spin import SPIN_NS, SpinWatch
+from loopcanary.probes.asyncio.spin import SPIN_NS, SpinWatch
 
 MS = 1_000_000
 

@@ -66,7 +66,7 @@ BROKEN = {
     "closing of the store": ("from loopcanary.store import Store; Store.close = fails", "store", 1),
     "recovery": ("from loopcanary.assembly import running; running._recover = fails", "recovery", 1),
     "probe": (
-        "from loopcanary.probes.asyncio import AsyncioProbe; AsyncioProbe.uninstall = fails",
+        "from loopcanary.probes.asyncio.probe import AsyncioProbe; AsyncioProbe.uninstall = fails",
         "probe asyncio",
         1,
     ),
@@ -340,7 +340,7 @@ def test_a_sandbox_that_refuses_process_vm_readv(place):
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become somebody else")
 def test_a_sandbox_that_refuses_proc_self_mem_as_well(place, public_folder):
     text = """
-    import loopcanary, loopcanary.portable.backend, loopcanary.probes.asyncio_portable
+    import loopcanary, loopcanary.portable.backend, loopcanary.probes.asyncio.portable
     stall("before")  # loads what somebody else may not read
     loopcanary.uninstall()
     """

@@ -15,7 +15,7 @@ def test_doctor_tells_of_each_kind_whether_it_is_watched(monkeypatch):
         awaits=("html",),
         module="nowhere",
         probe="NotingProbe",
-        portable=("loopcanary.probes.tk_portable", "PortableTkProbe"),
+        portable=("loopcanary.probes.tk.portable", "PortableTkProbe"),
     )
     absent = LoopKind("absent", awaits=("no_such_module_anywhere",), module="nowhere", probe="AbsentProbe")
     monkeypatch.setattr(loop_checkup, "KINDS", (watched, unwatched, noting, absent))

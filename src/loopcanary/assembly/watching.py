@@ -90,7 +90,7 @@ def _portable_probes(
     canary: Canary, containing: Callable[[str], Callable[[Callable[[], None]], object]]
 ) -> Sequence[Probe]:
     from loopcanary.portable.turns import CanaryTurns
-    from loopcanary.probes.asyncio_portable import PortableAsyncioProbe
+    from loopcanary.probes.asyncio.portable import PortableAsyncioProbe
     from loopcanary.probes.late import LateProbe
     from loopcanary.probes.table import KINDS
 

@@ -42,49 +42,51 @@ class LoopKind:
 _PROBES = "loopcanary.probes"
 
 KINDS = (
-    LoopKind("asyncio", awaits=("asyncio.base_events",), module=f"{_PROBES}.asyncio", probe="AsyncioProbe"),
-    LoopKind("uvloop", awaits=("uvloop.loop",), module=f"{_PROBES}.uvloop", probe="UvloopProbe"),
+    LoopKind(
+        "asyncio", awaits=("asyncio.base_events",), module=f"{_PROBES}.asyncio.probe", probe="AsyncioProbe"
+    ),
+    LoopKind("uvloop", awaits=("uvloop.loop",), module=f"{_PROBES}.uvloop.probe", probe="UvloopProbe"),
     LoopKind(
         "pygame",
         awaits=("pygame",),
-        module=f"{_PROBES}.pygame",
+        module=f"{_PROBES}.pygame.probe",
         probe="PygameProbe",
-        portable=(f"{_PROBES}.pygame_portable", "PortablePygameProbe"),
+        portable=(f"{_PROBES}.pygame.portable", "PortablePygameProbe"),
     ),
-    LoopKind("gevent", awaits=("gevent.hub",), module=f"{_PROBES}.gevent", probe="GeventProbe"),
+    LoopKind("gevent", awaits=("gevent.hub",), module=f"{_PROBES}.gevent.probe", probe="GeventProbe"),
     LoopKind(
         "trio",
         awaits=("trio._core._run",),
-        module=f"{_PROBES}.trio",
+        module=f"{_PROBES}.trio.probe",
         probe="TrioProbe",
-        portable=(f"{_PROBES}.trio_portable", "PortableTrioProbe"),
+        portable=(f"{_PROBES}.trio.portable", "PortableTrioProbe"),
     ),
     LoopKind(
         "qt",
         awaits=("PySide6.QtCore", "PyQt6.QtCore", "PyQt5.QtCore", "PySide2.QtCore"),
-        module=f"{_PROBES}.qt",
+        module=f"{_PROBES}.qt.probe",
         probe="QtProbe",
-        portable=(f"{_PROBES}.qt_portable", "PortableQtProbe"),
+        portable=(f"{_PROBES}.qt.portable", "PortableQtProbe"),
     ),
     LoopKind(
         "twisted",
         awaits=("twisted.internet.base",),
-        module=f"{_PROBES}.twisted",
+        module=f"{_PROBES}.twisted.probe",
         probe="TwistedProbe",
-        portable=(f"{_PROBES}.twisted", "TwistedProbe"),
+        portable=(f"{_PROBES}.twisted.probe", "TwistedProbe"),
     ),
     LoopKind(
         "tk",
         awaits=("tkinter",),
-        module=f"{_PROBES}.tk",
+        module=f"{_PROBES}.tk.probe",
         probe="TkProbe",
-        portable=(f"{_PROBES}.tk_portable", "PortableTkProbe"),
+        portable=(f"{_PROBES}.tk.portable", "PortableTkProbe"),
     ),
-    LoopKind("glib", awaits=("gi.overrides.GLib",), module=f"{_PROBES}.glib", probe="GLibProbe"),
+    LoopKind("glib", awaits=("gi.overrides.GLib",), module=f"{_PROBES}.glib.probe", probe="GLibProbe"),
 )
 
 BY_RUN_FOREVER = ("asyncio", "uvloop")
-"""Kinds for which the portable engine has one probe of its own (asyncio_portable)."""
+"""Kinds for which the portable engine has one probe of its own (asyncio.portable)."""
 
 AWAITED = tuple(module for kind in KINDS for module in kind.awaits)
 """Without one of these modules no loop that we know of is made."""

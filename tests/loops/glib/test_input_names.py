@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from unittest.mock import MagicMock
 
-from loopcanary.probes.gtk_windows import GtkWindows
+from loopcanary.probes.glib.windows import GtkWindows
 
 
 class Told:

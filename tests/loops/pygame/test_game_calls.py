@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import loopcanary
-from loopcanary.probes.pygame_calls import GameCalls
+from loopcanary.probes.pygame.calls import GameCalls
 
 native = pytest.importorskip("loopcanary._native", reason="needs the C core")
 

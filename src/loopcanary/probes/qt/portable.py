@@ -17,8 +17,8 @@ from types import MethodDescriptorType
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.probes.on_import import ImportWatch
-from loopcanary.probes.qt import BINDINGS, KIND
-from loopcanary.probes.tk_patches import Patches
+from loopcanary.probes.qt.probe import BINDINGS, KIND
+from loopcanary.probes.tk.patches import Patches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

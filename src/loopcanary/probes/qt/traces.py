@@ -11,14 +11,14 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.probes.qt_bindings import address_of, is_alive, is_made_by_python
-from loopcanary.probes.qt_stamps import Stamps
+from loopcanary.probes.qt.bindings import address_of, is_alive, is_made_by_python
+from loopcanary.probes.qt.stamps import Stamps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loopcanary.probes.qt_front import QtFront
-    from loopcanary.probes.qt_overlay import QtOverlay
+    from loopcanary.probes.qt.front import QtFront
+    from loopcanary.probes.qt.overlay import QtOverlay
     from loopcanary.protocols import FrameTrace, Tracers
 
 KIND = "qt"

@@ -1,7 +1,7 @@
 """The Qt probe: PySide and PyQt, windows and services, on any of their event loops.
 
 The work is done in C (native/module/qt_loop.c): Qt delivers many thousands of events a second. Here is only
-found which Qt the program uses, and where its loops wait. What is drawn and put in is told by `qt_traces`.
+found which Qt the program uses, and where its loops wait. What is drawn and put in is told by `traces`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from loopcanary.probes.on_import import ImportWatch
-from loopcanary.probes.qt_front import QtFront
-from loopcanary.probes.qt_overlay import QtOverlay
-from loopcanary.probes.qt_traces import QtTraces
+from loopcanary.probes.qt.front import QtFront
+from loopcanary.probes.qt.overlay import QtOverlay
+from loopcanary.probes.qt.traces import QtTraces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

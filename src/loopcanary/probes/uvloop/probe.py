@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.probes.asyncio_spin import name_of, task_of
+from loopcanary.probes.asyncio.spin import name_of, task_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

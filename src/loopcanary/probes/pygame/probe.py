@@ -1,7 +1,7 @@
 """The pygame probe: a game's frames from flip to flip, of pygame and pygame-ce.
 
 The functions of pygame that show a frame, look for events or wait get stand-ins, in their modules and
-wherever a module of the program has taken them by name. What they tell goes to `pygame_beat`.
+wherever a module of the program has taken them by name. What they tell goes to `beat`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.probes.on_import import ImportWatch
-from loopcanary.probes.pygame_beat import FRAME, KIND, Beat
-from loopcanary.probes.pygame_clock import clock_type
+from loopcanary.probes.pygame.beat import FRAME, KIND, Beat
+from loopcanary.probes.pygame.clock import clock_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

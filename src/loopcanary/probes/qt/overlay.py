@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from loopcanary.probes.qt_front import QtFront
+    from loopcanary.probes.qt.front import QtFront
     from loopcanary.protocols import Board
 
 _EVERY_MS = 500

@@ -8,7 +8,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.probes.trio import KIND, MODULE, NEEDED, running
+from loopcanary.probes.trio.probe import KIND, MODULE, NEEDED, running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

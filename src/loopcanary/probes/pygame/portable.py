@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loopcanary.probes.pygame import PygameProbe
-from loopcanary.probes.pygame_calls import GameCalls
+from loopcanary.probes.pygame.calls import GameCalls
+from loopcanary.probes.pygame.probe import PygameProbe
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,10 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from loopcanary.probes.on_import import ImportWatch
-from loopcanary.probes.tk_commands import LOOPS, event_places, registered_by_after
-from loopcanary.probes.tk_patches import Patches
-from loopcanary.probes.tk_traces import TkTraces
-from loopcanary.probes.tk_windows import TkWindows
+from loopcanary.probes.tk.commands import LOOPS, event_places, registered_by_after
+from loopcanary.probes.tk.patches import Patches
+from loopcanary.probes.tk.traces import TkTraces
+from loopcanary.probes.tk.windows import TkWindows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

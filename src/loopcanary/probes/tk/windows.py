@@ -9,8 +9,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.probes.tk_overlay import TkOverlay
-from loopcanary.probes.tk_screen import refresh_rate_hz
+from loopcanary.probes.tk.overlay import TkOverlay
+from loopcanary.probes.tk.screen import refresh_rate_hz
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,9 +8,9 @@ import sys
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.probes.gtk_windows import GtkWindows
+from loopcanary.probes.glib.windows import GtkWindows
 from loopcanary.probes.on_import import ImportWatch
-from loopcanary.probes.tk_patches import Patches
+from loopcanary.probes.tk.patches import Patches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

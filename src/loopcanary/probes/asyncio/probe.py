@@ -12,7 +12,7 @@ import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.probes.asyncio_spin import SpinWatch
+from loopcanary.probes.asyncio.spin import SpinWatch
 from loopcanary.probes.on_import import ImportWatch
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import sys
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.probes.asyncio_spin import SpinWatch
+from loopcanary.probes.asyncio.spin import SpinWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

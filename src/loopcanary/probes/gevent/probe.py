@@ -12,7 +12,7 @@ import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.probes.asyncio_spin import name_of
+from loopcanary.probes.asyncio.spin import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -15,9 +15,9 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.probes.on_import import ImportWatch
-from loopcanary.probes.tk_commands import LOOPS, event_places, registered_by_after
-from loopcanary.probes.tk_patches import Patches
-from loopcanary.probes.tk_traces import TkTraces, event_name
+from loopcanary.probes.tk.commands import LOOPS, event_places, registered_by_after
+from loopcanary.probes.tk.patches import Patches
+from loopcanary.probes.tk.traces import TkTraces, event_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable

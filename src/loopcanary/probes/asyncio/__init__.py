@@ -1,0 +1,1 @@
+"""asyncio's loops."""

@@ -1,0 +1,1 @@
+"""gevent's hubs."""

@@ -1,0 +1,1 @@
+"""GLib's main loops, and the windows of GTK."""

@@ -1,0 +1,1 @@
+"""Games of pygame: their frames are turns."""

@@ -1,0 +1,1 @@
+"""Qt's event loops, and what its windows show."""

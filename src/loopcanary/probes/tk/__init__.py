@@ -1,0 +1,1 @@
+"""Tk's loops, and what its windows show."""

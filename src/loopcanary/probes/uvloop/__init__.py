@@ -1,0 +1,1 @@
+"""uvloop's loops."""
