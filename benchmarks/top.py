@@ -64,11 +64,11 @@ def start(source: str, folder: str) -> subprocess.Popen[bytes]:
 
 def readings(seconds: float) -> float:
     """Share of a core, of this process."""
-    from loopcanary import assembly
+    from loopcanary.assembly.top import Survey, health_of
     from loopcanary.top.watching import Watch
 
-    with assembly.survey([]) as survey:
-        watch = Watch(survey.read, assembly.health_of)
+    with Survey() as survey:
+        watch = Watch(survey.read, health_of)
         rows = watch.look()
         print(f"{len({row.key[0] for row in rows if row.state.is_live})} programs run")
         watch.look()

@@ -25,7 +25,7 @@ MORE = {
     "cli": frozenset(
         {
             *("", "assembly", "bundles", "config", "exporters", "notifications"),
-            *("report", "store", "top", "ui", "uploads"),
+            *("report", "reporters", "store", "top", "ui", "uploads"),
         }
     ),
     # The pages tell what reports tell, with their figures and words.

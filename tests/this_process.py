@@ -12,7 +12,7 @@ import pytest
 from tests.program.watching import is_made_by_the_host
 
 import loopcanary
-from loopcanary.assembly import open_store
+from loopcanary.assembly.store import open_store
 from loopcanary.model import Stall
 from loopcanary.model.search import StallQuery
 from loopcanary.registry import REGISTRY

@@ -51,7 +51,7 @@ def install(*, _from_startup: bool = False, **settings: Any) -> Canary | None:
         if _canary is not None and settings and not _canary.is_running:
             uninstall()  # armed by LOOPCANARY=1, and the program knows better
         if _canary is None:
-            from loopcanary.assembly import make_canary
+            from loopcanary.assembly.agent import make_canary
             from loopcanary.config import load
 
             config = load(**settings)

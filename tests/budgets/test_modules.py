@@ -76,7 +76,7 @@ def test_no_step_loads_what_is_large(loaded: dict[str, set[str]]) -> None:
 
 
 def test_a_process_that_runs_no_loop_has_loaded_only_what_sees_one_begin(loaded: dict[str, set[str]]) -> None:
-    of_a_stall = ("diagnosis", "flight", "report.", "assembly.running", "engine.pipeline", "store.store")
+    of_a_stall = ("diagnosis", "flight", "report.", "assembly.engine", "engine.pipeline", "store.store")
     names = tuple(f"loopcanary.{name}" for name in of_a_stall)
     assert [module for module in loaded["armed"] if module.startswith(names)] == []
     assert {"json", "sqlite3", "datetime"} & loaded["armed"] - plainly_needed() == set()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.program.watching import is_by_the_host
 
-from loopcanary import assembly
+from loopcanary.assembly.dump import look_at
 from loopcanary.model.outside import ProcessSight
 from loopcanary.outside import Process
 from loopcanary.outside.mailbox import Mailbox
@@ -81,7 +81,7 @@ def ends_well(program: subprocess.Popen[str]) -> None:
 
 
 def in_call(pid: int, call: str) -> bool | None:
-    sight = assembly.look_at(pid)
+    sight = look_at(pid)
     assert isinstance(sight, ProcessSight), sight
     [main] = [thread for thread in sight.threads if thread.is_main]
     return True if main.syscall == call else None

@@ -16,7 +16,6 @@ import pytest
 from tests.cli.conftest import LOOPCANARY
 from tests.store.samples import ISSUES, KILLED, SESSION, STALL, hostile_stall, session, stall
 
-from loopcanary import assembly
 from loopcanary.cli import COMMANDS, main
 from loopcanary.model.search import StallQuery
 from loopcanary.store import Recovery, Store, StoreError
@@ -210,7 +209,7 @@ def test_what_runs_now_is_shown_and_not_stored(
     filled: Store, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     live = Recovery(running=[session(id="now")], ongoing=[stall(id="now-1")], notices=["a notice"])
-    monkeypatch.setattr(assembly, "recover", lambda _: live)
+    monkeypatch.setattr("loopcanary.assembly.store.recover", lambda _: live)
     assert main(["report", "--format", "json"]) == 0
     captured = capsys.readouterr()
     assert "now-1" in captured.out
@@ -225,7 +224,7 @@ def test_a_store_that_cannot_be_written_can_be_read(
     def fail(_: Store) -> Recovery:
         raise StoreError("it cannot be written")
 
-    monkeypatch.setattr(assembly, "recover", fail)
+    monkeypatch.setattr("loopcanary.assembly.store.recover", fail)
     assert main(["report"]) == 0
     assert told(capsys) == "loopcanary: what dead processes left was not taken in: it cannot be written"
 
@@ -377,8 +376,12 @@ def test_deleting_all_asks_first(
 
 
 def test_doctor_lists_and_judges(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assembly, "doctor_facts", lambda: [("engine", "ok", "native"), ("gc", "off", "")])
-    monkeypatch.setattr(assembly, "self_test", lambda: ("self-test", "problem", "not \x1b[31mseen"))
+    monkeypatch.setattr(
+        "loopcanary.assembly.doctor.doctor_facts", lambda: [("engine", "ok", "native"), ("gc", "off", "")]
+    )
+    monkeypatch.setattr(
+        "loopcanary.assembly.doctor.self_test", lambda: ("self-test", "problem", "not \x1b[31mseen")
+    )
     assert main(["doctor"]) == 1
     shown = capsys.readouterr().out
     assert shown == "engine     ok       native\ngc         off    \nself-test  problem  not \\x1b[31mseen\n"

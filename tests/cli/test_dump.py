@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopcanary import assembly
+from loopcanary.assembly.dump import look_at
 from loopcanary.model import Frame, Stack
 from loopcanary.model.outside import ProcessSight, StackReading, ThreadSight, Unseen, WaitedLock
 from loopcanary.model.waiting import LockProof, LockView
@@ -37,7 +37,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def seen(pid: int) -> ProcessSight:
-    sight = assembly.look_at(pid)
+    sight = look_at(pid)
     assert isinstance(sight, ProcessSight), sight
     return sight
 
@@ -345,7 +345,7 @@ def test_what_is_no_process_number_is_bad_use(word: str, loopcanary: Run):
 
 
 def unseen(pid: int) -> Unseen:
-    found = assembly.look_at(pid)
+    found = look_at(pid)
     assert isinstance(found, Unseen), found
     return found
 
@@ -404,11 +404,11 @@ def state_of(pid: int) -> str:
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can become somebody else")
 def test_a_program_of_somebody_else_is_refused_with_its_user(tmp_path: Path, package_path: Path):
     code = (
-        "import os, sys; from loopcanary import assembly; os.setgid(65534); os.setuid(65534);"
-        "print(assembly.look_at(int(sys.argv[1])))"
+        "import os, sys; from loopcanary.assembly.dump import look_at; os.setgid(65534); os.setuid(65534);"
+        "print(look_at(int(sys.argv[1])))"
     )
     # What the other user cannot open (a home folder) has to be imported before.
-    code = "import loopcanary.assembly.dumping, loopcanary._native;" + code
+    code = "import loopcanary.assembly.dump, loopcanary._native;" + code
     with targets.running(targets.IDLE_LOOP, tmp_path) as program:
         ran = subprocess.run(
             [sys.executable, "-c", code, str(program.pid)],

@@ -438,7 +438,7 @@ def test_a_fork_while_another_thread_starts_the_engine(place):
 
         class Slow:
             def find_spec(name, path=None, target=None):
-                if name == "loopcanary.assembly.running":
+                if name == "loopcanary.assembly.engine":
                     importing.set()
                     assert forking.wait(60)
                     time.sleep(0.5)  # longer than a fork waits for anything else

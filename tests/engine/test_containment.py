@@ -64,7 +64,7 @@ BROKEN = {
     ),
     "sums of the lanes": ("from loopcanary.flight import FlightFile; FlightFile.lanes = fails", "totals", 1),
     "closing of the store": ("from loopcanary.store import Store; Store.close = fails", "store", 1),
-    "recovery": ("from loopcanary.assembly import running; running._recover = fails", "recovery", 1),
+    "recovery": ("from loopcanary.assembly import engine; engine._recover = fails", "recovery", 1),
     "probe": (
         "from loopcanary.probes.asyncio.probe import AsyncioProbe; AsyncioProbe.uninstall = fails",
         "probe asyncio",

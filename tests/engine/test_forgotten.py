@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from loopcanary.assembly import open_store, recover
+from loopcanary.assembly.store import open_store, recover
 from loopcanary.engine.flight_place import SHARED_MEMORY
 
 pytestmark = [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from loopcanary.assembly import open_store
+from loopcanary.assembly.store import open_store
 from loopcanary.model import IssueKind, PhaseKind, SlowMethod, Startup
 from loopcanary.model.search import StallQuery
 
@@ -195,7 +195,7 @@ def test_tracers_that_fail_are_switched_off_alone(place, faulty):
     }
     rows = place.run(
         "-c",
-        "from loopcanary.assembly.checkup import doctor_facts; print(*doctor_facts(), sep='\\n')",
+        "from loopcanary.assembly.doctor import doctor_facts; print(*doctor_facts(), sep='\\n')",
         PYTHONPATH=str(faulty),
         LOOPCANARY="",
     ).stdout.splitlines()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from unittest import mock
 
-from loopcanary.assembly import open_store, recover
+from loopcanary.assembly.store import open_store, recover
 from loopcanary.model import Session, Stall
 from loopcanary.model.search import StallQuery
 from loopcanary.store import recovery

@@ -84,7 +84,7 @@ def test_a_wsgi_call_over_its_threshold_is_a_stall_of_its_own(tmp_path):
         wrapped({"REQUEST_METHOD": "GET", "PATH_INFO": "/long/1", "sleeps": "0.5"}, None)
     finally:
         loopcanary.uninstall()
-    from loopcanary.assembly import open_store
+    from loopcanary.assembly.store import open_store
     from loopcanary.model.search import StallQuery
 
     store = open_store(tmp_path / "store")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.notifications.receiving import Receiver, answer, receiver
 
-from loopcanary.assembly import checkup
+from loopcanary.assembly import doctor
 from loopcanary.cli import main
 from loopcanary.model import Config
 
@@ -58,7 +58,7 @@ def test_what_keeps_a_follower_beside_a_program_from_its_work_is_known_to_the_do
     beside = ("--store", str(tmp_path), "--beside", str(os.getpid()), "--since", "0")
     line = refused(capsys, *beside, "--webhook", "--webhook-file", str(tmp_path / "none"))
     # Asked for by an option of the program's: the settings do not name it.
-    ((way, state, detail),) = checkup._telling(Config(store=tmp_path))
+    ((way, state, detail),) = doctor._telling(Config(store=tmp_path))
     assert (way, state) == ("webhook", "problem")
     assert line == f"loopcanary: {detail.removeprefix('0 sent: ')}"
     assert "cannot be read" in line

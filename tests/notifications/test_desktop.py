@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from tests.notifications.test_programs import PROGRAMS
 
-from loopcanary.assembly import checkup
+from loopcanary.assembly import doctor
 from loopcanary.cli import main
 from loopcanary.model import Config
 from loopcanary.notifications import desktop_session
@@ -133,7 +133,7 @@ def test_without_a_desktop_session_one_line_says_so(capsys, monkeypatch, tmp_pat
     assert main(["notify"]) == 2
     assert capsys.readouterr().err == f"loopcanary: {line}\n"
     asked_for = Config(notify=("desktop",), store=tmp_path / "store")
-    assert list(checkup._telling(asked_for)) == [("desktop", "off", line)]
+    assert list(doctor._telling(asked_for)) == [("desktop", "off", line)]
 
 
 def test_without_the_library_one_line_says_what_to_install(monkeypatch):

@@ -19,8 +19,8 @@ import pytest
 from tests.notifications.receiving import GIVES_UP_S, Receiver, answer, receiver
 from tests.store.samples import IDLE_LAG, JANK, SESSION
 
-from loopcanary.assembly import checkup, open_store, recover
-from loopcanary.assembly.reading import host_name
+from loopcanary.assembly import doctor
+from loopcanary.assembly.store import host_name, open_store, recover
 from loopcanary.cli import main
 from loopcanary.model import Config, SessionEnd, Stall, StallState
 from loopcanary.model.search import StallQuery
@@ -194,7 +194,7 @@ def test_the_address_is_shown_nowhere(notified: Notified, monkeypatch, capsys):
     assert status["lost_stalls"] == len(notified.stalls())
     settings = Config(notify=("webhook",), store=notified.store)
     monkeypatch.setenv("LOOPCANARY_WEBHOOK_URL", notified.there.url)
-    ((name, state, detail),) = checkup._telling(settings)
+    ((name, state, detail),) = doctor._telling(settings)
     assert (name, state) == ("webhook", "problem")
     assert re.match(r"0 sent, \d+ lost, of \d+ stalls?: the receiver answers HTTP 404$", detail)
     assert main(["report", "--format", "json", "--store", str(notified.store)]) == 0

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.store.samples import MS, STALL, S, session
 
-from loopcanary import assembly
+from loopcanary.assembly.explanations import delays, why_grouped
 from loopcanary.diagnosis.codepaths import CodePaths
 from loopcanary.diagnosis.fingerprint import fingerprint
 from loopcanary.model import LoopHealth, Session
@@ -42,7 +42,7 @@ def mark(session_id: str = "s1", thread: str = "MainThread", loop: str = "asynci
 
 
 def test_a_loop_without_its_stalls_makes_events_wait_less() -> None:
-    [gain] = Loops([ran(1)], assembly.delays).gains([mark()] * 10).loops
+    [gain] = Loops([ran(1)], delays).gains([mark()] * 10).loops
     assert gain.loop == LoopKey("shop", "MainThread", "asyncio")
     # P(delay > x) = 10 (500 ms - x) / 100 s + ..., which is 1 % at 400 ms.
     assert gain.p99_ns == pytest.approx(400 * MS, rel=0.02)
@@ -50,13 +50,13 @@ def test_a_loop_without_its_stalls_makes_events_wait_less() -> None:
 
 
 def test_half_of_the_stalls_are_half_of_the_gain() -> None:
-    [gain] = Loops([ran(1)], assembly.delays).gains([mark()] * 5).loops
+    [gain] = Loops([ran(1)], delays).gains([mark()] * 5).loops
     assert gain.p99_without_ns == pytest.approx(300 * MS, rel=0.02)
 
 
 def test_loops_of_several_sessions_are_one() -> None:
-    once = Loops([ran(1)], assembly.delays).gains([mark()] * 10)
-    both = Loops([ran(1), ran(2)], assembly.delays).gains([mark()] * 10 + [mark("s2")] * 10)
+    once = Loops([ran(1)], delays).gains([mark()] * 10)
+    both = Loops([ran(1), ran(2)], delays).gains([mark()] * 10 + [mark("s2")] * 10)
     assert both.loops == once.loops
     assert both.waiting_ns == 2 * (once.waiting_ns or 0)
 
@@ -77,17 +77,17 @@ def test_others_waiting_is_the_stalled_time_times_how_many_wait_while_the_loop_i
     ids=["an old stall of a session with two loops", "a session that is not there", "another thread"],
 )
 def test_what_is_not_known_is_not_made_up(loops: tuple[LoopHealth, ...], at: StallMark) -> None:
-    gains = Loops([ran(1, *loops)], assembly.delays).gains([at])
+    gains = Loops([ran(1, *loops)], delays).gains([at])
     assert gains.loops == ()
     assert gains.waiting_ns is None
 
 
 def test_an_old_stall_is_of_its_session_s_only_loop() -> None:
-    assert Loops([ran(1)], assembly.delays).gains([mark(thread="", loop="")]).loops
+    assert Loops([ran(1)], delays).gains([mark(thread="", loop="")]).loops
 
 
 def test_a_loop_without_a_histogram_has_no_gain() -> None:
-    gains = Loops([ran(1, replace(LOOP, histogram=(), queue_mean_ns=0))], assembly.delays).gains([mark()])
+    gains = Loops([ran(1, replace(LOOP, histogram=(), queue_mean_ns=0))], delays).gains([mark()])
     assert gains.loops == ()
     assert gains.waiting_ns is None
 
@@ -108,7 +108,7 @@ def test_a_loop_s_name_is_as_short_as_it_can_be(keys: list[LoopKey], shown: list
 
 def test_why_stalls_are_grouped_is_proven_by_the_fingerprint() -> None:
     judged = replace(STALL, fingerprint=fingerprint(STALL, CodePaths(roots=("/srv/shop",))))
-    assert "culprit.file=orders.py" in assembly.why_grouped(judged)
+    assert "culprit.file=orders.py" in why_grouped(judged)
     deeper = replace(STALL, fingerprint=fingerprint(STALL, CodePaths(roots=("/srv",))))
-    assert "culprit.file=shop/orders.py" in assembly.why_grouped(deeper)
-    assert assembly.why_grouped(replace(STALL, fingerprint="1:of another version")) == ()
+    assert "culprit.file=shop/orders.py" in why_grouped(deeper)
+    assert why_grouped(replace(STALL, fingerprint="1:of another version")) == ()

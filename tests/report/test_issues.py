@@ -27,7 +27,7 @@ from tests.store.samples import (
     hostile_stall,
 )
 
-from loopcanary import assembly
+from loopcanary.assembly.explanations import why_issues_grouped
 from loopcanary.model import (
     CallRow,
     IdleLag,
@@ -71,13 +71,11 @@ def full(store: Store) -> Store:
 
 
 def page_of(store: Store, issue: LagIssue) -> Report:
-    return of_issue(store, issue, now_wall_ns=NOW, explain=assembly.why_issues_grouped)
+    return of_issue(store, issue, now_wall_ns=NOW, explain=why_issues_grouped)
 
 
 def group_of(store: Store, fingerprint: str = BEHIND.fingerprint) -> Report:
-    report = of_issue_group(
-        store, fingerprint, limit=20, now_wall_ns=NOW, explain=assembly.why_issues_grouped
-    )
+    report = of_issue_group(store, fingerprint, limit=20, now_wall_ns=NOW, explain=why_issues_grouped)
     assert report is not None
     return report
 
@@ -140,8 +138,8 @@ def test_without_a_stall_it_is_the_place_that_groups(issue: LagIssue, parts: tup
     name = parts[2].partition("=")[2]
     one = replace(issue, loop=parts[1].partition("=")[2])
     one = replace(one, fingerprint=lag_fingerprint(issue.kind.value, one.loop, None, name))
-    assert assembly.why_issues_grouped(one, ()) == parts
-    assert assembly.why_issues_grouped(replace(one, fingerprint="jank:other"), ()) == ()
+    assert why_issues_grouped(one, ()) == parts
+    assert why_issues_grouped(replace(one, fingerprint="jank:other"), ()) == ()
 
 
 @pytest.mark.parametrize(
@@ -155,9 +153,9 @@ def test_without_a_stall_it_is_the_place_that_groups(issue: LagIssue, parts: tup
 )
 def test_what_a_tracer_tells_whole_is_grouped_by_itself(issue: TracedIssue, parts: tuple[str, ...]) -> None:
     own = replace(issue, fingerprint=traced_fingerprint(issue.kind.value, parts[1:]))
-    assert assembly.why_issues_grouped(own, ()) == parts
-    assert assembly.why_issues_grouped(own, [STALL]) == parts
-    assert assembly.why_issues_grouped(issue, ()) == ()
+    assert why_issues_grouped(own, ()) == parts
+    assert why_issues_grouped(own, [STALL]) == parts
+    assert why_issues_grouped(issue, ()) == ()
 
 
 def test_a_start_in_time_has_a_page_and_no_place_among_the_bugs(full: Store) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.report.test_report import ALL, NOW, as_shown, group_of, of_bug, report_of
 from tests.store.samples import BEGAN, CULPRIT, KILLED, MS, SESSION, STALL, S, session, stall
 
-from loopcanary import assembly
+from loopcanary.assembly.explanations import delays
 from loopcanary.model import (
     Blocker,
     Cause,
@@ -172,7 +172,7 @@ def test_the_report_says_what_fixing_a_group_buys(store: Store) -> None:
         histogram=((MS, 100), (7_310 * MS, 1)),
     )
     store.put([session(loops=(loop,))], [replace(KILLED, thread="MainThread")])
-    report = build(store, ALL, limit=9, now_wall_ns=NOW, delays=assembly.delays)
+    report = build(store, ALL, limit=9, now_wall_ns=NOW, delays=delays)
     said = "gain p99 loop delay 6.54 s -> 0 ns, some 18.3 ms or more of others' waiting"
     assert said in as_shown(as_text.show_report, report)
     assert said.removeprefix("gain ").replace("->", "-&gt;") in as_markdown.render(report)

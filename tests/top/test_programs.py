@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.cli.targets import until
 
-from loopcanary import assembly
+from loopcanary.assembly.top import Survey, health_of
 from loopcanary.model import Cause, StallState
 from loopcanary.top.rows import LaneRow, State
 from loopcanary.top.watching import Watch
@@ -76,7 +76,7 @@ class Eyes:
     """Looks at one program with a watch of its own."""
 
     def __init__(self, survey: Any, pid: int) -> None:
-        self._watch = Watch(survey.read, assembly.health_of)
+        self._watch = Watch(survey.read, health_of)
         self._pid = pid
 
     def row(self, is_so: Callable[[LaneRow], bool] = lambda _: True) -> LaneRow | None:
@@ -87,7 +87,7 @@ class Eyes:
 
 @pytest.fixture
 def survey() -> Iterator[Any]:
-    with assembly.survey([]) as made:
+    with Survey() as made:
         yield made
 
 

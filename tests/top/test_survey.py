@@ -15,7 +15,7 @@ import pytest
 from tests.flight.build import FlightBuilder
 from tests.flight.examples import BEGIN, going_on, stall
 
-from loopcanary.assembly.surveying import Survey
+from loopcanary.assembly.top import Survey
 from loopcanary.engine.facts import session_facts
 from loopcanary.flight import FlightError, FlightFile
 from loopcanary.flight.format import ProcessState, SlotState

@@ -14,7 +14,7 @@ from tests.program.watching import Watched
 PROGRAM = """
 import asyncio, sys, time
 import loopcanary
-from loopcanary.assembly.tracing import tracing_of
+from loopcanary.assembly.tracers import tracing_of
 
 canary = loopcanary.install(store=sys.argv[1], engine=sys.argv[2], {settings})
 {before}

@@ -39,15 +39,15 @@ def command(pid: int, stop: bool, timeout: str, **settings: Any) -> int:
     program's main thread must get to run some Python code: of one that hangs, `loopcanary dump PID` shows
     where.
     """
-    from loopcanary import assembly
+    from loopcanary.assembly.attach import attach, detach
 
     timeout_s = _timeout_s(timeout)
     if stop:
         if given(settings):
             raise click.UsageError("--stop takes no settings")
-        detached = assembly.detach(pid, timeout_s)
+        detached = detach(pid, timeout_s)
         return _refuse(pid, detached) if isinstance(detached, Unseen) else _tell_detached(detached)
-    attached = assembly.attach(pid, _checked(given(settings)), timeout_s)
+    attached = attach(pid, _checked(given(settings)), timeout_s)
     return _refuse(pid, attached) if isinstance(attached, Unseen) else _tell_attached(attached)
 
 
@@ -82,11 +82,11 @@ def _refuse(pid: int, unseen: Unseen) -> int:
 
 def _where_it_is(pid: int) -> str:
     """What the main thread does instead, and the way to see more."""
-    from loopcanary import assembly
+    from loopcanary.assembly.dump import look_at
     from loopcanary.report.dump_words import doing_words, thread_words
 
     more = f"`loopcanary dump {pid}` shows where"
-    sight = assembly.look_at(pid)
+    sight = look_at(pid)
     if isinstance(sight, Unseen):
         return more
     threads = {thread.tid: thread for thread in sight.threads}

@@ -24,13 +24,13 @@ def command(self_test: bool) -> int:
 
     Exit status 1 where something that should work does not.
     """
-    from loopcanary import assembly
+    from loopcanary.assembly import doctor
     from loopcanary.cli.screen import Screen
 
     console = Screen()
-    facts = list(assembly.doctor_facts())
+    facts = list(doctor.doctor_facts())
     if self_test:
-        facts.append(assembly.self_test())
+        facts.append(doctor.self_test())
     for line in _lines(facts):
         console.print(line, soft_wrap=True)
     return _FAILED if any(status == "problem" for _, status, _ in facts) else 0

@@ -18,10 +18,10 @@ def command(pid: int, form: str, everything: bool) -> int:
     Any process of yours that runs CPython 3.11 to 3.15, whether loopcanary watches it or not, also one that
     hangs. It is read from outside: it is not stopped, and nothing runs in it.
     """
-    from loopcanary import assembly
+    from loopcanary.assembly.dump import look_at
     from loopcanary.model.outside import Unseen
 
-    sight = assembly.look_at(pid)
+    sight = look_at(pid)
     if isinstance(sight, Unseen):
         refuse(sight.why)
         return BAD_USE if sight.is_refused else NOTHING_FOUND

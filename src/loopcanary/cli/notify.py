@@ -17,7 +17,7 @@ from loopcanary.cli.opening import NOTHING_FOUND, more_stores_option
 from loopcanary.cli.words import Folder, Word
 
 if TYPE_CHECKING:
-    from loopcanary.assembly.following import Wishes
+    from loopcanary.assembly.notify import Wishes
     from loopcanary.model import Config
     from loopcanary.notifications.notice import Notice
     from loopcanary.notifications.outlet import Receiver
@@ -94,7 +94,7 @@ def command(
     long idle work when they are over. What is not given here comes from the settings. Ends with Control-C,
     and when nobody reads what it prints any more.
     """
-    from loopcanary.assembly.following import Wishes
+    from loopcanary.assembly.notify import Wishes
     from loopcanary.config import load
 
     given = {key: value for key, value in settings.items() if value is not None}
@@ -187,7 +187,7 @@ def _test(receivers: list[Receiver], *, rings: bool) -> int:
 
 
 def _follow(folders: list[Path | None], wishes: Wishes, *, rings: bool) -> int:
-    from loopcanary.assembly.following import Follower
+    from loopcanary.assembly.notify import Follower
 
     is_for_people = wishes.beside is None
 
@@ -217,14 +217,14 @@ def _follow(folders: list[Path | None], wishes: Wishes, *, rings: bool) -> int:
 
 
 def _opened(given: Path | None, config: Config, stack: ExitStack) -> Store | None:
-    from loopcanary import assembly
+    from loopcanary.assembly.store import open_store
     from loopcanary.store import find
 
     folder = find(given or config.store).folder
     if not folder.is_dir():
         refuse(f"there is no store in {folder}: `loopcanary run PROGRAM` makes one, --store names another")
         return None
-    store = assembly.open_store(folder, config)
+    store = open_store(folder, config)
     stack.callback(store.close)
     return store
 

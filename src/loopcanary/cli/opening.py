@@ -49,7 +49,7 @@ def opened(given: Path | None, *, live: bool = True) -> Iterator[Store | None]:
 
 def found_store(given: Path | None) -> Store | None:
     """The store, not opened yet, or None, said on stderr, where none is there. ConfigError."""
-    from loopcanary import assembly
+    from loopcanary.assembly.store import open_store
     from loopcanary.config import load
     from loopcanary.store import find
 
@@ -58,7 +58,7 @@ def found_store(given: Path | None) -> Store | None:
     if not folder.is_dir():
         refuse(f"there is no store in {folder}: `loopcanary run PROGRAM` makes one, --store names another")
         return None
-    return assembly.open_store(folder, config)
+    return open_store(folder, config)
 
 
 @contextmanager
@@ -71,11 +71,11 @@ def closed_at_end(store: Store) -> Iterator[Store]:
 
 
 def _recover(store: Store, live: bool) -> None:
-    from loopcanary import assembly
+    from loopcanary.assembly.store import recover
     from loopcanary.store import StoreError
 
     try:
-        found = assembly.recover(store)
+        found = recover(store)
     except StoreError as error:
         # Somebody else's store can be read all the same; its flight files stay for its owner.
         refuse(f"what dead processes left was not taken in: {error}")

@@ -59,7 +59,7 @@ def command(
         most = LIMITS[form] if limit is None else limit
         if form == "html":
             return _write_page(source, query, most, output)
-        from loopcanary import assembly
+        from loopcanary.assembly.explanations import delays
         from loopcanary.report.model import build
 
         report = build(
@@ -68,7 +68,7 @@ def command(
             limit=most,
             now_wall_ns=time.time_ns(),
             with_worst=form != "json",
-            delays=assembly.delays,
+            delays=delays,
         )
         if report.finds_nothing and form != "json" and output == STDOUT and query != StallQuery():
             click.echo("No stall matches.")

@@ -84,8 +84,8 @@ def command(program: list[str], /, **settings: Any) -> int:
 
 def _environment(settings: dict[str, Any]) -> dict[str, str]:
     """This environment with the settings in force, checked. Raises ConfigError and StoreError."""
-    from loopcanary.assembly import stderr_for_children
     from loopcanary.config import ConfigError, load, settings_as_environment
+    from loopcanary.reporters.whose_stderr import STDERR, own_stderr
     from loopcanary.store import locate
 
     try:
@@ -101,7 +101,7 @@ def _environment(settings: dict[str, Any]) -> dict[str, str]:
     config = replace(config, store=location.folder.absolute(), console=not config.quiet)
     environment = {**os.environ, **settings_as_environment(config)}
     environment |= {"LOOPCANARY": "1", "LOOPCANARY_RUN_PID": str(os.getpid())}
-    environment |= stderr_for_children()
+    environment[STDERR] = own_stderr()
     return environment if hook_is_installed() else with_bootstrap(environment)
 
 

@@ -103,7 +103,7 @@ def _matches(source: Store, which: str) -> list[tuple[_Show, str]]:
 
 
 def _show_group(source: Store, fingerprint: str, form: str) -> None:
-    from loopcanary import assembly
+    from loopcanary.assembly.explanations import delays, why_grouped
     from loopcanary.report.model import of_group
 
     report = of_group(
@@ -111,8 +111,8 @@ def _show_group(source: Store, fingerprint: str, form: str) -> None:
         fingerprint,
         limit=LIMITS[form],
         now_wall_ns=time.time_ns(),
-        explain=assembly.why_grouped,
-        delays=assembly.delays,
+        explain=why_grouped,
+        delays=delays,
     )
     write(report, form, "group")
 
@@ -126,7 +126,7 @@ def _show_stall(source: Store, stall_id: str, form: str) -> None:
 
 
 def _show_issue_group(source: Store, fingerprint: str, form: str) -> None:
-    from loopcanary import assembly
+    from loopcanary.assembly.explanations import why_issues_grouped
     from loopcanary.report.of_issues import of_issue_group
 
     report = of_issue_group(
@@ -134,17 +134,17 @@ def _show_issue_group(source: Store, fingerprint: str, form: str) -> None:
         fingerprint,
         limit=LIMITS[form],
         now_wall_ns=time.time_ns(),
-        explain=assembly.why_issues_grouped,
+        explain=why_issues_grouped,
     )
     if report is not None:
         write(report, form, "issue_group")
 
 
 def _show_issue(source: Store, issue_id: str, form: str) -> None:
-    from loopcanary import assembly
+    from loopcanary.assembly.explanations import why_issues_grouped
     from loopcanary.report.of_issues import of_issue
 
     issue = source.issue(issue_id)
     if issue is not None:
-        report = of_issue(source, issue, now_wall_ns=time.time_ns(), explain=assembly.why_issues_grouped)
+        report = of_issue(source, issue, now_wall_ns=time.time_ns(), explain=why_issues_grouped)
         write(report, form, "issue")

@@ -25,7 +25,7 @@ def command(*, bundles: tuple[Path, ...], store: Path | None) -> int:
     All of them, or none where one is no bundle or is not whole. What is in the store already stays as it is,
     so that the same bundle twice adds nothing. A store that is not there is made.
     """
-    from loopcanary import assembly
+    from loopcanary.assembly.store import open_store
     from loopcanary.bundles import read_bundle
     from loopcanary.config import load
     from loopcanary.store import find
@@ -37,7 +37,7 @@ def command(*, bundles: tuple[Path, ...], store: Path | None) -> int:
         for bundle in bundles:
             read_bundle(bundle, intake, now_wall_ns=now_wall_ns)
 
-    target = assembly.open_store(find(config.store).folder, config)
+    target = open_store(find(config.store).folder, config)
     try:
         taken = target.take_in(gather)
     finally:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from loopcanary import assembly
+from loopcanary.assembly.explanations import delays, source_reader, why_grouped
 from loopcanary.ui.tools import Tools
 
 
 def page_tools() -> Tools:
     """The tools of all pages."""
     return Tools(
-        read_source=assembly.source_reader(),
-        why_grouped=assembly.why_grouped,
-        delays=assembly.delays,
-        doctor=assembly.doctor_facts,
+        read_source=source_reader(),
+        why_grouped=why_grouped,
+        delays=delays,
+        doctor=_doctor,
     )
+
+
+def _doctor() -> list[tuple[str, str, str]]:
+    from loopcanary.assembly.doctor import doctor_facts  # most servers never show that page
+
+    return doctor_facts()

@@ -74,12 +74,12 @@ def command(
         return refuse("--format is for --once")
     if not once and (problem := _no_screen()) is not None:
         return refuse(problem)
-    from loopcanary import assembly
+    from loopcanary.assembly.top import Survey, health_of
     from loopcanary.top.watching import Watch
 
     choice = Choice(order=sort, reverse=reverse, words=words or "", everything=everything)
-    with assembly.survey(_stores(store)) as survey:
-        watch = Watch(survey.read, assembly.health_of)
+    with Survey.of_stores(_stores(store)) as survey:
+        watch = Watch(survey.read, health_of)
         if once:
             return _print(watch, choice, form or "text", interval)
         from loopcanary.cli.top_pages import LivePages

@@ -31,7 +31,7 @@ class LivePages:
 
     def stack(self, row: LaneRow, width: int) -> Sequence[Text]:
         """Threads of the row's process, the row's own first."""
-        from loopcanary import assembly
+        from loopcanary.assembly.dump import look_at
         from loopcanary.model.outside import Unseen
         from loopcanary.report.dump_text import dump_lines
 
@@ -39,7 +39,7 @@ class LivePages:
             return [Text(f"Process {row.pid} runs no more. What was sampled of its last stall: key g.")]
         if not row.is_near:
             return [Text(f"Process {row.pid} runs in another container: run `loopcanary dump` there.")]
-        sight = assembly.look_at(row.pid)
+        sight = look_at(row.pid)
         if isinstance(sight, Unseen):
             return [Text(sight.why)]
         threads = sorted(sight.threads, key=lambda thread: thread.tid != row.tid)
@@ -63,7 +63,8 @@ class LivePages:
         yield from self._stored(row, row.last.fingerprint, page)
 
     def _stored(self, row: LaneRow, fingerprint: str, page: Page) -> Iterator[Text]:
-        from loopcanary import assembly
+        from loopcanary.assembly.explanations import delays, why_grouped
+        from loopcanary.assembly.store import open_store
         from loopcanary.report.as_text import group_page
         from loopcanary.report.model import of_group
         from loopcanary.store import StoreError
@@ -72,7 +73,7 @@ class LivePages:
         if row.store is None or not _is_own_store(folder):
             yield Text(f"\nIts store {row.store or ''} is not there, or not yours.", "dim")
             return
-        store = assembly.open_store(folder)
+        store = open_store(folder)
         try:
             if fingerprint not in store.fingerprints_like(fingerprint, 1):
                 yield Text(f"\nNo stall of this group is in {folder} yet.", "dim")
@@ -82,8 +83,8 @@ class LivePages:
                 fingerprint,
                 limit=_LATEST,
                 now_wall_ns=time.time_ns(),
-                explain=assembly.why_grouped,
-                delays=assembly.delays,
+                explain=why_grouped,
+                delays=delays,
             )
             yield Text()
             yield from group_page(report, page)

@@ -89,14 +89,14 @@ def _tell_at_start(store: Store) -> None:
 
 def _look(store: StoreLike) -> Sight:
     """Takes in what dead processes left, and lays what runs now over the store. StoreError."""
-    from loopcanary import assembly
+    from loopcanary.assembly.store import recover
     from loopcanary.store import Store, StoreError
     from loopcanary.ui.live import Sight
 
     assert isinstance(store, Store)
     store.open()
     try:
-        found = assembly.recover(store)
+        found = recover(store)
     except StoreError as error:
         # Somebody else's store can be read all the same.
         wrong = f"what dead processes left was not taken in: {error}"

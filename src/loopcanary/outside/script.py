@@ -44,7 +44,7 @@ def run(folder, package, only_if_loaded):
             if only_if_loaded and "loopcanary" not in sys.modules:
                 return answer({"was_watched": False})
             load()
-            from loopcanary.assembly.attached import begin
+            from loopcanary.assembly.attach_inside import begin
 
             begin(folder)
         except Exception as error:

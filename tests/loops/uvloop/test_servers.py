@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from loopcanary.assembly import open_store
+from loopcanary.assembly.store import open_store
 from loopcanary.model import Cause
 from loopcanary.model.search import StallQuery
 

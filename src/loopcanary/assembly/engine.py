@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from loopcanary import diagnosis, flight, store
-from loopcanary.assembly.reading import CODE_PATHS, SETTINGS, STORE, open_store, recover
+from loopcanary.assembly.store import CODE_PATHS, SETTINGS, STORE, open_store, recover
 from loopcanary.engine.canary import Canary, FileBackend, Parts, Plugged
 from loopcanary.engine.facts import session_facts
 from loopcanary.engine.guards import DebuggerGuard, StormGuard
@@ -77,7 +77,7 @@ def make_parts(canary: Canary, native: ModuleType | None) -> Parts:
 def _begin(canary: Canary, session: Session, sink: store.Store, backend: FileBackend) -> None:
     """The first thing that the drain does."""
     if set(canary.config.notify) - {"bell"}:
-        from loopcanary.assembly.notifying import start_follower
+        from loopcanary.assembly.notify_start import start_follower
 
         canary.boundary.call("notifications", start_follower, canary, session, sink.folder)
     _recover(sink, backend)
@@ -160,7 +160,7 @@ def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[
     if canary.config.fail_on_stall:
         makers["exit status"] = _exit_status_reporter
     if canary.config.overlay:
-        from loopcanary.assembly.desktop import board_of
+        from loopcanary.assembly.windows import board_of
 
         makers["overlay"] = partial(board_of, canary.config)
     made = [canary.boundary.call(f"reporter {name}", make) for name, make in makers.items()]
@@ -172,7 +172,7 @@ def _plugged_tracers(canary: Canary, makers: dict[str, Callable[[], Tracer]]) ->
     """Most processes have none, and load nothing for them."""
     if not makers:
         return _NO_TRACERS
-    from loopcanary.assembly.tracing import plugged_tracers
+    from loopcanary.assembly.tracers import plugged_tracers
 
     return plugged_tracers(canary, makers)
 

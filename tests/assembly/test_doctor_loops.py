@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from loopcanary.assembly import loop_checkup
+from loopcanary.assembly import doctor_loops
 from loopcanary.probes.table import LoopKind
 
 pytest.importorskip("loopcanary._native", reason="needs the C core")
@@ -45,13 +45,13 @@ def libraries(tmp_path, monkeypatch):
             "from loopcanary.probes.table import LoopKind\n"
             f"table.KINDS = ({''.join(known)})\n"
         )
-        monkeypatch.setattr(loop_checkup, "KINDS", tuple(kinds))
+        monkeypatch.setattr(doctor_loops, "KINDS", tuple(kinds))
 
     return make
 
 
 def rows():
-    return {name: (status, detail) for name, status, detail in loop_checkup.loop_facts()}
+    return {name: (status, detail) for name, status, detail in doctor_loops.loop_facts()}
 
 
 def test_what_is_installed_is_tried(libraries):
@@ -82,5 +82,5 @@ def test_a_library_that_kills_the_child_does_not_hide_the_others(libraries):
 def test_what_is_absent_is_one_row(libraries, monkeypatch):
     libraries("good")
     absent = LoopKind("absent", awaits=("no_such_library",), module="x", probe="X")
-    monkeypatch.setattr(loop_checkup, "KINDS", (*loop_checkup.KINDS, absent))
+    monkeypatch.setattr(doctor_loops, "KINDS", (*doctor_loops.KINDS, absent))
     assert rows()["other loops"] == ("off", "not installed here: absent")

@@ -15,7 +15,7 @@ from loopcanary.protocols import Tracers
 
 
 def _tracers(canary: Canary) -> Tracers:
-    from loopcanary.assembly.tracing import tracing_of
+    from loopcanary.assembly.tracers import tracing_of
 
     return tracing_of(canary)
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _LOADED = (
-    "loopcanary.assembly.at_work",
-    "loopcanary.assembly.running",
-    "loopcanary.assembly.watching",
+    "loopcanary.assembly.integrations",
+    "loopcanary.assembly.engine",
+    "loopcanary.assembly.agent",
     "loopcanary.config",
     "loopcanary.engine.native",
     "loopcanary.integrations.patches",

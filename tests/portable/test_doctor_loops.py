@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loopcanary.assembly import loop_checkup
+from loopcanary.assembly import doctor_loops
 from loopcanary.model import EngineChoice
 from loopcanary.probes.table import KINDS, LoopKind
 
@@ -18,8 +18,8 @@ def test_doctor_tells_of_each_kind_whether_it_is_watched(monkeypatch):
         portable=("loopcanary.probes.tk.portable", "PortableTkProbe"),
     )
     absent = LoopKind("absent", awaits=("no_such_module_anywhere",), module="nowhere", probe="AbsentProbe")
-    monkeypatch.setattr(loop_checkup, "KINDS", (watched, unwatched, noting, absent))
-    assert loop_checkup.loop_facts(EngineChoice.PORTABLE) == [
+    monkeypatch.setattr(doctor_loops, "KINDS", (watched, unwatched, noting, absent))
+    assert doctor_loops.loop_facts(EngineChoice.PORTABLE) == [
         ("loop asyncio", "ok", "comes with Python"),
         ("loop novel", "off", "not watched by the portable engine"),
         ("loop noting", "ok", "comes with Python"),

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Self
 
 from loopcanary import diagnosis, flight
-from loopcanary.assembly.reading import STORE, config_of, host_name, maps, paths_of
+from loopcanary.assembly.store import STORE, config_of, host_name, maps, paths_of
 from loopcanary.engine.flight_place import SHARED_MEMORY, SUFFIX, in_memory
 from loopcanary.flight.glance import Glances, SlotGlance
 from loopcanary.model import Clock, Config, LaneTotals, LoopHealth, Session, Stall, StallState
 from loopcanary.model.live import LaneReading, Life, ProcessReading
+from loopcanary.store import FLIGHT_FOLDER
 from loopcanary.store.forensics import session_of
 
 _FILES_MAX = 512
@@ -54,6 +55,11 @@ class Survey:
         self._gone: dict[str, tuple[int, ProcessReading]] = {}
         self._refused: dict[Path, tuple[int, int, int]] = {}
         self._own_pid = os.getpid()
+
+    @classmethod
+    def of_stores(cls, stores: Iterable[Path]) -> Self:
+        """`stores`: folders that may have flight files, too."""
+        return cls([folder / FLIGHT_FOLDER for folder in stores])
 
     def __enter__(self) -> Self:
         return self

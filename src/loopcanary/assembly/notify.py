@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from loopcanary.assembly.reading import recover
+from loopcanary.assembly.store import recover
 from loopcanary.model import Config
 from loopcanary.model.issues.told import kinds_named
 from loopcanary.notifications import standing

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from loopcanary.diagnosis import health
 from loopcanary.diagnosis.codepaths import CodePaths, captured
 from loopcanary.diagnosis.fingerprint import explain, fingerprint
+from loopcanary.diagnosis.sources import FileSources, SourceText
 from loopcanary.model.issues.lags import IdleLag, InputLag
 from loopcanary.model.issues.slow_method import SlowMethod
 from loopcanary.model.issues.startup import Startup
@@ -90,3 +91,8 @@ def _together(loops: Sequence[LoopHealth]) -> LoopHealth:
         delay_mean_ns=sum(loop.delay_mean_ns * loop.window_ns for loop in loops) // window_ns,
         histogram=tuple(sorted(histogram.items())),
     )
+
+
+def source_reader() -> Callable[[str], SourceText | None]:
+    """A function from a file's name to its source as it is now; None where there is none."""
+    return FileSources().read

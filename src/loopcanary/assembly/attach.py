@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loopcanary import outside
-from loopcanary.assembly.dumping import name_of_syscall
+from loopcanary.assembly.dump import name_of_syscall
 from loopcanary.model.outside import Attached, Detached, Unseen
 from loopcanary.outside.errors import HangsError, NotReachableError, NotReadableError, OutsideError
 from loopcanary.outside.mailbox import Mailbox

@@ -56,7 +56,7 @@ def _native_module(choice: EngineChoice) -> tuple[ModuleType | None, str]:
 
 
 def _all_probes(canary: Canary, native: ModuleType | None) -> Sequence[Probe]:
-    from loopcanary.assembly.at_work import integrations
+    from loopcanary.assembly.integrations import integrations
 
     return [*_probes(canary, native), integrations(canary, native)]
 
@@ -116,7 +116,7 @@ def _trace_answers(canary: Canary, native: ModuleType) -> None:
     """Tracers are made for the first answer that was timed: most programs serve nobody."""
     if canary.traces is None and not native.answers():
         return
-    from loopcanary.assembly.tracing import tracing_of
+    from loopcanary.assembly.tracers import tracing_of
     from loopcanary.probes.answers import figures
 
     tracing_of(canary).input_elsewhere = lambda: figures(native)
@@ -124,19 +124,19 @@ def _trace_answers(canary: Canary, native: ModuleType) -> None:
 
 def _tracers(canary: Canary) -> Tracers:
     """Made when the first probe asks for them: most programs draw nothing."""
-    from loopcanary.assembly.tracing import tracing_of
+    from loopcanary.assembly.tracers import tracing_of
 
     return tracing_of(canary)
 
 
 def _windows(canary: Canary) -> Windows:
     """As _tracers: for the first toolkit with windows."""
-    from loopcanary.assembly.desktop import windows_of
+    from loopcanary.assembly.windows import windows_of
 
     return windows_of(canary)
 
 
 def _parts(canary: Canary, native: ModuleType | None) -> Parts:
-    from loopcanary.assembly import running
+    from loopcanary.assembly import engine
 
-    return running.make_parts(canary, native)
+    return engine.make_parts(canary, native)

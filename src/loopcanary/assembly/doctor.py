@@ -14,8 +14,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from loopcanary import config, store
-from loopcanary.assembly.loop_checkup import loop_facts
-from loopcanary.assembly.reading import open_store
+from loopcanary.assembly.doctor_loops import loop_facts
+from loopcanary.assembly.store import open_store
 from loopcanary.engine.facts import cgroup_limits
 from loopcanary.engine.flight_place import SHARED_MEMORY
 from loopcanary.model import Config, EngineChoice
