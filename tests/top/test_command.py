@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from loopcanary.cli import main, top
+from loopcanary.cli import main
+from loopcanary.cli.commands import top
 from loopcanary.top.choosing import ORDERS
 
 Captured = pytest.CaptureFixture[str]

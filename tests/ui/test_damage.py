@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from tests.store.samples import SESSION, STALL, stall
 from tests.ui.conftest import HOST, client_of, let_in
 
-from loopcanary.cli.ui import _look, _tell_at_start
+from loopcanary.cli.commands.ui import _look, _tell_at_start
 from loopcanary.store import Retention, Store, StoreError
 from loopcanary.store import schema as store_schema
 from loopcanary.ui.live import Now, Watch

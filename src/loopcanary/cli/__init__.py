@@ -1,4 +1,4 @@
-"""The command line: `loopcanary COMMAND`, one module a command, loaded when it is called."""
+"""The command line: `loopcanary COMMAND`, one module of `commands` a command, loaded when it is called."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMMANDS = (
     *("run", "report", "show", "ui", "top", "notify", "diff", "export"),
     *("bundle", "import", "upload", "clean", "doctor", "attach", "dump"),
 )
-_MODULES = {"import": "take_in"}
+_MODULES = {"import": "import_"}
 """Of commands whose names Python keeps for itself."""
 BAD_USE = 2
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
@@ -35,7 +35,7 @@ class _Commands(click.Group):
         """The command of that name."""
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(f"loopcanary.cli.{_MODULES.get(cmd_name, cmd_name)}").command
+        command = import_module(f"loopcanary.cli.commands.{_MODULES.get(cmd_name, cmd_name)}").command
         assert isinstance(command, click.Command)
         return command
 
