@@ -12,38 +12,38 @@ class Library:
 
     __slots__ = ("awaits", "brings_work", "module", "name")
 
-    def __init__(self, name: str, awaits: str, *, brings_work: bool = False, file: str | None = None) -> None:
-        """`file`: where it is not called as the library is. `brings_work`: it runs requests or jobs on
-        threads that have no loop, so that the engine is wanted without one."""
+    def __init__(self, name: str, awaits: str, file: str, *, brings_work: bool = False) -> None:
+        """`file`: below this package. `brings_work`: it runs requests or jobs on threads that have no loop,
+        so that the engine is wanted without one."""
         self.name = name
         self.awaits = awaits
         self.brings_work = brings_work
-        self.module = f"loopcanary.integrations.{file or name}"
+        self.module = f"loopcanary.integrations.{file}"
 
 
 LIBRARIES = (
-    Library("starlette", "starlette.routing"),
-    Library("fastapi", "fastapi.routing"),
-    Library("aiohttp", "aiohttp.web_app"),
-    Library("tornado", "tornado.web"),
-    Library("quart", "quart.app"),
-    Library("twisted_web", "twisted.web.server"),
-    Library("uvicorn_h11", "uvicorn.protocols.http.h11_impl", file="uvicorn"),
-    Library("uvicorn_httptools", "uvicorn.protocols.http.httptools_impl", file="uvicorn"),
-    Library("uvicorn_server", "uvicorn.server"),
-    Library("hypercorn", "hypercorn.protocol.h2"),
-    Library("granian", "granian._futures"),
-    Library("flask", "flask.app", brings_work=True),
-    Library("django_wsgi", "django.core.handlers.wsgi", brings_work=True),
-    Library("django_routes", "django.core.handlers.base"),
-    Library("wsgiref", "wsgiref.handlers", brings_work=True),
-    Library("werkzeug", "werkzeug.serving", brings_work=True),
-    Library("gunicorn", "gunicorn.workers.base", brings_work=True),
-    Library("waitress", "waitress.server", brings_work=True),
-    Library("cheroot", "cheroot.wsgi", brings_work=True),
-    Library("celery", "celery.signals", brings_work=True),
-    Library("dramatiq", "dramatiq.worker", brings_work=True),
-    Library("rq", "rq.worker", brings_work=True),
+    Library("starlette", "starlette.routing", "web.starlette"),
+    Library("fastapi", "fastapi.routing", "web.fastapi"),
+    Library("aiohttp", "aiohttp.web_app", "web.aiohttp"),
+    Library("tornado", "tornado.web", "web.tornado"),
+    Library("quart", "quart.app", "web.quart"),
+    Library("twisted_web", "twisted.web.server", "web.twisted"),
+    Library("uvicorn_h11", "uvicorn.protocols.http.h11_impl", "servers.uvicorn"),
+    Library("uvicorn_httptools", "uvicorn.protocols.http.httptools_impl", "servers.uvicorn"),
+    Library("uvicorn_server", "uvicorn.server", "servers.uvicorn_server"),
+    Library("hypercorn", "hypercorn.protocol.h2", "servers.hypercorn"),
+    Library("granian", "granian._futures", "servers.granian"),
+    Library("flask", "flask.app", "web.flask", brings_work=True),
+    Library("django_wsgi", "django.core.handlers.wsgi", "web.django_wsgi", brings_work=True),
+    Library("django_routes", "django.core.handlers.base", "web.django_routes"),
+    Library("wsgiref", "wsgiref.handlers", "servers.wsgiref", brings_work=True),
+    Library("werkzeug", "werkzeug.serving", "servers.werkzeug", brings_work=True),
+    Library("gunicorn", "gunicorn.workers.base", "servers.gunicorn", brings_work=True),
+    Library("waitress", "waitress.server", "servers.waitress", brings_work=True),
+    Library("cheroot", "cheroot.wsgi", "servers.cheroot", brings_work=True),
+    Library("celery", "celery.signals", "tasks.celery", brings_work=True),
+    Library("dramatiq", "dramatiq.worker", "tasks.dramatiq", brings_work=True),
+    Library("rq", "rq.worker", "tasks.rq", brings_work=True),
 )
 
 AWAITED = tuple(library.awaits for library in LIBRARIES if library.brings_work)

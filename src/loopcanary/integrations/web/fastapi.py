@@ -6,8 +6,8 @@ import sys
 from typing import Any
 
 from loopcanary.integrations.patches import Patches
-from loopcanary.integrations.starlette import around_route
 from loopcanary.integrations.telling import Telling
+from loopcanary.integrations.web.starlette import around_route
 
 
 def patch(patches: Patches, tell: Telling) -> None:

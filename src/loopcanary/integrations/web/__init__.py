@@ -1,0 +1,1 @@
+"""Web frameworks: where each has found the route, and what calls the application."""
