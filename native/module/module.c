@@ -358,7 +358,6 @@ static PyMethodDef methods[] = {
     {"glib_run", lc_glib_run, METH_VARARGS, "See glib_loop.h."},
     {"glib_source", lc_glib_source, METH_VARARGS, "See glib_loop.h."},
     {"tk_listen", lc_tk_listen, METH_VARARGS, "See tk_frames.h."},
-    {"tk_own_window", lc_tk_own_window, METH_O, "See tk_frames.h."},
     {"tk_titled", lc_tk_titled, METH_O, "See tk_frames.h."},
     {"tk_learn", lc_tk_learn, METH_O, "See tk_source.h."},
     {"tk_callback", lc_tk_callback, METH_VARARGS, "See tk_callback.h."},

@@ -35,7 +35,7 @@ static _Thread_local bool has_handler __attribute__((tls_model("initial-exec")))
 static inline void note_drawing(void *display, unsigned long number)
 {
     lc_tk_drawing *drawing = lc_own_tk_drawing;
-    if (drawing != NULL && number != drawing->own_window && tk.window_of(display, number) != NULL) {
+    if (drawing != NULL && tk.window_of(display, number) != NULL) {
         drawing->drawn_ns = lc_now_ns();
     }
 }
@@ -338,19 +338,6 @@ PyObject *lc_tk_listen(PyObject *module, PyObject *args)
     }
     Py_XSETREF(tk.listener, Py_NewRef(listener));
     return PyBool_FromLong(learn(path));
-}
-
-PyObject *lc_tk_own_window(PyObject *module, PyObject *number)
-{
-    (void)module;
-    const unsigned long window = PyLong_AsUnsignedLong(number);
-    if (PyErr_Occurred()) {
-        return NULL;
-    }
-    if (lc_own_tk_drawing != NULL) {
-        lc_own_tk_drawing->own_window = window;
-    }
-    Py_RETURN_NONE;
 }
 
 static PyObject *call_titled(lc_patched *patch, PyObject *const *args, size_t count, PyObject *names)

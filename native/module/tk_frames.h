@@ -22,7 +22,6 @@ typedef struct {
 
 /* Of one thread; never freed while it runs. */
 typedef struct {
-    uint64_t own_window; /* X's number of one whose drawing is nobody's frame; 0: none */
     uint64_t waited_ns; /* since the last frame, but for the last wait */
     uint64_t asked_ns;
     uint64_t wait_begin_ns; /* the last wait */
@@ -63,8 +62,6 @@ static inline bool lc_tk_tell(PyObject *widget)
  * asked_ns, drawn_ns), and, `look`, that focus or a title may be another. False: drawing cannot be seen. With no function
  * the hooks are taken back. */
 PyObject *lc_tk_listen(PyObject *module, PyObject *args);
-/* tk_own_window(number): of the calling thread; see own_window. */
-PyObject *lc_tk_own_window(PyObject *module, PyObject *number);
 /* tk_titled(original) -> PatchedFunction that calls it, and asks for a look. */
 PyObject *lc_tk_titled(PyObject *module, PyObject *original);
 

@@ -169,19 +169,8 @@ class Tracers(Protocol):
         """For the calling thread."""
 
 
-class Board(Protocol):
-    """What an overlay shows: figures of the calling thread. Under the GIL; nothing is raised."""
-
-    def text(self, thread: int, now_ns: int) -> str:
-        """Some short lines. `thread`: threading.get_ident() of the one that draws."""
-
-
 class Windows(Protocol):
     """What probes of toolkits with windows are to do. Any thread, under the GIL; nothing is raised."""
-
-    @property
-    def board(self) -> Board | None:
-        """What to show in the windows themselves; None: nothing."""
 
     def scene_of(self, title: str, otherwise: str) -> str:
         """What a window with this title is called as a scene; `otherwise`, its class, where titles are not

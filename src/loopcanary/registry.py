@@ -57,10 +57,6 @@ class Registry:
         if listener not in self.frame_listeners:
             self.frame_listeners.append(listener)
 
-    def remove_frame_listener(self, hear: Callable[[ShownFrame], object]) -> None:
-        """It hears of no more frames. In place: the list is live."""
-        self.frame_listeners[:] = [one for one in self.frame_listeners if one.hear != hear]
-
     def add_reporter(self, name: str, make: Callable[[], Reporter]) -> None:
         """Registers a reporter by name; a later one of the same name replaces it."""
         self.reporters[name] = make

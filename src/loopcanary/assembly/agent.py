@@ -131,9 +131,9 @@ def _tracers(canary: Canary) -> Tracers:
 
 def _windows(canary: Canary) -> Windows:
     """As _tracers: for the first toolkit with windows."""
-    from loopcanary.assembly.windows import windows_of
+    from loopcanary.tracers.titles import Titles
 
-    return windows_of(canary)
+    return Titles(are_told=canary.config.window_titles)
 
 
 def _parts(canary: Canary, native: ModuleType | None) -> Parts:

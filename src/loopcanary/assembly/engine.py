@@ -159,10 +159,6 @@ def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[
             REGISTRY.add_interceptor(found)
     if canary.config.fail_on_stall:
         makers["exit status"] = _exit_status_reporter
-    if canary.config.overlay:
-        from loopcanary.assembly.windows import board_of
-
-        makers["overlay"] = partial(board_of, canary.config)
     made = [canary.boundary.call(f"reporter {name}", make) for name, make in makers.items()]
     reporters = [reporter for reporter in made if reporter is not None]
     return reporters, REGISTRY.interceptors, _plugged_tracers(canary, tracers)

@@ -50,9 +50,6 @@ _OPTIONS = (
         "--while-debugging", is_flag=True, default=None, help="Record stalls under a debugger, too."
     ),
     click.option(
-        "--overlay", is_flag=True, default=None, help="Show fps and the last stall in windows of Qt and Tk."
-    ),
-    click.option(
         "--notify",
         multiple=True,
         metavar="WAY",

@@ -82,7 +82,6 @@ FIELDS = (
     Field("user", LINE),
     Field("network", LINE),
     Field("window_titles", SWITCH),
-    Field("overlay", SWITCH),
     Field("methods", NAMES),
     Field("log_file", FILE),
     Field("log_file_bytes", SIZE),

@@ -82,8 +82,6 @@ class Config:
     """Kind of network, only if you give one."""
     window_titles: bool = True
     """Stalls and frames carry their window's title as scene, where the program sets none."""
-    overlay: bool = False
-    """Frames a second and the last stall, in the windows of Qt and Tk themselves."""
     methods: tuple[str, ...] = ()
     """Packages for the methods tracer."""
     log_file: Path | None = None

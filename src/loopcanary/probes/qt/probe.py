@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from loopcanary.probes.on_import import ImportWatch
 from loopcanary.probes.qt.front import QtFront
-from loopcanary.probes.qt.overlay import QtOverlay
 from loopcanary.probes.qt.traces import QtTraces
 
 if TYPE_CHECKING:
@@ -93,9 +92,8 @@ class QtProbe:
         if not self._waits:
             self._notes.append(f"{binding}: the loop's waits are not seen: turns are longer than they are")
         if self._tracers is not None and self._windows is not None and self._traces is None:
-            front, board = QtFront(binding, self._native, self._windows), self._windows.board
-            overlay = QtOverlay(binding, front, board) if board is not None else None
-            self._traces = QtTraces(binding, self._tracers, front, overlay)
+            front = QtFront(binding, self._native, self._windows)
+            self._traces = QtTraces(binding, self._tracers, front)
             self._native.qt_listen(self._traces.heard)
 
 

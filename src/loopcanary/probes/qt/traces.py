@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from loopcanary.probes.qt.front import QtFront
-    from loopcanary.probes.qt.overlay import QtOverlay
     from loopcanary.protocols import FrameTrace, Tracers
 
 KIND = "qt"
@@ -77,11 +76,8 @@ class _Surface:
 class QtTraces:
     """Of one binding."""
 
-    def __init__(
-        self, binding: str, tracers: Tracers, front: QtFront, overlay: QtOverlay | None = None
-    ) -> None:
+    def __init__(self, binding: str, tracers: Tracers, front: QtFront) -> None:
         self._front = front
-        self._overlay = overlay
         self._binding = binding
         self._tracers = tracers
         self._stamps = Stamps(binding, self._address)
@@ -97,8 +93,6 @@ class QtTraces:
                 self._drawn(receiver, asked_ns or begin_ns, end_ns, number)
             elif kind == _FRONT:
                 self._front.look()
-                if self._overlay is not None and self._front.scene is not None:
-                    self._overlay.begin()
             elif kind == _TIMER:
                 self._ran(f"{name}: Timer", begin_ns, end_ns, number)
             else:
@@ -113,18 +107,11 @@ class QtTraces:
         surfaces, self._surfaces = self._surfaces, {}
         for surface in surfaces.values():
             surface.trace.close()
-        if self._overlay is not None:
-            self._overlay.close()
         self._front.close()
 
     # ---- frames ---------------------------------------------------------------------------------
 
     def _drawn(self, receiver: int, asked_ns: int, end_ns: int, painted: int) -> None:
-        if self._overlay is not None and painted:
-            own = self._overlay.own_paints()
-            painted = 0 if own is None else max(0, painted - own)  # a screenshot paints it, too
-            if not painted:
-                return
         if not painted and receiver in self._not_ours:
             return
         window = self._window_of(receiver)

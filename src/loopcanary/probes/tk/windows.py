@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.probes.tk.overlay import TkOverlay
 from loopcanary.probes.tk.screen import refresh_rate_hz
 
 if TYPE_CHECKING:
@@ -27,10 +26,9 @@ _PARENTS_MAX = 64
 class _Thread:
     """One thread that runs Tk: all its windows together."""
 
-    __slots__ = ("front", "is_sure", "overlay", "pause_ns", "scene", "trace")
+    __slots__ = ("front", "is_sure", "pause_ns", "scene", "trace")
 
     def __init__(self) -> None:
-        self.overlay: TkOverlay | None = None
         self.trace: FrameTrace | None = None
         self.pause_ns = 0
         self.front = "."
@@ -59,7 +57,6 @@ class TkWindows:
             thread = self._threads.setdefault(threading.get_ident(), _Thread())
             if widget is not None and (look or (frames and not thread.is_sure)):
                 self._look(thread, widget.tk)
-                self._lay_over(thread, widget)
             if frames:
                 self._drawn(thread, widget, frames)
         except Exception:  # noqa: BLE001 - a window that is going is no reason to fail
@@ -76,8 +73,6 @@ class TkWindows:
         for thread in threads.values():
             if thread.trace is not None:
                 thread.trace.close()
-            if thread.overlay is not None:
-                thread.overlay.close()
         self._native.set_title(None)
 
     # ---- frames ---------------------------------------------------------------------------------
@@ -94,13 +89,6 @@ class TkWindows:
             if waited_ns >= thread.pause_ns:
                 trace.idle()
             trace.frame(min(asked_ns, drawn_ns), drawn_ns, thread.scene)
-
-    def _lay_over(self, thread: _Thread, widget: Any) -> None:
-        if self._windows is None or self._windows.board is None:
-            return
-        if thread.overlay is None:
-            thread.overlay = TkOverlay(self._native, self._windows.board, lambda: thread.front)
-        thread.overlay.begin(widget)
 
     # ---- the window in front --------------------------------------------------------------------
 
