@@ -5,30 +5,31 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 import click
 
+from loopcanary.cli.overview import SECTIONS, epilog
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS = (
-    *("run", "report", "show", "ui", "top", "notify", "diff", "export"),
-    *("bundle", "import", "upload", "clean", "doctor", "attach", "dump"),
-)
+COMMANDS = tuple(name for names in SECTIONS.values() for name in names)
 _MODULES = {"import": "import_"}
 """Of commands whose names Python keeps for itself."""
 BAD_USE = 2
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+_HELP_WIDTH = 110
 
 
 class _Commands(click.Group):
     """Commands whose modules are imported when they are needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """All names, in the order in which one meets them."""
+        """All names, in the order of the help."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
@@ -37,7 +38,27 @@ class _Commands(click.Group):
             return None
         command = import_module(f"loopcanary.cli.commands.{_MODULES.get(cmd_name, cmd_name)}").command
         assert isinstance(command, click.Command)
+        command.epilog = epilog(cmd_name)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments begin with. UsageError, with the nearest name, if there is none."""
+        if not ctx.resilient_parsing and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            meant = f"; did you mean {near[0]}?" if near else "; loopcanary --help lists them"
+            raise click.UsageError(f"there is no command {args[0]!r}{meant}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the commands by what they are for."""
+        width = max(map(len, COMMANDS))
+        for section, names in SECTIONS.items():
+            commands = [(name, self.get_command(ctx, name)) for name in names]
+            rows = [(name.ljust(width), one.get_short_help_str(limit=80)) for name, one in commands if one]
+            with formatter.section(section):
+                formatter.write_dl(rows)
 
 
 def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: ARG001
@@ -52,7 +73,9 @@ def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> No
 
 
 @click.group(
-    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": _HELP_WIDTH},
+    invoke_without_command=True,
 )
 @click.option(
     "--version",
@@ -64,13 +87,21 @@ def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> No
 )
 @click.pass_context
 def cli(ctx: click.Context) -> None:
-    """Sees every stall of the thread that must not block: when, how long, in which line, and why."""
+    """A flight recorder for event loops: sees every stall, names the line and the cause."""
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command line and answers its exit status: 0; 1 nothing found; 2 bad use, told in one line."""
+    """Runs a command line.
+
+    Args:
+        arguments: what follows `loopcanary`; None: those of this process.
+
+    Returns:
+        The exit status: 0; 1 if nothing was found; 2 for bad use, after one line on stderr; `run` and the
+        options `--fail-on-...` have more.
+    """
     _keep_output_encodable()
     try:
         status = cli.main(args=arguments, prog_name="loopcanary", standalone_mode=False)

@@ -46,13 +46,13 @@ _OPTIONS = (
         type=_Classes(),
         default=(),
         metavar="WHAT,...",
-        help=f"Replace {', '.join(CLASSES)}, or {ALL}; sentences and source lines go with any of them.",
+        help=f"Replace {', '.join(CLASSES)}, or {ALL}; any of them removes sentences and source lines.",
     ),
     click.option(
         "--redact-key",
         type=Word(),
         metavar="FILE",
-        help="Key of what names are replaced by. Default: your own, made once.",
+        help="Key of the replacements. Default: your own, made once.",
     ),
 )
 

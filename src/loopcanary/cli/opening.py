@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,8 +17,6 @@ if TYPE_CHECKING:
 
     from loopcanary.store import Store
 
-from contextlib import contextmanager
-
 NOTHING_FOUND = 1
 
 store_option: Callable[[Any], Any] = click.option(
@@ -28,7 +28,21 @@ store_option: Callable[[Any], Any] = click.option(
 more_stores_option: Callable[[Any], Any] = click.option(
     "--store", "more", multiple=True, type=Folder(), metavar="DIR", help="Another way to name a store."
 )
-"""Of commands to which stores are named as arguments: people know `--store` from the others."""
+_store_argument: Callable[[Any], Any] = click.argument(
+    "named", metavar="[STORE]", required=False, type=Folder()
+)
+
+
+def one_store(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a command `store`, which people name as an argument or by `--store`; None: the default."""
+
+    @wraps(command)
+    def with_store(*args: Any, store: Path | None, named: Path | None, **rest: Any) -> Any:
+        if store is not None and named is not None:
+            raise click.UsageError("two stores are named, one as an argument and one by --store")
+        return command(*args, store=store or named, **rest)
+
+    return _store_argument(store_option(with_store))  # type: ignore[no-any-return]
 
 
 @contextmanager

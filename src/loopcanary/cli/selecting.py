@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from loopcanary.cli.times import Moment
-from loopcanary.cli.words import Word
+from loopcanary.cli.words import Renamed, Word
 from loopcanary.model.search import StallQuery
 from loopcanary.model.stall import Cause
 from loopcanary.words.text import printable
@@ -26,16 +26,18 @@ _ENOUGH = CANDIDATES_MAX + 1
 
 _OPTIONS = (
     click.option(
-        "--since", type=Moment(), help="Began then or later: 2h (ago), 2026-11-21, 2026-11-21T05:00."
+        "--since",
+        type=Moment(),
+        help="Only what began then or later: 2h (ago), 2026-11-21, 2026-11-21T05:00.",
     ),
-    click.option("--until", type=Moment(), help="Began before then."),
+    click.option("--until", type=Moment(), help="Only what began before then."),
     click.option(
         "--cause",
         "causes",
         multiple=True,
         type=click.Choice([cause.value for cause in Cause]),
         metavar="CAUSE",
-        help="Only this cause, such as lock or native-cpu; can be given several times.",
+        help="Only this cause, such as lock or native-cpu; may be repeated.",
     ),
     click.option(
         "--text",
@@ -43,10 +45,16 @@ _OPTIONS = (
         multiple=True,
         type=Word(),
         metavar="TEXT",
-        help="Has this in a name, path or source line; can be given several times.",
+        help="Only with this in a name, path or source line; may be repeated.",
     ),
     click.option(
-        "--session", metavar="ID", type=Word(), help="Only this session; the start of its id is enough."
+        "--run",
+        "--session",
+        "session",
+        cls=Renamed,
+        metavar="ID",
+        type=Word(),
+        help="Only this run; the start of its id is enough.",
     ),
 )
 
@@ -60,12 +68,18 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 _NARROWING = (
     click.option(
-        "--group", metavar="FINGERPRINT", type=Word(), help="Only this bug; the start of it is enough."
+        "--bug",
+        "--group",
+        "group",
+        cls=Renamed,
+        metavar="FINGERPRINT",
+        type=Word(),
+        help="Only this bug; the start of its fingerprint is enough.",
     ),
     click.option(
         "--stall", metavar="ID", type=Word(), help="Only this stall; the start of its id is enough."
     ),
-    click.option("--scene", metavar="SCENE", type=Word(), help="Only where the user was in this scene."),
+    click.option("--scene", metavar="SCENE", type=Word(), help="Only in this scene."),
     click.option("--loop", metavar="KIND", type=Word(), help="Only on loops of this kind, such as asyncio."),
     click.option("--thread", metavar="NAME", type=Word(), help="Only on the thread of this name."),
 )

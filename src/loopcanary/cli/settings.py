@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _OPTIONS = (
     click.option(
-        "--threshold", metavar="DURATION", type=Word(), help="Longer than this is a stall. Default: 100ms."
+        "--threshold", metavar="DURATION", type=Word(), help="A longer callback is a stall. Default: 100ms."
     ),
     click.option(
         "--store",
@@ -30,7 +30,7 @@ _OPTIONS = (
         multiple=True,
         metavar="PACKAGE",
         type=Word(),
-        help="Counts as your own code. Several times, or with commas.",
+        help="Package of your own code; may be repeated.",
     ),
     click.option(
         "--only-concern", is_flag=True, default=None, help="Report only stalls with your own code in them."
@@ -40,24 +40,28 @@ _OPTIONS = (
         multiple=True,
         metavar="WHAT",
         type=Word(),
-        help="Package, file glob or package:function not to report. Several times, or with commas.",
+        help="Do not report this package, file glob or package:function; may be repeated.",
     ),
     click.option(
-        "--engine", type=click.Choice([choice.value for choice in EngineChoice]), help="Default: auto."
+        "--engine",
+        type=click.Choice([choice.value for choice in EngineChoice]),
+        help="How to watch. Default: auto (native where it works).",
     ),
     click.option("--no-children", is_flag=True, default=None, help="Do not watch child processes."),
     click.option(
-        "--while-debugging", is_flag=True, default=None, help="Record stalls under a debugger, too."
+        "--while-debugging", is_flag=True, default=None, help="Also record stalls under a debugger."
     ),
     click.option(
         "--notify",
         multiple=True,
         metavar="WAY",
         type=Word(),
-        help="Tell of hangs by bell, desktop or webhook, too. Several times, or with commas.",
+        help="Notify about hangs by bell, desktop or webhook; may be repeated.",
     ),
-    click.option("--log-file", metavar="FILE", type=Word(), help="Add each stall to this file, as JSON."),
-    click.option("--quiet", is_flag=True, default=None, help="Say nothing while the program runs."),
+    click.option(
+        "--log-file", metavar="FILE", type=Word(), help="Append each stall to this file, as a line of JSON."
+    ),
+    click.option("--quiet", is_flag=True, default=None, help="Print nothing while the program runs."),
 )
 
 

@@ -1,4 +1,4 @@
-"""Words of a command line that cannot be empty: an empty one is a shell variable that was not set."""
+"""Arguments and options: text and folders, which cannot be empty (a shell variable that was not set)."""
 
 from __future__ import annotations
 
@@ -18,6 +18,15 @@ class Word(click.ParamType[str]):
         if not str(value).strip():
             self.fail("it is empty", param, ctx)
         return str(value)
+
+
+class Renamed(click.Option):
+    """An option with older names, which go on working and are not in the help."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The first name, and what the option does."""
+        record = super().get_help_record(ctx)
+        return record and (record[0].replace(", ".join(self.opts), self.opts[0]), record[1])
 
 
 class Folder(click.ParamType[Path]):

@@ -21,23 +21,22 @@ if TYPE_CHECKING:
 _NS = 1_000_000_000
 
 
-@click.command(short_help="Watch a program that runs already.")
+@click.command(short_help="Watch a program that already runs.")
 @click.argument("pid", type=click.IntRange(min=1), metavar="PID")
 @settings_options
-@click.option("--stop", is_flag=True, help="Watch it no longer: takes everything back.")
+@click.option("--stop", is_flag=True, help="Watch it no longer, and undo every change in it.")
 @click.option(
     "--timeout",
     metavar="DURATION",
     type=Word(),
     default="10s",
-    help="How long the program may take to get to it. Default: 10s.",
+    help="Longest wait for the program. Default: 10s.",
 )
 def command(pid: int, stop: bool, timeout: str, **settings: Any) -> int:
-    """Watch a program that runs already, from now on; with --stop, no longer.
+    """Watch a program that already runs; with --stop, watch it no longer.
 
-    Needs CPython 3.14 or later in the program. Loops that run are watched from their next turn on. The
-    program's main thread must get to run some Python code: of one that hangs, `loopcanary dump PID` shows
-    where.
+    The program must run on CPython 3.14 or later, and its main thread must run some Python code. If it hangs,
+    `loopcanary dump PID` shows where. Loops are watched from their next turn on.
     """
     from loopcanary.assembly.attach import attach, detach
 

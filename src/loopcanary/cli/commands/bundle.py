@@ -40,8 +40,8 @@ def command(
 ) -> int:
     """Put chosen stalls into one file, for another store.
 
-    A zip with the stalls and other issues, the facts of their sessions, and what was noted of their bugs;
-    `loopcanary import` reads it. docs/bundles.md says what --redact replaces, and by what.
+    A zip with the stalls and other issues, the facts of their runs, and the notes on their bugs; `loopcanary
+    import` reads it. docs/bundles.md says what --redact replaces, and by what.
     """
     from loopcanary.bundles import BundleError, write_bundle
 

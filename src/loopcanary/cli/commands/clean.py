@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loopcanary.cli.opening import NOTHING_FOUND, opened, store_option
+from loopcanary.cli.opening import NOTHING_FOUND, one_store, opened
 from loopcanary.cli.times import Duration, Size
-from loopcanary.cli.words import Word
+from loopcanary.cli.words import Renamed, Word
 from loopcanary.model.search import StallQuery
 from loopcanary.words.text import count_of
 
@@ -21,12 +21,22 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@store_option
+@one_store
 @click.option("--older-than", type=Duration(), metavar="DURATION", help="Stalls older than this, such as 7d.")
 @click.option("--keep", type=click.IntRange(min=0), metavar="N", help="All stalls but the newest N.")
-@click.option("--max-size", type=Size(), metavar="SIZE", help="The oldest, until the rest takes 100MB, say.")
-@click.option("--fingerprint", metavar="FINGERPRINT", type=Word(), help="All stalls of this bug.")
-@click.option("--all", "everything", is_flag=True, help="All stalls and ended sessions; asks first.")
+@click.option(
+    "--max-size", type=Size(), metavar="SIZE", help="The oldest, until the rest takes less, such as 100MB."
+)
+@click.option(
+    "--bug",
+    "--fingerprint",
+    "fingerprint",
+    cls=Renamed,
+    metavar="FINGERPRINT",
+    type=Word(),
+    help="All stalls of this bug.",
+)
+@click.option("--all", "everything", is_flag=True, help="All stalls and ended runs; asks first.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def command(
     *,
@@ -41,9 +51,7 @@ def command(
     """Delete stored stalls, for good."""
     asked = [older_than is not None, keep is not None, max_size is not None, fingerprint is not None]
     if sum([*asked, everything]) != 1:
-        raise click.UsageError(
-            "say what to delete: one of --older-than, --keep, --max-size, --fingerprint and --all"
-        )
+        raise click.UsageError("say what to delete: one of --older-than, --keep, --max-size, --bug and --all")
     with opened(store, live=False) as source:
         if source is None:
             return NOTHING_FOUND

@@ -11,7 +11,7 @@ import click
 
 from loopcanary.cli import refuse
 from loopcanary.cli.formats import LIMITS, current_folder, format_option
-from loopcanary.cli.opening import NOTHING_FOUND, opened
+from loopcanary.cli.opening import NOTHING_FOUND, more_stores_option, opened
 from loopcanary.cli.times import Moment
 from loopcanary.cli.words import Folder, Word
 from loopcanary.model.search import StallQuery
@@ -26,16 +26,22 @@ _WORSE = 70
 
 @click.command()
 @click.argument("stores", metavar="[STORE_A [STORE_B]]", nargs=-1, type=Folder())
-@click.option("--before", type=Moment(), metavar="TIME", help="A ends then: 2h (ago), 2026-11-21T05:00.")
-@click.option("--after", type=Moment(), metavar="TIME", help="B begins then. One of the two is enough.")
-@click.option("--version-a", metavar="VERSION", type=Word(), help="A is what this version did.")
-@click.option("--version-b", metavar="VERSION", type=Word(), help="B is what this version did.")
-@click.option("--fail-on-worse", is_flag=True, help=f"Exit with {_WORSE} if anything is surely new or worse.")
-@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Show at most N groups; 0: all.")
+@more_stores_option
+@click.option(
+    "--before", type=Moment(), metavar="TIME", help="A: what began before then: 2h (ago), 2026-11-21T05:00."
+)
+@click.option(
+    "--after", type=Moment(), metavar="TIME", help="B: what began then or later. One of the two is enough."
+)
+@click.option("--version-a", metavar="VERSION", type=Word(), help="A: runs of this version of the program.")
+@click.option("--version-b", metavar="VERSION", type=Word(), help="B: runs of this version of the program.")
+@click.option("--fail-on-worse", is_flag=True, help=f"Exit with {_WORSE} if a bug is surely new or worse.")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="At most N bugs; 0: all.")
 @format_option()
 def command(
     *,
     stores: tuple[Path, ...],
+    more: tuple[Path, ...],
     before: int | None,
     after: int | None,
     version_a: str | None,
@@ -46,9 +52,10 @@ def command(
 ) -> int:
     """Compare two stores, or one store by time or version.
 
-    Groups that are new, gone, worse, better, by stalled time per watched hour, with the ranges within which
-    the truth lies.
+    Lists bugs that are new, gone, worse or better, by stalled time per watched hour, each with the range in
+    which the true value lies.
     """
+    stores += more
     if len(stores) > 2:
         raise click.UsageError("two stores can be compared, not more")
     if len(stores) < 2 and before is None and after is None and (version_a is None or version_b is None):

@@ -18,11 +18,13 @@ _FAILED = 1
 
 
 @click.command()
-@click.option("--self-test/--no-self-test", default=True, help="Stall a child program and see if it is seen.")
+@click.option(
+    "--self-test/--no-self-test", default=True, help="Stall a child program, and check that it is seen."
+)
 def command(self_test: bool) -> int:
     """Show what works here, what does not, and why.
 
-    Exit status 1 where something that should work does not.
+    Exit status 1 if something that should work does not.
     """
     from loopcanary.assembly import doctor
     from loopcanary.cli.screen import Screen

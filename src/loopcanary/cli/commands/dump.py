@@ -11,12 +11,12 @@ from loopcanary.cli.opening import NOTHING_FOUND
 @click.command(short_help="Show what the threads of a running process do now.")
 @click.argument("pid", type=click.IntRange(min=1), metavar="PID")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Default: text.")
-@click.option("--all", "everything", is_flag=True, help="All frames, and threads that run no Python, too.")
+@click.option("--all", "everything", is_flag=True, help="All frames, and also threads that run no Python.")
 def command(pid: int, form: str, everything: bool) -> int:
-    """Show what the threads of a process do now: stacks, locks, GIL.
+    """Show what the threads of a running process do now: stacks, locks, GIL.
 
-    Any process of yours that runs CPython 3.11 to 3.15, whether loopcanary watches it or not, also one that
-    hangs. It is read from outside: it is not stopped, and nothing runs in it.
+    Works for any process of yours on CPython 3.11 to 3.15, watched or not, also one that hangs. It is read
+    from outside: it is not stopped, and nothing runs in it.
     """
     from loopcanary.assembly.dump import look_at
     from loopcanary.model.outside import Unseen

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from loopcanary.cli import refuse
-from loopcanary.cli.opening import NOTHING_FOUND, opened, store_option
+from loopcanary.cli.opening import NOTHING_FOUND, one_store, opened
 from loopcanary.cli.output import STDOUT, opened_output, output_option
 from loopcanary.cli.selecting import Choice, choice_options
 from loopcanary.exporters import FORMATS, Exported, Format, Program, find
@@ -36,7 +36,7 @@ class _FormatName(click.ParamType[Format]):
 
 
 @click.command(short_help="Write stalls in the formats of other tools.")
-@store_option
+@one_store
 @click.option(
     "--format",
     "form",
@@ -51,7 +51,7 @@ def command(*, store: Path | None, form: Format, output: str, **asked: Any) -> i
     """Write stalls in the formats of other tools.
 
     Traces (perfetto, chrome, firefox), profiles (speedscope, pprof, collapsed) and tables (csv, jsonl). All
-    weights are time. docs/export.md has an example of each.
+    weights are stalled time. docs/export.md has an example of each.
     """
     if output == STDOUT and form.binary and sys.stdout.isatty():
         return refuse(f"{form.name} is no text for a terminal: name a file with --output")

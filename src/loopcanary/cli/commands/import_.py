@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def command(*, bundles: tuple[Path, ...], store: Path | None) -> int:
     """Take bundles of other stores into this one.
 
-    All of them, or none where one is no bundle or is not whole. What is in the store already stays as it is,
-    so that the same bundle twice adds nothing. A store that is not there is made.
+    Takes all of them, or none if one is damaged or no bundle. Known stalls stay as they are, so the same
+    bundle twice adds nothing. Makes the store if there is none.
     """
     from loopcanary.assembly.store import open_store
     from loopcanary.bundles import read_bundle

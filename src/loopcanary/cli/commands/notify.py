@@ -36,7 +36,7 @@ def _stores(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) 
     return tuple(Folder().convert(word, param, ctx) for word in value)
 
 
-@click.command(short_help="Tell of new stalls, on the desktop, by webhook, with a bell.")
+@click.command(short_help="Notify about new stalls: desktop, webhook or terminal bell.")
 @click.argument("stores", metavar="[STORE ...]", nargs=-1, callback=_stores)
 @more_stores_option
 @click.option("--desktop", is_flag=True, help="Desktop notifications.")
@@ -48,7 +48,7 @@ def _stores(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) 
     "notify_from",
     metavar="WHAT",
     type=Word(),
-    help="The least wait: a duration, or stall, hang, anr, killed. Default: hang, 1s.",
+    help="Shortest wait: a duration, or stall, hang, anr, killed. Default: hang, 1s.",
 )
 @click.option(
     "--kinds",
@@ -62,7 +62,7 @@ def _stores(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) 
     "notify_every",
     metavar="DURATION",
     type=Word(),
-    help="Of one bug at most once in. Default: 1m.",
+    help="Time between notifications of one bug. Default: 1m.",
 )
 @click.option(
     "--at-most",
@@ -71,7 +71,9 @@ def _stores(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) 
     type=click.IntRange(min=1),
     help="Notifications a minute, of all bugs. Default: 6.",
 )
-@click.option("--test", "is_test", is_flag=True, help="Send one, say whether it arrived, and end.")
+@click.option(
+    "--test", "is_test", is_flag=True, help="Send one notification, say whether it arrived, and end."
+)
 @click.option(
     "--beside", type=int, hidden=True, help="Follow as long as this process, or one of the store's, runs."
 )
@@ -88,11 +90,12 @@ def command(
     since: int | None,
     **settings: Any,
 ) -> int:
-    """Tell of new stalls as they happen, of one store or several; default: .loopcanary in the current folder.
+    """Notify about new stalls as they happen, in one store or several; default: .loopcanary in the current
+    folder.
 
-    Hangs are told of while they last, and processes that were killed while they stalled; jank, late input and
-    long idle work when they are over. What is not given here comes from the settings. Ends with Control-C,
-    and when nobody reads what it prints any more.
+    Notifies about hangs while they last, about processes that were killed during a stall, and about jank,
+    late input and long idle work when they are over. Defaults come from the settings. Stops on Control-C or
+    when its output is closed.
     """
     from loopcanary.assembly.notify import Wishes
     from loopcanary.config import load

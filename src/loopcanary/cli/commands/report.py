@@ -9,7 +9,7 @@ import click
 
 from loopcanary.cli import refuse
 from loopcanary.cli.formats import LIMITS, current_folder, format_option, write
-from loopcanary.cli.opening import NOTHING_FOUND, opened, store_option
+from loopcanary.cli.opening import NOTHING_FOUND, one_store, opened
 from loopcanary.cli.output import STDOUT, opened_output, output_option
 from loopcanary.cli.selecting import selection_options
 from loopcanary.model.search import StallQuery
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@store_option
+@one_store
 @format_option("html")
 @output_option
 @selection_options
-@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Show at most N of each; 0: all.")
+@click.option(
+    "--limit", type=click.IntRange(min=0), metavar="N", help="At most N bugs, stalls and runs; 0: all."
+)
 def command(
     *,
     store: Path | None,
@@ -39,10 +41,10 @@ def command(
     session: str | None,
     limit: int | None,
 ) -> int:
-    """Show what stalled: bugs by total time, latest stalls, sessions.
+    """Show what stalled: bugs by total time, latest stalls, runs.
 
-    Stalls of processes that were killed, and those that go on now, are in it. With --format html, one page in
-    one file, to be mailed or kept with a run of CI.
+    Includes stalls in progress, and stalls of processes that were killed. --format html writes one page in
+    one file, to be mailed or kept with a CI job.
     """
     if form == "html" and (missing := _missing_for_pages()):
         return refuse(f'the HTML report needs {missing}: pip install "loopcanary[ui]"')

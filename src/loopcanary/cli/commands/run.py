@@ -54,15 +54,15 @@ def _later(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -
     "--fail-on-stall",
     is_flag=True,
     default=None,
-    help="Exit status 70 where it would be 0 and there was a stall. Stalls of children do not count.",
+    help="Exit with 70 instead of 0 if there was a stall (in this process, not in children).",
 )
 @click.pass_obj
 def command(program: list[str], /, **settings: Any) -> int:
     """Run a program and watch it; nothing in it needs to change.
 
-    Same process, same exit status, same signals. Stalls are told on stderr and stored for `loopcanary
-    report`. Options come before the program; what follows it is the program's. With LOOPCANARY=0 in the
-    environment the program runs unwatched.
+    Same process, same exit status, same signals. Stalls are shown on stderr and stored for `loopcanary
+    report`. Options come before the program; what follows it belongs to the program. LOOPCANARY=0 in the
+    environment runs the program unwatched.
     """
     if not program:
         raise click.UsageError("nothing to run: name a script, -m MODULE or -c CODE")

@@ -9,7 +9,7 @@ import click
 
 from loopcanary.cli import refuse
 from loopcanary.cli.formats import LIMITS, format_option, write
-from loopcanary.cli.opening import NOTHING_FOUND, opened, store_option
+from loopcanary.cli.opening import NOTHING_FOUND, one_store, opened
 from loopcanary.cli.selecting import CANDIDATES_MAX, ambiguity
 from loopcanary.cli.words import Word
 from loopcanary.model.search import StallQuery
@@ -29,14 +29,13 @@ _VERSIONS = ("2:", "1:")
 
 @click.command(short_help="Show everything about one bug, stall or other issue.")
 @click.argument("which", metavar="BUG_OR_STALL", type=Word())
-@store_option
+@one_store
 @format_option()
 def command(which: str, store: Path | None, form: str) -> int:
-    """Show everything about one bug (by its fingerprint, or its number in `loopcanary report`) or one stall
-    (by its id); likewise about jank, late input, idle work, starts and slow
-    methods.
+    """Show everything about one bug, stall or other issue.
 
-    The start of a fingerprint or id is enough where only one begins so.
+    A bug goes by its number in `loopcanary report`, or by its fingerprint; a stall or other issue by its id.
+    The start of a fingerprint or id is enough if only one begins so.
     """
     with opened(store) as source:
         if source is None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from loopcanary.cli import refuse
-from loopcanary.cli.opening import NOTHING_FOUND, store_option
+from loopcanary.cli.opening import NOTHING_FOUND, one_store
 from loopcanary.cli.words import Word
 
 if TYPE_CHECKING:
@@ -29,28 +29,34 @@ _NO_TEXTUAL = (
 @click.command(short_help="Show what all watched processes do now, live.")
 @click.option("--once", is_flag=True, help="Print once and end, for scripts.")
 @click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default=None, help="Of --once. Default: text."
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default=None,
+    help="Output format of --once. Default: text.",
 )
 @click.option(
     "--interval",
     type=click.FloatRange(min=0.1, max=3600),
     default=1.0,
     metavar="SECONDS",
-    help="Between two readings. Default: 1.",
+    help="Seconds between updates. Default: 1.",
 )
-@click.option("--sort", type=click.Choice(_ORDERS), default="trouble", help="Default: trouble.")
-@click.option("--reverse", is_flag=True, help="The other way round.")
-@click.option("--filter", "words", type=Word(), metavar="TEXT", help="Only what has these words somewhere.")
 @click.option(
-    "--all", "everything", is_flag=True, help="Loops that are gone, and what was killed long ago, too."
+    "--sort", type=click.Choice(_ORDERS), default="trouble", help="Order of the lines. Default: trouble."
+)
+@click.option("--reverse", is_flag=True, help="Reverse the order.")
+@click.option("--filter", "words", type=Word(), metavar="TEXT", help="Only lines with these words.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Also loops that are gone, and processes killed long ago."
 )
 @click.option(
     "--theme",
     type=click.Choice(["auto", "dark", "light"]),
     default="auto",
-    help="Of the screen. Default: auto, as COLORFGBG says, or dark.",
+    help="Colours of the screen. Default: auto (COLORFGBG, else dark).",
 )
-@store_option
+@one_store
 def command(
     *,
     once: bool,
@@ -63,10 +69,11 @@ def command(
     theme: str,
     store: Path | None,
 ) -> int:
-    """Show what all watched processes of yours do now.
+    """Show what all your watched processes do now, live.
 
-    They are read from their flight files: none of them is asked, so one that hangs is shown as well, and
-    one that was killed until its stalls are taken in by `loopcanary report`.
+    Reads their flight files and asks none of them, so processes that hang are shown, too. A killed one is
+    shown until `loopcanary report` takes in its stalls. STORE: where flight files are if there is no
+    /dev/shm.
     """
     from loopcanary.top.choosing import Choice
 

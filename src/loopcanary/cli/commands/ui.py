@@ -26,15 +26,13 @@ _EXTRA = ("starlette", "uvicorn", "jinja2")
 @click.command()
 @click.argument("stores", metavar="[STORE ...]", nargs=-1, type=Folder())
 @more_stores_option
-@click.option(
-    "--port", type=click.IntRange(0, 65_535), default=0, metavar="N", help="Default: one that is free."
-)
+@click.option("--port", type=click.IntRange(0, 65_535), default=0, metavar="N", help="Default: a free one.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @click.option(
     "--editor",
     default="vscode",
     metavar="NAME",
-    help="What lines are opened in: vscode, vscodium, cursor, zed, pycharm, sublime, emacs, or an address "
+    help="Opens source lines: vscode, vscodium, cursor, zed, pycharm, sublime, emacs, or an address "
     "with {path} and {line}.",
 )
 def command(
@@ -42,8 +40,8 @@ def command(
 ) -> int:
     """Show what stalled in the browser, live while programs run.
 
-    Of one store or several; default: .loopcanary in the current folder. Served to this machine only,
-    and only to who has the address.
+    Shows one store or several; default: .loopcanary in the current folder. Listens on localhost only; the
+    address contains a secret token.
     """
     try:
         from loopcanary.ui.serving import Parts, Wishes, serve

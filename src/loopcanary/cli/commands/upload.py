@@ -11,7 +11,7 @@ import click
 
 from loopcanary.cli import refuse
 from loopcanary.cli.bundling import contents_of, made_by, redaction_options, redactor
-from loopcanary.cli.opening import NOTHING_FOUND, opened, store_option
+from loopcanary.cli.opening import NOTHING_FOUND, one_store, opened
 from loopcanary.cli.selecting import Choice, choice_options
 from loopcanary.cli.times import Duration, Size
 from loopcanary.words.text import count_of
@@ -29,21 +29,31 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 @click.command(short_help="Send stored stalls to a receiver, bundle by bundle.")
 @click.argument("url", metavar="URL")
-@store_option
-@click.option("--delete", is_flag=True, help="Delete here what the receiver has acknowledged.")
+@one_store
+@click.option("--delete", is_flag=True, help="Delete here what the receiver acknowledged.")
 @click.option(
-    "--part-size", type=Size(), default="8MB", metavar="SIZE", help="A bundle, unpacked. Default: 8MB."
+    "--part-size",
+    type=Size(),
+    default="8MB",
+    metavar="SIZE",
+    help="Size of a bundle, unpacked. Default: 8MB.",
 )
 @click.option(
-    "--timeout", type=Duration(), default="60s", metavar="DURATION", help="For an answer. Default: 60s."
+    "--timeout",
+    type=Duration(),
+    default="60s",
+    metavar="DURATION",
+    help="Longest wait for an answer. Default: 60s.",
 )
 @click.option(
     "--token-file",
     type=_FILE,
     metavar="FILE",
-    help="Holds the bearer token. Default: that in LOOPCANARY_UPLOAD_TOKEN.",
+    help="File with the bearer token. Default: LOOPCANARY_UPLOAD_TOKEN.",
 )
-@click.option("--headers-file", type=_FILE, metavar="FILE", help="Holds headers, one a line: Name: value.")
+@click.option(
+    "--headers-file", type=_FILE, metavar="FILE", help="File with headers, one a line: Name: value."
+)
 @click.option("--insecure-http", is_flag=True, help="Allow http to other machines.")
 @redaction_options
 @choice_options
@@ -63,8 +73,8 @@ def command(
 ) -> int:
     """Send stored stalls to a receiver, bundle by bundle.
 
-    Each bundle is a POST that is tried again until it is acknowledged; what was acknowledged is not sent
-    again, so that the same command goes on where the last one stopped. docs/bundles.md tells of receivers.
+    Each bundle is a POST, repeated until it is acknowledged. What was acknowledged is not sent again: the
+    same command continues where the last one stopped. docs/upload.md describes a receiver.
     """
     from loopcanary.uploads import Journal, Receiver, Upload, headers_of
     from loopcanary.uploads.client import connected

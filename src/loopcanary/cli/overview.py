@@ -1,0 +1,47 @@
+"""What `loopcanary --help` shows: the commands by what they are for, and examples of each."""
+
+from __future__ import annotations
+
+SECTIONS = {
+    "Watch": ("run", "attach"),
+    "Look": ("report", "show", "ui", "top", "dump"),
+    "Compare": ("diff",),
+    "Send": ("notify", "export", "bundle", "import", "upload"),
+    "Care": ("doctor", "clean"),
+}
+
+EXAMPLES = {
+    "run": (
+        "loopcanary run app.py --port 8080",
+        "loopcanary run --threshold 50ms -m uvicorn shop:app --workers 2",
+    ),
+    "attach": ("loopcanary attach 4711", "loopcanary attach --stop 4711"),
+    "report": (
+        "loopcanary report",
+        "loopcanary report /srv/shop/.loopcanary --since 2h --cause lock",
+        "loopcanary report --format html -o stalls.html",
+    ),
+    "show": ("loopcanary show 1", "loopcanary show 2:4a5385ab0398 --format markdown"),
+    "ui": ("loopcanary ui", "loopcanary ui web/.loopcanary worker/.loopcanary --no-browser"),
+    "top": ("loopcanary top", "loopcanary top --once --filter shop"),
+    "dump": ("loopcanary dump 4711", "loopcanary dump --all 4711"),
+    "diff": (
+        "loopcanary diff before/.loopcanary after/.loopcanary",
+        "loopcanary diff --version-a 1.1 --version-b 1.2 --fail-on-worse",
+    ),
+    "notify": ("loopcanary notify --desktop", "loopcanary notify --webhook --from anr /srv/shop/.loopcanary"),
+    "export": (
+        "loopcanary export --format perfetto -o stalls.pftrace",
+        "loopcanary export --format csv --since 2h --cause lock",
+    ),
+    "bundle": ("loopcanary bundle -o stalls.zip", "loopcanary bundle --redact paths,hosts -o stalls.zip"),
+    "import": ("loopcanary import stalls.zip --store collected",),
+    "upload": ("loopcanary upload https://stalls.example.org/in --since 1d",),
+    "doctor": ("loopcanary doctor",),
+    "clean": ("loopcanary clean --older-than 7d", "loopcanary clean --bug 2:4a5385ab0398"),
+}
+
+
+def epilog(command: str) -> str:
+    """Its examples, each on a line of its own."""
+    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in EXAMPLES[command])])

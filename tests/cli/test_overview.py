@@ -1,0 +1,86 @@
+"""What the command line says of itself: sections, examples, names of options and stores."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+from tests.store.samples import KILLED, SESSION, STALL
+
+from loopcanary.cli import COMMANDS, cli, main
+from loopcanary.cli.overview import EXAMPLES, SECTIONS
+from loopcanary.store import Store
+
+Captured = pytest.CaptureFixture[str]
+_LINES = [line for lines in EXAMPLES.values() for line in lines]
+
+
+@pytest.fixture
+def filled(store: Store) -> Store:
+    store.put([SESSION], [STALL, KILLED])
+    store.close()
+    return store
+
+
+def test_every_command_is_in_one_section_and_has_examples() -> None:
+    assert len(set(COMMANDS)) == sum(map(len, SECTIONS.values()))
+    assert set(EXAMPLES) == set(COMMANDS)
+
+
+@pytest.mark.parametrize("line", _LINES)
+def test_an_example_is_a_command_line(line: str) -> None:
+    program, name, *arguments = shlex.split(line)
+    assert program == "loopcanary"
+    with click.Context(cli) as parent:
+        command = cli.get_command(parent, name)
+        assert command is not None
+        command.make_context(name, arguments, parent)  # raises UsageError
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_has_its_examples(capsys: Captured, name: str) -> None:
+    main([name, "--help"])
+    shown = capsys.readouterr().out
+    assert all(f"\n    {line}\n" in f"{shown}\n" for line in EXAMPLES[name])
+
+
+def test_a_mistyped_command_gets_the_nearest(capsys: Captured) -> None:
+    assert main(["reprot"]) == 2
+    assert "did you mean report?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "shown", "older"),
+    [("report", "--run", "--session"), ("export", "--bug", "--group"), ("clean", "--bug", "--fingerprint")],
+)
+def test_older_options_work_and_are_not_shown(capsys: Captured, command: str, shown: str, older: str) -> None:
+    main([command, "--help"])
+    text = capsys.readouterr().out
+    assert f"{shown} " in text
+    assert older not in text
+
+
+@pytest.mark.parametrize("option", ["--run", "--session"])
+def test_a_run_is_chosen_by_either_name(filled: Store, capsys: Captured, option: str) -> None:
+    folder = str(filled.folder)
+    assert main(["report", folder, option, SESSION.id, "--format", "json"]) == 0
+    assert {one["session"] for one in json.loads(capsys.readouterr().out)["stalls"]} == {SESSION.id}
+    assert main(["report", folder, option, "none-begins-so"]) == 1
+
+
+@pytest.mark.parametrize("arguments", [["report"], ["show", "1"], ["clean", "--keep", "9"]])
+def test_a_store_is_an_argument_or_an_option(
+    filled: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured, arguments: list[str]
+) -> None:
+    folder = str(filled.folder.absolute())
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert main([*arguments, folder]) == 0
+    as_argument = capsys.readouterr().out
+    assert main([*arguments, "--store", folder]) == 0
+    assert capsys.readouterr().out == as_argument
+    assert main([*arguments, folder, "--store", folder]) == 2
+    assert "two stores are named" in capsys.readouterr().err
