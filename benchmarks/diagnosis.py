@@ -26,11 +26,11 @@ from loopcanary.engine.boundary import Boundary
 from loopcanary.engine.guards import DebuggerGuard, StormGuard
 from loopcanary.engine.pipeline import Pipeline, Stations
 from loopcanary.flight import FlightFile
-from loopcanary.model import Config, Stall, StallEvidence, StallState
-from loopcanary.model.wire import session_from_dict
+from loopcanary.model import Config, Session, Stall, StallEvidence, StallState
 from loopcanary.reporters.console import ConsoleReporter
 from loopcanary.reporters.terminal import Terminal
 from loopcanary.store import Store
+from loopcanary.wire import from_wire
 
 DEPTH = 24
 """Frames of the program's own above those of the loop."""
@@ -133,7 +133,7 @@ def measure_kind(what: str, kind: str, folder: Path, descriptor: int) -> None:
     path = flight_of(kind, folder)
     with FlightFile.open(path) as file:
         facts, clock = file.facts(), file.header.clock
-        session, paths = session_from_dict(facts), diagnosis.CodePaths.from_json(facts["code_paths"])
+        session, paths = from_wire(Session, facts), diagnosis.CodePaths.from_json(facts["code_paths"])
 
         def judge(evidence: StallEvidence, state: StallState) -> Stall:
             return diagnosis.diagnose(evidence, session, Config(), clock, state=state, paths=paths)

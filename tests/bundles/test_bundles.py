@@ -33,7 +33,7 @@ from tests.store.samples import (
 import loopcanary.bundles
 from loopcanary.bundles import BundleError, Contents, layout, write_bundle
 from loopcanary.model import Session, SessionEnd, Stall
-from loopcanary.model.wire import session_from_dict, session_to_dict, stall_from_dict, stall_to_dict
+from loopcanary.wire import from_wire, to_wire
 
 SCHEMA = json.loads(Path(loopcanary.bundles.__file__).with_name("bundle-schema-1.json").read_text("utf-8"))
 
@@ -64,12 +64,12 @@ def test_issues_of_every_kind_come_back(tmp_path: Path) -> None:
     assert found.issues == [*ISSUES, START_IN_TIME]
 
 
-ANY_STALL = any_of(Stall).map(lambda one: stall_from_dict(within_reason(stall_to_dict(one))))
+ANY_STALL = any_of(Stall).map(lambda one: from_wire(Stall, within_reason(to_wire(one))))
 ANY_SESSION = (
     any_of(Session)
-    .map(lambda one: session_from_dict(within_reason(session_to_dict(one))))
+    .map(lambda one: from_wire(Session, within_reason(to_wire(one))))
     # Rates are made of two numbers, each of which is within reason.
-    .filter(lambda one: within_reason(session_to_dict(one)) == session_to_dict(one))
+    .filter(lambda one: within_reason(to_wire(one)) == to_wire(one))
 )
 
 

@@ -19,8 +19,8 @@ from tests.store.samples import STALL
 
 from loopcanary.bundles import BundleError, layout, read_bundle
 from loopcanary.model.search import StallQuery
-from loopcanary.model.wire import stall_to_dict
 from loopcanary.store import Store
+from loopcanary.wire import to_wire
 
 GOOD = members_of(bundled())
 STALLS = layout.member_name(layout.STALLS, 1)
@@ -37,7 +37,7 @@ def with_line(line: bytes, kind: str = layout.STALLS) -> bytes:
 
 
 def with_stall(**changes: Any) -> bytes:
-    return with_line(json.dumps({**stall_to_dict(STALL), **changes}).encode())
+    return with_line(json.dumps({**to_wire(STALL), **changes}).encode())
 
 
 def spoilt(**changes: Any) -> bytes:
@@ -174,7 +174,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "infinity": (lambda: with_line(b'{"pid":-Infinity}'), "-Infinity is no number"),
     "a wrong type": (lambda: with_stall(thread=7), "stall.thread"),
     "a wrong word": (lambda: with_stall(cause="magic"), "no cause"),
-    "a missing field": (lambda: with_line(b'{"id":"s1-1"}'), "stall.session"),
+    "a missing field": (lambda: with_line(b'{"id":"s1-1"}'), "stall.fingerprint"),
     "a duration less than nothing": (lambda: with_stall(duration_ms=-1.0), "less than nothing"),
     "an id with a control character": (lambda: with_stall(id="s1\x1b[2J"), "no id"),
     "an id with a surrogate": (lambda: with_stall(id="s1\ud800"), "no id"),

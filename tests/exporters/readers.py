@@ -301,11 +301,12 @@ def table(data: bytes) -> int:
 
 
 def jsonl(data: bytes) -> int:
-    from loopcanary.model.wire import stall_from_dict
+    from loopcanary.model import Stall
+    from loopcanary.wire import from_wire
 
     lines = [strict_json(line) for line in data.removesuffix(b"\n").split(b"\n")]
     assert all("program" in line for line in lines)
-    return sum(stall_from_dict(line).duration_ns for line in lines)
+    return sum(from_wire(Stall, line).duration_ns for line in lines)
 
 
 READERS = {

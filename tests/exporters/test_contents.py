@@ -12,7 +12,7 @@ from tests.exporters.readers import PUBLISHED, csv_rows, perfetto_packets, pprof
 from tests.store.samples import BEGAN, FRAMES, KILLED, MS, STALL, S, stall
 
 from loopcanary.model import Stall, ThreadView, Timeline
-from loopcanary.model.wire import stall_to_dict
+from loopcanary.wire import to_wire
 
 
 def hang() -> Stall:
@@ -206,7 +206,7 @@ def test_json_lines_are_the_reports_stalls_with_their_program() -> None:
     [line] = written("jsonl", [STALL]).splitlines()
     document = json.loads(line)
     assert document.pop("program") == "shop"
-    assert document == stall_to_dict(STALL)
+    assert document == to_wire(STALL)
 
 
 def test_a_timeline_without_spans_still_tells_of_its_collections() -> None:

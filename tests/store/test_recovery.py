@@ -23,8 +23,8 @@ from loopcanary.model import (
     StallState,
 )
 from loopcanary.model.search import StallQuery
-from loopcanary.model.wire import session_to_dict
 from loopcanary.store import FLIGHT_FOLDER, Forensics, Recovery, Store, StoreError, recover, settle
+from loopcanary.wire import to_wire
 
 ALL = StallQuery()
 CLOCK = Clock(monotonic_ns=0, wall_ns=BEGAN)
@@ -127,7 +127,7 @@ def leave(folder: Path) -> Callable[..., Path]:
     def leave(name: str = "s1.flight", *, in_memory: Path | None = None, **content: Any) -> Path:
         path = folder / FLIGHT_FOLDER / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        content.setdefault("facts", session_to_dict(replace(SESSION, end=SessionEnd.RUNNING)))
+        content.setdefault("facts", to_wire(replace(SESSION, end=SessionEnd.RUNNING)))
         (in_memory or path).write_text(json.dumps(content))
         if in_memory is not None:
             path.symlink_to(in_memory)
@@ -281,7 +281,7 @@ def test_two_recoveries_at_once_store_everything_once(
     make_store: Callable[..., Store], folder: Path, leave: Callable[..., Path]
 ) -> None:
     for number in range(20):
-        facts = session_to_dict(replace(SESSION, id=f"s{number}"))
+        facts = to_wire(replace(SESSION, id=f"s{number}"))
         leave(f"s{number}.flight", facts=facts, ends=[None, 2 * S])
     stores = [make_store(), make_store()]
     found: list[Recovery] = []

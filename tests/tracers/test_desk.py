@@ -26,13 +26,13 @@ from loopcanary.model import (
 from loopcanary.model.call_tree import heaviest, levels
 from loopcanary.model.issues.slow_method import ROWS_MAX, key_of
 from loopcanary.model.issues.startup import PHASES_MAX
-from loopcanary.model.wire import issue_from_dict, issue_to_dict
 from loopcanary.tracers.desk import WAITING_MAX, Told, TracerDesk
 from loopcanary.tracers.frames_listeners import FrameListeners
 from loopcanary.tracers.plugged import PluggedTracer, PluggedTracers
 from loopcanary.tracers.reported import _LIST_MAX as LOOKED_AT
 from loopcanary.tracers.reported import TEXT_MAX, completed
 from loopcanary.tracers.tracing import SETTLE_NS, Tracing
+from loopcanary.wire import issue_from_wire, to_wire
 from loopcanary.words.lags import evidence_of
 
 START = Startup(began_wall_ns=BEGAN, duration_ns=5 * S, threshold_ns=4 * S)
@@ -239,7 +239,7 @@ def test_what_is_taken_can_be_stored_and_read(start: Startup, slow: SlowMethod):
             found = whole(issue)
         except ValueError:
             continue
-        assert issue_from_dict(issue_to_dict(found)) == found
+        assert issue_from_wire(to_wire(found)) == found
 
 
 @pytest.mark.parametrize(

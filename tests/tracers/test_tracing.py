@@ -9,9 +9,9 @@ import pytest
 from tests.store.samples import SESSION, stall
 
 from loopcanary.model import Cause, Clock, IdleLag, InputLag, Jank, TraceFigures
-from loopcanary.model.wire import issue_from_dict, issue_to_dict, traces_from_dict, traces_to_dict
 from loopcanary.tracers.frames_listeners import FrameListeners
 from loopcanary.tracers.tracing import SETTLE_NS, Tracing
+from loopcanary.wire import from_wire, issue_from_wire, to_wire
 
 MS = 1_000_000
 S = 1_000 * MS
@@ -155,6 +155,6 @@ def test_issues_and_figures_come_back_from_the_wire(world):
     world.tracing.idle("tk").spun("poll", 0, 1_500 * MS, 20_000)
     issues = world.tracing.take(end, [a_stall(1_010, 380), a_stall(90, 250)], is_last=True)
     assert [type(issue) for issue in issues] == [Jank, InputLag, IdleLag]
-    assert [issue_from_dict(issue_to_dict(issue)) for issue in issues] == list(issues)
+    assert [issue_from_wire(to_wire(issue)) for issue in issues] == list(issues)
     figures = world.tracing.figures()
-    assert traces_from_dict(traces_to_dict(figures)) == figures
+    assert from_wire(TraceFigures, to_wire(figures)) == figures

@@ -19,10 +19,10 @@ from loopcanary.engine.guards import DebuggerGuard, StormGuard
 from loopcanary.engine.native import NativeBackend
 from loopcanary.engine.pipeline import Pipeline, Stations
 from loopcanary.model import Clock, Session, Stall, StallEvidence, StallState
-from loopcanary.model.wire import session_to_dict
 from loopcanary.protocols import Interceptor, Reporter, Tracer
 from loopcanary.registry import REGISTRY, REPORTERS, TRACERS, entry_points
 from loopcanary.reporters.whose_stderr import may_speak
+from loopcanary.wire import to_wire
 
 
 def make_parts(canary: Canary, native: ModuleType | None) -> Parts:
@@ -64,7 +64,7 @@ def make_parts(canary: Canary, native: ModuleType | None) -> Parts:
         reporters=reporters,
         health=diagnosis.process_health,
         facts=lambda: {
-            **session_to_dict(session),
+            **to_wire(session),
             CODE_PATHS: paths.refresh().to_json(),
             SETTINGS: {"concern": list(config.concern)},
             STORE: str(folder),

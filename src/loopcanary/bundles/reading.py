@@ -16,13 +16,7 @@ from loopcanary.bundles.archive import lines, opened
 from loopcanary.bundles.errors import BundleError
 from loopcanary.model import LagIssue, Session, SessionEnd, Stall
 from loopcanary.model.search import Remark
-from loopcanary.model.wire import (
-    SCHEMA_VERSION,
-    issue_from_dict,
-    session_from_dict,
-    stall_from_dict,
-)
-from loopcanary.model.wire_fields import Fields
+from loopcanary.wire import SCHEMA_VERSION, from_wire, issue_from_wire
 
 _INTEGER_MAX = 1 << 63
 _DIGITS_MAX = 20
@@ -51,13 +45,50 @@ class Taker(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One file of a bundle."""
+
+    name: str
+    records: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """What a bundle says of itself."""
 
     made_by: str
     redacted: tuple[str, ...]
-    members: dict[str, tuple[int, int, str]]
-    """Records, bytes and SHA-256 of each."""
+    members: dict[str, Member]
+    """By name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Head:
+    """What tells whether the rest can be read."""
+
+    format: str
+    version: int = 0
+    schema: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """The rest."""
+
+    made_by: str
+    redacted: tuple[str, ...]
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RemarkRecord:
+    """A remark and the bug that it is about."""
+
+    fingerprint: str
+    note: str
+    ignored: bool
 
 
 def read_bundle(path: Path, taker: Taker, *, now_wall_ns: int) -> Manifest:
@@ -82,31 +113,22 @@ def _manifest(archive: zipfile.ZipFile) -> Manifest:
     text = b"".join(lines(archive, layout.MANIFEST))
     try:
         value = _json(text)
-        fields = Fields(value, "manifest")
-        if fields.text("format") != layout.FORMAT:
+        head = from_wire(_Head, value, "manifest")
+        if head.format != layout.FORMAT:
             raise BundleError("it is a zip, but no bundle of loopcanary")
-        version, schema = fields.integer("version"), fields.integer("schema")
-        if (version, schema) != (layout.VERSION, SCHEMA_VERSION):
+        if (head.version, head.schema) != (layout.VERSION, SCHEMA_VERSION):
             raise BundleError(
-                f"its format is {version} (schema {schema}), this loopcanary knows {layout.VERSION} "
-                f"(schema {SCHEMA_VERSION}): it takes one that knows both"
+                f"its format is {head.version} (schema {head.schema}), this loopcanary knows "
+                f"{layout.VERSION} (schema {SCHEMA_VERSION}): it takes one that knows both"
             )
-        members = fields.many("members", _member)
-        manifest = Manifest(
-            made_by=fields.text("made_by"),
-            redacted=fields.texts("redacted"),
-            members={name: (records, size, digest) for name, records, size, digest in members},
-        )
+        told = from_wire(_Told, value, "manifest")
     except _WRONG as error:
         raise BundleError(f"{layout.MANIFEST}: {_words(error)}") from error
+    members = {member.name: member for member in told.members}
     there = set(archive.namelist()) - {layout.MANIFEST}
-    if there != manifest.members.keys() or len(members) != len(there):
+    if there != members.keys() or len(told.members) != len(there):
         raise BundleError(f"its members are not those that {layout.MANIFEST} names")
-    return manifest
-
-
-def _member(fields: Fields) -> tuple[str, int, int, str]:
-    return fields.text("name"), fields.integer("records"), fields.integer("bytes"), fields.text("sha256")
+    return Manifest(made_by=told.made_by, redacted=told.redacted, members=members)
 
 
 class _Reader:
@@ -129,7 +151,8 @@ class _Reader:
 
     def each(self, name: str, take: Callable[[Any], None]) -> None:
         """Reads a member to its end."""
-        records, size, digest = self._manifest.members[name]
+        member = self._manifest.members[name]
+        records, size, digest = member.records, member.bytes, member.sha256
         seen, length, sha256 = 0, 0, hashlib.sha256()
         for line in lines(self._archive, name):
             seen, length = seen + 1, length + len(line)
@@ -144,7 +167,7 @@ class _Reader:
             raise BundleError(f"{name} does not hold what {layout.MANIFEST} says")
 
     def _take_session(self, value: Any, bundle: str, now_wall_ns: int) -> None:
-        session = session_from_dict(value)
+        session = from_wire(Session, value)
         _check_ids(session.id)
         ended = session.ended_wall_ns
         if session.end is SessionEnd.RUNNING:
@@ -155,13 +178,13 @@ class _Reader:
         self._taker.add_session(imported)
 
     def _take_stall(self, value: Any) -> None:
-        stall = stall_from_dict(value)
+        stall = from_wire(Stall, value)
         _check_ids(stall.id, stall.session, stall.fingerprint)
         self._note(stall)
         self._taker.add_stall(stall)
 
     def _take_issue(self, value: Any) -> None:
-        issue = issue_from_dict(value)
+        issue = issue_from_wire(value)
         _check_ids(issue.id, issue.session, issue.fingerprint, *issue.stalls)
         self._note(issue)
         self._taker.add_issue(issue)
@@ -173,12 +196,11 @@ class _Reader:
         self._last_signs[issue.session] = max(over, self._last_signs.get(issue.session, 0))
 
     def _take_remark(self, value: Any) -> None:
-        fields = Fields(value, "remark")
-        fingerprint, note = fields.text("fingerprint"), fields.text("note")
-        _check_ids(fingerprint)
-        if len(note) > _NOTE_MAX:
+        record = from_wire(_RemarkRecord, value, "remark")
+        _check_ids(record.fingerprint)
+        if len(record.note) > _NOTE_MAX:
             raise ValueError("the note is too long")
-        self._taker.add_remark(fingerprint, Remark(ignored=fields.flag("ignored"), note=note))
+        self._taker.add_remark(record.fingerprint, Remark(ignored=record.ignored, note=record.note))
 
 
 def _check_ids(*ids: str) -> None:

@@ -17,13 +17,7 @@ from loopcanary.bundles import layout
 from loopcanary.bundles.errors import BundleError
 from loopcanary.model import LagIssue, Session, Stall, StallState
 from loopcanary.model.search import Remark
-from loopcanary.model.wire import (
-    SCHEMA_VERSION,
-    issue_to_dict,
-    session_to_dict,
-    stall_to_dict,
-    time_to_text,
-)
+from loopcanary.wire import SCHEMA_VERSION, time_to_text, to_wire
 
 _DATE = (1980, 1, 1, 0, 0, 0)
 """The first that a zip can tell."""
@@ -153,7 +147,7 @@ class _Writer:
             while self._left > 0 and (stall := next(stalls, None)) is not None:
                 self._note(stall)
                 self.written.stalls.append((stall.id, stall.state))
-                self._left -= pile.add(stall_to_dict(self._redaction.stall(stall)))
+                self._left -= pile.add(to_wire(self._redaction.stall(stall)))
 
     def issues(self, issues: Iterator[LagIssue]) -> None:
         """All issues that find room."""
@@ -161,7 +155,7 @@ class _Writer:
             while self._left > 0 and (issue := next(issues, None)) is not None:
                 self._note(issue)
                 self.written.issues.append(issue.id)
-                self._left -= pile.add(issue_to_dict(self._redaction.issue(issue)))
+                self._left -= pile.add(to_wire(self._redaction.issue(issue)))
 
     def _note(self, issue: Stall | LagIssue) -> None:
         self._sessions[issue.session] = None
@@ -177,7 +171,7 @@ class _Writer:
                 session = find(session_id)
                 if session is not None:
                     own = replace(session, imported_wall_ns=None, imported_from=None)
-                    pile.add(session_to_dict(self._redaction.session(own)))
+                    pile.add(to_wire(self._redaction.session(own)))
                     self.written.sessions += 1
 
     def remarks(self, remarks: Mapping[str, Remark]) -> None:

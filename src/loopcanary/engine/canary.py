@@ -171,15 +171,15 @@ class Canary:
         return {**counts, "loops": loops, **traced}
 
     def _traces_as_told(self) -> dict[str, Any]:
-        from loopcanary.model.wire_traces import traces_to_dict
+        from loopcanary.wire import to_wire
 
         self.before_figures()
-        return {} if self.traces is None else traces_to_dict(self.traces.figures())
+        return {} if self.traces is None else to_wire(self.traces.figures())
 
     def _loops_as_told(self, parts: Parts) -> list[dict[str, Any]]:
-        from loopcanary.model.wire_session import loop_to_dict
+        from loopcanary.wire import to_wire
 
-        return [loop_to_dict(loop) for loop in self._loops(parts)]
+        return [to_wire(loop) for loop in self._loops(parts)]
 
     def _statistics(self, parts: Parts) -> dict[str, int]:
         return {

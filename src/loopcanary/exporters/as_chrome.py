@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from loopcanary.exporters.texts import encoded
 from loopcanary.exporters.trace import Slice, Track, draw
-from loopcanary.model.wire import time_to_text
+from loopcanary.wire import time_to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

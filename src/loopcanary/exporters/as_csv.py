@@ -7,7 +7,7 @@ import io
 from typing import IO, TYPE_CHECKING, Any
 
 from loopcanary.exporters.texts import whole
-from loopcanary.model.wire import time_to_text
+from loopcanary.wire import time_to_text
 
 if TYPE_CHECKING:
     from loopcanary.exporters.source import Exported

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import IO, TYPE_CHECKING
 
 from loopcanary.exporters.texts import encoded
-from loopcanary.model.wire import stall_to_dict
+from loopcanary.wire import to_wire
 
 if TYPE_CHECKING:
     from loopcanary.exporters.source import Exported
@@ -14,5 +14,5 @@ if TYPE_CHECKING:
 def write(exported: Exported, out: IO[bytes]) -> None:
     """One object a line, in ASCII."""
     for stall in exported.stalls:
-        line = encoded({"program": exported.program(stall).name, **stall_to_dict(stall)})
+        line = encoded({"program": exported.program(stall).name, **to_wire(stall)})
         out.write(line.encode("ascii") + b"\n")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+
+from loopcanary.model.spelling import spelled
 
 
 class WorkKind(Enum):
@@ -17,11 +19,11 @@ class WorkKind(Enum):
 class ShortWork:
     """What a loop did in a time without long work."""
 
-    turns: int
+    turns: int = field(metadata=spelled(absent=0))
     """That began and ended in it."""
-    callbacks: int
-    busy_ns: int
-    idle_ns: int
+    callbacks: int = field(metadata=spelled(absent=0))
+    busy_ns: int = field(metadata=spelled(absent=0))
+    idle_ns: int = field(metadata=spelled(absent=0))
     """In which the loop waited."""
 
 
@@ -48,12 +50,12 @@ class LongWork:
 class EarlierWork:
     """The same in a stall's timeline."""
 
-    ago_ns: int
-    """Its begin, before that of the stall."""
-    length_ns: int
-    callbacks: int
-    longest_ns: int
     kind: WorkKind = WorkKind.TURN
     name: str | None = None
     task: str | None = None
-    short: ShortWork | None = None
+    ago_ns: int
+    """Its begin, before that of the stall."""
+    length_ns: int
+    callbacks: int = field(metadata=spelled(absent=0))
+    longest_ns: int = field(metadata=spelled(absent=0))
+    short: ShortWork | None = field(default=None, metadata=spelled(apart=True))

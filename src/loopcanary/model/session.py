@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from loopcanary.model.figures.traces import TraceFigures
+from loopcanary.model.spelling import NEEDED, spelled
 
 
 class SessionEnd(Enum):
@@ -37,18 +38,18 @@ class LoopHealth:
     thread: str
     kind: str
     turns: int
-    callbacks: int
-    busy_ns: int
-    window_ns: int
+    callbacks: int = field(metadata=spelled(absent=0))
     utilization: float
-    delay_p50_ns: int
-    delay_p99_ns: int
-    delay_max_ns: int
-    delay_mean_ns: int
-    queue_mean_ns: int = 0
-    queue_max_ns: int = 0
-    delay_p90_ns: int = 0
-    delay_p999_ns: int = 0
+    busy_ns: int = field(metadata=spelled(absent=0))
+    window_ns: int = field(metadata=spelled(absent=0))
+    delay_p50_ns: int = field(metadata=spelled(inside="delay_ms", name="p50"))
+    delay_p99_ns: int = field(metadata=spelled(inside="delay_ms", name="p99"))
+    delay_max_ns: int = field(metadata=spelled(inside="delay_ms", name="max"))
+    delay_mean_ns: int = field(metadata=spelled(inside="delay_ms", name="mean"))
+    delay_p90_ns: int = field(default=0, metadata=spelled(inside="delay_ms", name="p90"))
+    delay_p999_ns: int = field(default=0, metadata=spelled(inside="delay_ms", name="p99_9"))
+    queue_mean_ns: int = field(default=0, metadata=spelled(inside="queue_ms", name="mean"))
+    queue_max_ns: int = field(default=0, metadata=spelled(inside="queue_ms", name="max"))
     stalls: int = 0
     stalled_ns: int = 0
     """Of all stalls of this loop that were stored or counted."""
@@ -60,7 +61,7 @@ class LoopHealth:
     going on for 100 ms before; see LaneTotals."""
     gc_ns: int | None = None
     run_queue_ns: int | None = None
-    histogram: tuple[tuple[int, int], ...] = ()
+    histogram: tuple[tuple[int, int], ...] = field(default=(), metadata=spelled(row=("up_to_ns", "turns")))
     """(upper bound in ns, turns in the bucket) of the buckets that are not empty, ascending: by it, loops of
     several sessions are added up, and a delay is told as it would be without some of the stalls."""
 
@@ -72,15 +73,15 @@ class Session:
     id: str
     name: str
     pid: int
-    parent_pid: int
+    parent_pid: int = field(metadata=spelled(absent=0))
     host: str
     python: str
     """Implementation and version: `CPython 3.12.1`."""
-    engine: str
+    engine: str = field(metadata=spelled(absent="native"))
     """`native` or `portable`."""
     started_wall_ns: int
     ended_wall_ns: int | None = None
-    end: SessionEnd = SessionEnd.RUNNING
+    end: SessionEnd = field(default=SessionEnd.RUNNING, metadata=NEEDED)
     threshold_ns: int = 0
     version: str | None = None
     qualifier: str | None = None
@@ -98,7 +99,7 @@ class Session:
     """Cores granted by the cgroup's quota, None without one."""
     loops: tuple[LoopHealth, ...] = ()
     statistics: dict[str, int] = field(default_factory=dict)
-    traces: TraceFigures = field(default_factory=TraceFigures)
+    traces: TraceFigures = field(default_factory=TraceFigures, metadata=spelled(flat=True))
     """Frames, input and idle work."""
     imported_wall_ns: int | None = None
     """When it was taken in from a bundle; None: it was watched for this store."""

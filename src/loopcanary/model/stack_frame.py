@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from loopcanary.model.spelling import spelled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -10,7 +12,7 @@ class StackFrame:
     """A frame as reports show it."""
 
     function: str
-    qualname: str
+    qualname: str = field(metadata=spelled(like="function"))
     file: str
     line: int
     in_app: bool

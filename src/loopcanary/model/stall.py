@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from loopcanary.model.issues.kind import IssueKind
+from loopcanary.model.spelling import spelled, written
 from loopcanary.model.stack_frame import StackFrame
 from loopcanary.model.timeline import Timeline
 from loopcanary.model.waiting import Contributor, LockProof, Target
@@ -62,7 +63,7 @@ class Culprit:
     """The frame that the user can change: innermost own frame that held most of the stall."""
 
     function: str
-    qualname: str
+    qualname: str = field(metadata=spelled(like="function"))
     file: str
     line: int
     source: str | None
@@ -159,8 +160,8 @@ class WeightedStack:
     """A distinct stack and how much of the stall it held, frames innermost first."""
 
     weight_ns: int
-    frames: tuple[StackFrame, ...]
     truncated: bool = False
+    frames: tuple[StackFrame, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,26 +178,27 @@ class ThreadView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stall:
-    """One stall, judged. Contract 7.3 is its JSON form (model.wire)."""
+    """One stall, judged. Contract 7.3 is its JSON form (loopcanary.wire)."""
 
     id: str
     """Unique over sessions: `<session>-<serial>`."""
+    fingerprint: str
     session: str
     pid: int
-    fingerprint: str
-    title: str
     thread: str
     loop: str
     """Kind of loop: asyncio, uvloop, thread, ..."""
-    scope: StallScope
+    title: str = field(metadata=spelled(absent=""))
+    scope: StallScope = field(metadata=spelled(absent=StallScope.CALLBACK))
     state: StallState
     severity: Severity
     began_wall_ns: int
     duration_ns: int
     """To the end; for one that goes on or was killed, to when it was last seen."""
     threshold_ns: int
-    callback: str | None
-    task: str | None
+    queue_ns: int = 0
+    callback: str | None = field(metadata=spelled(inside="callback", name="name"))
+    task: str | None = field(metadata=spelled(inside="callback"))
     scene: str | None
     cause: Cause
     confidence: float
@@ -212,7 +214,6 @@ class Stall:
     dropped_samples: int
     stacks: tuple[WeightedStack, ...]
     threads: tuple[ThreadView, ...] = ()
-    queue_ns: int = 0
     engine: str = "native"
     cause_share: float = 1.0
     """Of the seen time that the cause explains, 0 to 1."""
@@ -234,6 +235,7 @@ class Stall:
     """None where whoever wrote the stall kept none."""
 
     @property
+    @written(after="loop")
     def kind(self) -> IssueKind:
         """What it is among the issues."""
         return IssueKind.STALL

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from loopcanary.model.earlier import EarlierWork, ShortWork
+from loopcanary.model.spelling import spelled
 from loopcanary.model.stack_frame import StackFrame
 from loopcanary.model.waiting import GilState, Target
 
@@ -50,10 +51,10 @@ class Span:
     offset_ns: int
     """From the stall's begin."""
     length_ns: int
-    samples: int
+    samples: int = field(metadata=spelled(absent=1))
     stack: int | None
     """Index into the stall's `stacks`; None: it could not be read."""
-    activity: Activity
+    activity: Activity = field(metadata=spelled(apart=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +65,10 @@ class Pause:
     """From the stall's begin; less than 0 where it began before."""
     length_ns: int
     generation: int
-    collected: int
-    thread: str
+    collected: int = field(metadata=spelled(absent=0))
+    thread: str = field(metadata=spelled(absent=""))
     """That ran it."""
-    own: bool
+    own: bool = field(metadata=spelled(absent=False))
     """That was the stalled thread."""
 
 
@@ -75,15 +76,9 @@ class Pause:
 class Timeline:
     """Spans from the stall's begin to its end, without gaps: each moment is the nearest sample's."""
 
-    spans: tuple[Span, ...]
-    seen_from_ns: int
-    """When the first look was; before, the first span is a guess..."""
-    seen_until_ns: int
-    """...as the last one is from here on."""
+    spans: tuple[Span, ...] = field(metadata=spelled(apart=True))
     pauses: tuple[Pause, ...] = ()
     """In order of time, from `earlier_from_ns` before the stall to its end."""
-    thinned: bool = False
-    """Some spans stand for several that differed: there were too many."""
     earlier: tuple[EarlierWork, ...] = ()
     """In order of their begins, a turn before its callbacks."""
     earlier_last: ShortWork | None = None
@@ -96,3 +91,9 @@ class Timeline:
     """...and how many callbacks of that turn were over then."""
     earlier_from_ns: int | None = None
     """How far before the stall's begin the record of long work reaches back; None: there is none."""
+    seen_from_ns: int = field(metadata=spelled(absent=0))
+    """When the first look was; before, the first span is a guess..."""
+    seen_until_ns: int = field(metadata=spelled(absent=0))
+    """...as the last one is from here on."""
+    thinned: bool = False
+    """Some spans stand for several that differed: there were too many."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+
+from loopcanary.model.spelling import spelled
 
 
 class GilState(Enum):
@@ -31,7 +33,7 @@ class Target:
     """What a system call works on, as the kernel names it at the time of the sample."""
 
     kind: TargetKind
-    name: str
+    name: str = field(metadata=spelled(absent=""))
     """Path, `host:port` of the peer, path of a unix socket, or the command of a child; empty unknown."""
     pid: int | None = None
     """Of the child."""

@@ -6,16 +6,8 @@ import json
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from loopcanary.model.wire import (
-    SCHEMA_VERSION,
-    Json,
-    culprit_to_dict,
-    issue_to_dict,
-    session_to_dict,
-    stall_to_dict,
-    time_to_text,
-)
 from loopcanary.report.loop_figures import figures_of
+from loopcanary.wire import SCHEMA_VERSION, Json, time_to_text, to_wire
 from loopcanary.words.lags import evidence_of
 
 if TYPE_CHECKING:
@@ -49,7 +41,7 @@ def report_to_dict(report: Report) -> Json:
             }
             for group in report.groups
         ],
-        "stalls": [stall_to_dict(stall) for stall in report.stalls],
+        "stalls": [to_wire(stall) for stall in report.stalls],
         "issues": [_issue_to_dict(issue) for issue in report.issues],
         "issue_groups": [_issue_group_to_dict(group, report) for group in report.issue_groups],
     }
@@ -93,14 +85,14 @@ def _group_to_dict(group: StallGroup, stall_ids: list[str]) -> Json:
         "max_ms": group.max_ns / 1_000_000,
         "first_at": time_to_text(group.first_wall_ns),
         "last_at": time_to_text(group.last_wall_ns),
-        "culprit": None if group.culprit is None else culprit_to_dict(group.culprit),
+        "culprit": None if group.culprit is None else to_wire(group.culprit),
         "worst_id": group.worst_id,
         "stall_ids": stall_ids,
     }
 
 
 def _issue_to_dict(issue: LagIssue) -> Json:
-    return {**issue_to_dict(issue), "evidence": list(evidence_of(issue))}
+    return {**to_wire(issue), "evidence": list(evidence_of(issue))}
 
 
 def _issue_group_to_dict(group: IssueGroup, report: Report) -> Json:
@@ -116,7 +108,7 @@ def _issue_group_to_dict(group: IssueGroup, report: Report) -> Json:
         "max_ms": worst.duration_ns / 1_000_000,
         "first_at": time_to_text(group.first_wall_ns),
         "last_at": time_to_text(group.last_wall_ns),
-        "culprit": None if worst.culprit is None else culprit_to_dict(worst.culprit),
+        "culprit": None if worst.culprit is None else to_wire(worst.culprit),
         "worst_id": worst.id,
         "issue_ids": [issue.id for issue in report.issues if issue.fingerprint == group.fingerprint],
         **({} if report.issue_details is None else {"grouped_by": list(report.issue_details.parts)}),
@@ -124,7 +116,7 @@ def _issue_group_to_dict(group: IssueGroup, report: Report) -> Json:
 
 
 def _session_to_dict(session: Session) -> Json:
-    document = session_to_dict(session)
+    document = to_wire(session)
     for loop, fields in zip(session.loops, document["loops"], strict=True):
         fields.update(_quotients_to_dict(loop))
     return document

@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import isinf
 from typing import TYPE_CHECKING
 
-from loopcanary.model.wire import Json, culprit_to_dict, time_to_text
 from loopcanary.report.as_json import render_members
 from loopcanary.report.rates import LEVEL
+from loopcanary.wire import Json, time_to_text, to_wire
 
 if TYPE_CHECKING:
     from loopcanary.report.comparison import Compared, Comparison, Seen, SideSums
@@ -50,7 +50,7 @@ def _group_to_dict(one: Compared) -> Json:
         "fingerprint": one.fingerprint,
         "title": one.title,
         "cause": one.cause.value,
-        "culprit": None if one.culprit is None else culprit_to_dict(one.culprit),
+        "culprit": None if one.culprit is None else to_wire(one.culprit),
         "change": one.change.value,
         "sure": one.is_sure,
         "before": _seen_to_dict(one.before, one.before_range),

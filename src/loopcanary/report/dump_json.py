@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from loopcanary.model.wire import Json, time_to_text
 from loopcanary.report.dump_words import deadlocks, doing_words
+from loopcanary.wire import Json, time_to_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

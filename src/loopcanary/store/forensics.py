@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from loopcanary.model import Clock, LaneTotals, LoopHealth, Session, Stall, StallEvidence, StallState
-from loopcanary.model.wire import WireError, session_from_dict
+from loopcanary.wire import WireError, from_wire
 
 
 class Header(Protocol):
@@ -47,7 +47,7 @@ class Remains(Protocol):
         """The header."""
 
     def facts(self) -> dict[str, Any]:
-        """The session as a dict (model.wire); empty where it cannot be read."""
+        """The session as a dict (loopcanary.wire); empty where it cannot be read."""
 
     def lanes(self) -> Sequence[LaneTotals]:
         """Sums of every watched thread."""
@@ -85,7 +85,7 @@ class Forensics(Generic[_R]):
 def session_of(facts: dict[str, Any], header: Header) -> Session:
     """The session as its process described it, or, before it came to that, as the header tells."""
     try:
-        return session_from_dict(facts)
+        return from_wire(Session, facts)
     except WireError:
         return Session(
             id=f"unnamed-{header.pid}-{header.started_ns}",

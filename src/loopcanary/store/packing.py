@@ -9,37 +9,32 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.model.wire import WireError, stall_from_dict, stall_to_dict
-from loopcanary.model.wire_fields import ms
-from loopcanary.model.wire_pieces import frame_to_dict
+from loopcanary.model import StackFrame, Stall, WeightedStack
+from loopcanary.wire import WireError, from_wire, to_wire
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from loopcanary.model import StackFrame, Stall
 
 
 def pack(stall: Stall) -> dict[str, Any]:
     """The stall as a JSON-able dict: in `stacks`, frames are numbers of those in `frames`."""
     table = _Frames()
-    packed = stall_to_dict(replace(stall, stacks=()))
+    packed = to_wire(replace(stall, stacks=()))
     packed["stacks"] = [
-        {
-            "weight_ms": ms(stack.weight_ns),
-            "truncated": stack.truncated,
-            "frames": table.numbers(stack.frames),
-        }
+        {**to_wire(replace(stack, frames=())), "frames": table.numbers(stack.frames)}
         for stack in stall.stacks
     ]
-    packed["frames"] = [frame_to_dict(frame) for frame in table.frames]
+    packed["frames"] = [to_wire(frame) for frame in table.frames]
     return packed
 
 
 def unpack(packed: object) -> Stall:
-    """The stall that was packed; also one whose frames are written out, as all once were. WireError."""
-    if isinstance(packed, dict) and "frames" in packed:
-        packed = {**packed, "stacks": _written_out(packed.get("stacks"), packed["frames"])}
-    return stall_from_dict(packed)
+    """The stall that was packed. Equal frames are one object. WireError."""
+    if not isinstance(packed, dict):
+        raise WireError("stall: an object is wanted")
+    frames = [from_wire(StackFrame, frame, "stall.frames") for frame in _list(packed, "frames")]
+    stacks = [_stack(stack, frames) for stack in _list(packed, "stacks")]
+    return from_wire(Stall, {**packed, "stacks": stacks})
 
 
 class _Frames:
@@ -62,24 +57,21 @@ class _Frames:
             return [known[id(frame)] for frame in frames]
 
 
-def _written_out(stacks: object, frames: object) -> object:
-    if not isinstance(stacks, list) or not isinstance(frames, list):
-        raise WireError("stall.stacks: lists of stacks and frames are wanted")
-    return [{**stack, "frames": _frames_of(stack.get("frames"), frames)} for stack in map(_object, stacks)]
+def _list(packed: dict[Any, Any], name: str) -> list[Any]:
+    value = packed.get(name)
+    if not isinstance(value, list):
+        raise WireError(f"stall.{name}: a list is wanted")
+    return value
 
 
-def _object(stack: object) -> dict[str, Any]:
-    if not isinstance(stack, dict):
+def _stack(packed: object, frames: list[StackFrame]) -> WeightedStack:
+    if not isinstance(packed, dict):
         raise WireError("stall.stacks: objects are wanted")
-    return stack
-
-
-def _frames_of(numbers: object, frames: list[Any]) -> list[Any]:
-    if not isinstance(numbers, list):
-        raise WireError("stall.stacks.frames: a list is wanted")
+    numbers = _list(packed, "frames")
     for number in set(map(type, numbers)):
         if number is not int:
             raise WireError(f"stall.stacks.frames: numbers are wanted, not {number.__name__}")
     if numbers and not 0 <= min(numbers) <= max(numbers) < len(frames):
         raise WireError("stall.stacks.frames: there is no such frame")
-    return [frames[number] for number in numbers]
+    named = [frames[number] for number in numbers]
+    return from_wire(WeightedStack, {**packed, "frames": named}, "stall.stacks")

@@ -20,17 +20,9 @@ from loopcanary.model import (
 )
 from loopcanary.model.issues.issue import is_news
 from loopcanary.model.search import IssueGroup, StallMark, StallQuery
-from loopcanary.model.wire import (
-    WireError,
-    issue_from_dict,
-    issue_to_dict,
-    session_from_dict,
-    session_to_dict,
-    traces_from_dict,
-    traces_to_dict,
-)
 from loopcanary.store.errors import StoreError
 from loopcanary.store.packing import pack, unpack
+from loopcanary.wire import WireError, from_wire, issue_from_wire, to_wire
 
 if TYPE_CHECKING:
     import sqlite3
@@ -157,7 +149,7 @@ def issue_columns(issue: LagIssue) -> dict[str, Any]:
         "began_wall_ns": bounded(issue.began_wall_ns),
         "duration_ns": bounded(issue.duration_ns),
         "search": storable(_searched_issue(issue)),
-        "payload": _to_json(issue_to_dict(issue)),
+        "payload": _to_json(to_wire(issue)),
     }
 
 
@@ -175,14 +167,14 @@ def _searched_issue(issue: LagIssue) -> str:
 def issue_of(payload: str) -> LagIssue:
     """The issue of a payload. StoreError where it is not one."""
     try:
-        return issue_from_dict(json.loads(payload))
+        return issue_from_wire(json.loads(payload))
     except (WireError, ValueError, RecursionError) as error:
         raise StoreError(f"a stored issue cannot be read ({error}): {_UNREADABLE}") from error
 
 
 def traces_payload(figures: TraceFigures) -> str:
     """Figures of traces as JSON text."""
-    return _to_json(traces_to_dict(figures))
+    return _to_json(to_wire(figures))
 
 
 def stall_payload(stall: Stall) -> str:
@@ -202,7 +194,7 @@ def session_columns(session: Session) -> dict[str, Any]:
         "end": LEFT if session.end is SessionEnd.RUNNING and not session.is_running else session.end.value,
         "name": storable(session.name),
         "version": storable(session.version or ""),
-        "payload": _to_json(session_to_dict(session)),
+        "payload": _to_json(to_wire(session)),
     }
 
 
@@ -225,9 +217,9 @@ def session_of(payload: str, traces: str | None = None) -> Session:
     """The session of a payload; `traces`: what it told while it ran, for one that did not come to its end.
     StoreError where it is not one."""
     try:
-        session = session_from_dict(json.loads(payload))
+        session = from_wire(Session, json.loads(payload))
         if traces is not None and session.traces.is_empty:
-            session = replace(session, traces=traces_from_dict(json.loads(traces)))
+            session = replace(session, traces=from_wire(TraceFigures, json.loads(traces)))
     except (WireError, ValueError, RecursionError) as error:
         raise StoreError(f"a stored session cannot be read ({error}): {_UNREADABLE}") from error
     return session

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from loopcanary.model.stall import Stall
-from loopcanary.model.wire import Json, time_to_text
 from loopcanary.top.rows import Delays, LaneRow
+from loopcanary.wire import Json, time_to_text
 
 SCHEMA: Final = 1
 

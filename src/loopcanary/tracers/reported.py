@@ -20,7 +20,7 @@ from loopcanary.model.issues.issue import is_news
 from loopcanary.model.issues.slow_method import ROWS_MAX, SlowMethod, key_of
 from loopcanary.model.issues.startup import PHASES_MAX, PhaseKind, Startup
 from loopcanary.model.stall import Cause, Culprit
-from loopcanary.model.wire_issue import issue_from_dict, issue_to_dict
+from loopcanary.wire import issue_from_wire, to_wire
 from loopcanary.words.traced import method_words, start_words
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _checked(issue: object) -> TracedIssue:
     if not isinstance(issue, (Startup, SlowMethod)):
         raise TypeError(f"a tracer reports model.Startup or model.SlowMethod, not {type(issue).__name__}")
     issue, beyond = _bounded(issue)
-    read = issue_from_dict(_cut(issue_to_dict(issue)))
+    read = issue_from_wire(_cut(to_wire(issue)))
     if not isinstance(read, (Startup, SlowMethod)):  # a subclass with a kind of its own
         raise TypeError(f"it says of itself that it is {read.kind.value}")
     read = replace(read, stacks=_short(read.stacks), stalls=read.stalls[:_STALLS_MAX])

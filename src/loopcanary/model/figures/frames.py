@@ -7,8 +7,10 @@ so that every count is exact.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+
+from loopcanary.model.spelling import NEEDED, spelled, written
 
 MHZ = 1_000
 """Millihertz in a hertz."""
@@ -40,6 +42,7 @@ class DropLevel(Enum):
 
 LEVELS = tuple(DropLevel)
 LEVEL_BOUNDS = (0, 3, 9, 24, 42)
+_BY_LEVEL = spelled(keys=tuple(level.value for level in LEVELS))
 
 
 def interval_ns(refresh_mhz: int) -> int:
@@ -120,21 +123,21 @@ class ShownFrame:
 class FrameFigures:
     """Figures of some frames of one refresh rate; two of the same rate add up with `+`."""
 
-    refresh_mhz: int
-    frames: int = 0
-    frame_ns: int = 0
+    frames: int = field(default=0, metadata=NEEDED)
+    frame_ns: int = field(default=0, metadata=NEEDED)
     """Their time; pauses are not in it."""
-    drop_level: tuple[int, ...] = (0, 0, 0, 0, 0)
+    refresh_mhz: int = field(metadata=spelled(bounds=(1, 1_000_000_000)))
+    drop_level: tuple[int, ...] = field(default=(0, 0, 0, 0, 0), metadata=_BY_LEVEL)
     """Frames at each level, best first."""
-    drop_sum: tuple[int, ...] = (0, 0, 0, 0, 0)
+    drop_sum: tuple[int, ...] = field(default=(0, 0, 0, 0, 0), metadata=_BY_LEVEL)
     """Dropped frames at each level."""
-    late_ns: int = 0
+    late_ns: int = field(default=0, metadata=NEEDED)
     """Lateness of all late frames."""
     janky_ns: int = 0
     """Lateness of those at level normal and worse."""
-    frozen: int = 0
+    frozen: int = field(default=0, metadata=NEEDED)
     """Frames over FROZEN_NS."""
-    worst_ns: int = 0
+    worst_ns: int = field(default=0, metadata=NEEDED)
 
     def __add__(self, other: FrameFigures) -> FrameFigures:
         """Both together."""
@@ -156,21 +159,25 @@ class FrameFigures:
         return self.refresh_mhz / MHZ
 
     @property
+    @written(after="refresh_mhz")
     def fps(self) -> float:
         """min(refresh, 1000 x count / sum)."""
         return frames_per_second(self.frames, self.frame_ns, self.refresh_mhz)
 
     @property
+    @written(after="janky_ns")
     def hitch_ms_per_s(self) -> float:
         """Milliseconds of lateness in a second of frame time."""
         return 1_000 * self.late_ns / self.frame_ns if self.frame_ns else 0.0
 
     @property
+    @written(after="frozen")
     def frozen_share(self) -> float:
         """Frames of more than 700 ms, as a share of all."""
         return self.frozen / self.frames if self.frames else 0.0
 
     @property
+    @written(after="fps")
     def dropped(self) -> int:
         """Dropped frames in all."""
         return sum(self.drop_sum)
@@ -188,7 +195,7 @@ class FrameSlice:
 
     began_wall_ns: int
     ended_wall_ns: int
-    figures: FrameFigures
+    figures: FrameFigures = field(metadata=spelled(flat=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +205,7 @@ class SceneFrames:
     thread: str
     loop: str
     scene: str | None
-    figures: FrameFigures
+    figures: FrameFigures = field(metadata=spelled(flat=True))
     slices: tuple[FrameSlice, ...] = ()
     """Oldest first, each of 6 s of frame time or, in a long session, of a multiple; the last may be
     shorter."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from loopcanary.model.spelling import spelled
 
 INPUT_LAG_NS = 200_000_000
 """An input that is handled later is an issue: the limit of "good" of web.dev's Interaction to Next Paint."""
@@ -28,9 +30,9 @@ class InputFigures:
     worst_ns: int
     worst: str | None
     """The event that took longest, by class and receiver."""
-    queued_ns: int
+    queued_ns: int = field(metadata=spelled(absent=0))
     """Time that events waited for the loop, added up; the rest of `lag_ns` was handling."""
-    lag_ns: int
+    lag_ns: int = field(metadata=spelled(absent=0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from loopcanary.model.spelling import spelled
 from loopcanary.model.stall import Cause, Culprit, WeightedStack
 
 
@@ -12,12 +13,12 @@ class IssueFacts:
     """Who, when, how long, and what was behind it."""
 
     id: str
+    fingerprint: str
     session: str
     pid: int
-    fingerprint: str
-    title: str
     thread: str
     loop: str
+    title: str
     scene: str | None
     began_wall_ns: int
     """When the first frame began, the event arrived, the work or the program began."""
@@ -26,6 +27,6 @@ class IssueFacts:
     cause: Cause = Cause.UNKNOWN
     culprit: Culprit | None = None
     advice: str | None = None
-    stalls: tuple[str, ...] = ()
+    stalls: tuple[str, ...] = field(default=(), metadata=spelled(name="stall_ids"))
     """Ids of the stalls in it."""
     stacks: tuple[WeightedStack, ...] = ()

@@ -7,11 +7,12 @@ unknown.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from loopcanary.model.figures.frames import FrameFigures
 from loopcanary.model.issues.facts import IssueFacts
 from loopcanary.model.issues.kind import IssueKind
+from loopcanary.model.spelling import spelled, written
 from loopcanary.model.stall import Culprit
 
 
@@ -22,7 +23,7 @@ class LateFrame:
     began_wall_ns: int
     duration_ns: int
     dropped: int
-    stalls: tuple[str, ...] = ()
+    stalls: tuple[str, ...] = field(default=(), metadata=spelled(name="stall_ids"))
     """Ids of the stalls in it."""
 
 
@@ -34,7 +35,7 @@ class Handled:
     duration_ns: int
     """As far as it made the event wait."""
     culprit: Culprit | None = None
-    stall: str | None = None
+    stall: str | None = field(default=None, metadata=spelled(name="stall_id"))
     """Id of the stall that it was, if it was one."""
 
 
@@ -42,11 +43,12 @@ class Handled:
 class Jank(IssueFacts):
     """A stretch of frames in which people saw jank: see FrameFigures.is_janky."""
 
-    figures: FrameFigures
+    figures: FrameFigures = field(metadata=spelled(name="frames"))
     worst: tuple[LateFrame, ...]
     """The worst frames, worst first."""
 
     @property
+    @written(after="id")
     def kind(self) -> IssueKind:
         """What it is."""
         return IssueKind.JANK
@@ -58,12 +60,13 @@ class InputLag(IssueFacts):
 
     event: str
     """Class and receiver."""
-    queued_ns: int
+    queued_ns: int = field(metadata=spelled(absent=0))
     """How long it waited for the loop."""
     before: tuple[Handled, ...] = ()
     """What the thread did meanwhile, as far as it is known, oldest first."""
 
     @property
+    @written(after="id")
     def kind(self) -> IssueKind:
         """What it is."""
         return IssueKind.INPUT
@@ -78,6 +81,7 @@ class IdleLag(IssueFacts):
     """More than one: the loop never waited between so many runs."""
 
     @property
+    @written(after="id")
     def kind(self) -> IssueKind:
         """What it is."""
         return IssueKind.IDLE

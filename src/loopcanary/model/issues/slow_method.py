@@ -6,10 +6,11 @@ Calls of one function by one path are one row, with their number.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.issues.reported import ReportedFacts
+from loopcanary.model.spelling import spelled, written
 from loopcanary.model.stack_frame import StackFrame
 
 ROWS_MAX = 200
@@ -24,7 +25,7 @@ KEY_SHARE = 0.3
 class CallRow:
     """Calls of one function by one path."""
 
-    frame: StackFrame
+    frame: StackFrame = field(metadata=spelled(flat=True))
     """The function; `line`: where it begins."""
     depth: int = 0
     count: int = 1
@@ -49,6 +50,7 @@ class SlowMethod(ReportedFacts):
     """The row that the fingerprint is made of, as an index into `rows`; None: there is none."""
 
     @property
+    @written(after="id")
     def kind(self) -> IssueKind:
         """What it is."""
         return IssueKind.SLOW_METHOD

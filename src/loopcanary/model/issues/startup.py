@@ -11,6 +11,7 @@ from enum import Enum
 
 from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.issues.reported import ReportedFacts
+from loopcanary.model.spelling import written
 
 PHASES_MAX = 400
 """So many of a start are kept, those that took longest; `left_out` has the others."""
@@ -75,6 +76,7 @@ class Startup(ReportedFacts):
     """Phases that are not among these."""
 
     @property
+    @written(after="id")
     def kind(self) -> IssueKind:
         """What it is."""
         return IssueKind.STARTUP

@@ -1,0 +1,73 @@
+"""Values as JSON-able dicts and back: contract 7.3 of the design (docs/internals/report-schema.md).
+
+The form follows from the frozen dataclass itself (`parts`); what differs is said there (`model.spelling`).
+Fields are added, never renamed. Durations go out as `_ms` floats, times as RFC 3339 in UTC with nine
+decimals; both come back to the same nanosecond (durations: up to 2**51 ns, 26 days, where a float still
+has a digit to spare). What comes in is not trusted: anything that is not what the contract says raises
+WireError, which names the field, its value and what was expected.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeVar
+
+from loopcanary.model import IdleLag, InputLag, IssueKind, Jank, LagIssue, SlowMethod, Startup
+from loopcanary.wire import special as _special  # noqa: F401 - registers the forms that no field describes
+from loopcanary.wire.form import form_of
+from loopcanary.wire.misfit import Misfit, WireError
+from loopcanary.wire.times import time_from_text, time_to_text
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "Json",
+    "WireError",
+    "from_wire",
+    "issue_from_wire",
+    "time_from_text",
+    "time_to_text",
+    "to_wire",
+]
+
+Json = dict[str, Any]
+_T = TypeVar("_T")
+
+SCHEMA_VERSION: Final = 1
+ISSUE_TYPES: dict[IssueKind, type[LagIssue]] = {
+    IssueKind.JANK: Jank,
+    IssueKind.INPUT: InputLag,
+    IssueKind.IDLE: IdleLag,
+    IssueKind.STARTUP: Startup,
+    IssueKind.SLOW_METHOD: SlowMethod,
+}
+"""The class that reads an issue of each kind."""
+
+
+def to_wire(value: Any) -> Json:
+    """The value, a frozen dataclass of ours, as a JSON-able dict of its own."""
+    return form_of(type(value)).write(value)
+
+
+def from_wire(kind: type[_T], document: object, path: str = "") -> _T:
+    """The value that `to_wire` wrote, or another writer of the same schema.
+
+    Args:
+        kind: the class of the value.
+        document: what `json` read. Fields it does not know are ignored, missing ones have their defaults.
+        path: what error messages call the document; the class by default.
+
+    Raises:
+        WireError: a field is missing or not what the contract says.
+    """
+    try:
+        return form_of(kind).read(document)
+    except Misfit as misfit:
+        raise WireError(misfit.words(path or kind.__name__.lower())) from None
+
+
+def issue_from_wire(document: object) -> LagIssue:
+    """As `from_wire`, of an issue whose `kind` says its class."""
+    name = document.get("kind") if isinstance(document, dict) else None
+    known = next((kind for named, kind in ISSUE_TYPES.items() if named.value == name), None)
+    if known is None:
+        raise WireError(f"issue.kind: {name!r} is no kind of issue")
+    return from_wire(known, document, "issue")
