@@ -125,7 +125,7 @@ STORIES = [
         "without the kernel's view, the text of a sleep tells",
         asleep("time.sleep(0.3)", None, view=False),
         Cause.SLEEP,
-        "stood at a call of sleep",
+        "were at a call of sleep",
     ),
     Story(
         "a thread that runs is not asleep, whatever the text",
@@ -195,7 +195,7 @@ STORIES = [
         "a thread ready to run that gets no CPU time is the host's matter",
         evidence(samples(*moving(), state="R")),
         Cause.HOST,
-        "ready to run but given no CPU",
+        "runnable, but given no CPU",
     ),
     Story(
         "most of the time in the run queue is the host's matter",
@@ -317,7 +317,7 @@ STORIES = [
         "a collection for most of the stall is gc",
         evidence(samples(*moving(), running=True), collections=(collection(10, 110),)),
         Cause.GC,
-        "One garbage collection on this thread took 100 ms of 140 ms (oldest generation 2, 1,234 "
+        "1 garbage collection on this thread took 100 ms of 140 ms (oldest generation 2, 1,234 "
         "objects freed).",
     ),
     Story(
@@ -330,7 +330,7 @@ STORIES = [
             collections=(collection(118, 120),),
         ),
         Cause.GC,
-        "With those too short or too many to be kept it was 99.0 ms.",
+        "Including short collections that are only counted: 99.0 ms.",
     ),
     Story(
         "a collection of another thread is not",
@@ -342,7 +342,7 @@ STORIES = [
         "samples inside a collection are gc without its stamps",
         evidence(samples(*moving(), running=True, in_gc=True)),
         Cause.GC,
-        "12 of 12 samples lay inside a garbage collection.",
+        "12 of 12 samples fell inside a garbage collection.",
     ),
     Story(
         "many callbacks in one turn are a burst, whatever they did",
@@ -391,9 +391,9 @@ STORIES = [
         "a system call that tells nothing is named",
         asleep("re.match(pattern, text)", "ioctl"),
         Cause.UNKNOWN,
-        "slept in ioctl, which tells no cause",
+        "slept in ioctl, which names no cause",
     ),
-    Story("without a sample, it says so", evidence(lasted_ms=300), Cause.UNKNOWN, "no sample was taken: "),
+    Story("without a sample, it says so", evidence(lasted_ms=300), Cause.UNKNOWN, "No sample was taken: "),
     Story(
         "without a sample, dropped ones are told",
         evidence(lasted_ms=300, samples_dropped=(("moved", 2), ("unreadable", 1))),
@@ -404,7 +404,7 @@ STORIES = [
         "without a sample, a recorded collection is the cause",
         evidence(lasted_ms=300, collections=(collection(10, 250),)),
         Cause.GC,
-        "no sample was taken",
+        "No sample was taken",
     ),
     Story(
         "without a sample, the record of a turn makes a burst",
@@ -499,7 +499,7 @@ def test_stalls_by_the_host_have_a_neutral_title():
     steps = [stack(frame("step", APP, line), at("total += 1", SOURCE)) for line in range(2, 62)]
     stall = judged(evidence(samples(*steps, running=True, queued=0.98)), SOURCE)
     assert stall.cause is Cause.HOST, stall.evidence
-    assert stall.title == "the host did not run the ready thread"
+    assert stall.title == "runnable, but given no CPU by the host"
 
 
 # ---- what the system call works on --------------------------------------------------------------
@@ -840,7 +840,7 @@ def locked(proof: LockProof, tid: int = 71, **more: Any) -> Stall:
 @pytest.mark.parametrize(
     ("tids", "count", "told"),
     [
-        ((72,), 1, "One other thread waited for it, too: worker-2."),
+        ((72,), 1, "1 other thread waited for it, too: worker-2."),
         ((72, 80), 2, "2 other threads waited for it, too: worker-2 and thread 80."),
         ((72, 80), 12, "12 other threads waited for it, too: worker-2, thread 80 and 10 more."),
     ],
@@ -862,7 +862,7 @@ def test_the_holder_of_a_lock_is_named_with_its_proof():
 def test_a_holder_that_is_not_proven_is_not_named():
     stall = locked(LockProof.NONE)
     assert stall.holders == ()
-    assert "Who holds it could not be told." in stall.evidence
+    assert "The holder is not known." in stall.evidence
 
 
 def test_a_thread_that_waits_for_itself_is_told_of_the_deadlock():
@@ -998,8 +998,7 @@ def test_a_burst_on_a_crowded_machine_is_one_if_an_idle_machine_had_seen_it_too(
 
 def test_a_late_start_is_told():
     assert (
-        "It began 80.0 ms late: the loop was busy with what ran before it."
-        in burst(queue_ns=80 * MS).evidence
+        "It began 80.0 ms late: the loop was busy with what ran before." in burst(queue_ns=80 * MS).evidence
     )
     assert not any("late" in sentence for sentence in burst(queue_ns=1000).evidence)
 

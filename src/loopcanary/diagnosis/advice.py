@@ -8,6 +8,7 @@ from functools import cache
 from loopcanary.diagnosis.calls import callee_of
 from loopcanary.model import Blocker, Cause, Holder
 from loopcanary.words.remedies import ALIASES, OTHER, REMEDIES, Remedy, Way
+from loopcanary.words.sentences import advice, say
 
 _ASYNCIO = "asyncio"
 _THREAD_HELPS = frozenset({Way.THREAD, Way.CLIENT, Way.RESOLVE, Way.CHILD, Way.TIMER})
@@ -157,11 +158,14 @@ def _in_framework(table: RemedyTable, row: Remedy, within: frozenset[str], block
     around = [remedy for remedy in table.frameworks if remedy.within in within]
     told = next((remedy for remedy in around if row.id in remedy.replaces), row)
     beside = [remedy for remedy in around if not remedy.replaces and row.way in _THREAD_HELPS][:1]
-    return " ".join(_fill(remedy, blocker, None) for remedy in (told, *beside))
+    first, *rest = [_fill(remedy, blocker, None) for remedy in (told, *beside)]
+    return say("both", first=first, second=rest[0]) if rest else first
 
 
 def _fill(remedy: Remedy, blocker: Blocker | None, holder: Holder | None) -> str:
-    call = f"`{blocker.call}`" if blocker is not None and blocker.call else "the call"
-    culprit = None if holder is None else holder.culprit
-    place = "the thread that holds it" if culprit is None else f"`{culprit.function}`"
-    return remedy.text.replace("`{call}`", call).replace("{holder}", place)
+    values: dict[str, object] = {}
+    if "{call}" in remedy.text:
+        values["call"] = None if blocker is None else blocker.call
+    if "{holder}" in remedy.text:
+        values["holder"] = None if holder is None or holder.culprit is None else holder.culprit.function
+    return advice(remedy, values)

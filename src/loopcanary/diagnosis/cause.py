@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.model import Cause, Holder
+from loopcanary.words.sentences import Sentence, say
 
 SECOND_SHARE = 0.25
 """A second cause is named from this share on."""
@@ -21,14 +22,13 @@ class Finding:
     """Of the stall's time that it explains, 0 to 1."""
     confidence: float
     """That it is right where it applies, 0 to 1."""
-    evidence: tuple[str, ...]
-    """Plain sentences with figures."""
+    evidence: tuple[Sentence, ...]
     explained: tuple[Seen, ...] = ()
     """The samples it speaks for; the rules after it do not see them."""
     holders: tuple[Holder, ...] = ()
     """Who held what the thread waited for, most time first."""
     title: str | None = None
-    """What to call it, where the cause's own word says less."""
+    """What to call it, where the cause's own word says less: a key of words.titles."""
     topic: str | None = None
     """What the advice is about, where that is more than the cause: the `topic` of a row of words.remedies."""
     blameless: bool = False
@@ -49,7 +49,7 @@ class Verdict:
 
     cause: Cause
     confidence: float
-    evidence: tuple[str, ...]
+    evidence: tuple[Sentence, ...]
     findings: tuple[Finding, ...] = ()
     second: Finding | None = None
 
@@ -71,7 +71,7 @@ def judge(observation: Observation, rules: Sequence[Rule], coverage: float) -> V
             left = left.without(finding.explained)
     ranked = sorted(findings, key=lambda finding: (not finding.decides, -finding.share))
     if not ranked:
-        return Verdict(cause=Cause.UNKNOWN, confidence=0.0, evidence=("No rule applied.",))
+        return Verdict(cause=Cause.UNKNOWN, confidence=0.0, evidence=(say("no-rule"),))
     heir = next((finding for finding in ranked if not finding.yields), None)
     if heir is not None and ranked[0].yields and _explains_the_rest(heir, ranked, observation):
         ranked.remove(heir)
@@ -80,10 +80,7 @@ def judge(observation: Observation, rules: Sequence[Rule], coverage: float) -> V
     second = next((finding for finding in rest if finding.share >= SECOND_SHARE), None)
     sentences = first.evidence
     if second is not None:
-        sentences += (
-            f"Also {second.cause.value}: {round(100 * second.share)} % of the time.",
-            *second.evidence,
-        )
+        sentences += (say("also", cause=second.cause.value, share=second.share), *second.evidence)
     return Verdict(
         cause=first.cause,
         confidence=_confidence(first, coverage, sampled=observation.sample_count > 0),

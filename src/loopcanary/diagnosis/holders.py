@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from loopcanary.diagnosis.culprit import Weighed, find_suspect, to_culprit
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.model import Holder, LockProof, LockView
+from loopcanary.words.sentences import Sentence, say
 
 _HOLDERS_MAX = 8
 _WORTH_SAYING = 0.02
@@ -46,16 +47,16 @@ def _holder(observation: Observation, tid: int, samples: list[Seen]) -> Holder:
     )
 
 
-def holder_sentences(holders: tuple[Holder, ...]) -> tuple[str, ...]:
+def holder_sentences(holders: tuple[Holder, ...]) -> tuple[Sentence, ...]:
     """`It was held by worker-1 in flush (/srv/app/db.py:12), 84 % of the time.`, one a holder."""
+    codes = ("held-by", *["also-held-by"] * len(holders))
     return tuple(
-        f"{'It was held' if index == 0 else 'Also held'} by {holder.thread}{_place(holder)}, "
-        f"{round(100 * holder.share)} % of the time."
-        for index, holder in enumerate(holders)
+        say(code, thread=holder.thread, place=_place(holder), share=holder.share)
+        for code, holder in zip(codes, holders, strict=False)
     )
 
 
-def waiter_sentences(observation: Observation) -> tuple[str, ...]:
+def waiter_sentences(observation: Observation) -> tuple[Sentence, ...]:
     """`3 other threads waited for it, too: worker-1, worker-2 and thread 712.`"""
     evidence = observation.evidence
     count = max(evidence.waiter_count, len(evidence.waiters))
@@ -63,11 +64,11 @@ def waiter_sentences(observation: Observation) -> tuple[str, ...]:
         return ()
     named = [observation.threads.get(tid) or f"thread {tid}" for tid in evidence.waiters]
     left = count - len(named)
-    names = [*named, *([f"{left} more"] if left else [])]
-    words = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-    return (f"{'One other thread' if count == 1 else f'{count} other threads'} waited for it, too: {words}.",)
+    return (say("waiters", count=count, threads=[*named, *([say("more", count=left)] if left else [])]),)
 
 
-def _place(holder: Holder) -> str:
+def _place(holder: Holder) -> Sentence | None:
     culprit = holder.culprit
-    return "" if culprit is None else f" in {culprit.qualname} ({culprit.file}:{culprit.line})"
+    if culprit is None:
+        return None
+    return say("place", function=culprit.qualname, file=culprit.file, line=culprit.line)

@@ -45,7 +45,7 @@ from loopcanary.model import (
     ThreadView,
 )
 from loopcanary.model.stall import ANR_NS, HANG_NS
-from loopcanary.model.units import format_duration
+from loopcanary.words.sentences import Sentence, say
 
 _FILE_SOURCES = FileSources()
 _THIN_COVERAGE = 0.5
@@ -285,23 +285,20 @@ def _within(case: _Case) -> frozenset[str]:
     return frozenset([module_name(file, case.paths).partition(".")[0] for file in files])
 
 
-def _sentences(case: _Case, verdict: Verdict) -> tuple[str, ...]:
+def _sentences(case: _Case, verdict: Verdict) -> tuple[Sentence, ...]:
     """The verdict's sentences, then what holds for any cause."""
     evidence, sentences = case.evidence, list(verdict.evidence)
     missing = no_sample(case.observation) if not evidence.samples else None
     if missing is not None and missing not in sentences:
         sentences.append(missing)
     if evidence.samples and case.coverage < _THIN_COVERAGE:
-        seen = format_duration(sum(case.seen_ns))
-        sentences.append(f"The samples cover only {seen} of {format_duration(case.weights.duration_ns)}.")
+        sentences.append(say("thin", seen=sum(case.seen_ns), whole=case.weights.duration_ns))
     if evidence.queue_ns >= max(_LATE_NS, evidence.threshold_ns // 10):
-        late = format_duration(evidence.queue_ns)
-        sentences.append(f"It began {late} late: the loop was busy with what ran before it.")
+        sentences.append(say("late", late=evidence.queue_ns))
     if evidence.allowance_ns > evidence.threshold_ns:
-        granted = format_duration(evidence.allowance_ns)
-        sentences.append(f"It had been granted {granted}, which it exceeded.")
+        sentences.append(say("granted", granted=evidence.allowance_ns))
     if evidence.first_turn and evidence.loop_kind != _THREAD:
-        sentences.append("It was the loop's first turn: the program was still starting.")
+        sentences.append(say("starting"))
     return tuple(sentences)
 
 

@@ -12,6 +12,7 @@ from loopcanary.diagnosis.frames import NO_STACK, Placed, PlacedFrame, PlacedSta
 from loopcanary.diagnosis.ownership import Owner
 from loopcanary.diagnosis.syscalls import syscall_name
 from loopcanary.model import Ledger, Sample, Stack, StallEvidence, Surroundings
+from loopcanary.words.sentences import Sentence, say
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -156,11 +157,9 @@ class Observation:
         left = () if gone is None else tuple([seen for seen in self.seen if id(seen) not in gone])
         return replace(self, seen=left, kinds=one_of_each(left))
 
-    def of_all(self, selected: Iterable[Seen]) -> str:
+    def of_all(self, selected: Iterable[Seen]) -> Sentence:
         """A count for a sentence: `9 of 12 samples`."""
-        count = len(tuple(selected))
-        noun = "sample" if self.sample_count == 1 else "samples"
-        return f"{count} of {self.sample_count} {noun}"
+        return say("samples", count=len(tuple(selected)), whole=self.sample_count)
 
 
 def weigh_stacks(samples: Iterable[Seen]) -> list[tuple[PlacedStack, int]]:

@@ -6,7 +6,7 @@ from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.observation import Observation
 from loopcanary.diagnosis.ownership import Owner
 from loopcanary.model import Cause, Contributor, StallScope
-from loopcanary.model.units import format_duration
+from loopcanary.words.sentences import Sentence, say
 from loopcanary.words.waiting import scheduler_words
 
 _CALLBACK_SHARE = 0.5
@@ -31,10 +31,12 @@ def find_burst(observation: Observation) -> Finding | None:
         share=share,
         confidence=0.9,
         evidence=(
-            (
-                f"{evidence.turn_callbacks:,} callbacks in one turn took "
-                f"{format_duration(evidence.turn_callback_ns)} of {format_duration(duration)} together; "
-                f"the longest took {format_duration(evidence.longest_callback_ns)}."
+            say(
+                "callbacks",
+                count=evidence.turn_callbacks,
+                took=evidence.turn_callback_ns,
+                whole=duration,
+                longest=evidence.longest_callback_ns,
             ),
             *(_contributors(observation) if evidence.contributors else _sampled(observation)),
         ),
@@ -48,28 +50,31 @@ def _is_a_stall_without_the_host(observation: Observation) -> bool:
     return left >= _CALLBACK_SHARE or left * observation.duration_ns > observation.evidence.threshold_ns
 
 
-def _contributors(observation: Observation) -> tuple[str, ...]:
+def _contributors(observation: Observation) -> tuple[Sentence, ...]:
     """The callbacks that took most, counted by the thread itself."""
     evidence = observation.evidence
-    sentences = [_told(entry) for entry in evidence.contributors[:_CONTRIBUTORS]]
+    sentences = [_contributor(entry) for entry in evidence.contributors[:_CONTRIBUTORS]]
     since = evidence.contributors_from_ns
     if since is not None and since > evidence.begin_ns:
-        sentences.append(f"Counted from {format_duration(since - evidence.begin_ns)} after its begin.")
+        sentences.append(say("counted-from", since=since - evidence.begin_ns))
     if evidence.contributors_dropped:
-        sentences.append(f"{evidence.contributors_dropped:,} callbacks are not in these sums: no room.")
+        sentences.append(say("not-counted", count=evidence.contributors_dropped))
     return tuple(sentences)
 
 
-def _told(entry: Contributor) -> str:
-    mean = format_duration(entry.total_ns // max(1, entry.count))
-    scheduled = scheduler_words(entry)
-    return (
-        f"{entry.name}: {entry.count:,} times, {format_duration(entry.total_ns)} together, {mean} on average"
-        f"{f'; {scheduled}' if scheduled else ''}."
+def _contributor(entry: Contributor) -> Sentence:
+    mean, scheduled = entry.total_ns // max(1, entry.count), scheduler_words(entry)
+    return say(
+        "contributor",
+        name=entry.name,
+        count=entry.count,
+        total=entry.total_ns,
+        mean=mean,
+        scheduled=scheduled,
     )
 
 
-def _sampled(observation: Observation) -> tuple[str, ...]:
+def _sampled(observation: Observation) -> tuple[Sentence, ...]:
     """The functions of the program that the loop called, by their share of the samples."""
     held: dict[str, int] = {}
     for seen in observation.seen:
@@ -79,5 +84,5 @@ def _sampled(observation: Observation) -> tuple[str, ...]:
     ranked = sorted(held.items(), key=lambda entry: -entry[1])[:_CONTRIBUTORS]
     if not ranked or not observation.total_ns:
         return ()
-    parts = [f"{name} {round(100 * weight / observation.total_ns)} %" for name, weight in ranked]
-    return (f"Share of the samples: {', '.join(parts)}.",)
+    parts = [say("part", name=name, share=weight / observation.total_ns) for name, weight in ranked]
+    return (say("sampled", parts=parts),)

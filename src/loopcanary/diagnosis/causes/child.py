@@ -6,6 +6,7 @@ from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.causes.marks import (
     call_sentence,
     certainty,
+    child_words,
     main_target,
     sleep_sentence,
     target_kind,
@@ -14,6 +15,7 @@ from loopcanary.diagnosis.frames import Role
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.diagnosis.syscalls import CHILD_CALLS, READ_CALLS, WAIT_CALLS, WRITE_CALLS
 from loopcanary.model import Cause, TargetKind
+from loopcanary.words.sentences import Sentence, say
 
 WAITING_CALLS = frozenset(
     {"waitpid", "wait3", "wait4", "waitid", "system", "waitForStarted", "waitForFinished"}
@@ -38,7 +40,7 @@ def find_child(observation: Observation) -> Finding | None:
         share=observation.share(explained),
         confidence=certainty(explained, named=0.95, guessed=0.8),
         evidence=(
-            sleep_sentence(observation, explained, "were starting or awaiting a child process"),
+            sleep_sentence(observation, explained, "at-child"),
             *_pipe_sentence(explained, topic),
             *call_sentence(observation, explained),
         ),
@@ -73,11 +75,9 @@ def _pipe_topic(explained: tuple[Seen, ...]) -> str | None:
     return "full-pipe" if 2 * writing > len(piped) else "empty-pipe"
 
 
-def _pipe_sentence(explained: tuple[Seen, ...], topic: str | None) -> tuple[str, ...]:
+def _pipe_sentence(explained: tuple[Seen, ...], topic: str | None) -> tuple[Sentence, ...]:
     if topic is None:
         return ()
     target = main_target(_piped(explained))
-    who = f"child {target.pid} ({target.name})" if target and target.pid else "the process at its other end"
-    if topic == "full-pipe":
-        return (f"The pipe was full: {who} did not read it.",)
-    return (f"The pipe was empty: {who} had not written to it.",)
+    other = child_words(target) if target and target.pid else say("other-end")
+    return (say("pipe-full" if topic == "full-pipe" else "pipe-empty", other=other),)

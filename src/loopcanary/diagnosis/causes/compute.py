@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.model import Cause
-from loopcanary.model.units import format_duration
+from loopcanary.words.sentences import Sentence, say
 
 
 def find_compute(observation: Observation) -> Finding | None:
@@ -34,16 +36,14 @@ def _moving(samples: tuple[Seen, ...]) -> tuple[Seen, ...]:
     return tuple(moved)
 
 
-def _sentences(observation: Observation, running: tuple[Seen, ...], moving: tuple[Seen, ...]) -> list[str]:
-    sentences: list[str] = []
+def _sentences(
+    observation: Observation, running: tuple[Seen, ...], moving: tuple[Seen, ...]
+) -> Iterator[Sentence]:
     if running:
         places = len({seen.sight.stack for seen in running})
-        where = "one place" if places == 1 else f"{places} places"
-        sentences.append(f"{observation.of_all(running)} were on a CPU, at {where} of the code.")
+        yield say("on-cpu", some=observation.of_all(running), places=places)
     if moving:
-        sentences.append(f"{observation.of_all(moving)} found the stack moving from one to the next.")
+        yield say("moving", some=observation.of_all(moving))
     on_cpu_ns = observation.ledger.on_cpu_ns
     if on_cpu_ns is not None and running:
-        total = format_duration(observation.duration_ns)
-        sentences.append(f"The thread ran for {format_duration(on_cpu_ns)} of {total}.")
-    return sentences
+        yield say("ran", ran=on_cpu_ns, whole=observation.duration_ns)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.causes.marks import (
     call_sentence,
@@ -14,6 +16,7 @@ from loopcanary.diagnosis.causes.marks import (
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.diagnosis.syscalls import FILE_CALLS, STREAM_CALLS
 from loopcanary.model import Cause, TargetKind
+from loopcanary.words.sentences import Sentence, say
 
 SYNCING_CALLS = frozenset({"fsync", "fdatasync", "sync", "syncfs", "msync"})
 KERNEL_CALLS = frozenset(
@@ -121,24 +124,20 @@ def _sentences(
     waiting: tuple[Seen, ...],
     copying: tuple[Seen, ...],
     explained: tuple[Seen, ...],
-) -> list[str]:
-    sentences: list[str] = []
+) -> Iterator[Sentence]:
     if any(seen.syscall is not None for seen in waiting) or (
         waiting and all(seen.state != "D" for seen in waiting)
     ):
-        sentences.append(sleep_sentence(observation, waiting, "stood at a call on files"))
+        yield sleep_sentence(observation, waiting, "at-file")
     uninterruptible = tuple(seen for seen in waiting if seen.state == "D")
     if uninterruptible:
-        sentences.append(f"{observation.of_all(uninterruptible)} were in uninterruptible sleep (state D).")
+        yield say("uninterruptible", some=observation.of_all(uninterruptible))
     if copying:
-        sentences.append(
-            f"{observation.of_all(copying)} were inside the kernel's work on a file, on a CPU: "
-            "what it needed was in memory."
-        )
+        yield say("copying", some=observation.of_all(copying))
     faults = _major_faults(explained)
     if faults:
-        sentences.append(f"{faults:,} pages had to be read from disk (major faults).")
-    return [*sentences, *call_sentence(observation, explained)]
+        yield say("faults", count=faults)
+    yield from call_sentence(observation, explained)
 
 
 def _major_faults(explained: tuple[Seen, ...]) -> int:

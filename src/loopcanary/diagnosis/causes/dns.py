@@ -13,6 +13,7 @@ from loopcanary.diagnosis.causes.marks import (
 )
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.model import Cause
+from loopcanary.words.sentences import say
 
 RESOLVING_CALLS = frozenset(
     {"getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr", "getfqdn"}
@@ -25,17 +26,14 @@ def find_dns(observation: Observation) -> Finding | None:
     explained = observation.select(lambda seen: resolves(observation, seen))
     if not explained:
         return None
-    slept = slept_in(explained)
-    server = target_words(main_target(explained))
+    calls, server = slept_in(explained), target_words(main_target(explained))
+    asleep = say("asleep-in", calls=calls, target=server) if calls else None
     return Finding(
         cause=Cause.DNS,
         share=observation.share(explained),
         confidence=0.95,
         evidence=(
-            (
-                f"{observation.of_all(explained)} were resolving a name"
-                f"{f', asleep in {slept}{server}' if slept else ''}."
-            ),
+            say("resolving", some=observation.of_all(explained), asleep=asleep),
             *call_sentence(observation, explained),
         ),
         explained=explained,

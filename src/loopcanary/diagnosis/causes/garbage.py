@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.causes.marks import last_name
 from loopcanary.diagnosis.ledger import overlap_ns
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.model import Cause, Collection
 from loopcanary.model.units import format_duration
+from loopcanary.words.sentences import Sentence, say
 
 _WORTH_SAYING = 0.1
 """Collections are frequent and mostly short: below this share they explain nothing."""
@@ -46,7 +49,7 @@ def find_garbage(observation: Observation) -> Finding | None:
         evidence=tuple(_sentences(observation, mine, recorded_ns, whole_ns, inside, asked=asked)),
         explained=inside,
         topic="gc-asked" if asked else None,
-        title=None if asked else "automatic garbage collection",
+        title=None if asked else "gc-automatic",
         blameless=not asked,
         yields=not asked and observation.duration_ns * (1.0 - share) > observation.evidence.threshold_ns,
     )
@@ -85,24 +88,21 @@ def _sentences(
     inside: tuple[Seen, ...],
     *,
     asked: bool,
-) -> list[str]:
-    sentences: list[str] = []
+) -> Iterator[Sentence]:
     if mine:
-        count = "One garbage collection" if len(mine) == 1 else f"{len(mine)} garbage collections"
-        recorded, whole = format_duration(recorded_ns), format_duration(whole_ns)
-        total = format_duration(observation.duration_ns)
-        oldest = max(entry.generation for entry in mine)
-        objects = sum(entry.collected for entry in mine)
-        sentences.append(
-            f"{count} on this thread took {recorded} of {total} "
-            f"(oldest generation {oldest}, {objects:,} objects freed)."
+        yield say(
+            "collections",
+            count=len(mine),
+            recorded=recorded_ns,
+            whole=observation.duration_ns,
+            generation=max(entry.generation for entry in mine),
+            objects=sum(entry.collected for entry in mine),
         )
-        if whole != recorded:
-            sentences.append(f"With those too short or too many to be kept it was {whole}.")
+        if format_duration(whole_ns) != format_duration(recorded_ns):
+            yield say("collected-in-all", whole=whole_ns)
     if inside:
-        sentences.append(f"{observation.of_all(inside)} lay inside a garbage collection.")
+        yield say("in-collection", some=observation.of_all(inside))
     if asked:
-        sentences.append("The program asked for it: `gc.collect()`.")
+        yield say("gc-asked")
     elif inside:
-        sentences.append("It began by itself: the frames below are those that allocated just then.")
-    return sentences
+        yield say("gc-automatic")

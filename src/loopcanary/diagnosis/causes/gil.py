@@ -9,7 +9,7 @@ from loopcanary.diagnosis.holders import find_holders, holder_sentences
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.diagnosis.syscalls import FUTEX_CALLS
 from loopcanary.model import Cause, GilState
-from loopcanary.model.units import format_duration
+from loopcanary.words.sentences import say
 
 
 def find_gil(observation: Observation) -> Finding | None:
@@ -20,20 +20,15 @@ def find_gil(observation: Observation) -> Finding | None:
         return None
     certain = sum(seen.sample.waits_for_gil for seen in explained) / len(explained)
     holders = find_holders(observation, explained)
-    sentences = [f"{observation.of_all(explained)} waited for the GIL."]
+    sentences = [say("gil-waited", some=observation.of_all(explained))]
     waited_ns = observation.ledger.gil_wait_ns
     if waited_ns:
-        sentences.append(
-            f"That is {format_duration(waited_ns)} of {format_duration(observation.duration_ns)}."
-        )
+        sentences.append(say("gil-waited-for", waited=waited_ns, whole=observation.duration_ns))
     return Finding(
         cause=Cause.GIL,
         share=observation.share(explained),
         confidence=0.65 + 0.3 * certain,
-        evidence=(
-            *sentences,
-            *(holder_sentences(holders) or ("The thread that held it could not be read.",)),
-        ),
+        evidence=(*sentences, *(holder_sentences(holders) or (say("gil-holder-unread"),))),
         explained=explained,
         holders=holders,
     )

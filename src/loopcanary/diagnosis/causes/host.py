@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.model import Cause
-from loopcanary.model.units import format_duration
+from loopcanary.words.sentences import Sentence, say
 
 _IDLE_SHARE = 0.2
 """Runnable with less CPU time than this share of the wall time: it waited for a CPU."""
 _WORTH_SAYING = 0.1
 """Every thread waits a little for its CPU."""
 
-_THROTTLED = "the container's CPU quota was used up"
-_FROZEN = "the process was stopped or frozen"
-_TOPICS = {_THROTTLED: "throttled", _FROZEN: "frozen"}
+_THROTTLED = "throttled"
+_FROZEN = "frozen"
 
 
 def find_host(observation: Observation) -> Finding | None:
@@ -41,7 +42,7 @@ def find_host(observation: Observation) -> Finding | None:
         confidence=0.9 if stopped or queued >= _WORTH_SAYING else 0.8 if frozen >= _WORTH_SAYING else 0.7,
         evidence=tuple(_sentences(observation, stopped, starved)),
         explained=explained,
-        topic=_TOPICS.get(title),
+        topic=title if title in (_THROTTLED, _FROZEN) else None,
         title=title,
         blameless=True,
         yields=rest_ns > observation.evidence.threshold_ns,
@@ -112,45 +113,34 @@ def _title(observation: Observation, stopped: tuple[Seen, ...], queued: float, f
         return _THROTTLED
     if (stopped and observation.share(stopped) >= queued) or frozen > max(queued, _WORTH_SAYING):
         return _FROZEN
-    return "the host did not run the ready thread"
+    return "host"
 
 
-def _sentences(observation: Observation, stopped: tuple[Seen, ...], starved: tuple[Seen, ...]) -> list[str]:
-    sentences: list[str] = []
+def _sentences(
+    observation: Observation, stopped: tuple[Seen, ...], starved: tuple[Seen, ...]
+) -> Iterator[Sentence]:
+    waited_ns, frozen_ns = observation.ledger.run_queue_ns or 0, observation.frozen_ns
     if stopped:
-        sentences.append(f"{observation.of_all(stopped)} found the thread stopped by a signal or a tracer.")
-    if observation.frozen_ns:
-        waited = (observation.ledger.run_queue_ns or 0) >= observation.frozen_ns
-        why = (
-            "no core was free for either"
-            if waited
-            else "the process was stopped (SIGSTOP), or container or machine were frozen or suspended"
-        )
-        lasted = format_duration(observation.frozen_ns)
-        sentences.append(f"For {lasted} neither the thread nor the watchdog ran: {why}.")
+        yield say("stopped", some=observation.of_all(stopped))
+    if frozen_ns:
+        yield say("frozen-starved" if waited_ns >= frozen_ns else "frozen-stopped", lasted=frozen_ns)
     if starved:
-        sentences.append(f"{observation.of_all(starved)} found the thread ready to run but given no CPU.")
-    waited_ns = observation.ledger.run_queue_ns
+        yield say("starved", some=observation.of_all(starved))
     if waited_ns:
-        sentences.append(
-            f"It waited {format_duration(waited_ns)} of {format_duration(observation.duration_ns)} for a CPU."
-        )
-    return [*sentences, *_machine(observation)]
+        yield say("queued", waited=waited_ns, whole=observation.duration_ns)
+    yield from _machine(observation)
 
 
-def _machine(observation: Observation) -> list[str]:
+def _machine(observation: Observation) -> Iterator[Sentence]:
     """What else was short on the machine meanwhile."""
-    around, sentences = observation.surroundings, []
-    throttled = _throttled_ns(observation)
+    around = observation.surroundings
     if around is None:
-        return []
-    if throttled:
-        sentences.append(f"The container was throttled for {format_duration(throttled)} by its CPU quota.")
+        return
+    if around.throttled_ns:
+        yield say("throttled", throttled=around.throttled_ns)
     if around.system_cpu is not None:
-        sentences.append(f"The machine's cores were {round(100 * around.system_cpu)} % busy meanwhile.")
+        yield say("machine-busy", share=around.system_cpu)
     if around.process_cpu is not None and around.process_cpu >= 1.0:
-        sentences.append(f"This process itself used {around.process_cpu:.1f} cores.")
+        yield say("own-cores", cores=round(around.process_cpu, 1))
     if around.pressure_cpu:
-        share = round(100 * around.pressure_cpu)
-        sentences.append(f"Something waited for a core in {share} % of the time (PSI).")
-    return sentences
+        yield say("pressure", share=around.pressure_cpu)

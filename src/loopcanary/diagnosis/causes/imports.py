@@ -10,6 +10,7 @@ from loopcanary.diagnosis.frames import PlacedFrame, Role
 from loopcanary.diagnosis.holders import find_holders, holder_sentences, waiter_sentences
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.model import Cause
+from loopcanary.words.sentences import Sentence, say
 
 _WORTH_SAYING = 0.25
 
@@ -21,13 +22,13 @@ def find_imports(observation: Observation) -> Finding | None:
     if not explained:
         return None
     statement = _heaviest((_source(observation, seen), seen.weight_ns) for seen in explained)
-    what = f"inside `{statement}`" if statement else "importing modules"
+    some = observation.of_all(explained)
     return Finding(
         cause=Cause.IMPORT,
         share=observation.share(explained),
         confidence=0.92,
         evidence=(
-            f"{observation.of_all(explained)} were {what}.",
+            say("in-import", some=some, statement=statement) if statement else say("importing", some=some),
             *_modules(explained),
             *_locked(observation, explained),
             *_asleep(observation, explained),
@@ -65,7 +66,7 @@ def _bodies(seen: Seen) -> list[str]:
     return [view.shown.file for view in inside if view.shown.qualname == "<module>" and not view.plumbing]
 
 
-def _modules(explained: tuple[Seen, ...]) -> tuple[str, ...]:
+def _modules(explained: tuple[Seen, ...]) -> tuple[Sentence, ...]:
     """The module whose import holds the others, and the one whose code ran."""
     outermost = _heaviest(
         (bodies[-1] if (bodies := _bodies(seen)) else None, seen.weight_ns) for seen in explained
@@ -76,11 +77,11 @@ def _modules(explained: tuple[Seen, ...]) -> tuple[str, ...]:
     if innermost is None:
         return ()
     if outermost == innermost:
-        return (f"Most of them ran the module code of {innermost}.",)
-    return (f"Most of them ran the module code of {innermost}, imported on the way to {outermost}.",)
+        return (say("module-code", module=innermost),)
+    return (say("module-code-for", module=innermost, wanted=outermost),)
 
 
-def _locked(observation: Observation, explained: tuple[Seen, ...]) -> tuple[str, ...]:
+def _locked(observation: Observation, explained: tuple[Seen, ...]) -> tuple[Sentence, ...]:
     """The wait for a module that another thread is importing."""
     locked = [
         seen
@@ -92,17 +93,17 @@ def _locked(observation: Observation, explained: tuple[Seen, ...]) -> tuple[str,
     if not locked:
         return ()
     kinds = {seen.sample.lock.kind for seen in locked if seen.sample.lock is not None}
-    lock = f"the {kinds.pop()}, a module" if len(kinds) == 1 else "the lock of a module"
+    lock = say("lock-of-module", lock=kinds.pop()) if len(kinds) == 1 else say("some-module")
     holders = find_holders(observation, [seen for seen in locked if seen.sample.lock is not None])
     return (
-        f"{observation.of_all(locked)} waited for {lock} that another thread imports.",
+        say("module-lock", some=observation.of_all(locked), lock=lock),
         *holder_sentences(holders),
         *waiter_sentences(observation),
     )
 
 
-def _asleep(observation: Observation, explained: tuple[Seen, ...]) -> tuple[str, ...]:
+def _asleep(observation: Observation, explained: tuple[Seen, ...]) -> tuple[Sentence, ...]:
     asleep = [seen for seen in explained if seen.syscall is not None]
     if observation.share(asleep) < _WORTH_SAYING:
         return ()
-    return (f"Meanwhile {observation.of_all(asleep)} slept in {slept_in(asleep)}.",)
+    return (say("import-asleep", some=observation.of_all(asleep), calls=slept_in(asleep)),)

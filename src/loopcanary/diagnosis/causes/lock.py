@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from loopcanary.diagnosis.calls import CallSite
 from loopcanary.diagnosis.cause import Finding
@@ -11,6 +12,7 @@ from loopcanary.diagnosis.holders import find_holders, holder_sentences, waiter_
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.diagnosis.syscalls import FUTEX_CALLS, LOCK_CALLS
 from loopcanary.model import Cause, GilState, Holder, LockProof
+from loopcanary.words.sentences import Sentence, say
 
 WAITING_CALLS = frozenset(
     {"acquire", "join", "wait", "wait_for", "get", "put", "result", "exception", "shutdown", "lock", "lockf"}
@@ -25,8 +27,8 @@ _FILES = (
 )
 _LOCK_NAME = re.compile(r"lock|mutex|sem|cond|guard|barrier", re.IGNORECASE)
 _PROOFS = {
-    LockProof.OWNER: "The lock itself names its owner.",
-    LockProof.WITH: "The owner stands in a `with` block of this lock.",
+    LockProof.OWNER: "owner-named",
+    LockProof.WITH: "owner-with",
 }
 
 
@@ -44,13 +46,13 @@ def find_lock(observation: Observation) -> Finding | None:
     )
     holders = find_holders(observation, [seen for seen in explained if seen.sample.lock is not None])
     sentences = [
-        sleep_sentence(observation, explained, "stood at a call that waits for another thread"),
+        sleep_sentence(observation, explained, "at-lock"),
         *call_sentence(observation, explained),
         *_holder_sentences(observation, explained, holders),
         *(waiter_sentences(observation) if any(seen.sample.lock is not None for seen in explained) else ()),
     ]
     if doubtful:
-        sentences.append("Whether it was the GIL could not be read.")
+        sentences.append(say("maybe-gil"))
     return Finding(
         cause=Cause.LOCK,
         share=observation.share(explained),
@@ -98,11 +100,12 @@ def _enters_lock(site: CallSite) -> bool:
 
 def _holder_sentences(
     observation: Observation, explained: tuple[Seen, ...], holders: tuple[Holder, ...]
-) -> tuple[str, ...]:
-    if not holders:
-        unproven = any(seen.sample.lock is not None for seen in explained)
-        return ("Who holds it could not be told.",) if unproven else ()
-    proof = _PROOFS.get(holders[0].proof or LockProof.NONE, "")
-    own = _holds_it_itself(observation, explained)
-    deadlock = "It is held by this very thread: a deadlock with itself." if own else ""
-    return (*holder_sentences(holders), *(text for text in (proof, deadlock) if text))
+) -> Iterator[Sentence]:
+    if not holders and any(seen.sample.lock is not None for seen in explained):
+        yield say("holder-unknown")
+    if holders:
+        yield from holder_sentences(holders)
+        if holders[0].proof in _PROOFS:
+            yield say(_PROOFS[holders[0].proof])
+        if _holds_it_itself(observation, explained):
+            yield say("self-deadlock")

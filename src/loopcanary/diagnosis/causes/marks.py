@@ -10,6 +10,7 @@ from loopcanary.diagnosis.observation import Observation, Seen, count_sights
 from loopcanary.diagnosis.ownership import Owner
 from loopcanary.diagnosis.plumbing import tail
 from loopcanary.model import GilState, Target, TargetKind
+from loopcanary.words.sentences import Sentence, say
 
 
 def last_name(callee: str | None) -> str:
@@ -51,45 +52,51 @@ def main_target(selected: Iterable[Seen]) -> Target | None:
     return max(held, key=lambda target: held[target]) if held else None
 
 
-def target_words(target: Target | None) -> str:
-    """` of /var/lib/x.db`, ` with peer 10.0.0.5:5432`: what follows the name of a system call."""
+def target_words(target: Target | None) -> Sentence | None:
+    """`of /var/lib/x.db`, `with peer 10.0.0.5:5432`: what follows the name of a system call."""
     if target is None:
-        return ""
+        return None
+    name = target.name
     match target.kind:
         case TargetKind.FILE:
-            return f" of {target.name}" if target.name else " of a file"
+            return say("of-name", name=name) if name else say("of-file")
         case TargetKind.SOCKET:
-            return f" with peer {target.name}" if target.name else " on a socket"
+            return say("with-peer", name=name) if name else say("on-socket")
         case TargetKind.PIPE:
-            return " on a pipe" + (f" of child {target.pid} ({target.name})" if target.pid else "")
+            return say("on-pipe", child=child_words(target) if target.pid else None)
         case TargetKind.TERMINAL:
-            return f" of the terminal {target.name}".rstrip()
+            return say("of-terminal", name=name)
         case TargetKind.CHILD:
-            who = f"child {target.pid}" if target.pid else "a child"
-            return f" for {who} ({target.name})" if target.name else f" for {who}"
-    return f" of {target.name}" if target.name else ""
+            return say("for-child", child=child_words(target))
+    return say("of-name", name=name) if name else None
 
 
-def slept_in(seen: Iterable[Seen]) -> str:
-    """The system calls of samples, most frequent first: `futex`, or `recvfrom and poll`."""
+def child_words(target: Target) -> Sentence:
+    """`child 4711 (ffmpeg)`."""
+    command = say("in-brackets", name=target.name) if target.name else None
+    return say("child", pid=target.pid, command=command) if target.pid else say("some-child", command=command)
+
+
+def slept_in(seen: Iterable[Seen]) -> list[str]:
+    """The names of the three most frequent system calls of samples."""
     counts: Counter[str] = Counter()
     for sight, count in count_sights(seen):
         if sight.syscall is not None:
             counts[sight.syscall] += count
-    names = [name for name, _ in counts.most_common(3)]
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return [name for name, _ in counts.most_common(3)]
 
 
-def sleep_sentence(observation: Observation, selected: tuple[Seen, ...], otherwise: str) -> str:
-    """`12 of 12 samples slept in fsync of /var/lib/x.db.`; `otherwise` ends it where the kernel named no
+def sleep_sentence(observation: Observation, selected: tuple[Seen, ...], otherwise: str) -> Sentence:
+    """`12 of 12 samples slept in fsync of /var/lib/x.db.`; `otherwise`: the code where the kernel named no
     call."""
     named = [seen for seen in selected if seen.sight.syscall is not None]
     if not named:
-        return f"{observation.of_all(selected)} {otherwise}."
-    return f"{observation.of_all(named)} slept in {slept_in(named)}{target_words(main_target(named))}."
+        return say(otherwise, some=observation.of_all(selected))
+    target = target_words(main_target(named))
+    return say("slept", some=observation.of_all(named), calls=slept_in(named), target=target)
 
 
-def call_sentence(observation: Observation, selected: tuple[Seen, ...]) -> tuple[str, ...]:
+def call_sentence(observation: Observation, selected: tuple[Seen, ...]) -> tuple[Sentence, ...]:
     """`The innermost call was time.sleep(0.3).`, where one text stands for most of the samples."""
     texts: Counter[str] = Counter()
     for sight, count in count_sights(selected):
@@ -99,7 +106,7 @@ def call_sentence(observation: Observation, selected: tuple[Seen, ...]) -> tuple
     if not texts:
         return ()
     text, count = texts.most_common(1)[0]
-    return (f"The innermost call was `{text}`.",) if 2 * count >= len(selected) else ()
+    return (say("call", call=text),) if 2 * count >= len(selected) else ()
 
 
 def certainty(selected: tuple[Seen, ...], *, named: float, guessed: float) -> float:

@@ -9,6 +9,7 @@ from loopcanary.diagnosis.causes.marks import call_sentence, last_name, released
 from loopcanary.diagnosis.frames import PlacedFrame
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.model import Cause, GilState
+from loopcanary.words.sentences import Sentence, say
 
 STEADY_RUN = 5
 """Samples in a row at one position that speak for a C call. A Python loop alternates between a few
@@ -50,9 +51,9 @@ def find_native(observation: Observation) -> Finding | None:
         share=observation.share(explained),
         confidence=_confidence(observation, explained),
         evidence=(
-            f"{observation.of_all(explained)} were on a CPU at one and the same position.",
+            say("steady", some=observation.of_all(explained)),
             *call_sentence(observation, explained),
-            *_gil_sentence(explained),
+            _gil_sentence(explained),
         ),
         explained=explained,
     )
@@ -108,11 +109,11 @@ def _confidence(observation: Observation, explained: tuple[Seen, ...]) -> float:
     return 0.6 if blind and all(observation.site(seen).text is None for seen in blind) else 0.92
 
 
-def _gil_sentence(explained: tuple[Seen, ...]) -> tuple[str, ...]:
+def _gil_sentence(explained: tuple[Seen, ...]) -> Sentence:
     known = [seen for seen in explained if seen.sample.gil is not GilState.UNKNOWN]
     if not known:
-        return ("Whether it held the GIL could not be read.",)
+        return say("gil-unread")
     held = sum(seen.sample.gil is GilState.SELF for seen in known)
     if held == 0:
-        return ("The call had released the GIL: other threads could run.",)
-    return (f"The call held the GIL in {held} of {len(known)} of them: no other thread could run Python.",)
+        return say("gil-released")
+    return say("gil-kept", held=held, known=len(known))

@@ -35,7 +35,7 @@ def find_network(observation: Observation) -> Finding | None:
         share=observation.share(explained),
         confidence=certainty(explained, named=0.92, guessed=0.65),
         evidence=(
-            sleep_sentence(observation, explained, "stood at a call on a socket"),
+            sleep_sentence(observation, explained, "at-socket"),
             *call_sentence(observation, explained),
         ),
         explained=explained,

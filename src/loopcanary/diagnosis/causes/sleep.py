@@ -21,7 +21,7 @@ def find_sleep(observation: Observation) -> Finding | None:
         share=observation.share(explained),
         confidence=certainty(explained, named=0.98, guessed=0.8),
         evidence=(
-            sleep_sentence(observation, explained, "stood at a call of sleep"),
+            sleep_sentence(observation, explained, "at-sleep"),
             *call_sentence(observation, explained),
         ),
         explained=explained,

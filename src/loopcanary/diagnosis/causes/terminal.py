@@ -17,6 +17,7 @@ from loopcanary.diagnosis.causes.marks import (
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.diagnosis.syscalls import READ_CALLS, WAIT_CALLS, WRITE_CALLS
 from loopcanary.model import Cause, TargetKind
+from loopcanary.words.sentences import say
 
 READING_CALLS = frozenset({"input", "getpass", "raw_input", "getch", "getwch"})
 _STDIN = 0
@@ -29,29 +30,25 @@ def find_terminal(observation: Observation) -> Finding | None:
     if not explained:
         return None
     writes = [seen for seen in explained if seen.syscall in WRITE_CALLS]
-    writing = 2 * len(writes) > len(explained)
+    direction = "terminal-output" if 2 * len(writes) > len(explained) else "terminal-input"
     return Finding(
         cause=Cause.DISK_IO,
         share=observation.share(explained),
         confidence=certainty(explained, named=0.92, guessed=0.8),
         evidence=(
-            sleep_sentence(observation, explained, "stood at a call that reads the terminal"),
-            "It waited for the terminal to take what was printed."
-            if writing
-            else "It waited for input from a person, or from what feeds standard input.",
+            sleep_sentence(observation, explained, "at-terminal"),
+            say(direction),
             *call_sentence(observation, explained),
         ),
         explained=explained,
-        topic=_topic(observation, explained, writing=writing),
-        title="waiting for the terminal to take output" if writing else "waiting for standard input",
+        topic=None if _is_known(observation, explained) else direction,
+        title=direction,
     )
 
 
-def _topic(observation: Observation, explained: tuple[Seen, ...], *, writing: bool) -> str | None:
-    """None for `input` and its kin, which the table of remedies knows."""
-    if any(last_name(observation.callee(seen)) in READING_CALLS for seen in explained):
-        return None
-    return "terminal-output" if writing else "terminal-input"
+def _is_known(observation: Observation, explained: tuple[Seen, ...]) -> bool:
+    """Whether it is `input` or its kin, which the table of remedies has rows for."""
+    return any(last_name(observation.callee(seen)) in READING_CALLS for seen in explained)
 
 
 def _waits(observation: Observation, seen: Seen) -> bool:

@@ -7,13 +7,10 @@ from collections import Counter
 from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.observation import Observation, Seen
 from loopcanary.model import Cause
-from loopcanary.model.units import format_duration
+from loopcanary.words.sentences import Sentence, say
 
-_DROPS = {
-    "moved": "taken while the work changed",
-    "unreadable": "unreadable",
-    "full": "beyond the room for samples",
-}
+_DROPS = ("moved", "unreadable", "full")
+"""Reasons for which the engine drops samples."""
 
 
 def find_unknown(observation: Observation) -> Finding | None:
@@ -28,32 +25,33 @@ def find_unknown(observation: Observation) -> Finding | None:
         share=observation.share(observation.seen),
         confidence=0.0,
         evidence=tuple(
-            f"{count} of {observation.sample_count} samples: {reason}."
+            say(
+                "unexplained", some=say("samples", count=count, whole=observation.sample_count), reason=reason
+            )
             for reason, count in counts.most_common(3)
         ),
         explained=observation.seen,
     )
 
 
-def _missing(seen: Seen) -> str:
+def _missing(seen: Seen) -> Sentence:
     if seen.sample.kernel is None:
-        return "the kernel's view of the thread is missing, so waiting and computing look alike"
+        return say("no-kernel")
     if seen.syscall is not None:
-        return f"the thread slept in {seen.syscall}, which tells no cause"
+        return say("slept-unknown", call=seen.syscall)
     if not seen.stack:
-        return "the stack could not be read"
-    if seen.state == "":
-        return "the kernel gave no state of the thread"
-    return f"the thread was in state {seen.state}, but the kernel named no system call"
+        return say("no-stack")
+    return say("no-call", state=seen.state) if seen.state else say("no-state")
 
 
-def no_sample(observation: Observation) -> str:
+def no_sample(observation: Observation) -> Sentence:
     """Why there is a stall without a sample, as far as it is known."""
     evidence = observation.evidence
-    dropped = [f"{count} {_DROPS.get(reason, reason)}" for reason, count in evidence.samples_dropped if count]
-    if dropped:
-        return f"no sample was taken: those tried were dropped ({', '.join(dropped)})."
-    lasted = format_duration(observation.duration_ns)
-    if evidence.end_ns is None:
-        return f"no sample was taken: the stall had been seen for {lasted} and no look at it succeeded."
-    return f"no sample was taken: the watchdog did not get to run in the {lasted} that it lasted."
+    drops = [
+        say(f"drop-{reason}" if reason in _DROPS else "drop-other", count=count, reason=reason)
+        for reason, count in evidence.samples_dropped
+        if count
+    ]
+    if drops:
+        return say("all-dropped", drops=drops)
+    return say("no-look" if evidence.end_ns is None else "no-watchdog", lasted=observation.duration_ns)

@@ -46,7 +46,7 @@ TOPICS: tuple[Remedy, ...] = (
     _topic("terminal-input", "Read input on another thread, such as with `await asyncio.to_thread(sys.stdin.readline)`.", "asyncio"),
     _topic("full-pipe", "Write to the pipe through the loop (`asyncio.create_subprocess_exec`, `process.stdin.drain()`), or from another thread: its reader was slow.", "asyncio"),
     _topic("empty-pipe", "Read the pipe through the loop (`asyncio.create_subprocess_exec`, `process.stdout.readline()`), or on another thread.", "asyncio"),
-    _topic("held-lock", "Hold the lock for less in {holder}: do the slow part before or after; in the loop wait with `await asyncio.to_thread(...)`, or do not share the lock with it.", "asyncio"),
+    _topic("held-lock", "Hold the lock for less in `{holder}`: do the slow part before or after; in the loop wait with `await asyncio.to_thread(...)`, or do not share the lock with it.", "asyncio"),
 )
 
 FRAMEWORKS: tuple[Remedy, ...] = (
