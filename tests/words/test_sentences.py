@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import loopcanary.diagnosis
 from loopcanary.words import sentences
-from loopcanary.words.sentences import TEMPLATES, Sentence, coded, say, spoken
+from loopcanary.words.sentences import TEMPLATES, coded, say, spoken
 
 DIAGNOSIS = Path(loopcanary.diagnosis.__file__).parent
 SOME = say("samples", count=9, whole=12)

@@ -45,7 +45,7 @@ class Sentence(str):
 
 
 def say(code: str, /, **values: object) -> Sentence:
-    """The sentence of a code. Values: text, numbers, times in nanoseconds, other sentences, lists of these."""
+    """The sentence of a code. Values: text, numbers, nanoseconds, other sentences, and lists of these."""
     return Sentence(code, values)
 
 
