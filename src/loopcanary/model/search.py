@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from loopcanary.model.issues.kind import IssueKind
+from loopcanary.model.stall import Cause, Culprit
+
 if TYPE_CHECKING:
-    from loopcanary.model.issues.issue import IssueKind, LagIssue
-    from loopcanary.model.stall import Cause, Culprit
+    from loopcanary.model.issues.issue import LagIssue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

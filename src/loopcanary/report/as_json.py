@@ -13,7 +13,7 @@ from loopcanary.words.lags import evidence_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from loopcanary.model import LagIssue, LoopHealth, Session
+    from loopcanary.model import LagIssue, Session
     from loopcanary.model.search import IssueGroup, StallGroup
     from loopcanary.report.model import Figures, GroupDetails, Report
 
@@ -75,18 +75,7 @@ def _encoded(value: object) -> str:
 
 def _group_to_dict(group: StallGroup, stall_ids: list[str]) -> Json:
     return {
-        "fingerprint": group.fingerprint,
-        "kind": group.kind.value,
-        "title": group.title,
-        "cause": group.cause.value,
-        "count": group.count,
-        "total_ms": group.total_ns / 1_000_000,
-        "p50_ms": group.p50_ns / 1_000_000,
-        "max_ms": group.max_ns / 1_000_000,
-        "first_at": time_to_text(group.first_wall_ns),
-        "last_at": time_to_text(group.last_wall_ns),
-        "culprit": None if group.culprit is None else to_wire(group.culprit),
-        "worst_id": group.worst_id,
+        **to_wire(group),
         "stall_ids": stall_ids,
     }
 
@@ -118,19 +107,8 @@ def _issue_group_to_dict(group: IssueGroup, report: Report) -> Json:
 def _session_to_dict(session: Session) -> Json:
     document = to_wire(session)
     for loop, fields in zip(session.loops, document["loops"], strict=True):
-        fields.update(_quotients_to_dict(loop))
+        fields.update(to_wire(figures_of(loop)))
     return document
-
-
-def _quotients_to_dict(loop: LoopHealth) -> Json:
-    figures = figures_of(loop)
-    return {
-        "stalled_s_per_hour": figures.stalled_s_per_hour,
-        "callbacks_per_s": figures.callbacks_per_s,
-        "turns_per_s": figures.turns_per_s,
-        "congested": figures.congested,
-        "run_queue": figures.run_queue,
-    }
 
 
 def _figures_to_dict(figures: Figures | None) -> Json:
@@ -138,11 +116,7 @@ def _figures_to_dict(figures: Figures | None) -> Json:
         return {"trend": None, "gains": [], "others_waited_s": None}
     waiting_ns = figures.gains.waiting_ns
     return {
-        "trend": {
-            "direction": figures.trend.direction.value,
-            "first_half": figures.trend.first,
-            "last_half": figures.trend.last,
-        },
+        "trend": to_wire(figures.trend),
         "gains": [
             {
                 "program": gain.loop.program,

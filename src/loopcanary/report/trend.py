@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from loopcanary.model.spelling import spelled
 from loopcanary.report.rates import LEVEL, SLICES, chance_of_halves, dispersion
 
 if TYPE_CHECKING:
@@ -30,9 +31,9 @@ class Trend:
     """The last half of the watched time against the first."""
 
     direction: Direction
-    first: int
-    last: int
-    """Stalls in either half."""
+    first: int = field(metadata=spelled(name="first_half"))
+    """Stalls in the first half."""
+    last: int = field(metadata=spelled(name="last_half"))
 
 
 _TREND_WORDS = {

@@ -1,0 +1,251 @@
+"""Prints report-schema-1.json, the JSON schema of reports, made from the dataclasses of what they contain.
+
+    .venv/bin/python tools/report_schema.py > src/loopcanary/report/report-schema-1.json
+
+Types, units, null and enums are the codec's (`loopcanary.wire.parts`), descriptions the docstrings of
+classes and fields. What reports add to values is written here. A test compares the file with what this
+prints.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import re
+import sys
+from enum import Enum
+from itertools import pairwise
+from types import NoneType
+from typing import Any, get_args, get_origin
+
+from loopcanary.model import Activity, EarlierWork, LoopHealth, Session, ShortWork, Span, Stall, Timeline
+from loopcanary.model.search import StallGroup
+from loopcanary.report.loop_figures import LoopFigures
+from loopcanary.report.trend import Trend
+from loopcanary.wire import ISSUE_TYPES, SCHEMA_VERSION
+from loopcanary.wire.parts import Part, parts_of, unit_of, wire_name
+
+Schema = dict[str, Any]
+
+TEXT: Schema = {"type": "string"}
+WHOLE: Schema = {"type": "integer"}
+NUMBER: Schema = {"type": "number"}
+MILLISECONDS: Schema = {"$ref": "#/$defs/milliseconds"}
+TIME: Schema = {"$ref": "#/$defs/time"}
+TEXTS: Schema = {"type": "array", "items": TEXT}
+SCALARS = {str: TEXT, int: WHOLE, float: NUMBER, bool: {"type": "boolean"}}
+UNITS = {"_wall_ns": TIME, "_ns": MILLISECONDS, "_mhz": NUMBER}
+WIDTH = 116
+TIME_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{9}Z$"
+DESCRIPTION = (
+    "Output of `loopcanary report --format json`. Fields are added within a schema number, never renamed or "
+    "removed, so readers must ignore those that they do not know. docs/internals/report-schema.md says more."
+)
+
+
+def record(properties: Schema, *, optional: frozenset[str] = frozenset(), description: str = "") -> Schema:
+    """An object with these fields; all but the optional ones are always there."""
+    told = {"description": description} if description else {}
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", **told, "properties": properties, "required": required}
+
+
+def listed(items: Schema) -> Schema:
+    """A list of these."""
+    return {"type": "array", "items": items}
+
+
+def nullable(schema: Schema) -> Schema:
+    """The same, or null."""
+    if isinstance(schema.get("type"), str) and schema["type"] not in {"object", "array"}:
+        return {**schema, "type": [schema["type"], "null"]}
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+class Definitions:
+    """The definitions of classes, each made when it is first referred to."""
+
+    def __init__(self) -> None:
+        self.made: Schema = {
+            "time": {"type": "string", "pattern": TIME_PATTERN, "description": "RFC 3339, UTC, nanoseconds."},
+            "milliseconds": {"type": "number"},
+        }
+
+    def of(self, kind: type, added: Schema | None = None) -> Schema:
+        """A reference to the definition of a class; `added`: fields that reports add."""
+        name = snake(kind.__name__)
+        if name not in self.made:
+            self.made[name] = {}  # its place, before those it refers to
+            properties = self.fields(kind) | (added or {})
+            self.made[name] = record(properties, description=first_sentence(kind))
+        return {"$ref": f"#/$defs/{name}"}
+
+    def fields(self, kind: type) -> Schema:
+        """The fields of a class."""
+        told = field_docs(kind)
+        found: Schema = {}
+        for part in parts_of(kind):
+            schema = self._part(kind, part)
+            if part.spelling.apart:
+                continue
+            if part.spelling.flat:
+                found |= self.fields(part.hint)
+                continue
+            text = told.get(part.attribute)
+            described = {**schema, "description": text} if text else schema
+            if part.spelling.inside:
+                found.setdefault(part.spelling.inside, record({}))
+                found[part.spelling.inside]["properties"][part.name] = described
+                found[part.spelling.inside]["required"].append(part.name)
+            else:
+                found[part.name] = described
+        return SHARED[kind](self, found) if kind in SHARED else found
+
+    def _part(self, kind: type, part: Part) -> Schema:
+        if part.attribute == "kind" and part.field is None:
+            return {"const": vars(kind)["kind"].fget(None).value}
+        if part.spelling.keys:
+            return record(dict.fromkeys(part.spelling.keys, WHOLE))
+        if part.spelling.row:
+            items = {wire_name(name): UNITS.get(unit_of(name), WHOLE) for name in part.spelling.row}
+            return listed(record(items))
+        return self.typed(part.hint, part.unit)
+
+    def typed(self, hint: Any, unit: str) -> Schema:
+        """The schema of a type."""
+        origin, arguments = get_origin(hint), get_args(hint)
+        if NoneType in arguments:
+            (inner,) = (argument for argument in arguments if argument is not NoneType)
+            return nullable(self.typed(inner, unit))
+        if origin is tuple:
+            return listed(self.typed(arguments[0], unit))
+        if origin is dict:
+            return {"type": "object", "additionalProperties": WHOLE}
+        if unit:
+            return UNITS[unit]
+        if hint in SCALARS:
+            return SCALARS[hint]
+        return self._enum(hint) if issubclass(hint, Enum) else self.of(hint)
+
+    def _enum(self, kind: type[Enum]) -> Schema:
+        name = snake(kind.__name__)
+        self.made[name] = {"enum": [member.value for member in kind], "description": first_sentence(kind)}
+        return {"$ref": f"#/$defs/{name}"}
+
+
+def _timeline(definitions: Definitions, fields: Schema) -> Schema:
+    spans = definitions.of(Span, {"activity": WHOLE})
+    return {"spans": listed(spans), "activities": listed(definitions.of(Activity)), **fields}
+
+
+def _earlier(definitions: Definitions, fields: Schema) -> Schema:
+    short = definitions.fields(ShortWork)
+    return {
+        **fields,
+        "short_turns": short["turns"],
+        "short_ms": MILLISECONDS,
+        "short_callbacks": nullable(WHOLE),
+        "idle_ms": nullable(MILLISECONDS),
+    }
+
+
+SHARED = {Timeline: _timeline, EarlierWork: _earlier}
+"""Fields of the forms of `loopcanary.wire.special`."""
+
+
+def snake(name: str) -> str:
+    """`StackFrame` -> `stack_frame`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+def first_sentence(kind: type) -> str:
+    """The first paragraph of a class's docstring."""
+    return " ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split())
+
+
+def field_docs(kind: type) -> dict[str, str]:
+    """The strings that stand behind the fields of a class and of those it is made from."""
+    told: dict[str, str] = {}
+    for owner in reversed(kind.__mro__[:-1]):
+        (tree,) = ast.parse(inspect.cleandoc(inspect.getsource(owner))).body
+        body = getattr(tree, "body", [])
+        for pair in pairwise(body):
+            match pair:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=name)),
+                    ast.Expr(value=ast.Constant(value=str() as said)),
+                ):
+                    told[name] = " ".join(said.split())
+    return told
+
+
+# ---- what reports add ------------------------------------------------------------------------
+
+
+def group_fields(definitions: Definitions) -> Schema:
+    """What reports add to a group of stalls."""
+    gain = record(
+        {
+            "program": TEXT,
+            "thread": TEXT,
+            "loop": TEXT,
+            "p99_ms": MILLISECONDS,
+            "p99_without_ms": MILLISECONDS,
+        }
+    )
+    counted = listed(record({"name": TEXT, "stalls": WHOLE}))
+    names = ("scenes", "tasks", "callbacks", "threads", "causes")
+    return {
+        "stall_ids": TEXTS,
+        "trend": nullable(definitions.of(Trend)),
+        "gains": listed(gain),
+        "others_waited_s": nullable(NUMBER),
+        "grouped_by": TEXTS,
+        "affected": record({"examined": WHOLE, "startup": WHOLE, **dict.fromkeys(names, counted)}),
+    }
+
+
+def document() -> Schema:
+    """The schema of a report."""
+    definitions = Definitions()
+    loop_figures = definitions.fields(LoopFigures)
+    definitions.of(LoopHealth, loop_figures)
+    issues = [definitions.of(kind, {"evidence": TEXTS}) for kind in ISSUE_TYPES.values()]
+    groups = definitions.fields(StallGroup)
+    shown_alone = frozenset({"grouped_by", "affected"})
+    issue_group = {**groups, "issue_ids": TEXTS, "grouped_by": TEXTS}
+    totals = {"stalls": WHOLE, "groups": WHOLE, "total_ms": MILLISECONDS, "watched_ms": MILLISECONDS}
+    properties = {
+        "schema": {"const": SCHEMA_VERSION},
+        "generated_at": TIME,
+        "totals": record(totals),
+        "sessions": listed(definitions.of(Session)),
+        "groups": listed(record(groups | group_fields(definitions), optional=shown_alone)),
+        "stalls": listed(definitions.of(Stall)),
+        "issues": listed({"anyOf": issues}),
+        "issue_groups": listed(record(issue_group, optional=shown_alone)),
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"loopcanary report, schema {SCHEMA_VERSION}",
+        **record(properties, description=DESCRIPTION),
+        "$defs": definitions.made,
+    }
+
+
+def printed(value: Any, indent: str = "") -> str:
+    """JSON with everything that fits on one line."""
+    flat = json.dumps(value)
+    if len(indent + flat) <= WIDTH or not isinstance(value, dict | list):
+        return flat
+    deeper = indent + " "
+    names = [f"{json.dumps(name)}: " for name in value] if isinstance(value, dict) else [""] * len(value)
+    items = value.values() if isinstance(value, dict) else value
+    lines = [f"{deeper}{name}{printed(item, deeper)}" for name, item in zip(names, items, strict=True)]
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    return "\n".join((opening, ",\n".join(lines), f"{indent}{closing}"))
+
+
+if __name__ == "__main__":
+    sys.stdout.write(printed(document()) + "\n")
