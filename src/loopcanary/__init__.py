@@ -1,5 +1,5 @@
-"""loopcanary sees every stall of the thread that must not block, names the line and the cause, and keeps
-the evidence even if the process is killed in the middle.
+"""A flight recorder for event loops: sees every stall of the thread that must not block, names the line and
+the cause, and keeps the evidence even if the process is killed during the stall.
 
     import loopcanary
     canary = loopcanary.install(threshold="100ms")
@@ -33,15 +33,22 @@ _variables: dict[str, str | None] = {}
 
 
 def install(*, _from_startup: bool = False, **settings: Any) -> Canary | None:
-    """Starts to watch this process and answers its canary; the same one if it is watched already.
+    """Starts to watch this process.
 
-    `settings` are the fields of docs/configuration.md, such as `threshold="100ms"`, `store=".loopcanary"`,
-    `concern=["app"]`; what is not given comes from the environment, loopcanary.toml or pyproject.toml, and
-    the defaults. Raises ConfigError (a ValueError) that names a bad setting and its place. With
-    LOOPCANARY=0 in the environment nothing is done and None is answered.
+    Loops that already run and loops made later are watched. Unless `follow_children` is off, so are child
+    processes, which get the settings by LOOPCANARY variables in os.environ. Any thread may call it.
 
-    Any thread. Loops that run already and loops made later are watched; so are, unless `follow_children`
-    is off, child processes, which learn of the settings by LOOPCANARY variables in os.environ.
+    Args:
+        settings: by the names of docs/settings.md, such as `threshold="100ms"`, `store=".loopcanary"`,
+            `concern=["app"]`. Others come from the environment, loopcanary.toml or pyproject.toml, and the
+            defaults.
+
+    Returns:
+        The canary of this process, the same one if it is watched already. None with LOOPCANARY=0 in the
+        environment, which switches everything off.
+
+    Raises:
+        ConfigError: a ValueError that names the bad setting and its place.
     """
     global _canary  # noqa: PLW0603 - one engine a process
     if _os.environ.get("LOOPCANARY") == "0":
@@ -68,7 +75,7 @@ def install(*, _from_startup: bool = False, **settings: Any) -> Canary | None:
 
 
 def uninstall() -> None:
-    """Stops watching: stores what is left, takes back every patch, ends the threads. Idempotent."""
+    """Stops watching: stores the last stalls, undoes every patch, ends the threads. Idempotent."""
     global _canary
     with _lock:
         canary, _canary = _canary, None
@@ -84,7 +91,7 @@ def uninstall() -> None:
 
 
 def _tell_children(canary: Canary) -> None:
-    """Settings and store in force go into the environment, for children that start Python anew."""
+    """Puts the settings and the store in force into the environment, for children that start Python anew."""
     from loopcanary.config import settings_as_environment
     from loopcanary.reporters.whose_stderr import STDERR, own_stderr
 
@@ -119,9 +126,15 @@ def _renew_lock_after_forks() -> None:
 
 
 def on_issue(interceptor: Callable[[Issue], Issue | None]) -> Callable[[Issue], Issue | None]:
-    """Decorator: `interceptor(issue)` sees each issue before it is stored and answers it, a changed one
-    (dataclasses.replace), or None to drop it. Called on the drain thread; one that raises is switched
-    off. In force from the next start of the engine, or at once where it runs."""
+    """Decorator: has each issue seen, changed or dropped before it is stored and reported.
+
+    Args:
+        interceptor: gets the issue; returns it, a changed one (dataclasses.replace), or None to drop it.
+            Called on the drain thread. One that raises is switched off, and logged once.
+
+    Returns:
+        The interceptor.
+    """
     from loopcanary.registry import REGISTRY
 
     REGISTRY.add_interceptor(interceptor)
@@ -131,9 +144,16 @@ def on_issue(interceptor: Callable[[Issue], Issue | None]) -> Callable[[Issue], 
 def on_frame(
     listener: Callable[[ShownFrame], object], *, on_thread: bool = False
 ) -> Callable[[ShownFrame], object]:
-    """Decorator: `listener(frame)` hears of each frame that a window, screen or game shows, with its scene,
-    time and dropped frames (model.ShownFrame, docs/internals/frames.md). Called on the thread that draws, or,
-    `on_thread`, a little later on one of ours; one that raises is switched off."""
+    """Decorator: calls the listener for each frame that a window, screen or game shows.
+
+    Args:
+        listener: gets a `loopcanary.model.ShownFrame`: scene, time, dropped frames. One that raises is
+            switched off, and logged once.
+        on_thread: call it a little later on a thread of loopcanary's; else on the thread that draws.
+
+    Returns:
+        The listener.
+    """
     from loopcanary.registry import REGISTRY, FrameListener
 
     REGISTRY.add_frame_listener(FrameListener(listener, on_thread))
@@ -141,9 +161,13 @@ def on_frame(
 
 
 def statistics() -> dict[str, Any]:
-    """Own counters: samples, drops with reasons, overhead; under `loops` the figures of each watched thread,
-    as the `loops` of `loopcanary report --format json`, and `frames`, `input`, `idle` as there. Empty
-    where nothing is watched."""
+    """Counters of loopcanary itself.
+
+    Returns:
+        Samples, drops with reasons, overhead (`_ns`: nanoseconds); `loops`: the figures of each watched
+        thread, as in `loopcanary report --format json`; `frames`, `input`, `idle` as there. Empty if nothing
+        is watched.
+    """
     return {} if _canary is None else _canary.statistics()
 
 

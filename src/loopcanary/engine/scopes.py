@@ -1,4 +1,4 @@
-"""What a program may tell about its own work: scene, watch, expect.
+"""What a program may say about its own work: scene, watch, expect.
 
 Each is a context manager that costs a few hundred nanoseconds, and nothing but a name where no engine
 runs. None of them raises for anything of ours.
@@ -22,7 +22,7 @@ SCENE: ContextVar[str | None] = ContextVar("loopcanary_scene", default=None)
 
 
 class Listener(Protocol):
-    """Whom the scopes tell: the native module, or the portable engine. Called on the thread that works."""
+    """The engine that hears of scopes: native or portable. Called on the thread that works."""
 
     def work_begin(self, name: str, /) -> Any:
         """A piece of work begins; the token goes to work_end, None where there is nothing to end. A token
@@ -38,7 +38,7 @@ class Listener(Protocol):
         """Scenes are used in this process: this variable holds them."""
 
     def allow(self, nanoseconds: int, /) -> None:
-        """The running callback may take so long before it is a stall."""
+        """The running callback may take this time before it is a stall."""
 
 
 class _Ear:
@@ -105,8 +105,13 @@ class _Starter:
 
 
 class scene:  # noqa: N801 - reads as a statement: with loopcanary.scene("checkout")
-    """Where the user is: a screen, a route, a job. Stalls of the block's work carry the name, across
-    awaits as well: it is a context variable."""
+    """Names where the program is: a screen, a route, a job. Stalls in the block carry the name.
+
+    It is a context variable: it holds across awaits, and in tasks that the block starts.
+
+    Args:
+        name: any text; few different ones, since figures are kept for each.
+    """
 
     __slots__ = ("_name", "_token")
 
@@ -136,8 +141,8 @@ current_scene = SCENE.get
 
 
 def enter_scene(name: str) -> None:
-    """The scene from here on, until a `keep_scene` around it ends: for whoever learns late where the work is,
-    as a router that has found the route. The context keeps the name. The working thread."""
+    """Sets the scene from here on, until a `keep_scene` around it ends: for a router that has found the
+    route. The context keeps the name. The working thread."""
     SCENE.set(name)
     listener = _Ear.listener
     if listener is not None:
@@ -157,7 +162,7 @@ def back_to_scene(before: str | None) -> None:
 
 
 class keep_scene:  # noqa: N801 - as scene
-    """Whatever scene is entered in the block ends with it."""
+    """A scene that is entered in the block ends with it."""
 
     __slots__ = ("_before",)
 
@@ -175,11 +180,17 @@ class keep_scene:  # noqa: N801 - as scene
 
 
 class watch:  # noqa: N801 - as scene
-    """A piece of work on any thread, timed as a callback: a stall where it takes longer than the threshold,
-    or longer than `threshold` ("2s", or a timedelta) where that is more. Inside a callback of a loop, or
-    inside other watched work, it is a part of that one and not timed by itself.
+    """Times a piece of work on any thread as a callback.
 
-    Raises ValueError for text that is no duration.
+    Inside a callback of a loop, or inside other watched work, it is part of that and not timed by itself.
+
+    Args:
+        name: what reports call the work.
+        threshold: the work is a stall when it takes longer: "2s", or a timedelta. No effect if it is shorter
+            than the setting `threshold`, which is the default.
+
+    Raises:
+        ValueError: the threshold is no duration.
     """
 
     __slots__ = ("_listener", "_name", "_ns", "_token")
@@ -227,10 +238,15 @@ class watch_for(watch):  # noqa: N801 - as scene
 
 
 class expect:  # noqa: N801 - as scene
-    """The running callback may take so long ("2s", or a timedelta): it is no stall before.
+    """Lets the running callback take longer than the threshold without being a stall.
 
-    The grant is for the callback in which the block is entered; what follows an await is another one.
-    Raises ValueError for text that is no duration.
+    Holds for the callback in which the block is entered; what follows an await is another one.
+
+    Args:
+        duration: how long it may take: "2s", or a timedelta.
+
+    Raises:
+        ValueError: it is no duration.
     """
 
     __slots__ = ("_ns",)

@@ -19,11 +19,16 @@ _Application = Callable[[_Scope, _Receive, _Send], Awaitable[None]]
 
 
 class SceneMiddleware:
-    """Each request of the application has a scene. What the application itself enters stands above it."""
+    """Gives each request of an ASGI application a scene. A scene that the application enters itself wins."""
 
     def __init__(self, app: _Application, name: Callable[[_Scope], str | None] | None = None) -> None:
-        """`name(scope)` gives a request's scene, None for none; where it is not given, it is the path without
-        what looks like a value. An exception of it is the program's own, and comes through."""
+        """Wraps the application.
+
+        Args:
+            app: the application.
+            name: gets the ASGI scope, returns the request's scene, or None for none. Default: the path
+                without segments that look like values. Its exceptions come through.
+        """
         self.app = app
         self._name = name or self._by_path
         self._paths = Paths()

@@ -18,8 +18,10 @@ _NAME = "WSGI request"
 
 
 class RequestMiddleware:
-    """Each call of the application is a piece of work on its thread, with a scene. The call only: not what an
-    iterator of the answer computes, nor what a slow client takes."""
+    """Times each call of a WSGI application as a piece of work on its thread, with a scene.
+
+    Only the call is timed: not iterators that the server reads later, nor slow clients.
+    """
 
     def __init__(
         self,
@@ -28,8 +30,17 @@ class RequestMiddleware:
         threshold: str | timedelta = "1s",
         name: Callable[[dict[str, Any]], str | None] | None = None,
     ) -> None:
-        """`threshold`: longer is a stall; `name(environ)`: as in `asgi.SceneMiddleware`. ValueError where the
-        threshold is no duration."""
+        """Wraps the application.
+
+        Args:
+            app: the application.
+            threshold: a longer request is a stall: "2s", or a timedelta.
+            name: gets the WSGI environ, returns the scene, or None for none. Default: the path without
+                segments that look like values.
+
+        Raises:
+            ValueError: the threshold is no duration.
+        """
         loopcanary.watch(_NAME, threshold)
         self.app = app
         self._threshold = threshold
