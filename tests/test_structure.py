@@ -16,7 +16,7 @@ TREE = Path(__file__).resolve().parents[1]
 PACKAGE = TREE / "src" / "loopcanary"
 
 # What every part may import.
-CENTRE = frozenset({"model", "wire", "words", "document", "protocols", "unpatched"})
+CENTRE = frozenset({"registry", "built_in", "model", "wire", "words", "document", "protocols", "unpatched"})
 # How a watched program comes in, and what holds the parts together; no part imports these.
 WIRING = frozenset({"__init__", "__main__", "_bootstrap", "_startup", "assembly"})
 # Beyond the centre and itself, and why.

@@ -55,11 +55,10 @@ def start() -> None:
     if asked_for:
         _begin()
         return
-    from loopcanary.integrations.table import AWAITED as BRINGS_WORK
     from loopcanary.probes.on_import import ImportWatch
-    from loopcanary.probes.table import AWAITED
+    from loopcanary.registry import awaited
 
-    _waiting = ImportWatch((*AWAITED, *BRINGS_WORK), begin_now)
+    _waiting = ImportWatch(awaited(), begin_now)
     _waiting.start()
 
 

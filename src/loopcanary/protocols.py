@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from loopcanary.model import (
         Clock,
+        Config,
         Issue,
         LagIssue,
         LaneTotals,
@@ -94,10 +97,11 @@ class PortableSide(Protocol):
     ) -> LoopHooks:
         """The hooks of one kind of loop."""
 
-    def runs(self, loop: Any, kind: str) -> None:
-        """A loop with timers as asyncio has them (`call_later`, `is_closed`) is about to run on this thread;
-        a ticker times it. If it has `runners`, these are the frames that run it, or a loop inside of it: (id,
-        instruction; -1: any) each. Raises nothing."""
+    def runs(self, loop: Any, kind: str | None = None) -> None:
+        """A loop is about to run on this thread. One of a `kind` has timers as asyncio has them
+        (`call_later`, `is_closed`), and a ticker times it. If it has `runners`, these are the frames that run
+        it, or a loop inside: (id, instruction; -1: any) each. None: one of asyncio's or uvloop's. Raises
+        nothing."""
 
     def stopped(self, loop: Any) -> None:
         """It runs no more. Its thread. Raises nothing."""
@@ -259,9 +263,25 @@ class Interceptor(Protocol):
         """On the drain thread. One that raises is switched off."""
 
 
+class WatchedRun(Protocol):
+    """What a reporter is made for: the run that begins."""
+
+    @property
+    def config(self) -> Config:
+        """The settings in force."""
+
+    @property
+    def session(self) -> Session:
+        """The process."""
+
+    def exit_changer(self) -> Callable[[int], object]:
+        """Sets the status of a program that would end with 0. ImportError: the extension is not there."""
+
+
 @runtime_checkable
 class Reporter(Protocol):
-    """Tells people about issues while the program runs. Called on the drain thread.
+    """Tells people about issues while the program runs. Called on the drain thread. Registered is what makes
+    it: called with the WatchedRun; None: this run wants none.
 
     One that also has `counts() -> dict[str, int]` is asked by statistics(), on any thread.
     """
@@ -273,6 +293,17 @@ class Reporter(Protocol):
 
     def close(self, session: Session, stalls: Iterable[Stall]) -> None:
         """The session ends. `stalls`: what was reported in it, oldest first, bounded."""
+
+
+class Importer(Protocol):
+    """Reads files of one format into a store."""
+
+    def recognises(self, path: Path) -> bool:
+        """Whether the file is of its format."""
+
+    def read(self, path: Path, taker: Any, *, now_wall_ns: int) -> None:
+        """Gives all records of the file to a store.Intake, as hostile input: nothing is kept where it raises.
+        A bundles.BundleError says what is wrong with the file."""
 
 
 class Sink(Protocol):

@@ -1,51 +1,178 @@
-"""One table of what can be plugged in. Built-in parts stand here like a third party's.
+"""One door for all that is plugged in: what loopcanary brings itself, and what others bring.
 
-A third party registers by entry point: group `loopcanary.reporters` or `loopcanary.tracers`, the object a
-callable without arguments that makes the reporter or tracer; or `loopcanary.interceptors`, the object the
-interceptor itself. A part that cannot be loaded is left out, with its reason.
+A registration is a group, a name, and an object or where that is: `module:object`, loaded when it is needed.
+Built-in ones are the table of `built_in`. A third party's are entry points of the same groups; the program's
+own come by `REGISTRY.add`. What the object of a group is: docs/plugins.md.
+
+Read at the start of every watched interpreter: it loads next to nothing.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from importlib.machinery import PathFinder
-from typing import Any
 
-from loopcanary.protocols import Interceptor, Reporter, Tracer
+from loopcanary.built_in import (
+    BUILT_IN,
+    CAUSES,
+    EXPORTERS,
+    GROUPS,
+    IMPORTERS,
+    INTEGRATIONS,
+    INTERCEPTORS,
+    KINDS,
+    LOOPS,
+    REMEDIES,
+    REPORTERS,
+    TRACERS,
+    Library,
+    LoopKind,
+)
 
-TYPE_CHECKING = False
+TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
-    from loopcanary.model import ShownFrame
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any
 
-TRACERS = "loopcanary.tracers"
-REPORTERS = "loopcanary.reporters"
-INTERCEPTORS = "loopcanary.interceptors"
-GROUPS = (REPORTERS, INTERCEPTORS, TRACERS)
+    from loopcanary.model import ShownFrame
+    from loopcanary.protocols import Interceptor
+
+__all__ = [
+    "CAUSES",
+    "EXPORTERS",
+    "GROUPS",
+    "IMPORTERS",
+    "INTEGRATIONS",
+    "INTERCEPTORS",
+    "KINDS",
+    "LOOPS",
+    "REGISTRY",
+    "REMEDIES",
+    "REPORTERS",
+    "TRACERS",
+    "FrameListener",
+    "Library",
+    "LoopKind",
+    "Registration",
+    "Registry",
+    "awaited",
+    "load",
+]
 _METADATA = "-info"
 """What the names of the folders end with that packages leave beside them: PyPA's entry points specification,
 and the older `.egg-info` and `EGG-INFO`."""
 
 
-@dataclass(frozen=True, slots=True)
+class Registration:
+    """One object of a group."""
+
+    __slots__ = ("group", "is_built_in", "name", "origin", "target")
+
+    def __init__(
+        self, group: str, name: str, target: object, *, origin: str = "", is_built_in: bool = False
+    ) -> None:
+        """`target`: the object, or `module:object`. `origin`: the package that brings it, with its version;
+        empty: loopcanary or the program itself."""
+        self.group = group
+        self.name = name
+        self.target = target
+        self.origin = origin
+        self.is_built_in = is_built_in
+
+    def load(self) -> Any:
+        """The object. Raises what the import of its module raises; TypeError: the group wants another."""
+        found = load(self.target) if isinstance(self.target, str) else self.target
+        wanted = _TYPES.get(self.group)
+        if wanted is not None and not isinstance(found, wanted):
+            raise TypeError(f"{self.target!r} is no {wanted.__name__}")
+        return found
+
+
+def load(target: str) -> Any:
+    """The object at `module:object`. Raises what the import raises; AttributeError: no such object."""
+    from importlib import import_module
+
+    module, _, path = target.partition("[")[0].strip().partition(":")
+    found: Any = import_module(module.strip())
+    for name in path.strip().split(".") if path.strip() else ():
+        found = getattr(found, name)
+    return found
+
+
+_TYPES: dict[str, type] = {LOOPS: LoopKind, INTEGRATIONS: Library, REMEDIES: tuple}
+"""What the engine reads by itself, without a net."""
+
+
 class FrameListener:
-    """Somebody who wants to hear of each frame (model.ShownFrame)."""
+    """A function that is called with each frame that is shown (model.ShownFrame)."""
 
-    hear: Callable[[ShownFrame], object]
-    on_thread: bool = False
-    """Called on a thread of ours, a little later, not on the one that draws."""
+    __slots__ = ("hear", "on_thread")
+
+    def __init__(self, hear: Callable[[ShownFrame], object], on_thread: bool = False) -> None:
+        """`on_thread`: called on a thread of ours, a little later, not on the one that draws."""
+        self.hear = hear
+        self.on_thread = on_thread
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FrameListener) and (self.hear, self.on_thread) == (
+            other.hear,
+            other.on_thread,
+        )
+
+    __hash__ = None  # type: ignore[assignment]
 
 
-@dataclass(slots=True)
 class Registry:
-    """What is registered in this process."""
+    """What is registered in this process. Under the GIL."""
 
-    interceptors: list[Interceptor] = field(default_factory=list)
-    reporters: dict[str, Callable[[], Reporter]] = field(default_factory=dict)
-    tracers: dict[str, Callable[[], Tracer]] = field(default_factory=dict)
-    frame_listeners: list[FrameListener] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.interceptors: list[Interceptor] = []
+        """Live: one that is added counts at once."""
+        self.frame_listeners: list[FrameListener] = []
+        """Live."""
+        self.failed: Callable[[str, Exception], object] = _ignore
+        """What a running engine, and nothing else, wants to know: a part and its error."""
+        self._own: dict[tuple[str, str], Registration] = {}
+        self._installed: tuple[tuple[object, ...], list[Registration]] | None = None
+
+    def add(self, group: str, name: str, target: object) -> None:
+        """Registers an object, or `module:object`, in place of another of that name. In force from the next
+        start of the engine."""
+        self._own[group, name] = Registration(group, name, target)
+
+    def of(self, group: str) -> list[Registration]:
+        """All of a group by name: built-in ones in their order, third parties', the program's own."""
+        rows = BUILT_IN.get(group, {})
+        found = {name: Registration(group, name, target, is_built_in=True) for name, target in rows.items()}
+        for one in self.installed():
+            if one.group == group:
+                found.setdefault(one.name, one)
+        found |= {one.name: one for one in self._own.values() if one.group == group}
+        return list(found.values())
+
+    def loaded(self, group: str) -> list[tuple[Registration, Any]]:
+        """All of a group with their objects; `failed` is called for those that cannot be loaded."""
+        return [pair for one in self.of(group) for pair in self._loaded(one)]
+
+    def _loaded(self, one: Registration) -> Iterator[tuple[Registration, Any]]:
+        try:
+            yield one, one.load()
+        except Exception as error:
+            if one.is_built_in:
+                raise
+            self.failed(f"plugin {one.name}", error)
+
+    def find(self, group: str, name: str) -> Registration | None:
+        """The one of that name."""
+        return next((one for one in self.of(group) if one.name == name), None)
+
+    def installed(self) -> list[Registration]:
+        """Third parties', of all groups; none where LOOPCANARY_PLUGINS=0. Looked up anew only where the
+        path has changed."""
+        path: tuple[object, ...] = tuple(sys.path)
+        if self._installed is None or self._installed[0] != path:
+            self._installed = path, list(_installed(path))
+        return self._installed[1]
 
     def add_interceptor(self, interceptor: Interceptor) -> None:
         """Registers once; the same object again is no error."""
@@ -57,39 +184,44 @@ class Registry:
         if listener not in self.frame_listeners:
             self.frame_listeners.append(listener)
 
-    def add_reporter(self, name: str, make: Callable[[], Reporter]) -> None:
-        """Registers a reporter by name; a later one of the same name replaces it."""
-        self.reporters[name] = make
+    def remove_frame_listener(self, hear: Callable[[ShownFrame], object]) -> None:
+        """It is called no more. In place: the list is live."""
+        self.frame_listeners[:] = [one for one in self.frame_listeners if one.hear != hear]
 
-    def add_tracer(self, name: str, make: Callable[[], Tracer]) -> None:
-        """Registers a tracer by name; a later one of the same name replaces it. In force from the next start
-        of the engine."""
-        self.tracers[name] = make
+
+def _ignore(part: str, error: Exception) -> None:
+    del part, error
 
 
 REGISTRY = Registry()
 
 
-def entry_points(failed: Callable[[str, Exception], None]) -> Iterator[tuple[str, str, Any]]:
-    """(group, name, object) of every third party's entry point; `failed` hears of what cannot be loaded.
+def awaited() -> tuple[str, ...]:
+    """Without an import of one of these modules there is nothing to watch that loopcanary itself knows."""
+    loops: Iterable[LoopKind] = BUILT_IN[LOOPS].values()
+    libraries: Iterable[Library] = BUILT_IN[INTEGRATIONS].values()
+    return (
+        *(module for kind in loops for module in kind.awaits),
+        *(library.awaits for library in libraries if library.brings_work),
+    )
 
-    Read once, when the engine starts, and not at all where LOOPCANARY_PLUGINS=0.
-    """
-    if os.environ.get("LOOPCANARY_PLUGINS") == "0" or not _may_be_there(sys.path):
+
+def _installed(path: Sequence[object]) -> Iterator[Registration]:
+    if os.environ.get("LOOPCANARY_PLUGINS") == "0" or not _may_be_there(path):
         return
-    from importlib.metadata import entry_points as installed
+    from importlib.metadata import entry_points
 
     for group in GROUPS:
-        for point in installed(group=group):
-            try:
-                yield group, point.name, point.load()
-            except Exception as error:  # noqa: BLE001 - a third party's package
-                failed(f"plugin {point.name}", error)
+        for point in entry_points(group=group):
+            origin = "" if point.dist is None else f"{point.dist.name} {point.dist.version}"
+            yield Registration(group, point.name, point.value, origin=origin)
 
 
 def _may_be_there(path: Sequence[object]) -> bool:
     """Whether an installed package may have an entry point for us. importlib.metadata knows for sure, but
     brings forty modules and two megabytes into the program, and most have no such package."""
+    from importlib.machinery import PathFinder
+
     if any(hasattr(finder, "find_distributions") for finder in sys.meta_path if finder is not PathFinder):
         return True
     return any(_has_ours(folder or os.curdir) for folder in path if isinstance(folder, str))
@@ -115,4 +247,4 @@ def _speaks_of_us(file: str) -> bool:
             content = text.read()
     except OSError:
         return False
-    return any(group.encode() in content for group in GROUPS)
+    return any(f"[{group}]".encode() in content for group in GROUPS)

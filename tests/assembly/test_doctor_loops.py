@@ -7,7 +7,8 @@ import textwrap
 import pytest
 
 from loopcanary.assembly import doctor_loops
-from loopcanary.probes.table import LoopKind
+from loopcanary.built_in import BUILT_IN
+from loopcanary.registry import LOOPS, LoopKind
 
 pytest.importorskip("loopcanary._native", reason="needs the C core")
 
@@ -30,22 +31,23 @@ def libraries(tmp_path, monkeypatch):
     """make(kind, library=..., install=...): a library of loops, and its probe; a child can import both."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    kinds = []
+    kinds: dict[str, LoopKind] = {}
+    monkeypatch.setitem(BUILT_IN, LOOPS, kinds)
 
     def make(kind, library="", install="pass"):
         (tmp_path / f"{kind}_library.py").write_text(textwrap.dedent(library))
         (tmp_path / f"{kind}_probe.py").write_text(PROBE.format(kind=kind, install=install))
-        kinds.append(LoopKind(kind, awaits=(f"{kind}_library",), module=f"{kind}_probe", probe="Probe"))
+        kinds[kind] = LoopKind(kind, awaits=(f"{kind}_library",), probe=f"{kind}_probe:Probe")
         # The child reads the table, too.
-        known = [
-            f"LoopKind({k.kind!r}, awaits={k.awaits!r}, module={k.module!r}, probe='Probe'),\n" for k in kinds
-        ]
-        (tmp_path / "sitecustomize.py").write_text(
-            "from loopcanary.probes import table\n"
-            "from loopcanary.probes.table import LoopKind\n"
-            f"table.KINDS = ({''.join(known)})\n"
+        known = ", ".join(
+            f"{k.kind!r}: LoopKind({k.kind!r}, awaits={k.awaits!r}, probe={k.probe!r})"
+            for k in kinds.values()
         )
-        monkeypatch.setattr(doctor_loops, "KINDS", tuple(kinds))
+        (tmp_path / "sitecustomize.py").write_text(
+            "from loopcanary.built_in import BUILT_IN\n"
+            "from loopcanary.registry import LOOPS, LoopKind\n"
+            f"BUILT_IN[LOOPS] = {{{known}}}\n"
+        )
 
     return make
 
@@ -79,8 +81,7 @@ def test_a_library_that_kills_the_child_does_not_hide_the_others(libraries):
     assert told["loop deadly"] == ("off", "the child that tried it died")
 
 
-def test_what_is_absent_is_one_row(libraries, monkeypatch):
+def test_what_is_absent_is_one_row(libraries):
     libraries("good")
-    absent = LoopKind("absent", awaits=("no_such_library",), module="x", probe="X")
-    monkeypatch.setattr(doctor_loops, "KINDS", (*doctor_loops.KINDS, absent))
+    BUILT_IN[LOOPS]["absent"] = LoopKind("absent", awaits=("no_such_library",), probe="x:X")
     assert rows()["other loops"] == ("off", "not installed here: absent")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 from tests.diagnosis.cases import SITE, STDLIB, at, evidence, frame, judged, samples, stack
 
-from loopcanary.diagnosis.advice import RemedyTable, advise, built_in, find_remedy
+from loopcanary.diagnosis.advice import RemedyTable, advise, find_remedy, registered
 from loopcanary.model import Blocker, Cause, GilState
 from loopcanary.words.remedies import OTHER, REMEDIES, Remedy, Way
 
@@ -286,7 +286,7 @@ BY_WAY = [remedy for remedy in REMEDIES if remedy.way and remedy.loop and not re
 
 
 def row_of(cause, call):
-    return find_remedy(built_in(), cause, Blocker(call=call, function=None), ())
+    return find_remedy(registered(), cause, Blocker(call=call, function=None), ())
 
 
 def test_every_row_for_a_call_has_a_story():
@@ -306,12 +306,12 @@ def test_every_name_of_a_call_leads_to_its_row():
 def test_every_module_leads_to_its_row():
     for remedy in CALLS:
         for module in remedy.modules:
-            found = [find_remedy(built_in(), cause, None, (module,)) for cause in remedy.causes or Cause]
+            found = [find_remedy(registered(), cause, None, (module,)) for cause in remedy.causes or Cause]
             assert remedy in found, module
 
 
 def test_every_other_row_is_reached_by_what_it_is_about():
-    table = built_in()
+    table = registered()
     for remedy in set(REMEDIES) - set(CALLS):
         about = (remedy.topic,) if remedy.topic else (*remedy.causes,) or (remedy.way,)
         assert remedy.within or [table.about(one, remedy.loop) for one in about] == [remedy], remedy.id
@@ -368,7 +368,7 @@ def test_every_loop_has_words_for_every_way(loop):
     ],
 )
 def test_loops_are_advised_in_their_own_words(kind, loop, says):
-    assert built_in().loop_of(kind) == loop
+    assert registered().loop_of(kind) == loop
     blocker = Blocker(call="path.read_text()", function=None)
     assert says in advise(Cause.DISK_IO, blocker, (), kind)
     assert says in advise(Cause.DISK_IO, None, (), kind)

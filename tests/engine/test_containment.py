@@ -43,15 +43,15 @@ BROKEN = {
     class Reporter:
         name = "broken"
         report = close = fails
-    from loopcanary.registry import REGISTRY
-    REGISTRY.add_reporter("broken", Reporter)""",
+    from loopcanary.registry import REGISTRY, REPORTERS
+    REGISTRY.add(REPORTERS, "broken", lambda run: Reporter())""",
         "reporter broken",
         1,
     ),
     "maker of a reporter": (
         """
-    from loopcanary.registry import REGISTRY
-    REGISTRY.add_reporter("broken", fails)""",
+    from loopcanary.registry import REGISTRY, REPORTERS
+    REGISTRY.add(REPORTERS, "broken", fails)""",
         "reporter broken",
         1,
     ),
@@ -65,6 +65,13 @@ BROKEN = {
     "sums of the lanes": ("from loopcanary.flight import FlightFile; FlightFile.lanes = fails", "totals", 1),
     "closing of the store": ("from loopcanary.store import Store; Store.close = fails", "store", 1),
     "recovery": ("from loopcanary.assembly import engine; engine._recover = fails", "recovery", 1),
+    "cause": (
+        """
+    from loopcanary.registry import CAUSES, REGISTRY
+    REGISTRY.add(CAUSES, "broken", fails)""",
+        "cause broken",
+        1,
+    ),
     "probe": (
         "from loopcanary.probes.asyncio.probe import AsyncioProbe; AsyncioProbe.uninstall = fails",
         "probe asyncio",

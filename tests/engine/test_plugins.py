@@ -11,6 +11,9 @@ PLUGIN = """
 class Told:
     name = "told"
 
+    def __init__(self, run):
+        self.run = run
+
     def report(self, issue, repeated):
         with open("told", "a") as file:
             file.write(getattr(issue.culprit, "function", "") + "\\n")

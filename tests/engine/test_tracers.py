@@ -60,7 +60,7 @@ class Wrong(Tracer):
 """
 OWN = """\
 import loopcanary
-from loopcanary.registry import REGISTRY
+from loopcanary.registry import REGISTRY, TRACERS
 
 class Own:
     name = "own"
@@ -74,7 +74,7 @@ class Own:
     def stop(self):
         print("stopped", flush=True)
 
-REGISTRY.add_tracer("own", Own)
+REGISTRY.add(TRACERS, "own", Own)
 loopcanary.install()
 """
 NAMES = ("Sound", "Unmade", "Unstarted", "Unstopped", "Wrong", "Missing")

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import pytest
 from tests.store.samples import SESSION
 
-from loopcanary.exporters import FORMATS, Exported, Program
+from loopcanary.exporters import Exported, Program, find
 from loopcanary.model import Stall
 
 NEEDS = {"pprof": "google.protobuf", "perfetto": "perfetto"}
@@ -34,5 +34,7 @@ def written(form: str, stalls: Iterable[Stall], programs: Mapping[str, Program] 
         origin_wall_ns=min(stall.began_wall_ns for stall in kept),
         programs={SESSION.id: Program(name="shop")} if programs is None else programs,
     )
-    FORMATS[form].writer()(exported, out)
+    found = find(form)
+    assert found is not None
+    found.write(exported, out)
     return out.getvalue()

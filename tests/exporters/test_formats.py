@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import io
+import sys
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from importlib import metadata, util
+from pathlib import Path
+from typing import IO
 
 import pytest
 from hypothesis import given, settings
@@ -15,11 +17,11 @@ from tests.exporters.conftest import can_write, need, written
 from tests.exporters.readers import READERS
 from tests.store.samples import BEGAN, HOSTILE, KILLED, MS, STALL, S, any_of, hostile_stall, stall
 
-from loopcanary.exporters import FORMATS, Exported, ExportError, Format, find
+from loopcanary.exporters import Exported, ExportError, Format, find, names
 from loopcanary.exporters.spans import events, stretches, weights
 from loopcanary.model import Stall
 
-NAMES = sorted(FORMATS)
+NAMES = sorted(names())
 OLD = replace(STALL, id="s1-3", began_wall_ns=BEGAN + 5 * S, timeline=None)
 UNSEEN = replace(
     STALL, id="s1-4", began_wall_ns=BEGAN + 9 * S, samples=0, stacks=(), timeline=None, culprit=None
@@ -80,11 +82,12 @@ def _peak_bytes(form: str, count: int) -> tuple[int, int]:
             return len(data)
 
     sink = Sink()
-    write = FORMATS[form].writer()
+    found = find(form)
+    assert found is not None
     gc.freeze()  # collections of the tests' own objects would take long
     tracemalloc.start()
     try:
-        write(Exported(stalls=_many(count), origin_wall_ns=BEGAN), sink)
+        found.write(Exported(stalls=_many(count), origin_wall_ns=BEGAN), sink)
         return tracemalloc.get_traced_memory()[1], sink.length
     finally:
         tracemalloc.stop()
@@ -144,18 +147,14 @@ def test_every_frame_that_is_entered_is_left(one: Stall) -> None:
 
 
 def test_the_table_has_every_file_of_a_format() -> None:
-    from pathlib import Path
-
     from loopcanary import exporters
 
     [folder] = exporters.__path__
     files = {path.stem.removeprefix("as_") for path in Path(folder).glob("as_*.py")}
-    assert files == set(FORMATS) == set(READERS)
+    assert files == set(NAMES) == set(READERS)
 
 
 def test_a_format_whose_library_is_not_there_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
     monkeypatch.delitem(sys.modules, "loopcanary.exporters.as_perfetto", raising=False)
     for name in [name for name in sys.modules if name.partition(".")[0] == "perfetto"]:
         monkeypatch.delitem(sys.modules, name)
@@ -168,41 +167,46 @@ def test_a_format_whose_library_is_not_there_says_what_to_install(monkeypatch: p
 
     monkeypatch.setattr(sys, "meta_path", [Blocked, *sys.meta_path])
     with pytest.raises(ExportError, match=r"needs perfetto.*loopcanary\[export\]"):
-        FORMATS["perfetto"].writer()
+        find("perfetto")
 
 
-class _Point:
-    value = "theirs:FORMAT"
-
-    def __init__(self, made: object) -> None:
-        self._made = made
-
-    def load(self) -> object:
-        if isinstance(self._made, Exception):
-            raise self._made
-        return self._made
+def _write(exported: Exported, out: IO[bytes]) -> None:
+    del exported, out
 
 
-THEIRS = Format(name="theirs", module="theirs")
+THEIRS = Format(name="theirs", write=_write)
 
 
-def test_a_third_partys_format_is_found_by_its_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metadata, "entry_points", lambda **_: [_Point(THEIRS)])
+@pytest.fixture
+def theirs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], None]:
+    """theirs(code): a package is installed whose entry point is `FORMAT` of that code."""
+
+    def install(code: str) -> None:
+        metadata = tmp_path / "theirs-1.dist-info"
+        metadata.mkdir()
+        (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1\n")
+        (metadata / "entry_points.txt").write_text("[loopcanary.exporters]\ntheirs = theirs_format:FORMAT\n")
+        (tmp_path / "theirs_format.py").write_text(code)
+        monkeypatch.delitem(sys.modules, "theirs_format", raising=False)
+        monkeypatch.syspath_prepend(tmp_path)
+
+    return install
+
+
+def test_a_third_partys_format_is_found(theirs: Callable[[str], None]) -> None:
+    theirs(f"from {__name__} import THEIRS as FORMAT")
     assert find("theirs") is THEIRS
-    assert find("csv") is FORMATS["csv"]
+    assert names()[-1] == "theirs"
 
 
-@pytest.mark.parametrize("made", [object(), RuntimeError("broken")])
-def test_a_third_partys_format_that_is_none_is_told(made: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metadata, "entry_points", lambda **_: [_Point(made)])
+@pytest.mark.parametrize(
+    "code", ["FORMAT = object()", "raise RuntimeError('broken')", "import no_such_thing"]
+)
+def test_a_third_partys_format_that_is_none_is_an_error(code: str, theirs: Callable[[str], None]) -> None:
+    theirs(code)
     with pytest.raises(ExportError, match="theirs"):
         find("theirs")
 
 
-def test_a_format_that_nobody_knows_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metadata, "entry_points", lambda **_: [])
+def test_a_format_that_nobody_knows_is_none() -> None:
     assert find("svg") is None
-
-
-def test_every_module_in_the_table_is_there() -> None:
-    assert all(util.find_spec(one.module) for one in FORMATS.values())

@@ -8,8 +8,7 @@ import pytest
 
 import loopcanary
 from loopcanary import _startup
-from loopcanary.integrations.table import AWAITED as BRINGS_WORK
-from loopcanary.probes.table import AWAITED
+from loopcanary.registry import awaited
 
 
 @pytest.fixture
@@ -33,7 +32,7 @@ def test_it_starts_the_engine_once_a_process(calls):
 
 
 def test_it_waits_for_a_program_that_may_have_a_loop(calls, monkeypatch):
-    for module in (*AWAITED, *BRINGS_WORK):
+    for module in awaited():
         monkeypatch.delitem(sys.modules, module, raising=False)
     _startup.start()
     assert calls == []

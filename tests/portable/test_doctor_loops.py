@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from loopcanary.assembly import doctor_loops
+from loopcanary.built_in import BUILT_IN
 from loopcanary.model import EngineChoice
-from loopcanary.probes.table import KINDS, LoopKind
+from loopcanary.registry import LOOPS, LoopKind, load
 
 
 def test_doctor_tells_of_each_kind_whether_it_is_watched(monkeypatch):
-    watched = next(kind for kind in KINDS if kind.kind == "asyncio")
-    unwatched = LoopKind("novel", awaits=("json",), module="nowhere", probe="NovelProbe")
-    noting = LoopKind(
-        "noting",
-        awaits=("html",),
-        module="nowhere",
-        probe="NotingProbe",
-        portable=("loopcanary.probes.tk.portable", "PortableTkProbe"),
+    kinds = (
+        BUILT_IN[LOOPS]["asyncio"],
+        LoopKind("novel", awaits=("json",), probe="nowhere:NovelProbe"),
+        LoopKind(
+            "noting",
+            awaits=("html",),
+            probe="nowhere:NotingProbe",
+            portable="loopcanary.probes.tk.portable:PortableTkProbe",
+        ),
+        LoopKind("absent", awaits=("no_such_module_anywhere",), probe="nowhere:AbsentProbe"),
     )
-    absent = LoopKind("absent", awaits=("no_such_module_anywhere",), module="nowhere", probe="AbsentProbe")
-    monkeypatch.setattr(doctor_loops, "KINDS", (watched, unwatched, noting, absent))
+    monkeypatch.setitem(BUILT_IN, LOOPS, {kind.kind: kind for kind in kinds})
     assert doctor_loops.loop_facts(EngineChoice.PORTABLE) == [
         ("loop asyncio", "ok", "comes with Python"),
         ("loop novel", "off", "not watched by the portable engine"),
@@ -28,9 +30,6 @@ def test_doctor_tells_of_each_kind_whether_it_is_watched(monkeypatch):
 
 
 def test_what_the_table_calls_portable_is_there():
-    from importlib import import_module
-
-    for kind in KINDS:
+    for kind in BUILT_IN[LOOPS].values():
         if kind.portable is not None:
-            module, name = kind.portable
-            assert getattr(import_module(module), name).kind == kind.kind
+            assert load(kind.portable).kind == kind.kind

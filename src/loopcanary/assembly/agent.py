@@ -1,6 +1,6 @@
 """The engine of this process, put together: what it takes to be armed, to see the first loop begin.
 
-What runs from then on is in `running`, and is not loaded before.
+What runs from then on is in `engine`, and is not loaded before.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from loopcanary.engine import process_hooks
 from loopcanary.engine.boundary import Boundary
 from loopcanary.engine.canary import Canary, Parts
 from loopcanary.model import Config, EngineChoice
-from loopcanary.protocols import Probe, Tracers, Windows
+from loopcanary.protocols import PortableSide, Probe, Tracers, Windows
+from loopcanary.registry import LOOPS, REGISTRY
 from loopcanary.reporters.terminal import Terminal
 from loopcanary.reporters.whose_stderr import may_speak
 from loopcanary.store.location import locate
@@ -26,6 +27,7 @@ def make_canary(config: Config) -> Canary:
     native, reason = _native_module(config.engine)
     if native is None and config.engine is EngineChoice.NATIVE:
         boundary.failed("native engine", RuntimeError(f"{reason}; the portable one is used"))
+    REGISTRY.failed = boundary.failed
     location = locate(config.store)
     # Absolute from here on: children store in the same place wherever they change to.
     canary = Canary(
@@ -62,54 +64,39 @@ def _all_probes(canary: Canary, native: ModuleType | None) -> Sequence[Probe]:
 
 
 def _probes(canary: Canary, native: ModuleType | None) -> Sequence[Probe]:
+    from loopcanary.probes.late import LateProbe
+
     def containing(kind: str) -> Callable[[Callable[[], None]], object]:
         return lambda patch: canary.boundary.call(f"probe {kind}", patch)
 
-    if native is None:
-        return _portable_probes(canary, containing)
-    from loopcanary.probes.answers import AnswersProbe
-    from loopcanary.probes.late import LateProbe
-    from loopcanary.probes.table import KINDS
-
+    side = native or _portable_side(canary)
     loops = [
         LateProbe(
             kind,
-            native,
+            side,
             canary.loop_seen,
             containing(kind.kind),
             lambda: _tracers(canary),
-            windows=lambda: _windows(canary),
+            windows=None if native is None else lambda: _windows(canary),
+            probe=probe,
         )
-        for kind in KINDS
+        for _, kind in REGISTRY.loaded(LOOPS)
+        if (probe := kind.portable if native is None else kind.probe) is not None
     ]
-    canary.before_figures = lambda: _trace_answers(canary, native)
-    return [*loops, AnswersProbe(native, containing("answers"))]
+    return loops if native is None else [*loops, _answers(canary, native, containing("answers"))]
 
 
-def _portable_probes(
-    canary: Canary, containing: Callable[[str], Callable[[Callable[[], None]], object]]
-) -> Sequence[Probe]:
+def _portable_side(canary: Canary) -> PortableSide:
     from loopcanary.portable.turns import CanaryTurns
-    from loopcanary.probes.asyncio.portable import PortableAsyncioProbe
-    from loopcanary.probes.late import LateProbe
-    from loopcanary.probes.table import KINDS
 
-    runs, stopped = canary.portable_loop_runs, canary.portable_loop_stopped
-    return [
-        PortableAsyncioProbe(runs, stopped, containing("asyncio")),
-        *(
-            LateProbe(
-                kind,
-                CanaryTurns(canary),
-                canary.loop_seen,
-                containing(kind.kind),
-                lambda: _tracers(canary),
-                where=kind.portable,
-            )
-            for kind in KINDS
-            if kind.portable is not None
-        ),
-    ]
+    return CanaryTurns(canary)
+
+
+def _answers(canary: Canary, native: ModuleType, contain: Callable[[Callable[[], None]], object]) -> Probe:
+    from loopcanary.probes.answers import AnswersProbe
+
+    canary.before_figures = lambda: _trace_answers(canary, native)
+    return AnswersProbe(native, contain)
 
 
 def _trace_answers(canary: Canary, native: ModuleType) -> None:

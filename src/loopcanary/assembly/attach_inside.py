@@ -71,12 +71,14 @@ def _load() -> dict[str, Any]:
         import_module(name)
 
     from loopcanary import config
+    from loopcanary.diagnosis import prepare
     from loopcanary.diagnosis.codepaths import captured
-    from loopcanary.probes.table import KINDS
+    from loopcanary.registry import LOOPS, REGISTRY, load
 
-    for kind in KINDS:
-        if any(name in sys.modules for name in kind.awaits):
-            import_module(kind.module)
+    for _, kind in REGISTRY.loaded(LOOPS):
+        if kind.probe is not None and any(name in sys.modules for name in kind.awaits):
+            load(kind.probe)
+    prepare()
     captured()  # loads what sysconfig has to tell
     with suppress(config.ConfigError):  # told at the start
         config.load()  # loads what reads settings

@@ -9,29 +9,21 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from loopcanary import config, store
 from loopcanary.assembly.doctor_loops import loop_facts
+from loopcanary.assembly.doctor_plugins import plugin_facts
 from loopcanary.assembly.store import open_store
 from loopcanary.engine.facts import cgroup_limits
 from loopcanary.engine.flight_place import SHARED_MEMORY
 from loopcanary.model import Config, EngineChoice
 from loopcanary.model.search import StallQuery
 from loopcanary.model.units import format_duration
-from loopcanary.registry import GROUPS
 from loopcanary.words.text import count_of
 
 Row = tuple[str, str, str]
-
-_WENT_WRONG = (
-    ("", "it failed in the latest run, and was switched off"),
-    ("end of ", "it failed at the end of the latest run"),
-    ("issue of ", "what it reported in the latest run was refused"),
-)
-"""Parts of a run that a plugin is in, by what stands before its name."""
 
 _SELF_TEST = """
 import asyncio, time
@@ -61,7 +53,7 @@ def doctor_facts() -> list[Row]:
         *_loops(settings),
         *_places(settings),
         *_telling(settings),
-        *_plugged_in(settings),
+        *plugin_facts(settings),
         _limits(),
     ]
 
@@ -205,42 +197,6 @@ def _sent(settings: Config, way: str) -> tuple[str, str] | None:
         words += f", {number['lost']} lost, of {count_of(number.get('lost_stalls', 0), 'stall')}"
     problem = status.get("problem")
     return ("problem", f"{words}: {problem}") if isinstance(problem, str) else ("ok", words)
-
-
-def _plugged_in(settings: Config) -> Iterator[Row]:
-    """What third parties plug in: reporters, interceptors, tracers."""
-    from importlib.metadata import entry_points
-
-    are_off = os.environ.get("LOOPCANARY_PLUGINS") == "0"
-    failures: dict[str, int] | None = None
-    for group in GROUPS:
-        for point in entry_points(group=group):
-            kind = group.rpartition(".")[2].removesuffix("s")
-            package = f"of {point.dist.name} {point.dist.version}" if point.dist is not None else ""
-            if are_off:
-                yield f"{kind} {point.name}", "off", f"{package}; LOOPCANARY_PLUGINS=0"
-                continue
-            try:
-                point.load()
-            except Exception as error:  # noqa: BLE001 - a third party's package
-                yield f"{kind} {point.name}", "problem", f"{package}: {type(error).__name__}: {error}"
-                continue
-            failures = _failures_of_latest_run(settings) if failures is None else failures
-            wrong = [words for part, words in _WENT_WRONG if f"{part}{kind} {point.name}" in failures]
-            yield f"{kind} {point.name}", "problem" if wrong else "ok", "; ".join([package, *wrong])
-
-
-def _failures_of_latest_run(settings: Config) -> dict[str, int]:
-    """By part; none where no run has come to its end."""
-    try:
-        folder = store.find(settings.store).folder
-        with closing(open_store(folder)) as opened:
-            sessions = opened.sessions(StallQuery(), 1)
-    except store.StoreError:
-        return {}
-    counts = sessions[0].statistics if sessions else {}
-    prefix = "failures_"
-    return {name.removeprefix(prefix): count for name, count in counts.items() if name.startswith(prefix)}
 
 
 def _startup_hook() -> Row:

@@ -16,7 +16,7 @@ from importlib.metadata import packages_distributions, version
 from pathlib import Path
 
 from loopcanary.model import EngineChoice
-from loopcanary.probes.table import BY_RUN_FOREVER, KINDS, LoopKind
+from loopcanary.registry import LOOPS, REGISTRY, LoopKind
 
 Row = tuple[str, str, str]
 
@@ -50,7 +50,8 @@ _CHILD_S = 60
 def loop_facts(engine: EngineChoice = EngineChoice.NATIVE) -> list[Row]:
     """(name, `ok` | `off` | `problem`, detail) for each kind of loop whose library is here, and one row for
     the others. `engine`: the native one, or the portable one."""
-    installed = {kind: modules for kind in KINDS if (modules := _installed(kind))}
+    kinds: list[LoopKind] = [kind for _, kind in REGISTRY.loaded(LOOPS)]
+    installed = {kind: modules for kind in kinds if (modules := _installed(kind))}
     watched = {kind: modules for kind, modules in installed.items() if _is_watched(kind, engine)}
     if not installed:
         return []
@@ -66,14 +67,14 @@ def loop_facts(engine: EngineChoice = EngineChoice.NATIVE) -> list[Row]:
         hooked = [f"{name}: {_words(symbols)}" for name, symbols in told.get(part, {}).items()]
         if hooked:
             rows.append((title, "ok", "; ".join(hooked)))
-    absent = [kind.kind for kind in KINDS if kind not in installed]
+    absent = [kind.kind for kind in kinds if kind not in installed]
     if absent:
         rows.append(("other loops", "off", f"not installed here: {', '.join(absent)}"))
     return rows
 
 
 def _is_watched(kind: LoopKind, engine: EngineChoice) -> bool:
-    return engine is not EngineChoice.PORTABLE or kind.portable is not None or kind.kind in BY_RUN_FOREVER
+    return (kind.portable if engine is EngineChoice.PORTABLE else kind.probe) is not None
 
 
 def _installed(kind: LoopKind) -> list[str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -18,16 +18,16 @@ from loopcanary.engine.facts import session_facts
 from loopcanary.engine.guards import DebuggerGuard, StormGuard
 from loopcanary.engine.native import NativeBackend
 from loopcanary.engine.pipeline import Pipeline, Stations
-from loopcanary.model import Clock, Session, Stall, StallEvidence, StallState
+from loopcanary.model import Clock, Config, Session, Stall, StallEvidence, StallState
 from loopcanary.protocols import Interceptor, Reporter, Tracer
-from loopcanary.registry import REGISTRY, REPORTERS, TRACERS, entry_points
-from loopcanary.reporters.whose_stderr import may_speak
+from loopcanary.registry import INTERCEPTORS, REGISTRY, REPORTERS, TRACERS
 from loopcanary.wire import to_wire
 
 
 def make_parts(canary: Canary, native: ModuleType | None) -> Parts:
     """The parts, not yet started. `native`: None for the portable engine."""
     config = canary.config
+    diagnosis.prepare()
     session = session_facts(config)
     now_ns = time.monotonic_ns()
     clock = Clock(monotonic_ns=now_ns, wall_ns=time.time_ns())
@@ -121,47 +121,31 @@ def _backend(canary: Canary, native: ModuleType | None, session: Session, folder
 
 
 def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[Interceptor], Plugged]:
-    """Built-in and third parties' reporters; the live list of interceptors: later ones count at once; third
-    parties' tracers."""
-    makers: dict[str, Callable[[], Reporter | None]] = dict(REGISTRY.reporters)
-    if canary.config.console and not canary.config.quiet and may_speak():
-        from loopcanary.reporters.console import ConsoleReporter
-
-        process = f"{session.name} (pid {session.pid})"
-        makers.setdefault("console", partial(ConsoleReporter, process=process))
-    if canary.config.log_file is not None:
-        from loopcanary.reporters.log_file import LogFile
-
-        makers["log file"] = partial(
-            LogFile,
-            canary.config.log_file,
-            canary.config.log_file_bytes,
-            process=session.name,
-            host=session.host,
-        )
-    if "bell" in canary.config.notify and may_speak():
-        from loopcanary.model.issues.told import kinds_named
-        from loopcanary.reporters.bell import Bell
-
-        makers["bell"] = partial(
-            Bell,
-            from_ns=canary.config.notify_from_ns,
-            every_ns=canary.config.notify_every_ns,
-            kinds=kinds_named(canary.config.notify_kinds),
-        )
-    tracers: dict[str, Callable[[], Tracer]] = dict(REGISTRY.tracers)
-    for group, name, found in entry_points(canary.boundary.failed):
-        if group == REPORTERS:
-            makers.setdefault(name, found)
-        elif group == TRACERS:
-            tracers.setdefault(name, found)
-        else:
-            REGISTRY.add_interceptor(found)
-    if canary.config.fail_on_stall:
-        makers["exit status"] = _exit_status_reporter
-    made = [canary.boundary.call(f"reporter {name}", make) for name, make in makers.items()]
+    """Reporters; the live list of interceptors: later ones count at once; tracers."""
+    run = _Run(config=canary.config, session=session)
+    for _, interceptor in REGISTRY.loaded(INTERCEPTORS):
+        REGISTRY.add_interceptor(interceptor)
+    made = [
+        canary.boundary.call(f"reporter {one.name}", make, run) for one, make in REGISTRY.loaded(REPORTERS)
+    ]
     reporters = [reporter for reporter in made if reporter is not None]
-    return reporters, REGISTRY.interceptors, _plugged_tracers(canary, tracers)
+    return (
+        reporters,
+        REGISTRY.interceptors,
+        _plugged_tracers(canary, {one.name: make for one, make in REGISTRY.loaded(TRACERS)}),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """See protocols.WatchedRun."""
+
+    config: Config
+    session: Session
+
+    def exit_changer(self) -> Callable[[int], object]:
+        changer: Callable[[int], object] = importlib.import_module("loopcanary._native").fail_exit
+        return changer
 
 
 def _plugged_tracers(canary: Canary, makers: dict[str, Callable[[], Tracer]]) -> Plugged:
@@ -189,9 +173,3 @@ class _NoTracers:
 
 
 _NO_TRACERS = _NoTracers()
-
-
-def _exit_status_reporter() -> Reporter:
-    from loopcanary.reporters.exit_status import ExitStatusReporter
-
-    return ExitStatusReporter(importlib.import_module("loopcanary._native").fail_exit)

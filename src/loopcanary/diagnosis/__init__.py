@@ -6,6 +6,8 @@ through a SourceReader. docs/internals/diagnosis.md explains every word and form
 
 from __future__ import annotations
 
+from loopcanary.diagnosis.advice import registered
+from loopcanary.diagnosis.causes import rules
 from loopcanary.diagnosis.codepaths import CodePaths
 from loopcanary.diagnosis.filters import drop_reason
 from loopcanary.diagnosis.fingerprint import explain
@@ -24,5 +26,12 @@ __all__ = [
     "drop_reason",
     "explain",
     "loop_health",
+    "prepare",
     "process_health",
 ]
+
+
+def prepare() -> None:
+    """Loads the registered rules and remedies, which the first verdict would load else."""
+    rules()
+    registered()

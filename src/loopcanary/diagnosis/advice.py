@@ -7,7 +7,8 @@ from functools import cache
 
 from loopcanary.diagnosis.calls import callee_of
 from loopcanary.model import Blocker, Cause, Holder
-from loopcanary.words.remedies import ALIASES, OTHER, REMEDIES, Remedy, Way
+from loopcanary.registry import REGISTRY, REMEDIES
+from loopcanary.words.remedies import ALIASES, OTHER, Remedy, Way
 from loopcanary.words.sentences import advice, say
 
 _ASYNCIO = "asyncio"
@@ -56,9 +57,11 @@ class RemedyTable:
 
 
 @cache
-def built_in() -> RemedyTable:
-    """The table without rows of third parties."""
-    return RemedyTable(REMEDIES)
+def registered() -> RemedyTable:
+    """The table of all rows that are registered: third parties' first."""
+    rows = REGISTRY.loaded(REMEDIES)
+    others = [row for one, found in rows if not one.is_built_in for row in found if isinstance(row, Remedy)]
+    return RemedyTable([*others, *(row for one, found in rows if one.is_built_in for row in found)])
 
 
 def advise(
@@ -84,7 +87,7 @@ def advise(
         within: The packages that the stacks lead through.
         table: The rows to choose from.
     """
-    table = table or built_in()
+    table = table or registered()
     loop = table.loop_of(loop)
     row = None if topic is None else table.about(topic, loop)
     if row is not None:

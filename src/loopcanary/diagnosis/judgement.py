@@ -9,7 +9,7 @@ from loopcanary.diagnosis.advice import advise
 from loopcanary.diagnosis.blocker import find_blocker
 from loopcanary.diagnosis.calls import CallSites, callee_of
 from loopcanary.diagnosis.cause import Verdict, judge
-from loopcanary.diagnosis.causes import RULES
+from loopcanary.diagnosis.causes import rules
 from loopcanary.diagnosis.causes.marks import main_target
 from loopcanary.diagnosis.causes.unknown import no_sample
 from loopcanary.diagnosis.codepaths import CodePaths, captured
@@ -90,7 +90,7 @@ def diagnose(
     """
     case = _open_case(evidence, session, config, sources, paths or captured())
     observation = case.observation
-    verdict = judge(observation, RULES, case.coverage)
+    verdict = judge(observation, rules(), case.coverage)
     first = verdict.first
     suspect = _suspect(case, verdict)
     culprit = None if suspect is None else to_culprit(suspect, observation.sites)

@@ -8,7 +8,7 @@ it.
 from __future__ import annotations
 
 from loopcanary.exporters.errors import ExportError
-from loopcanary.exporters.formats import FORMATS, Format, find
+from loopcanary.exporters.formats import Format, find, names
 from loopcanary.exporters.source import Exported, Program
 
-__all__ = ["FORMATS", "ExportError", "Exported", "Format", "Program", "find"]
+__all__ = ["ExportError", "Exported", "Format", "Program", "find", "names"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING, Any
 
+from loopcanary.exporters.formats import Format
 from loopcanary.exporters.texts import encoded
 from loopcanary.exporters.trace import Slice, Track, draw
 from loopcanary.wire import time_to_text
@@ -78,3 +79,6 @@ class _Writer:
     def _put(self, event: dict[str, Any]) -> None:
         self._out.write((("" if self._is_first else ",\n") + encoded(event)).encode("ascii"))
         self._is_first = False
+
+
+FORMAT = Format(name="chrome", write=write, opened_by="ui.perfetto.dev, chrome://tracing, Speedscope")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING
 
+from loopcanary.exporters.formats import Format
 from loopcanary.exporters.spans import weights
 from loopcanary.exporters.texts import frame_name, name_of, short_file, whole
 
@@ -33,3 +34,6 @@ def _label(frame: StackFrame) -> str:
 
 def _part(text: str) -> str:
     return whole(text).replace(";", ":") or "?"
+
+
+FORMAT = Format(name="collapsed", write=write, opened_by="flamegraph.pl, inferno, Speedscope")

@@ -6,6 +6,7 @@ import csv
 import io
 from typing import IO, TYPE_CHECKING, Any
 
+from loopcanary.exporters.formats import Format
 from loopcanary.exporters.texts import whole
 from loopcanary.wire import time_to_text
 
@@ -82,3 +83,6 @@ def _cells(stall: Stall, program: str) -> dict[str, Any]:
 
 def _ms(ns: int | None) -> float | None:
     return None if ns is None else ns / 1_000_000
+
+
+FORMAT = Format(name="csv", write=write, opened_by="spreadsheets, pandas, DuckDB")

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from loopcanary.exporters.columns import Spool
 from loopcanary.exporters.firefox_threads import CATEGORIES, ThreadTables
+from loopcanary.exporters.formats import Format
 from loopcanary.exporters.spans import stretches, timeline_of
 from loopcanary.exporters.texts import activity_words, earlier_name, encoded, name_of, place_of, whole
 from loopcanary.model.earlier import WorkKind
@@ -266,3 +267,6 @@ def _stall_data(stall: Stall) -> dict[str, Any]:
 
 def _ms(ns: int) -> float:
     return ns / 1_000_000
+
+
+FORMAT = Format(name="firefox", write=write, opened_by="profiler.firefox.com")

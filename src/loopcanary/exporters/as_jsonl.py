@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING
 
+from loopcanary.exporters.formats import Format
 from loopcanary.exporters.texts import encoded
 from loopcanary.wire import to_wire
 
@@ -16,3 +17,6 @@ def write(exported: Exported, out: IO[bytes]) -> None:
     for stall in exported.stalls:
         line = encoded({"program": exported.program(stall).name, **to_wire(stall)})
         out.write(line.encode("ascii") + b"\n")
+
+
+FORMAT = Format(name="jsonl", write=write, opened_by="jq, DuckDB, log shippers")

@@ -16,6 +16,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
 )
 from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
+from loopcanary.exporters.formats import Format
 from loopcanary.exporters.texts import int64
 from loopcanary.exporters.trace import Slice, Track, draw
 
@@ -120,3 +121,6 @@ class _Writer:
 
     def _time(self, at_ns: int) -> int:
         return int64(max(0, self._origin_wall_ns + at_ns))
+
+
+FORMAT = Format(name="perfetto", write=write, opened_by="ui.perfetto.dev", binary=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 from typing import IO, TYPE_CHECKING, Any
 
+from loopcanary.exporters.formats import Format
 from loopcanary.exporters.pprof_messages import profile_class
 from loopcanary.exporters.spans import weights
 from loopcanary.exporters.texts import frame_name, int64, whole
@@ -111,3 +112,6 @@ class _Profile:
             name, file = self._string(key[0]), self._string(key[1])
             self._piece.function.add(id=number, name=name, system_name=name, filename=file)
         return number
+
+
+FORMAT = Format(name="pprof", write=write, opened_by="go tool pprof, Pyroscope, Polar Signals", binary=True)

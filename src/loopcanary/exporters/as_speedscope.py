@@ -12,6 +12,7 @@ from itertools import chain, groupby
 from typing import IO, TYPE_CHECKING
 
 from loopcanary.exporters.columns import Column, Spool
+from loopcanary.exporters.formats import Format
 from loopcanary.exporters.spans import stretches
 from loopcanary.exporters.texts import encoded, frame_name, name_of, whole
 
@@ -81,3 +82,6 @@ def _write_profile(exported: Exported, stalls: Iterator[Stall], frames: _Frames,
         out.write(b',"weights":')
         weights.copy_to(out)
         out.write(b"}")
+
+
+FORMAT = Format(name="speedscope", write=write, opened_by="speedscope.app")

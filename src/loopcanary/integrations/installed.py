@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from loopcanary.integrations.patches import Patches
-from loopcanary.integrations.table import LIBRARIES, Library
 from loopcanary.integrations.telling import Telling
+from loopcanary.registry import INTEGRATIONS, REGISTRY, Library, load
 
 
 class _Watch(Protocol):
@@ -18,7 +17,7 @@ class _Watch(Protocol):
 
 
 class Integrations:
-    """Implements protocols.Probe for every library of the table."""
+    """Implements protocols.Probe for every library that is registered."""
 
     kind = "integrations"
 
@@ -40,7 +39,7 @@ class Integrations:
     def install(self) -> None:
         """Idempotent."""
         if not self._watches:
-            self._watches = [self._watch(library) for library in LIBRARIES]
+            self._watches = [self._watch(library) for _, library in REGISTRY.loaded(INTEGRATIONS)]
             for watch in self._watches:
                 watch.start()
 
@@ -56,6 +55,6 @@ class Integrations:
 
     def _lay(self, library: Library) -> None:
         def patch() -> None:
-            importlib.import_module(library.module).patch(self._patches, self._tell)
+            load(library.patch)(self._patches, self._tell)
 
         self._contain(f"integration {library.name}", patch)

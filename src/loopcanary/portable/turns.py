@@ -286,7 +286,7 @@ class CanaryTurns:
         """The hooks of one kind of loop."""
         return LoopHooks(kind, loop_seen, self._turns)
 
-    def runs(self, loop: Any, kind: str) -> None:
+    def runs(self, loop: Any, kind: str | None = None) -> None:
         """A loop with asyncio's timers is about to run on this thread."""
         self._canary.portable_loop_runs(loop, kind)
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from loopcanary.probes.on_import import ImportWatch
+from loopcanary.registry import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import ModuleType
 
-    from loopcanary.probes.table import LoopKind
     from loopcanary.protocols import PortableSide, Probe, Tracers, Windows
+    from loopcanary.registry import LoopKind
 
 
 class LateProbe:
@@ -27,14 +27,14 @@ class LateProbe:
         tracers: Callable[[], Tracers] | None = None,
         *,
         windows: Callable[[], Windows] | None = None,
-        where: tuple[str, str] | None = None,
+        probe: str,
     ) -> None:
         """`tracers`: for a probe that tells of frames, input or idle work (protocols.Traced); `windows`: for
         one of a toolkit with windows (protocols.Windowed). `contain` calls a function, and nothing that it
-        raises gets out: probes are loaded in the middle of the program's own imports. `where`: module and
-        name of the probe, where it is not the native engine's."""
+        raises gets out: probes are loaded in the middle of the program's own imports. `probe`: the one of the
+        engine that runs."""
         self.kind = kind.kind
-        self._where = where or (kind.module, kind.probe)
+        self._where = probe
         self._native = native
         self._loop_seen = loop_seen
         self._contain = contain
@@ -64,9 +64,7 @@ class LateProbe:
         return () if notes is None else notes()
 
     def _load(self) -> None:
-        module, name = self._where
-        make = getattr(import_module(module), name)
-        self._probe = probe = make(self._native, self._loop_seen, self._contain)
+        self._probe = probe = load(self._where)(self._native, self._loop_seen, self._contain)
         if self._tracers is not None and hasattr(probe, "use_tracers"):
             probe.use_tracers(self._tracers())
         elif self._tracers is not None and hasattr(probe, "use_tracers_when_needed"):

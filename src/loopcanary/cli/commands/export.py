@@ -11,7 +11,7 @@ from loopcanary.cli import refuse
 from loopcanary.cli.opening import NOTHING_FOUND, one_store, opened
 from loopcanary.cli.output import STDOUT, opened_output, output_option
 from loopcanary.cli.selecting import Choice, choice_options
-from loopcanary.exporters import FORMATS, Exported, Format, Program, find
+from loopcanary.exporters import Exported, Format, Program, find, names
 from loopcanary.model.search import StallQuery
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class _FormatName(click.ParamType[Format]):
         """The format."""
         found = value if isinstance(value, Format) else find(value)
         if found is None:
-            self.fail(f"{value!r} is no format: use {', '.join(FORMATS)}", param, ctx)
+            self.fail(f"{value!r} is no format: use {', '.join(names())}", param, ctx)
         return found
 
 
@@ -43,7 +43,7 @@ class _FormatName(click.ParamType[Format]):
     type=_FormatName(),
     required=True,
     metavar="FORMAT",
-    help=f"One of {', '.join(FORMATS)}.",
+    help=f"One of {', '.join(names())}.",
 )
 @output_option
 @choice_options
@@ -55,7 +55,6 @@ def command(*, store: Path | None, form: Format, output: str, **asked: Any) -> i
     """
     if output == STDOUT and form.binary and sys.stdout.isatty():
         return refuse(f"{form.name} is no text for a terminal: name a file with --output")
-    write = form.writer()
     with opened(store) as source:
         if source is None:
             return NOTHING_FOUND
@@ -65,7 +64,7 @@ def command(*, store: Path | None, form: Format, output: str, **asked: Any) -> i
         if first is None:
             return refuse("no stall matches, nothing was written") and NOTHING_FOUND
         with opened_output(output) as out:
-            write(_exported(source, choice.query(source), first, stalls), out)
+            form.write(_exported(source, choice.query(source), first, stalls), out)
     return 0
 
 

@@ -10,9 +10,11 @@ import click
 
 from loopcanary.cli import refuse
 from loopcanary.cli.opening import store_option
+from loopcanary.registry import IMPORTERS, REGISTRY
 from loopcanary.words.text import count_of
 
 if TYPE_CHECKING:
+    from loopcanary.protocols import Importer
     from loopcanary.store import Intake, TakenIn
 
 
@@ -26,7 +28,6 @@ def command(*, bundles: tuple[Path, ...], store: Path | None) -> int:
     bundle twice adds nothing. Makes the store if there is none.
     """
     from loopcanary.assembly.store import open_store
-    from loopcanary.bundles import read_bundle
     from loopcanary.config import load
     from loopcanary.store import find
 
@@ -35,7 +36,7 @@ def command(*, bundles: tuple[Path, ...], store: Path | None) -> int:
 
     def gather(intake: Intake) -> None:
         for bundle in bundles:
-            read_bundle(bundle, intake, now_wall_ns=now_wall_ns)
+            _importer_of(bundle).read(bundle, intake, now_wall_ns=now_wall_ns)
 
     target = open_store(find(config.store).folder, config)
     try:
@@ -49,6 +50,12 @@ def command(*, bundles: tuple[Path, ...], store: Path | None) -> int:
             "(retention_age): they go with its next sweep; --store names another store"
         )
     return 0
+
+
+def _importer_of(file: Path) -> Importer:
+    """The first that recognises the file; else that of bundles, which says what is wrong with it."""
+    importers: list[Importer] = [importer for _, importer in REGISTRY.loaded(IMPORTERS)]
+    return next((one for one in importers if one.recognises(file)), importers[0])
 
 
 def _words(taken: TakenIn) -> str:

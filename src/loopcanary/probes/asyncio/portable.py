@@ -1,66 +1,64 @@
 """The asyncio probe of the portable engine: learns which loops run, and where.
 
-Only `run_forever` is patched, of asyncio's loops and of uvloop's; the engine brackets each loop's wait by
-itself.
+Only `run_forever` is patched; the engine brackets each loop's wait by itself.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from functools import partial, wraps
-from typing import Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
 from loopcanary.probes.on_import import ImportWatch
 
-_LOOPS = (("asyncio.base_events", "BaseEventLoop"), ("uvloop", "Loop"))
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from loopcanary.protocols import PortableSide
 
 
 class PortableAsyncioProbe:
-    """Tells `runs(loop)` and `stopped(loop)`, on the loop's thread. Neither raises."""
+    """Tells the engine of loops that begin to run, and that run no more, on the loop's thread."""
 
     kind = "asyncio"
+    loops = ("asyncio.base_events", "BaseEventLoop")
+    """Module and name of the class that has `run_forever`."""
 
     def __init__(
         self,
-        runs: Callable[[Any], None],
-        stopped: Callable[[Any], None],
+        engine: PortableSide,
+        loop_seen: Callable[[], None],  # noqa: ARG002 - `runs` says it
         contain: Callable[[Callable[[], None]], object],
     ) -> None:
-        """`contain` calls a function, and nothing that it raises gets out."""
-        self._runs = runs
-        self._stopped = stopped
-        self._watches = [
-            ImportWatch(module, partial(contain, partial(self._patch, module, name)))
-            for module, name in _LOOPS
-        ]
-        self._laid: list[tuple[type, Any, Any]] = []
+        """As registry.LoopKind says."""
+        self._engine = engine
+        self._watch = ImportWatch(self.loops[0], lambda: contain(self._patch))
+        self._laid: tuple[type, Any, Any] | None = None
         """Class, its own `run_forever` or None where it has inherited one, ours."""
 
     def install(self) -> None:
-        """Patches asyncio, now or when it is imported. Idempotent."""
-        if not self._laid:
-            for watch in self._watches:
-                watch.cancel()
-                watch.start()
+        """Patches the class, now or when it is imported. Idempotent."""
+        if self._laid is None:
+            self._watch.cancel()
+            self._watch.start()
 
     def uninstall(self) -> None:
-        """Takes the patches back that are still ours."""
-        for watch in self._watches:
-            watch.cancel()
-        laid, self._laid = self._laid, []
-        for loop_type, original, replacement in laid:
-            if loop_type.__dict__.get("run_forever") is not replacement:
-                continue
-            if original is None:
-                del loop_type.run_forever  # type: ignore[attr-defined]
-            else:
-                loop_type.run_forever = original  # type: ignore[attr-defined]
+        """Takes the patch back where it is still ours."""
+        self._watch.cancel()
+        laid, self._laid = self._laid, None
+        if laid is None or laid[0].__dict__.get("run_forever") is not laid[2]:
+            return
+        loop_type, original, _ = laid
+        if original is None:
+            del loop_type.run_forever  # type: ignore[attr-defined]
+        else:
+            loop_type.run_forever = original  # type: ignore[attr-defined]
 
-    def _patch(self, module: str, name: str) -> None:
+    def _patch(self) -> None:
+        module, name = self.loops
         loop_type = getattr(sys.modules[module], name)
         original = loop_type.run_forever
-        runs, stopped = self._runs, self._stopped
+        runs, stopped = self._engine.runs, self._engine.stopped
 
         @wraps(original)
         def run_forever(self: Any) -> None:
@@ -70,9 +68,12 @@ class PortableAsyncioProbe:
             finally:
                 stopped(self)
 
-        self._laid.append((loop_type, loop_type.__dict__.get("run_forever"), run_forever))
+        self._laid = loop_type, loop_type.__dict__.get("run_forever"), run_forever
         loop_type.run_forever = run_forever
-        if module == "asyncio.base_events":
-            running = sys.modules["asyncio.events"]._get_running_loop()
-            if running is not None:
-                runs(running)
+        self._see_running()
+
+    def _see_running(self) -> None:
+        """A loop that runs already, on this thread."""
+        running = sys.modules["asyncio.events"]._get_running_loop()
+        if running is not None:
+            self._engine.runs(running)

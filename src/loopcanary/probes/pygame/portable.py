@@ -22,7 +22,7 @@ class PortablePygameProbe(PygameProbe):
         loop_seen: Callable[[], None],
         contain: Callable[[Callable[[], None]], object],
     ) -> None:
-        """As probes.table says."""
+        """As registry.LoopKind says."""
         super().__init__(_Calls(engine), loop_seen, contain)
 
 

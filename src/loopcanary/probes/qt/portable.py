@@ -42,7 +42,7 @@ class PortableQtProbe:
         loop_seen: Callable[[], None],  # noqa: ARG002 - the engine sees it by itself
         contain: Callable[[Callable[[], None]], object],
     ) -> None:
-        """As probes.table says."""
+        """As registry.LoopKind says."""
         self._engine = engine
         self._contain = contain
         self._patches = Patches()

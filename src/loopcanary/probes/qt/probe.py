@@ -35,7 +35,7 @@ class QtProbe:
         loop_seen: Callable[[], None],
         contain: Callable[[Callable[[], None]], object],
     ) -> None:
-        """As every probe's (table.LoopKind)."""
+        """As every probe's (registry.LoopKind)."""
         self._native = native
         self._loop_seen = loop_seen
         self._contain = contain

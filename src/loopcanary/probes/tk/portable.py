@@ -41,7 +41,7 @@ class PortableTkProbe:
         loop_seen: Callable[[], None],
         contain: Callable[[Callable[[], None]], object],
     ) -> None:
-        """As probes.table says."""
+        """As registry.LoopKind says."""
         self._hooks = engine.LoopHooks(self.kind, loop_seen)
         self._contain = contain
         self._patches: Patches | None = None

@@ -27,7 +27,7 @@ class PortableTrioProbe:
         loop_seen: Callable[[], None],
         contain: Callable[[Callable[[], None]], object],
     ) -> None:
-        """As probes.table says."""
+        """As registry.LoopKind says."""
         self._hooks = engine.LoopHooks(KIND, loop_seen)
         self._contain = contain
         self._original: Any = None

@@ -1,0 +1,193 @@
+"""The groups of the registry, and what loopcanary registers in them itself: by name the object, or where it
+is, `module:object`.
+
+Nothing of it is imported here. Read at the start of every watched interpreter.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # typing is not loaded for it
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+LOOPS = "loopcanary.loops"
+INTEGRATIONS = "loopcanary.integrations"
+TRACERS = "loopcanary.tracers"
+KINDS = "loopcanary.kinds"
+CAUSES = "loopcanary.causes"
+REMEDIES = "loopcanary.remedies"
+INTERCEPTORS = "loopcanary.interceptors"
+REPORTERS = "loopcanary.reporters"
+EXPORTERS = "loopcanary.exporters"
+IMPORTERS = "loopcanary.importers"
+GROUPS = (
+    *(LOOPS, INTEGRATIONS, TRACERS, KINDS, CAUSES, REMEDIES),
+    *(INTERCEPTORS, REPORTERS, EXPORTERS, IMPORTERS),
+)
+
+
+class LoopKind:
+    """Where the probe of a kind of loops is, and which imports bring such a loop."""
+
+    __slots__ = ("awaits", "kind", "portable", "probe")
+
+    def __init__(
+        self, kind: str, *, awaits: Sequence[str], probe: str | None, portable: str | None = None
+    ) -> None:
+        """What is known of a kind.
+
+        Args:
+            kind: Its name.
+            awaits: Modules; the probe is loaded when the program has imported one of them.
+            probe: `module:object`, called as `probe(native, loop_seen, contain)`: the extension; a function
+                to be called when a loop begins to run; one that calls a function, so that nothing gets out.
+                It makes a protocols.Probe.
+            portable: The same for the portable engine, with a protocols.PortableSide in the extension's
+                place; None: that engine watches no such loop.
+        """
+        self.kind = kind
+        self.awaits = awaits
+        self.probe = probe
+        self.portable = portable
+
+
+class Library:
+    """Where the integration of a library is, and which import brings the library."""
+
+    __slots__ = ("awaits", "brings_work", "name", "patch")
+
+    def __init__(self, name: str, awaits: str, patch: str, *, brings_work: bool = False) -> None:
+        """What is known of a library.
+
+        Args:
+            name: The name of the integration.
+            awaits: A module; the integration is loaded when the program has imported it.
+            patch: `module:object`, called as `patch(patches, tell)`.
+            brings_work: It runs requests or jobs on threads without a loop: the engine starts with it.
+        """
+        self.name = name
+        self.awaits = awaits
+        self.patch = patch
+        self.brings_work = brings_work
+
+
+_P = "loopcanary.probes"
+_I = "loopcanary.integrations"
+
+_LOOPS = (
+    LoopKind(
+        "asyncio",
+        awaits=("asyncio.base_events",),
+        probe=f"{_P}.asyncio.probe:AsyncioProbe",
+        portable=f"{_P}.asyncio.portable:PortableAsyncioProbe",
+    ),
+    LoopKind(
+        "uvloop",
+        awaits=("uvloop.loop",),
+        probe=f"{_P}.uvloop.probe:UvloopProbe",
+        portable=f"{_P}.uvloop.portable:PortableUvloopProbe",
+    ),
+    LoopKind(
+        "pygame",
+        awaits=("pygame",),
+        probe=f"{_P}.pygame.probe:PygameProbe",
+        portable=f"{_P}.pygame.portable:PortablePygameProbe",
+    ),
+    LoopKind("gevent", awaits=("gevent.hub",), probe=f"{_P}.gevent.probe:GeventProbe"),
+    LoopKind(
+        "trio",
+        awaits=("trio._core._run",),
+        probe=f"{_P}.trio.probe:TrioProbe",
+        portable=f"{_P}.trio.portable:PortableTrioProbe",
+    ),
+    LoopKind(
+        "qt",
+        awaits=("PySide6.QtCore", "PyQt6.QtCore", "PyQt5.QtCore", "PySide2.QtCore"),
+        probe=f"{_P}.qt.probe:QtProbe",
+        portable=f"{_P}.qt.portable:PortableQtProbe",
+    ),
+    LoopKind(
+        "twisted",
+        awaits=("twisted.internet.base",),
+        probe=f"{_P}.twisted.probe:TwistedProbe",
+        portable=f"{_P}.twisted.probe:TwistedProbe",
+    ),
+    LoopKind(
+        "tk",
+        awaits=("tkinter",),
+        probe=f"{_P}.tk.probe:TkProbe",
+        portable=f"{_P}.tk.portable:PortableTkProbe",
+    ),
+    LoopKind("glib", awaits=("gi.overrides.GLib",), probe=f"{_P}.glib.probe:GLibProbe"),
+)
+
+_LIBRARIES = (
+    Library("starlette", "starlette.routing", f"{_I}.web.starlette:patch"),
+    Library("fastapi", "fastapi.routing", f"{_I}.web.fastapi:patch"),
+    Library("aiohttp", "aiohttp.web_app", f"{_I}.web.aiohttp:patch"),
+    Library("tornado", "tornado.web", f"{_I}.web.tornado:patch"),
+    Library("quart", "quart.app", f"{_I}.web.quart:patch"),
+    Library("twisted_web", "twisted.web.server", f"{_I}.web.twisted:patch"),
+    Library("uvicorn_h11", "uvicorn.protocols.http.h11_impl", f"{_I}.servers.uvicorn:patch"),
+    Library("uvicorn_httptools", "uvicorn.protocols.http.httptools_impl", f"{_I}.servers.uvicorn:patch"),
+    Library("uvicorn_server", "uvicorn.server", f"{_I}.servers.uvicorn_server:patch"),
+    Library("hypercorn", "hypercorn.protocol.h2", f"{_I}.servers.hypercorn:patch"),
+    Library("granian", "granian._futures", f"{_I}.servers.granian:patch"),
+    Library("flask", "flask.app", f"{_I}.web.flask:patch", brings_work=True),
+    Library("django_wsgi", "django.core.handlers.wsgi", f"{_I}.web.django_wsgi:patch", brings_work=True),
+    Library("django_routes", "django.core.handlers.base", f"{_I}.web.django_routes:patch"),
+    Library("wsgiref", "wsgiref.handlers", f"{_I}.servers.wsgiref:patch", brings_work=True),
+    Library("werkzeug", "werkzeug.serving", f"{_I}.servers.werkzeug:patch", brings_work=True),
+    Library("gunicorn", "gunicorn.workers.base", f"{_I}.servers.gunicorn:patch", brings_work=True),
+    Library("waitress", "waitress.server", f"{_I}.servers.waitress:patch", brings_work=True),
+    Library("cheroot", "cheroot.wsgi", f"{_I}.servers.cheroot:patch", brings_work=True),
+    Library("celery", "celery.signals", f"{_I}.tasks.celery:patch", brings_work=True),
+    Library("dramatiq", "dramatiq.worker", f"{_I}.tasks.dramatiq:patch", brings_work=True),
+    Library("rq", "rq.worker", f"{_I}.tasks.rq:patch", brings_work=True),
+)
+
+_CAUSES: dict[str, Any] = {  # in the order in which they are asked: diagnosis.causes says why
+    "host": "loopcanary.diagnosis.causes.host:find_host",
+    "garbage": "loopcanary.diagnosis.causes.garbage:find_garbage",
+    "burst": "loopcanary.diagnosis.causes.burst:find_burst",
+    "gil": "loopcanary.diagnosis.causes.gil:find_gil",
+    "imports": "loopcanary.diagnosis.causes.imports:find_imports",
+    "dns": "loopcanary.diagnosis.causes.dns:find_dns",
+    "terminal": "loopcanary.diagnosis.causes.terminal:find_terminal",
+    "child": "loopcanary.diagnosis.causes.child:find_child",
+    "sleep": "loopcanary.diagnosis.causes.sleep:find_sleep",
+    "lock": "loopcanary.diagnosis.causes.lock:find_lock",
+    "network": "loopcanary.diagnosis.causes.network:find_network",
+    "disk": "loopcanary.diagnosis.causes.disk:find_disk",
+    "native": "loopcanary.diagnosis.causes.native:find_native",
+    "compute": "loopcanary.diagnosis.causes.compute:find_compute",
+    "unknown": "loopcanary.diagnosis.causes.unknown:find_unknown",
+}
+_REMEDIES: dict[str, Any] = {
+    "calls": "loopcanary.words.remedies.calls:CALLS",
+    "loops": "loopcanary.words.remedies.loops:LOOPS",
+    "causes": "loopcanary.words.remedies.causes:CAUSES",
+    "topics": "loopcanary.words.remedies.causes:TOPICS",
+    "frameworks": "loopcanary.words.remedies.causes:FRAMEWORKS",
+}
+_REPORTERS: dict[str, Any] = {
+    "console": "loopcanary.reporters.wanted:console",
+    "log file": "loopcanary.reporters.wanted:log_file",
+    "bell": "loopcanary.reporters.wanted:bell",
+    "exit status": "loopcanary.reporters.wanted:exit_status",
+}
+_EXPORTERS: dict[str, Any] = {
+    name: f"loopcanary.exporters.as_{name}:FORMAT"
+    for name in ("perfetto", "chrome", "firefox", "speedscope", "pprof", "collapsed", "csv", "jsonl")
+}
+
+BUILT_IN: dict[str, dict[str, Any]] = {
+    LOOPS: {kind.kind: kind for kind in _LOOPS},
+    INTEGRATIONS: {library.name: library for library in _LIBRARIES},
+    CAUSES: _CAUSES,
+    REMEDIES: _REMEDIES,
+    REPORTERS: _REPORTERS,
+    EXPORTERS: _EXPORTERS,
+    IMPORTERS: {"bundle": "loopcanary.bundles.importer:BUNDLE"},
+}

@@ -1,0 +1,28 @@
+"""The importer of bundles, as it is registered (`loopcanary.importers`)."""
+
+from __future__ import annotations
+
+import zipfile
+from typing import TYPE_CHECKING
+
+from loopcanary.bundles.reading import read_bundle
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loopcanary.bundles.reading import Taker
+
+
+class BundleImporter:
+    """See protocols.Importer."""
+
+    def recognises(self, path: Path) -> bool:
+        """Whether it is a zip file."""
+        return zipfile.is_zipfile(path)
+
+    def read(self, path: Path, taker: Taker, *, now_wall_ns: int) -> None:
+        """See read_bundle."""
+        read_bundle(path, taker, now_wall_ns=now_wall_ns)
+
+
+BUNDLE = BundleImporter()

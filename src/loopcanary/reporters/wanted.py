@@ -1,0 +1,53 @@
+"""The built-in reporters, each with the condition under which a run has it: else its module is not loaded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loopcanary.reporters.whose_stderr import may_speak
+
+if TYPE_CHECKING:
+    from loopcanary.protocols import Reporter, WatchedRun
+
+
+def console(run: WatchedRun) -> Reporter | None:
+    """For a person who reads the program's stderr."""
+    if not run.config.console or run.config.quiet or not may_speak():
+        return None
+    from loopcanary.reporters.console import ConsoleReporter
+
+    return ConsoleReporter(process=f"{run.session.name} (pid {run.session.pid})")
+
+
+def log_file(run: WatchedRun) -> Reporter | None:
+    """Where the settings name a file."""
+    config = run.config
+    if config.log_file is None:
+        return None
+    from loopcanary.reporters.log_file import LogFile
+
+    return LogFile(config.log_file, config.log_file_bytes, process=run.session.name, host=run.session.host)
+
+
+def bell(run: WatchedRun) -> Reporter | None:
+    """Where the settings ask for it, and stderr is a person's."""
+    config = run.config
+    if "bell" not in config.notify or not may_speak():
+        return None
+    from loopcanary.model.issues.told import kinds_named
+    from loopcanary.reporters.bell import Bell
+
+    return Bell(
+        from_ns=config.notify_from_ns,
+        every_ns=config.notify_every_ns,
+        kinds=kinds_named(config.notify_kinds),
+    )
+
+
+def exit_status(run: WatchedRun) -> Reporter | None:
+    """With `--fail-on-stall`."""
+    if not run.config.fail_on_stall:
+        return None
+    from loopcanary.reporters.exit_status import ExitStatusReporter
+
+    return ExitStatusReporter(run.exit_changer())
