@@ -115,8 +115,9 @@ struct lc_frame_source {
     /* All threads of that interpreter; answers how many were written to `out`. */
     uint32_t (*threads)(lc_frame_source *self, uint64_t thread_state, lc_thread_ref *out,
                         uint32_t room);
-    /* Names of the running work (an asyncio handle, so far). */
-    void (*work)(lc_frame_source *self, uint64_t work, lc_work_names *out);
+    /* Names of the running work of a thread, whose `stack` is of the same moment; NULL: it could not be read. */
+    void (*work)(lc_frame_source *self, uint64_t work, uint64_t thread_state, const lc_stack *stack,
+                 lc_work_names *out);
     /* The same of work that has just ended, into `name` and `task` of the entry, which are zero; on the thread that ran
      * it, with the GIL or without. Must not allocate, lock or block either, and keeps errno. NULL: there are no names. */
     void (*name_ended)(lc_frame_source *self, uint64_t work, lc_long_work *entry);

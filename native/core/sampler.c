@@ -130,6 +130,30 @@ static void read_scene(lc_watchdog *w, const lc_lane *lane, lc_slot_writer *writ
     }
 }
 
+/* Names of the running work and scene, once they are needed; kept only if the epoch did not move. `stack` (or NULL) is of
+ * this epoch. */
+static void read_names(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch, const lc_stack *stack, uint64_t epoch)
+{
+    lc_slot_writer *writer = watch->writer;
+    lc_slot *slot = writer->slot;
+    lc_work_names names = {{NULL, 0}, {NULL, 0}};
+    const uint64_t work = LC_LOAD(lane->work);
+    if (work != 0) {
+        w->source->work(w->source, work, LC_LOAD(lane->thread_state), stack, &names);
+        const lc_ref callback = lc_slot_put_text(writer, names.callback);
+        const lc_ref task = lc_slot_put_text(writer, names.task);
+        atomic_thread_fence(memory_order_acquire);
+        if (LC_LOAD(lane->epoch) != epoch) {
+            return; /* read of work that was over: the texts stay in the heap, unused */
+        }
+        slot->callback = callback;
+        slot->task = task;
+    }
+    read_scene(w, lane, writer, epoch);
+    atomic_thread_fence(memory_order_release);
+    slot->work_read_ns = lc_now_ns();
+}
+
 void lc_sampler_take(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch, uint64_t now_ns)
 {
     lc_slot *slot = watch->writer->slot;
@@ -177,35 +201,12 @@ void lc_sampler_take(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch, 
         holder = sample.lock_kind != LC_LOCK_NONE ? of_lock : holder;
     }
     if (slot->work_read_ns == 0 && (epoch & 1u)) {
-        lc_sampler_read_names(w, lane, watch);
+        read_names(w, lane, watch, walked == LC_WALK_OK ? w->stack : NULL, epoch);
     } else if (slot->work_read_ns != 0 && slot->scene.bytes == 0) {
         read_scene(w, lane, watch->writer, epoch); /* a route may be found long after its request has begun */
     }
     store(w, watch, &sample, walked == LC_WALK_OK, holder);
     count_cost(w, now_ns);
-}
-
-void lc_sampler_read_names(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch)
-{
-    lc_slot_writer *writer = watch->writer;
-    lc_slot *slot = writer->slot;
-    lc_work_names names = {{NULL, 0}, {NULL, 0}};
-    const uint64_t epoch = LC_ACQUIRE(lane->epoch);
-    const uint64_t work = LC_LOAD(lane->work);
-    if (work != 0) {
-        w->source->work(w->source, work, &names);
-        const lc_ref callback = lc_slot_put_text(writer, names.callback);
-        const lc_ref task = lc_slot_put_text(writer, names.task);
-        atomic_thread_fence(memory_order_acquire);
-        if (LC_LOAD(lane->epoch) != epoch) {
-            return; /* read of work that was over: the texts stay in the heap, unused */
-        }
-        slot->callback = callback;
-        slot->task = task;
-    }
-    read_scene(w, lane, writer, epoch);
-    atomic_thread_fence(memory_order_release);
-    slot->work_read_ns = lc_now_ns();
 }
 
 void lc_sampler_take_threads(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch)

@@ -12,7 +12,4 @@ void lc_sampler_take(lc_watchdog *watchdog, const lc_lane *lane, lc_lane_watch *
 /* The stacks of all threads, once, for a hang. */
 void lc_sampler_take_threads(lc_watchdog *watchdog, const lc_lane *lane, lc_lane_watch *watch);
 
-/* Names of the running work and scene, once they are needed; kept only if the epoch did not move. */
-void lc_sampler_read_names(lc_watchdog *watchdog, const lc_lane *lane, lc_lane_watch *watch);
-
 #endif

@@ -430,9 +430,6 @@ uint64_t lc_stall_watch_look(lc_watchdog *w, uint64_t index, uint64_t now_ns)
     }
     lc_long_work_relax(lane, w->now.ticks, rate(w));
     const uint64_t turn = LC_ACQUIRE(lane->turn_epoch);
-    if (watch->writer == NULL) {
-        lc_spin_pace_step(&watch->pace, lane, turn, now_ns, rate(w));
-    }
     const uint64_t next =
         turn & 1u ? look_busy(w, index, lane, watch, now_ns) : look_idle(w, index, lane, watch, turn, now_ns);
     watch->turns_seen = turn;

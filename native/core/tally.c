@@ -57,12 +57,6 @@ void lc_tally_add(lc_lane *lane, lc_work_kind kind, uint64_t site, uint64_t begi
     }
 }
 
-void lc_tally_stop(lc_lane *lane)
-{
-    LC_STORE(lane->tally, 0);
-    LC_STORE(lane->tally_turn, 0);
-}
-
 void lc_tally_ask(lc_lane *lane, uint64_t turn_epoch)
 {
     if (LC_LOAD(lane->tally) != turn_epoch) {

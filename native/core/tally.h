@@ -25,9 +25,6 @@ static inline bool lc_tally_is_on(const lc_lane *lane)
  * thread, in the turn of the callback. */
 void lc_tally_add(lc_lane *lane, lc_work_kind kind, uint64_t site, uint64_t begin, uint64_t ticks);
 
-/* The rest of this turn's callbacks are not tallied, unless it is asked for again, and then anew. Program thread. */
-void lc_tally_stop(lc_lane *lane);
-
 /* Asks for a tally of the turn `turn_epoch`, which may be yet to come. Watchdog. */
 void lc_tally_ask(lc_lane *lane, uint64_t turn_epoch);
 

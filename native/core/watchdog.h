@@ -19,7 +19,6 @@
 #include "lane.h"
 #include "lane_reading.h"
 #include "slot_writer.h"
-#include "spin_pace.h"
 #include "thread_view.h"
 #include "wait_view.h"
 
@@ -44,7 +43,6 @@ typedef struct {
     lc_thread_view view;
     lc_wait_memory wait;
     lc_lane_readings readings;   /* of the thread, from before a stall */
-    lc_spin_pace pace;
 } lc_lane_watch;
 
 typedef struct {

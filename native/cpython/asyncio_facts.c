@@ -162,6 +162,15 @@ static void learn_partial(lc_asyncio_facts *facts)
     PyErr_Clear();
 }
 
+/* The loops' current tasks, where these are in a dict. */
+static void learn_current_tasks(lc_asyncio_facts *facts)
+{
+    PyObject *tasks = imported("asyncio.tasks", "_current_tasks");
+    if (tasks != NULL && PyDict_CheckExact(tasks)) {
+        facts->current_tasks = address_of(Py_NewRef(tasks)); /* kept for ever, as types are */
+    }
+}
+
 bool lc_cpython_source_learn_asyncio(lc_cpython_source *source)
 {
     lc_asyncio_facts *facts = &source->asyncio;
@@ -173,6 +182,7 @@ bool lc_cpython_source_learn_asyncio(lc_cpython_source *source)
     }
     learn_task(facts);
     learn_partial(facts);
+    learn_current_tasks(facts);
     atomic_store_explicit(&facts->learned, true, memory_order_release);
     return true;
 }

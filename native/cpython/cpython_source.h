@@ -42,6 +42,7 @@ typedef struct {
     uint64_t task_type; /* _asyncio.Task, 0 where asyncio runs without its accelerator */
     uint32_t task_coroutine;
     uint32_t task_name;
+    uint64_t current_tasks; /* before 3.14: the dict of them, 0 unknown */
     uint64_t partial_type;
     uint32_t partial_function;
 } lc_asyncio_facts;

@@ -34,6 +34,9 @@
  *   code_version     a number that no other code object of the process has had; 0: they ran out
  *   str_*_shift      bit positions in the state word
  *   thread_end_data  3.11, 3.12: weak reference to the lock that the thread lets go of when it ends
+ *   thread_task      from 3.14: the task that asyncio runs there; the word before is its loop. Patch releases may move both: they
+ *                    count where the loop is the one that is asked about, and are not asserted
+ *   dict_keys        before 3.14: for the dict in which asyncio keeps its current tasks
  *   code_locals      number of slots before the value stack; code_stack_size: of slots in it
  *   values_before    how far before an instance of a Python class the pointer to its attributes stands, to
  *                    which values_tag is to be added; from 3.13 on they stand behind the instance
@@ -53,6 +56,7 @@
     X(thread_native_id,            160,       144,       160,  160,  184)      \
     X(thread_ident,                152,       136,       152,  152,  176)      \
     X(thread_end_data,             192,       176, LC_ABSENT, LC_ABSENT, LC_ABSENT) \
+    X(thread_task,           LC_ABSENT, LC_ABSENT, LC_ABSENT,  872, 1032)      \
     X(cframe_frame,                  8,         0, LC_ABSENT, LC_ABSENT, LC_ABSENT) \
     X(runtime_interpreters,         40,        40,       632,  808,  936)      \
     X(runtime_gil,                 360, LC_ABSENT, LC_ABSENT, LC_ABSENT, LC_ABSENT) \
@@ -108,6 +112,7 @@
     X(values_tag,                    0,         1,         0,    0,    0)      \
     X(values_first,                  0,         0,         8,    8,    8)      \
     X(type_basic_size,              32,        32,        32,   32,   32)      \
+    X(dict_keys,                    32,        32,        32, LC_ABSENT, LC_ABSENT) \
     X(with_words,                    1,         1,         1,    2,    2)      \
     X(lock_semaphore,               16,        16,        16, LC_ABSENT, LC_ABSENT) \
     X(lock_mutex,            LC_ABSENT, LC_ABSENT, LC_ABSENT,   16,   16)      \
@@ -118,6 +123,9 @@
     X(generator_qualname,           40,        32,        32,   32,   32)      \
     X(type_name,                    24,        24,        24,   24,   24)      \
     X(type_base,                   256,       256,       256,  256,  256)
+
+/* Of a dict's keys, 3.11 to 3.13, where LC_DICT_GENERAL is the kind whose keys are any objects. */
+enum { LC_DICT_INDEX_BITS = 9, LC_DICT_KIND = 10, LC_DICT_USED = 24, LC_DICT_INDEX = 32, LC_DICT_GENERAL = 0 };
 
 typedef struct {
     uint32_t version; /* major << 8 | minor */

@@ -15,6 +15,7 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "internal/pycore_code.h"
+#include "internal/pycore_dict.h"
 #include "internal/pycore_frame.h"
 #include "internal/pycore_gil.h"
 #include "internal/pycore_interp.h"
@@ -129,6 +130,13 @@ AT(long_digits, PyLongObject, long_value.ob_digit);
 #endif
 
 #if PY_VERSION_HEX < 0x030E0000
+AT(dict_keys, PyDictObject, ma_keys);
+_Static_assert(offsetof(PyDictKeysObject, dk_log2_index_bytes) == LC_DICT_INDEX_BITS &&
+                   offsetof(PyDictKeysObject, dk_kind) == LC_DICT_KIND &&
+                   offsetof(PyDictKeysObject, dk_nentries) == LC_DICT_USED &&
+                   offsetof(PyDictKeysObject, dk_indices) == LC_DICT_INDEX && (int)DICT_KEYS_GENERAL == (int)LC_DICT_GENERAL &&
+                   offsetof(PyDictKeyEntry, me_key) == 8 && offsetof(PyDictKeyEntry, me_value) == 16,
+               "layout.h, work_called.c: a dict's keys");
 AT(frame_stack, _PyInterpreterFrame, stacktop);
 IS(frame_stack_bytes, sizeof(int));
 #else

@@ -30,9 +30,10 @@ static uint32_t threads(lc_frame_source *self, uint64_t thread_state, lc_thread_
     return lc_threads(own(self), thread_state, out, room);
 }
 
-static void work(lc_frame_source *self, uint64_t address, lc_work_names *out)
+static void work(lc_frame_source *self, uint64_t address, uint64_t thread_state, const lc_stack *stack,
+                 lc_work_names *out)
 {
-    lc_work(own(self), address, out);
+    lc_work(own(self), address, thread_state, stack, out);
 }
 
 static void name_ended(lc_frame_source *self, uint64_t address, lc_long_work *entry)

@@ -5,8 +5,7 @@
  *                    = a task's step (TaskStepMethWrapper) or wake-up (builtin bound to the task):
  *                      the task's coroutine is what runs, and the task has a name
  *
- * A str in a Handle's place is the name itself. A task of trio's is named like one of asyncio's, and a handle of uvloop's
- * like what it calls.
+ * A str in a Handle's place is the name itself. A task of trio's is named like one of asyncio's.
  */
 #include "work.h"
 
@@ -15,10 +14,10 @@
 
 #include "objects.h"
 #include "walker.h"
+#include "work_called.h"
 #include "work_note.h"
 #include "work_qt.h"
 #include "work_trio.h"
-#include "work_uvloop.h"
 
 #define CALLABLE_DEPTH_MAX 8u /* partial of partial of method of ... */
 #define BASES_MAX 8u
@@ -31,13 +30,14 @@ typedef struct {
     lc_cpython_source *source;
     uint8_t *scratch; /* LC_STR_BYTES_MAX bytes */
     char (*text)[LC_STRING_MAX]; /* TEXTS of them */
-    bool has_ended; /* the work, and its own thread asks */
+    uint64_t thread_state; /* of the thread that runs the work; 0: it is over */
+    const lc_stack *stack; /* or NULL */
 } naming;
 
-static naming of_watchdog(lc_cpython_source *source)
+static naming of_watchdog(lc_cpython_source *source, uint64_t thread_state, const lc_stack *stack)
 {
     _Static_assert(TEXTS <= LC_TEXT_BUFFERS, "each text has its buffer");
-    return (naming){source, source->walker->scratch, source->walker->text, false};
+    return (naming){source, source->walker->scratch, source->walker->text, thread_state, stack};
 }
 
 static uint64_t word(const lc_cpython_source *source, uint64_t address)
@@ -74,7 +74,7 @@ static lc_text read_text(const naming *n, uint64_t str_object, uint32_t buffer)
 
 lc_text lc_text_of(lc_cpython_source *source, uint64_t str_object)
 {
-    const naming n = of_watchdog(source);
+    const naming n = of_watchdog(source, 0, NULL);
     return read_text(&n, str_object, TEXT_ANY);
 }
 
@@ -136,7 +136,7 @@ static lc_text builtin_name(const naming *n, uint64_t builtin, uint64_t self)
 
 lc_text lc_kind_name(lc_cpython_source *source, lc_work_kind kind)
 {
-    const naming n = of_watchdog(source);
+    const naming n = of_watchdog(source, 0, NULL);
     if (kind.key & LC_KIND_QT) {
         return lc_qt_kind_name(source, kind, n.text[TEXT_ANY]);
     }
@@ -232,6 +232,20 @@ static void name_noted_work(const naming *n, uint64_t work, lc_work_names *out)
     out->callback = (lc_text){n->text[TEXT_CALLBACK], whole.length};
 }
 
+/* What is over is not on the stack any more. */
+static void name_called(const naming *n, uint64_t work, lc_work_names *out)
+{
+    if (n->thread_state == 0) {
+        return;
+    }
+    if (atomic_load_explicit(&n->source->asyncio.learned, memory_order_acquire)) {
+        name_task(n, lc_called_task(n->source, work, n->thread_state), out); /* if it is one */
+    }
+    if (out->callback.length == 0) {
+        out->callback = lc_called_function(work, n->stack);
+    }
+}
+
 static void name_work(const naming *n, uint64_t work, lc_work_names *out)
 {
     lc_cpython_source *source = n->source;
@@ -245,8 +259,9 @@ static void name_work(const naming *n, uint64_t work, lc_work_names *out)
         name_noted_work(n, work, out);
         return;
     }
-    if (lc_is_uvloop_work(work)) {
-        work = lc_uvloop_work_object(source, work, n->has_ended);
+    if (lc_is_called_work(work)) {
+        name_called(n, work, out);
+        return;
     }
     if (type_of(source, work) == source->at.str_type) { /* work that the program has named itself */
         out->callback = read_text(n, work, TEXT_CALLBACK);
@@ -264,9 +279,10 @@ static void name_work(const naming *n, uint64_t work, lc_work_names *out)
     name_callable(n, work, out);
 }
 
-void lc_work(lc_cpython_source *source, uint64_t work, lc_work_names *out)
+void lc_work(lc_cpython_source *source, uint64_t work, uint64_t thread_state, const lc_stack *stack,
+             lc_work_names *out)
 {
-    const naming n = of_watchdog(source);
+    const naming n = of_watchdog(source, thread_state, stack);
     name_work(&n, work, out);
 }
 
@@ -286,7 +302,7 @@ void lc_work_ended(lc_cpython_source *source, uint64_t work, lc_long_work *entry
 {
     uint8_t scratch[LC_STR_BYTES_MAX];
     char text[TEXTS][LC_STRING_MAX];
-    const naming n = {source, scratch, text, true};
+    const naming n = {source, scratch, text, 0, NULL};
     lc_work_names names;
     const int error = errno;
     name_work(&n, lc_is_qt_work(work) ? lc_qt_work_ended(work) : work, &names);

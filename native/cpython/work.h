@@ -5,7 +5,8 @@
 #include "cpython_source.h"
 
 /* lc_frame_source.work, .text and .kind_name. Watchdog's thread; no GIL, lock, allocation. */
-void lc_work(lc_cpython_source *source, uint64_t work, lc_work_names *out);
+void lc_work(lc_cpython_source *source, uint64_t work, uint64_t thread_state, const lc_stack *stack,
+             lc_work_names *out);
 lc_text lc_text_of(lc_cpython_source *source, uint64_t str_object);
 lc_text lc_kind_name(lc_cpython_source *source, lc_work_kind kind);
 

@@ -5,6 +5,7 @@
 
 #include "made_up_memory.h"
 #include "target.h"
+#include "work_called.h"
 
 #define CHANGE_BYTES 6u
 #define CHANGES_MAX 48u
@@ -142,7 +143,9 @@ LC_FUZZ_TARGET(chain)
     source.asyncio.step_type = at.bytes_type;
     source.asyncio.step_task = 32;
     source.asyncio.learned = true;
-    seam->work(seam, made_up_at(MADE_UP_CODES), &names);
+    source.asyncio.current_tasks = made_up_at(MADE_UP_STRINGS);
+    const uint64_t works[] = {made_up_at(MADE_UP_CODES), lc_called_work(made_up_at(MADE_UP_CODES), 1)};
+    seam->work(seam, works[data[0] & 1u], thread, &stack, &names);
     LC_FUZZ_HOLDS(names.callback.length <= LC_STRING_MAX && names.task.length <= LC_STRING_MAX);
     LC_FUZZ_HOLDS(seam->text(seam, made_up_at(MADE_UP_STRINGS)).length <= LC_STRING_MAX);
     ask_for_locks(&memory, &source, seam);

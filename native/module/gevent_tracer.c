@@ -4,7 +4,6 @@
 #include <structmember.h>
 
 #include "loop_hooks.h"
-#include "spin_look.h"
 #include "wait_hook.h"
 #include "work.h"
 
@@ -15,7 +14,6 @@ typedef struct {
     PyObject *hub_type;
     PyObject *greenlet_type;
     PyObject *previous;  /* or NULL */
-    PyObject *spins;     /* see spin_look.h; or NULL */
     bool is_told;        /* between begin and end */
     bool is_entered;     /* `outer` is known */
     uint64_t generation; /* of the agent whose lane the thread's waits are told to; 0: none yet */
@@ -40,7 +38,6 @@ static lc_lane *own_lane(greenlet_tracer *self)
         }
         self->generation = lc_the_agent.generation;
         lc_thread_lane_set_kind(lane, kind);
-        lc_spin_look_at(lane);
     }
     return lane;
 }
@@ -66,21 +63,14 @@ static lc_work_kind kind_of(PyObject *work)
                                  : lc_work_kind_of(&lc_the_agent.source, work);
 }
 
-static void end_tallied(greenlet_tracer *self, lc_bracket piece, PyObject *work, PyObject *greenlet)
-{
-    lc_bracket_end_tallied(piece, kind_of(work), 0);
-    lc_spin_look_note(piece.lane, (uint64_t)(uintptr_t)greenlet, work, self->spins);
-}
-
-/* `greenlet`: whose piece it is. */
-static void end_piece(greenlet_tracer *self, PyObject *greenlet)
+static void end_piece(greenlet_tracer *self)
 {
     const lc_bracket piece = self->piece;
     PyObject *work = self->work;
     self->piece = (lc_bracket){0};
     self->work = NULL;
     if (work != NULL && LC_AGENT_RUNS(piece.generation) && __builtin_expect(lc_bracket_is_tallied(piece), 0)) {
-        end_tallied(self, piece, work, greenlet);
+        lc_bracket_end_tallied(piece, kind_of(work), 0);
     } else {
         lc_bracket_end(piece);
     }
@@ -119,7 +109,7 @@ static PyObject *trace(PyObject *callable, PyObject *const *args, size_t count, 
     if (self->is_told && PyVectorcall_NARGS(count) == 2 && is_switch(args[0]) && PyTuple_Check(args[1]) &&
         PyTuple_GET_SIZE(args[1]) == 2) {
         PyObject *target = PyTuple_GET_ITEM(args[1], 1);
-        end_piece(self, PyTuple_GET_ITEM(args[1], 0));
+        end_piece(self);
         if (!PyObject_TypeCheck(target, (PyTypeObject *)self->hub_type)) {
             begin_piece(self, target);
         }
@@ -151,7 +141,7 @@ static PyObject *end(PyObject *object, PyObject *unused)
         Py_RETURN_NONE;
     }
     self->is_told = false;
-    end_piece(self, NULL);
+    end_piece(self);
     if (self->is_entered) {
         lc_wait_leave(self->outer);
         self->is_entered = false;
@@ -189,7 +179,6 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     Py_VISIT(self->hub_type);
     Py_VISIT(self->greenlet_type);
     Py_VISIT(self->previous);
-    Py_VISIT(self->spins);
     Py_VISIT(self->work);
     return 0;
 }
@@ -200,7 +189,6 @@ static int clear(PyObject *object)
     Py_CLEAR(self->hub_type);
     Py_CLEAR(self->greenlet_type);
     Py_CLEAR(self->previous);
-    Py_CLEAR(self->spins);
     Py_CLEAR(self->work);
     return 0;
 }
@@ -223,7 +211,6 @@ static PyMethodDef methods[] = {
 static PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(greenlet_tracer, vectorcall), READONLY, NULL},
     {"previous", T_OBJECT, offsetof(greenlet_tracer, previous), READONLY, "The tracer that was there before, or None."},
-    {"spins", T_OBJECT, offsetof(greenlet_tracer, spins), 0, "Hears of greenlets that spin (spin_look.h)."},
     {NULL, 0, 0, 0, NULL},
 };
 

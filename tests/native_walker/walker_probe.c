@@ -220,7 +220,7 @@ static PyObject *probe_work(PyObject *self, PyObject *handle)
 {
     (void)self;
     lc_work_names names;
-    source.source.work(&source.source, (uint64_t)(uintptr_t)handle, &names);
+    source.source.work(&source.source, (uint64_t)(uintptr_t)handle, own_thread_state, NULL, &names);
     return Py_BuildValue("(NN)", text(names.callback), text(names.task));
 }
 

@@ -57,9 +57,12 @@ static uint32_t scripted_threads(lc_frame_source *self, uint64_t thread_state, l
     return 2;
 }
 
-static void scripted_work(lc_frame_source *self, uint64_t work, lc_work_names *out)
+static void scripted_work(lc_frame_source *self, uint64_t work, uint64_t thread_state, const lc_stack *stack,
+                          lc_work_names *out)
 {
     (void)self;
+    (void)thread_state;
+    (void)stack;
     out->callback = work == 7 ? (lc_text){"handler", 7} : (lc_text){"other", 5};
     out->task = (lc_text){"Task-1", 6};
 }

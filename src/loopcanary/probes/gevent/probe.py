@@ -12,13 +12,9 @@ import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.probes.asyncio.spin import name_of
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from types import FrameType, ModuleType
-
-    from loopcanary.protocols import Tracers
 
 KIND = "gevent"
 _LOOPS = {
@@ -53,11 +49,6 @@ class GeventProbe:
         self._tracers: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._watchers: list[Any] = []
         self._note: str | None = None
-        self._idle: Callable[[], Tracers] | None = None
-
-    def use_tracers_when_needed(self, tracers: Callable[[], Tracers]) -> None:
-        """Whom to ask for a trace when a hub never waits; most programs need none."""
-        self._idle = tracers
 
     def install(self) -> None:
         """Watches hubs that begin to run, and those that run. Idempotent. `gevent.hub` is imported."""
@@ -134,7 +125,6 @@ class GeventProbe:
                 types = sys.modules["gevent.hub"].Hub, sys.modules["gevent.greenlet"].Greenlet
                 tracer = self._native.GreenletTracer(*types, tracer)
                 greenlet.settrace(tracer)
-            tracer.spins = self._tell_spin
             self._tracers[hub] = tracer
             tracer.begin()
             if not self._hook_waits(hub.loop):
@@ -155,12 +145,6 @@ class GeventProbe:
         tracer.end()
         if greenlet.gettrace() is tracer:
             greenlet.settrace(tracer.previous)
-
-    def _tell_spin(self, told: tuple[Any, int, int, int]) -> None:
-        work, begin_ns, end_ns, runs = told
-        name = work if isinstance(work, str) else f"{name_of(work)} (greenlet)"
-        if self._idle is not None and self._patches:
-            self._idle().idle(KIND).spun(name, begin_ns, end_ns, runs)
 
     def _end_before_the_interpreter(self) -> None:
         """When the main thread's program is over, the interpreter waits for other threads."""
