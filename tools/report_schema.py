@@ -21,8 +21,8 @@ from typing import Any, get_args, get_origin
 
 from loopcanary.model import Activity, EarlierWork, LoopHealth, Session, ShortWork, Span, Stall, Timeline
 from loopcanary.model.search import StallGroup
-from loopcanary.report.loop_figures import LoopFigures
-from loopcanary.report.trend import Trend
+from loopcanary.report.figures.loop_figures import LoopFigures
+from loopcanary.report.figures.trend import Trend
 from loopcanary.wire import ISSUE_TYPES, SCHEMA_VERSION
 from loopcanary.wire.parts import Part, parts_of, unit_of, wire_name
 

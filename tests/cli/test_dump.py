@@ -24,8 +24,8 @@ from loopcanary.assembly.dump import look_at
 from loopcanary.model import Frame, Stack
 from loopcanary.model.outside import ProcessSight, StackReading, ThreadSight, Unseen, WaitedLock
 from loopcanary.model.waiting import LockProof, LockView
-from loopcanary.report.dump_frames import Again, rows
-from loopcanary.report.dump_words import deadlocks, doing_words
+from loopcanary.report.dump.frames import Again, rows
+from loopcanary.report.dump.words import deadlocks, doing_words
 
 from . import targets
 

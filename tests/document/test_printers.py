@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from loopcanary.document import html, markdown
@@ -71,7 +73,7 @@ stall 412 ms  load_orders
    - Use `json.loads` elsewhere.
    began    at noon
    held by  x at orders.py:87
-   time     ##########            CPU 50 %
+   time     ########          CPU 50 %
    course    =@
             first last
  #  cause  where
@@ -166,6 +168,15 @@ def test_html_has_every_word():
 def test_a_line_with_a_place_is_never_wrapped():
     document = Document((facts(("held by", said("x " * 40, PLACE))),))
     assert len(list(lines(document, Sheet(width=40)))) == 1
+
+
+@pytest.mark.parametrize(
+    "words", ["aaaa bbbb cccc dddd 100 %, 12 ms, 3.5 GiB", "some words before it takes 88 % of it, 2 m 5 s"]
+)
+def test_a_number_stays_with_its_unit(words: str):
+    found = [plain(row)[9:] for row in lines(Document((facts(("around", words)),)), Sheet(width=40))]
+    assert " ".join(found) == words
+    assert not any(re.match(r"(%|ms|GiB|m|s)( |$)", row) for row in found[1:])
 
 
 def test_colour_and_links_are_escape_sequences():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopcanary.report.chance import beta_quantile, beta_share, gamma_quantile, gamma_share
+from loopcanary.report.figures.chance import beta_quantile, beta_share, gamma_quantile, gamma_share
 
 SHAPES = st.floats(0.1, 50_000)
 SHARES = st.floats(0.001, 0.999)

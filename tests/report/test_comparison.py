@@ -10,20 +10,24 @@ from pathlib import Path
 
 import pytest
 from tests.report.schema_check import Place, problems
-from tests.report.test_report import GOLDEN, RAW, as_shown, golden
+from tests.report.test_report import GOLDEN, RAW, golden, on_screen
 from tests.store.samples import BEGAN, HOSTILE, MS, STALL, S, hostile_stall, session, stall
 
 import loopcanary.report
+from loopcanary.document import markdown
 from loopcanary.model import Session, Stall
 from loopcanary.model.search import StallQuery
-from loopcanary.report import comparison as comparison_module
-from loopcanary.report import diff_json, diff_markdown, diff_text
-from loopcanary.report.comparison import Change, Comparison, Side, compare
+from loopcanary.report.diff import comparison as comparison_module
+from loopcanary.report.diff import json as diff_json
+from loopcanary.report.diff.comparison import Change, Comparison, Side, compare
+from loopcanary.report.diff.document import diff_document
 from loopcanary.store import Retention, Store
 
 H = 3_600 * S
 NOW = BEGAN + 100 * H
-SCHEMA = json.loads(Path(loopcanary.report.__file__).with_name("diff-schema-1.json").read_text("utf-8"))
+SCHEMA = json.loads(
+    (Path(loopcanary.report.__file__).parent / "diff" / "diff-schema-1.json").read_text("utf-8")
+)
 
 
 def ran(session_id: str, begin_h: float = 0, end_h: float = 10, **facts: object) -> Session:
@@ -139,7 +143,7 @@ def test_new_means_little_where_the_other_side_was_hardly_watched(stores: tuple[
     found = compared(stores)
     assert changes(found) == {"1:f00d": (Change.NEW, False)}
     assert not found.is_worse
-    assert "may be chance: A was watched for 6 m 0 s" in text_of(found)
+    assert "could be chance: A was watched for 6 m 0 s only" in text_of(found)
 
 
 def test_the_time_of_other_programs_does_not_count(stores: tuple[Store, Store]) -> None:
@@ -231,20 +235,18 @@ def test_versions_of_one_store(stores: tuple[Store, Store]) -> None:
 
 
 def text_of(comparison: Comparison, limit: int = 20, width: int = 80) -> str:
-    return as_shown(
-        lambda found, console: diff_text.show_comparison(found, console, limit=limit), comparison, width=width
-    )
+    return on_screen(diff_document(comparison, limit), width=width)
 
 
 def test_as_text(all_kinds: tuple[Store, Store]) -> None:
     golden("diff.txt", text_of(compared(all_kinds)))
     cut = text_of(compared(all_kinds), limit=2)
-    assert "and 6 more places (--limit 0 shows all)" in cut
+    assert "and 6 more bugs (--limit 0 shows all)" in cut
     assert "2 new, 2 worse, 1 better, 2 gone, 1 unchanged" in cut
 
 
 def test_as_markdown(all_kinds: tuple[Store, Store]) -> None:
-    golden("diff.md", diff_markdown.render(compared(all_kinds), "/srv/shop"))
+    golden("diff.md", markdown.render(diff_document(compared(all_kinds)), "/srv/shop"))
     assert GOLDEN.is_dir()
 
 
@@ -275,7 +277,7 @@ def test_no_name_reaches_a_reader_raw(stores: tuple[Store, Store], text: str) ->
     put(stores[0], ran("s1", name=text), iter([hostile_stall(text)]))
     put(stores[1], ran("s1", name=text), iter([hostile_stall(text), STALL]))
     found = compared(stores, label=text)
-    for shown in (text_of(found), diff_markdown.render(found), diff_json.render(found)):
+    for shown in (text_of(found), markdown.render(diff_document(found)), diff_json.render(found)):
         assert RAW.search(shown) is None
 
 

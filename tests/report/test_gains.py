@@ -12,7 +12,7 @@ from loopcanary.diagnosis.codepaths import CodePaths
 from loopcanary.diagnosis.fingerprint import fingerprint
 from loopcanary.model import LoopHealth, Session
 from loopcanary.model.search import StallMark
-from loopcanary.report.loops import LoopKey, Loops, names
+from loopcanary.report.figures.loops import LoopKey, Loops, names
 
 LOOP = LoopHealth(
     thread="MainThread",

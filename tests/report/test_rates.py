@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopcanary.model.search import SessionMark
-from loopcanary.report.rates import (
+from loopcanary.report.figures.rates import (
     LEVEL,
     Amount,
     amount,
@@ -23,8 +23,8 @@ from loopcanary.report.rates import (
     is_more,
     ratio,
 )
-from loopcanary.report.trend import Direction, trend
-from loopcanary.report.watched import HOUR_NS, NEVER, Watched
+from loopcanary.report.figures.trend import Direction, trend
+from loopcanary.report.figures.watched import HOUR_NS, NEVER, Watched
 
 TEN_HOURS = Watched(((0, 10 * HOUR_NS),))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from loopcanary.report.documents import Shape
     from loopcanary.report.model import Report
-
-Shape = Literal["report", "group", "stall", "issue_group", "issue"]
 
 _FORMS = ("text", "json", "markdown")
 LIMITS = {"text": 20, "json": 1_000, "markdown": 20, "html": 20}
@@ -74,9 +73,10 @@ def _rendered(report: Report, form: str, shape: Shape) -> str:
 
         return as_json.render(report)
     if form == "markdown":
-        from loopcanary.report import as_markdown
+        from loopcanary.document import markdown
+        from loopcanary.report.documents import document_of
 
-        return as_markdown.render(report, current_folder())
+        return markdown.render(document_of(report, shape, in_detail=True), current_folder())
     from loopcanary.cli.screen import Screen
 
     text = io.StringIO()
@@ -85,16 +85,10 @@ def _rendered(report: Report, form: str, shape: Shape) -> str:
 
 
 def _show(report: Report, shape: Shape, console: Console) -> None:
-    from loopcanary.report import as_text
+    from loopcanary.report import text
+    from loopcanary.report.documents import document_of
 
-    show = {
-        "report": as_text.show_report,
-        "group": as_text.show_group,
-        "stall": as_text.show_stall,
-        "issue_group": as_text.show_issue_group,
-        "issue": as_text.show_issue,
-    }
-    show[shape](report, console)
+    text.show(document_of(report, shape), console)
 
 
 def current_folder() -> str:

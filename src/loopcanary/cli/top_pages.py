@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from loopcanary.report.text_pieces import Page
+from loopcanary.document.layout import Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,7 +33,8 @@ class LivePages:
         """Threads of the row's process, the row's own first."""
         from loopcanary.assembly.dump import look_at
         from loopcanary.model.outside import Unseen
-        from loopcanary.report.dump_text import dump_lines
+        from loopcanary.report.dump.document import dump_document
+        from loopcanary.report.text import rich_lines
 
         if not row.state.is_live:
             return [Text(f"Process {row.pid} runs no more. What was sampled of its last stall: key g.")]
@@ -43,30 +44,33 @@ class LivePages:
         if isinstance(sight, Unseen):
             return [Text(sight.why)]
         threads = sorted(sight.threads, key=lambda thread: thread.tid != row.tid)
-        return list(dump_lines(replace(sight, threads=tuple(threads)), self._page(width), everything=False))
+        document = dump_document(replace(sight, threads=tuple(threads)), everything=False)
+        return list(rich_lines(document, self._sheet(width)))
 
     def group(self, row: LaneRow, width: int) -> Sequence[Text]:
         """The row's last stall as the flight file has it, and its bug as the store has it."""
-        return list(self._group(row, self._page(width)))
+        return list(self._group(row, self._sheet(width)))
 
-    def _page(self, width: int) -> Page:
-        return Page(width=min(width, 120), folder=self._folder)
+    def _sheet(self, width: int) -> Sheet:
+        return Sheet(width=min(width, 120), folder=self._folder)
 
-    def _group(self, row: LaneRow, page: Page) -> Iterator[Text]:
-        from loopcanary.report.text_stall import stall_lines
+    def _group(self, row: LaneRow, sheet: Sheet) -> Iterator[Text]:
+        from loopcanary.report.stall import stall_document
+        from loopcanary.report.text import rich_lines
 
         if row.last is None:
             yield Text("No stall so far." if not row.stalls else "Its last stall was not sampled.")
             return
         yield Text("The last stall", "bold")
-        yield from stall_lines(row.last, row.session, page)
-        yield from self._stored(row, row.last.fingerprint, page)
+        yield from rich_lines(stall_document(row.last, row.session), sheet)
+        yield from self._stored(row, row.last.fingerprint, sheet)
 
-    def _stored(self, row: LaneRow, fingerprint: str, page: Page) -> Iterator[Text]:
+    def _stored(self, row: LaneRow, fingerprint: str, sheet: Sheet) -> Iterator[Text]:
         from loopcanary.assembly.explanations import delays, why_grouped
         from loopcanary.assembly.store import open_store
-        from loopcanary.report.as_text import group_page
+        from loopcanary.report.bug import bug_document
         from loopcanary.report.model import of_group
+        from loopcanary.report.text import rich_lines
         from loopcanary.store import StoreError
 
         folder = Path(row.store or "")
@@ -76,7 +80,7 @@ class LivePages:
         store = open_store(folder)
         try:
             if fingerprint not in store.fingerprints_like(fingerprint, 1):
-                yield Text(f"\nNo stall of this group is in {folder} yet.", "dim")
+                yield Text(f"\nNo stall of this bug is in {folder} yet.", "dim")
                 return
             report = of_group(
                 store,
@@ -87,7 +91,7 @@ class LivePages:
                 delays=delays,
             )
             yield Text()
-            yield from group_page(report, page)
+            yield from rich_lines(bug_document(report), sheet)
         except StoreError as error:
             yield Text(f"\n{error}", "yellow")
         finally:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from math import ceil
 from typing import TYPE_CHECKING
 
 from loopcanary.document.parts import (
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 _BARS = " ▁▂▃▄▅▆▇█"
 _PLAIN_BARS = " .:-=+*#@"
-_SHARES_WIDTH = 20
+_SHARES_WIDTH = 16
 _BARS_LEAST = 10
 _TREE_DEEPEST = 20
 _TREE_LEAST = 16
@@ -143,13 +144,18 @@ def _source(source: SourceLine, sheet: Sheet) -> Iterator[Pieces]:
 
 
 def _table(table: Table, sheet: Sheet) -> Iterator[Pieces]:
-    heads = [(Piece(head.name, Tone.DIM),) for head in table.columns]
     cells = [
         [
             EMPTY if head.is_short_form and row.below else shown(cell, sheet.folder)
             for head, cell in zip(table.columns, row.cells, strict=True)
         ]
         for row in table.rows
+    ]
+    # A column in which no cell is left has no head.
+    is_used = [any(column) for column in zip(*cells, strict=True)]
+    heads = [
+        (Piece(head.name, Tone.DIM),) if head.name and used else EMPTY
+        for head, used in zip(table.columns, is_used, strict=True)
     ]
     widths = [max(map(width_of, column)) for column in zip(heads, *cells, strict=True)]
     numeric = [head.is_number for head in table.columns]
@@ -221,19 +227,18 @@ def _shares(shares: Shares, sheet: Sheet) -> Iterator[Pieces]:
         cells = min(round(min(max(part.share, 0.0), 1.0) * _SHARES_WIDTH), left)
         left -= cells
         bar.append(Piece(part.marks[0 if sheet.unicode else 1] * cells, part.tone))
-    yield (
-        Piece(_label(shares.label, sheet), Tone.DIM),
-        *bar,
-        Piece(" " * left + _GAP),
-        *shown(shares.words, sheet.folder),
-    )
+    lead = (Piece(_label(shares.label, sheet), Tone.DIM), *bar, Piece(" " * left + _GAP))
+    indent = (Piece(" " * width_of(lead)),)
+    found = wrapped(shown(shares.words, sheet.folder), sheet.width - width_of(lead))
+    for number, line in enumerate(found):
+        yield (*(indent if number else lead), *line)
 
 
 def _bars(bars: Bars, sheet: Sheet) -> Iterator[Pieces]:
     label = _label(bars.label, sheet)
     values = _resampled(bars.values, max(sheet.width - len(label), _BARS_LEAST))
     marks = _BARS if sheet.unicode else _PLAIN_BARS
-    drawn = "".join(marks[-(-round(value * 1_000) * (len(marks) - 1) // 1_000)] for value in values)
+    drawn = "".join(marks[ceil(value * (len(marks) - 1))] for value in values)
     yield Piece(label, Tone.DIM), Piece(drawn, Tone.NUMBER)
     first, last = bars.caption
     if first:

@@ -45,7 +45,11 @@ _TOP, _DEEPEST = 2, 6
 
 def render(document: Document, folder: str = "") -> str:
     """The document; paths below `folder` relative to it."""
-    return "\n".join(_blocks(document.blocks, folder, _TOP)).rstrip("\n") + "\n"
+    lines: list[str] = []
+    for line in _blocks(document.blocks, folder, _TOP):
+        if line or (lines and lines[-1]):
+            lines.append(line)
+    return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def _blocks(blocks: Iterable[Block], folder: str, level: int) -> Iterator[str]:

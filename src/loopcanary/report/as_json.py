@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from loopcanary.report.loop_figures import figures_of
+from loopcanary.report.figures.loop_figures import figures_of
 from loopcanary.wire import SCHEMA_VERSION, Json, time_to_text, to_wire
 from loopcanary.words.lags import evidence_of
 

@@ -7,18 +7,18 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from loopcanary.model.search import IssueGroup, SessionMark, StallGroup, StallMark, StallQuery, StallTime
-from loopcanary.report.affected import EXAMINED, affected
-from loopcanary.report.loops import Gains, Loops
-from loopcanary.report.open_stalls import with_open_stalls
-from loopcanary.report.trend import Trend, trend
-from loopcanary.report.watched import NEVER, Watched
+from loopcanary.report.figures.affected import EXAMINED, affected
+from loopcanary.report.figures.loops import Gains, Loops
+from loopcanary.report.figures.open_stalls import with_open_stalls
+from loopcanary.report.figures.trend import Trend, trend
+from loopcanary.report.figures.watched import NEVER, Watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from loopcanary.model import LagIssue, Session, Stall
-    from loopcanary.report.affected import Affected
-    from loopcanary.report.loops import Delays
+    from loopcanary.report.figures.affected import Affected
+    from loopcanary.report.figures.loops import Delays
 
 
 class Sums(Protocol):

@@ -20,7 +20,7 @@ def exactly(wall_ns: int) -> str:
 def age(wall_ns: int, now_wall_ns: int) -> str:
     """How long ago, in one unit: `40 s`, `3 h`, `12 d`; `now` for less than 10 s and for the future."""
     seconds = (now_wall_ns - wall_ns) // _S
-    for unit, length, least in (("d", 86_400, 172_800), ("h", 3_600, 7_200), ("m", 60, 120), ("s", 1, 10)):
+    for unit, length, least in (("d", 86_400, 172_800), ("h", 3_600, 7_200), ("min", 60, 120), ("s", 1, 10)):
         if seconds >= least:
             return f"{seconds // length} {unit}"
     return "now"

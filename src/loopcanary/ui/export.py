@@ -1,12 +1,12 @@
-"""A stall to be sent to somebody: text, Markdown, JSON."""
+"""A stall as text, Markdown or JSON, to be sent to others."""
 
 from __future__ import annotations
 
-import io
-
-from rich.console import Console
-
-from loopcanary.report import as_json, as_markdown, as_text
+from loopcanary.document import markdown
+from loopcanary.document.layout import Sheet, lines
+from loopcanary.document.paint import painted
+from loopcanary.report import as_json
+from loopcanary.report.documents import document_of
 from loopcanary.report.model import of_stall
 from loopcanary.ui.sources import Source
 
@@ -21,11 +21,7 @@ def exported(source: Source, stall_id: str, form: str, now_wall_ns: int) -> tupl
     report = of_stall(source, stall, now_wall_ns=now_wall_ns)
     if form == "json":
         return "application/json", as_json.render(report)
+    document = document_of(report, "stall")
     if form == "markdown":
-        return "text/plain; charset=utf-8", as_markdown.render(report)
-    written = io.StringIO()
-    console = Console(
-        file=written, width=_WIDTH, markup=False, emoji=False, highlight=False, color_system=None
-    )
-    as_text.show_stall(report, console)
-    return "text/plain; charset=utf-8", written.getvalue()
+        return "text/plain; charset=utf-8", markdown.render(document)
+    return "text/plain; charset=utf-8", painted(lines(document, Sheet(width=_WIDTH)))

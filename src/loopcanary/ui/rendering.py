@@ -15,12 +15,12 @@ from markupsafe import Markup
 
 from loopcanary.model import FrameSlice
 from loopcanary.model.units import format_duration, format_number, format_size
-from loopcanary.report import frame_words
 from loopcanary.report.folding import Fold, library_path
 from loopcanary.report.times import age, moment, span
 from loopcanary.ui import drawing
 from loopcanary.ui.pages.overview import CauseTime
 from loopcanary.ui.pages.trees import branches
+from loopcanary.words import frames as frame_words
 from loopcanary.words.causes import cause_words, confidence_word, no_line_words, severity_word, struck_words
 from loopcanary.words.text import count_of, place, printable
 from loopcanary.words.traced import phase_words

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from loopcanary.model import Stall
-from loopcanary.report.loops import Delays
+from loopcanary.report.figures.loops import Delays
 
 
 class SourceText(Protocol):

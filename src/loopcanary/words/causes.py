@@ -8,30 +8,35 @@ _CAUSE_WORDS = {
     Cause.CPU: "Python code was computing",
     Cause.NATIVE_CPU: "a C call was computing",
     Cause.GIL: "another thread held the GIL",
-    Cause.SLEEP: "it slept",
-    Cause.LOCK: "it waited for a lock",
-    Cause.DISK_IO: "it waited for a file",
-    Cause.NETWORK_IO: "it waited for the network",
-    Cause.DNS: "it waited for a name to be resolved",
-    Cause.SUBPROCESS: "it waited for a child process",
-    Cause.GC: "garbage was collected",
-    Cause.IMPORT: "modules were imported",
+    Cause.SLEEP: "sleeping",
+    Cause.LOCK: "waiting for a lock",
+    Cause.DISK_IO: "waiting for a file",
+    Cause.NETWORK_IO: "waiting for the network",
+    Cause.DNS: "waiting for a name to be resolved",
+    Cause.SUBPROCESS: "waiting for a child process",
+    Cause.GC: "garbage collection",
+    Cause.IMPORT: "importing modules",
     Cause.BURST: "many short callbacks ran in one turn",
-    Cause.HOST: "the thread was ready but the host did not run it",
-    Cause.UNKNOWN: "there is not enough evidence",
+    Cause.HOST: "runnable, but given no CPU by the host",
+    Cause.UNKNOWN: "not enough evidence",
 }
 _SEVERITY_WORDS = {Severity.STALL: "stall", Severity.HANG: "hang", Severity.ANR: "ANR"}
 _CONFIDENCE_WORDS = ((0.9, "certain"), (0.7, "likely"), (0.4, "possible"))
 
 
 def cause_words(cause: Cause) -> str:
-    """The cause as half a sentence: `it waited for a lock`."""
+    """The cause as half a sentence: `waiting for a lock`."""
     return _CAUSE_WORDS[cause]
 
 
 def severity_word(severity: Severity) -> str:
     """stall, hang or ANR."""
     return _SEVERITY_WORDS[severity]
+
+
+def severity_words(severity: Severity) -> str:
+    """The same for people who do not know the word: `not responding (ANR)`."""
+    return "not responding (ANR)" if severity is Severity.ANR else _SEVERITY_WORDS[severity]
 
 
 def confidence_word(confidence: float) -> str:
@@ -41,7 +46,7 @@ def confidence_word(confidence: float) -> str:
 
 def struck_words(cause: Cause) -> str:
     """What is said in the place of a line that is not to blame, as it is struck by chance; else empty."""
-    return "it ran here when the machine took it away" if cause is Cause.HOST else ""
+    return "it was on this line when it lost the CPU" if cause is Cause.HOST else ""
 
 
 _BLAMELESS = frozenset({Cause.HOST, Cause.GC, Cause.GIL})
@@ -50,4 +55,4 @@ _BLAMELESS = frozenset({Cause.HOST, Cause.GC, Cause.GIL})
 
 def no_line_words(cause: Cause) -> str:
     """What is said in the place of a line where there is none."""
-    return "no line is to blame" if cause in _BLAMELESS else "no frame could be read"
+    return "no line of this thread is at fault" if cause in _BLAMELESS else "no frame could be read"

@@ -82,7 +82,7 @@ def _refuse(pid: int, unseen: Unseen) -> int:
 def _where_it_is(pid: int) -> str:
     """What the main thread does instead, and the way to see more."""
     from loopcanary.assembly.dump import look_at
-    from loopcanary.report.dump_words import doing_words, thread_words
+    from loopcanary.report.dump.words import doing_words, thread_words
 
     more = f"`loopcanary dump {pid}` shows where"
     sight = look_at(pid)

@@ -17,7 +17,7 @@ from loopcanary.cli.words import Folder, Word
 from loopcanary.model.search import StallQuery
 
 if TYPE_CHECKING:
-    from loopcanary.report.comparison import Comparison, Side
+    from loopcanary.report.diff.comparison import Comparison, Side
     from loopcanary.store import Store
 
 _WORSE = 70
@@ -71,7 +71,7 @@ def command(
         assert second is not None
         # One store by one moment; two stores by two, if any.
         end, begin = (before, after) if len(sources) > 1 else (before or after, after or before)
-        from loopcanary.report.comparison import compare
+        from loopcanary.report.diff.comparison import compare
 
         comparison = compare(
             _side(first, version_a, until=end),
@@ -87,7 +87,7 @@ def command(
 
 
 def _side(source: Store, version: str | None, *, since: int | None = None, until: int | None = None) -> Side:
-    from loopcanary.report.comparison import Side
+    from loopcanary.report.diff.comparison import Side
     from loopcanary.report.times import moment
 
     words = [str(source.folder).removeprefix(f"{current_folder()}/")]
@@ -105,14 +105,16 @@ def _side(source: Store, version: str | None, *, since: int | None = None, until
 def _write(comparison: Comparison, form: str, limit: int) -> None:
     if form == "text":
         from loopcanary.cli.screen import Screen
-        from loopcanary.report.diff_text import show_comparison
+        from loopcanary.report import text
+        from loopcanary.report.diff.document import diff_document
 
-        show_comparison(comparison, Screen(), limit=limit)
+        text.show(diff_document(comparison, limit), Screen())
     elif form == "json":
-        from loopcanary.report import diff_json
+        from loopcanary.report.diff import json
 
-        click.echo(diff_json.render(comparison, limit), nl=False)
+        click.echo(json.render(comparison, limit), nl=False)
     else:
-        from loopcanary.report import diff_markdown
+        from loopcanary.document import markdown
+        from loopcanary.report.diff.document import diff_document
 
-        click.echo(diff_markdown.render(comparison, current_folder(), limit), nl=False)
+        click.echo(markdown.render(diff_document(comparison, limit), current_folder()), nl=False)

@@ -26,12 +26,13 @@ def command(pid: int, form: str, everything: bool) -> int:
         refuse(sight.why)
         return BAD_USE if sight.is_refused else NOTHING_FOUND
     if form == "json":
-        from loopcanary.report import dump_json
+        from loopcanary.report.dump import json
 
-        click.echo(dump_json.render(sight), nl=False)
+        click.echo(json.render(sight), nl=False)
     else:
         from loopcanary.cli.screen import Screen
-        from loopcanary.report import dump_text
+        from loopcanary.report import text
+        from loopcanary.report.dump.document import dump_document
 
-        dump_text.show_dump(sight, Screen(), everything=everything)
+        text.show(dump_document(sight, everything=everything), Screen())
     return 0

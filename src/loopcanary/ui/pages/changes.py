@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loopcanary.model.search import SessionMark, StallQuery
-from loopcanary.report.comparison import Change, Compared, Comparison, Side, compare
+from loopcanary.report.diff.comparison import Change, Compared, Comparison, Side, compare
 from loopcanary.report.times import moment
 from loopcanary.ui.sources import Source
 

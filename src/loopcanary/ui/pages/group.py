@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from loopcanary.model import Session, Stall
 from loopcanary.model.search import Remark, StallGroup, StallQuery
-from loopcanary.report.affected import Affected
-from loopcanary.report.gain_words import gain_words
+from loopcanary.report.figures.affected import Affected
+from loopcanary.report.figures.gain_words import gain_words
+from loopcanary.report.figures.trend import trend_words
 from loopcanary.report.model import of_group
-from loopcanary.report.trend import trend_words
 from loopcanary.ui.drawing import HeatMap, heat_map
 from loopcanary.ui.pages.code import AROUND, CodeView, code_view
 from loopcanary.ui.pages.flame import Flame, flame

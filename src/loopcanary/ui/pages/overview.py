@@ -8,11 +8,11 @@ from itertools import islice
 
 from loopcanary.model import LoopHealth, SceneFrames, Session, Stall
 from loopcanary.model.search import StallQuery
-from loopcanary.report.gain_words import gain_words
-from loopcanary.report.loop_figures import LoopFigures, figures_of
-from loopcanary.report.loops import Loops
-from loopcanary.report.open_stalls import with_open_stalls
-from loopcanary.report.watched import Watched
+from loopcanary.report.figures.gain_words import gain_words
+from loopcanary.report.figures.loop_figures import LoopFigures, figures_of
+from loopcanary.report.figures.loops import Loops
+from loopcanary.report.figures.open_stalls import with_open_stalls
+from loopcanary.report.figures.watched import Watched
 from loopcanary.ui.drawing import TimeScale, round_scale
 from loopcanary.ui.pages.code import CodeView
 from loopcanary.ui.pages.group import code_of, holder_code

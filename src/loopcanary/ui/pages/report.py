@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from loopcanary.model import Stall, StallState
 from loopcanary.model.search import IssueGroup, Remark, StallGroup, StallQuery
-from loopcanary.report.affected import Affected, affected
-from loopcanary.report.gain_words import gain_words
+from loopcanary.report.figures.affected import Affected, affected
+from loopcanary.report.figures.gain_words import gain_words
+from loopcanary.report.figures.trend import trend_words
 from loopcanary.report.model import Report, build
 from loopcanary.report.times import moment
-from loopcanary.report.trend import trend_words
 from loopcanary.ui.pages.code import CodeView
 from loopcanary.ui.pages.earlier import EarlierView, earlier_view
 from loopcanary.ui.pages.flame import Flame, flame

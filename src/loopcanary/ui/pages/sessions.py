@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from loopcanary.model import LoopHealth, Session, Stall
 from loopcanary.model.search import StallQuery
-from loopcanary.report.guard_words import guard_words
-from loopcanary.report.loop_figures import LoopFigures, figures_of
-from loopcanary.report.open_stalls import with_open_stalls
+from loopcanary.report.figures.loop_figures import LoopFigures, figures_of
+from loopcanary.report.figures.open_stalls import with_open_stalls
 from loopcanary.ui.sources import Source
+from loopcanary.words.guards import guard_words
 
 LIMIT = 200
 _LATEST = 50

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from loopcanary.model import Holder, Session, StackFrame, Stall, ThreadView
 from loopcanary.model.search import StallQuery
 from loopcanary.report.folding import Fold, folded
-from loopcanary.report.text_pieces import surroundings_words
+from loopcanary.report.surroundings import surroundings_words
 from loopcanary.ui.pages.code import CodeView, code_view
 from loopcanary.ui.pages.earlier import EarlierView, earlier_view
 from loopcanary.ui.pages.flame import Flame, flame

@@ -7,12 +7,12 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from loopcanary.model.spelling import spelled
-from loopcanary.report.rates import LEVEL, SLICES, chance_of_halves, dispersion
+from loopcanary.report.figures.rates import LEVEL, SLICES, chance_of_halves, dispersion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from loopcanary.report.watched import Watched
+    from loopcanary.report.figures.watched import Watched
 
 
 class Direction(Enum):
@@ -40,7 +40,6 @@ _TREND_WORDS = {
     Direction.RISING: "rising",
     Direction.FALLING: "falling",
     Direction.STEADY: "no sure change",
-    Direction.TOO_FEW: "too few to tell",
 }
 
 
@@ -66,5 +65,7 @@ def _direction(first: float, last: float) -> Direction:
 
 def trend_words(trend: Trend) -> str:
     """The trend and what it rests on."""
+    if trend.direction is Direction.TOO_FEW:
+        return "not enough stalls for a trend"
     halves = f"{trend.first:,} in the first half of the time, {trend.last:,} in the last"
     return f"{_TREND_WORDS[trend.direction]}: {halves}"

@@ -6,13 +6,13 @@ from math import isinf
 from typing import TYPE_CHECKING
 
 from loopcanary.model.units import format_duration, format_number
-from loopcanary.report.comparison import Change
-from loopcanary.report.watched import HOUR_NS
+from loopcanary.report.diff.comparison import Change
+from loopcanary.report.figures.watched import HOUR_NS
 from loopcanary.words.text import count_of, printable
 
 if TYPE_CHECKING:
-    from loopcanary.report.comparison import Compared, Comparison, Seen, SideSums
-    from loopcanary.report.rates import Interval
+    from loopcanary.report.diff.comparison import Compared, Comparison, Seen, SideSums
+    from loopcanary.report.figures.rates import Interval
 
 _LOAD_DIFFERS = 1.5
 
@@ -61,7 +61,7 @@ def unsure_words(one: Compared) -> str:
     side, seen = ("A", one.before) if one.change is Change.NEW else ("B", one.after)
     if not seen.time.hours:
         return f"its program did not run in {side}"
-    return f"may be chance: {side} was watched for {format_duration(round(seen.time.hours * HOUR_NS))}"
+    return f"could be chance: {side} was watched for {format_duration(round(seen.time.hours * HOUR_NS))} only"
 
 
 def _time(seen: Seen, bounds: Interval) -> str:

@@ -8,8 +8,8 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from loopcanary.model.search import StallQuery
-from loopcanary.report.rates import Amount, Interval, amount, interval, is_less, is_more, ratio
-from loopcanary.report.watched import Watched
+from loopcanary.report.figures.rates import Amount, Interval, amount, interval, is_less, is_more, ratio
+from loopcanary.report.figures.watched import Watched
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

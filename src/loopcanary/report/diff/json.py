@@ -6,12 +6,12 @@ from math import isinf
 from typing import TYPE_CHECKING
 
 from loopcanary.report.as_json import render_members
-from loopcanary.report.rates import LEVEL
+from loopcanary.report.figures.rates import LEVEL
 from loopcanary.wire import Json, time_to_text, to_wire
 
 if TYPE_CHECKING:
-    from loopcanary.report.comparison import Compared, Comparison, Seen, SideSums
-    from loopcanary.report.rates import Interval
+    from loopcanary.report.diff.comparison import Compared, Comparison, Seen, SideSums
+    from loopcanary.report.figures.rates import Interval
 
 SCHEMA_VERSION = 1
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loopcanary.model.units import format_duration
-from loopcanary.report.loops import names
+from loopcanary.report.figures.loops import names
 from loopcanary.words.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from loopcanary.report.loops import Gains
+    from loopcanary.report.figures.loops import Gains
 
 _GAINS_MAX = 2
 _GAIN_LEAST = 0.05
@@ -19,7 +19,7 @@ _GAIN_LEAST = 0.05
 
 
 def gain_words(gains: Gains) -> Iterator[str]:
-    """`p99 loop delay 412 ms -> 38 ms`, `some 12 s or more of others' waiting`: what its end would
+    """`p99 loop delay 412 ms -> 38 ms`, `at least 12 s less waiting for other callbacks`: what its end would
     bring. The waiting is estimated, and on the low side: docs/internals/report-schema.md says how."""
     shown = names(gain.loop for gain in gains.loops)
     better = [gain for gain in gains.loops if gain.p99_without_ns < (1 - _GAIN_LEAST) * gain.p99_ns]
@@ -27,4 +27,4 @@ def gain_words(gains: Gains) -> Iterator[str]:
         on = f" of {printable(shown[gain.loop], 60)}" if shown[gain.loop] else ""
         yield f"p99 loop delay{on} {format_duration(gain.p99_ns)} -> {format_duration(gain.p99_without_ns)}"
     if gains.waiting_ns is not None:
-        yield f"some {format_duration(gains.waiting_ns)} or more of others' waiting"
+        yield f"at least {format_duration(gains.waiting_ns)} less waiting for other callbacks"

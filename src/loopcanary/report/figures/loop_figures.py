@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loopcanary.report.watched import HOUR_NS
+from loopcanary.report.figures.watched import HOUR_NS
 
 if TYPE_CHECKING:
     from loopcanary.model import LoopHealth

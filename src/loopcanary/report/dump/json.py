@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from loopcanary.report.dump_words import deadlocks, doing_words
+from loopcanary.report.dump.words import deadlocks, doing_words
 from loopcanary.wire import Json, time_to_text
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Figures of frames, input and idle work in words that text and Markdown share."""
+"""Figures of frames, input and idle work in words."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from loopcanary.words.text import count_of, printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loopcanary.model import FrameFigures, FrameSlice, IdleFigures, InputFigures, Session
+    from loopcanary.model import FrameFigures, IdleFigures, InputFigures, Session
     from loopcanary.model.search import IssueGroup
 
 NAME_MAX = 60
-_BARS = "▁▂▃▄▅▆▇█"
-_CHART_LEAST = 4
 
 
 def issues_title(groups: Sequence[IssueGroup]) -> str:
@@ -54,14 +52,6 @@ def frozen_words(figures: FrameFigures) -> str:
     if not figures.frozen:
         return ""
     return f"{count_of(figures.frozen, 'frame')} over 700 ms ({figures.frozen_share:.2%})"
-
-
-def fps_chart(slices: Sequence[FrameSlice], *, unicode: bool) -> str:
-    """A bar a slice, oldest first; empty where there are too few to show a course."""
-    if not unicode or len(slices) < _CHART_LEAST:
-        return ""
-    top = len(_BARS) - 1
-    return "".join(_BARS[round(top * part.figures.fps / part.figures.refresh_hz)] for part in slices)
 
 
 def input_words(figures: InputFigures) -> str:

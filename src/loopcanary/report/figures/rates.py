@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
-from loopcanary.report.chance import beta_quantile, beta_share, gamma_quantile
+from loopcanary.report.figures.chance import beta_quantile, beta_share, gamma_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loopcanary.report.watched import Watched
+    from loopcanary.report.figures.watched import Watched
 
 LEVEL = 0.99
 """Of every interval and test: reports list many groups, and at 0.95 one in twenty would be wrong."""

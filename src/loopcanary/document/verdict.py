@@ -1,0 +1,97 @@
+"""What console, reports and pages say of a verdict: line, cause, what was waited for, advice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loopcanary.document.makers import NAME_MAX, Said, dim, line, name, place_of, prose, said, strong
+from loopcanary.document.parts import Block, Piece, Pieces, SourceLine, Tone
+from loopcanary.model import Cause, Severity, StallState
+from loopcanary.model.units import format_duration
+from loopcanary.words.causes import (
+    cause_words,
+    confidence_word,
+    no_line_words,
+    severity_words,
+    struck_words,
+)
+from loopcanary.words.waiting import holder_words, second_cause_words, target_words
+
+if TYPE_CHECKING:
+    from loopcanary.model import Culprit, Holder, Stall
+
+SEVERITY_TONES = {Severity.STALL: Tone.NUMBER, Severity.HANG: Tone.WARN, Severity.ANR: Tone.ALARM}
+STATE_WORDS = {
+    StallState.ENDED: "",
+    StallState.ONGOING: "still in progress",
+    StallState.KILLED: "killed during this stall",
+}
+
+
+def severity(stall: Stall) -> Piece:
+    """`hang 1.20 s`, `not responding (ANR) 7.31 s`."""
+    words = f"{severity_words(stall.severity)} {format_duration(stall.duration_ns)}"
+    return Piece(words, SEVERITY_TONES[stall.severity])
+
+
+def spot(culprit: Culprit | None, cause: Cause) -> Pieces:
+    """Where, in a few words; without a line, why there is none."""
+    if culprit is None:
+        return said(dim(no_line_words(cause)))
+    return said(place_of(culprit.file, culprit.line), " in ", name(culprit.function))
+
+
+def where(culprit: Culprit | None, cause: Cause, label: str = "") -> tuple[Block, ...]:
+    """The culprit, and its line with the call underlined; of a line that is not at fault, why it is shown."""
+    if culprit is None:
+        return (line(dim(no_line_words(cause))),)
+    foreign = dim("" if culprit.in_app else " (not your code)")
+    lead: Said = f"{label} " if label else ""
+    place = line(lead, place_of(culprit.file, culprit.line), " in ", name(culprit.qualname), foreign)
+    if struck := struck_words(cause):
+        return place, line(dim(f"  {struck}"))
+    if not culprit.source:
+        return (place,)
+    return place, SourceLine(culprit.source, culprit.column, culprit.end_column)
+
+
+def where_held(culprit: Culprit | None, cause: Cause, holder: Holder | None) -> tuple[Block, ...]:
+    """The line to change: that of the thread that held what was waited for, where it is known."""
+    if holder is None or holder.culprit is None:
+        return where(culprit, cause)
+    held = where(holder.culprit, cause, "held at")
+    if culprit is None:
+        return held
+    if holder.culprit.source is None:
+        return *held, *where(culprit, cause, "waited at")
+    return *held, line(dim("waited at "), spot(culprit, cause))
+
+
+def verdict(cause: Cause, stall: Stall | None) -> Pieces:
+    """The cause, how sure it is, what it means, and what else there was. `stall`: one that has this cause."""
+    if stall is None or stall.cause is not cause:
+        return said(strong(cause.value), f": {cause_words(cause)}")
+    sure = "" if cause is Cause.UNKNOWN else f" ({confidence_word(stall.confidence)})"
+    second = second_cause_words(stall)
+    return said(strong(cause.value), f"{sure}: {cause_words(cause)}", strong(f"; {second}" if second else ""))
+
+
+def waited_on(stall: Stall) -> Pieces | None:
+    """File, peer or child that it waited for."""
+    return None if stall.waited_on is None else said(target_words(stall.waited_on, NAME_MAX * 2))
+
+
+def holders_of(stall: Stall) -> tuple[Holder, ...]:
+    """The threads that held the GIL or lock."""
+    return stall.holders or ((stall.holder,) if stall.holder is not None else ())
+
+
+def held_by(holder: Holder, cause: Cause) -> Pieces:
+    """The thread that held it, and where."""
+    at = said(" at ", spot(holder.culprit, cause)) if holder.culprit is not None else ()
+    return said(holder_words(holder), at)
+
+
+def advice(text: str | None, limit: int = 1_000) -> Pieces | None:
+    """What would help."""
+    return said(prose(text, limit)) if text else None

@@ -1,0 +1,171 @@
+"""One bug: what its stalls say together, its longest stall in full, its latest ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loopcanary.document.makers import dim, facts, line, name, number, part, said, strong
+from loopcanary.document.parts import (
+    Bars,
+    Block,
+    Document,
+    Facts,
+    Head,
+    Heading,
+    Indented,
+    Paragraph,
+    Piece,
+    Pieces,
+    Table,
+    TableRow,
+    Tone,
+)
+from loopcanary.document.verdict import SEVERITY_TONES, STATE_WORDS
+from loopcanary.model.units import format_duration
+from loopcanary.report.figures.gain_words import gain_words
+from loopcanary.report.figures.history import course
+from loopcanary.report.figures.trend import trend_words
+from loopcanary.report.stall import stall_blocks
+from loopcanary.report.times import age, moment, span
+from loopcanary.words.causes import severity_word
+from loopcanary.words.text import count_of, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from loopcanary.model import Issue, Session, Stall
+    from loopcanary.model.search import StallGroup
+    from loopcanary.report.figures.affected import Affected, Counts
+    from loopcanary.report.model import Figures, GroupDetails, Report
+
+_NAMES_MAX = 5
+LATEST_MAX = 10
+
+
+def bug_document(report: Report) -> Document:
+    """The report's one bug."""
+    group = report.groups[0]
+    blocks: list[Block] = [
+        Heading(said(strong(printable(group.title, 300)))),
+        Indented(tuple(_together(group, report))),
+    ]
+    worst = report.worst.get(group.fingerprint)
+    if worst is not None:
+        blocks += part("The longest one", stall_blocks(worst, session_of(report, worst)))
+    return Document((*blocks, *latest(report)))
+
+
+def _together(group: StallGroup, report: Report) -> Iterator[Block]:
+    yield sums(group)
+    yield seen(group, report.figures.get(group.fingerprint), report.generated_wall_ns)
+    if report.details is not None:
+        yield from _details(report.details)
+
+
+def sums(group: StallGroup) -> Paragraph:
+    """How many, how long."""
+    lengths = f"median {format_duration(group.p50_ns)}, max {format_duration(group.max_ns)}"
+    total = number(f"{format_duration(group.total_ns)} in {count_of(group.count, 'stall')}")
+    return line(total, f", {lengths}, {group.cause.value}")
+
+
+def seen(group: StallGroup, figures: Figures | None, now_wall_ns: int) -> Facts:
+    """When, whether they become more, and what the bug's end would save."""
+    return facts(
+        ("seen", seen_words(group.first_wall_ns, group.last_wall_ns, now_wall_ns)),
+        ("trend", trend_words(figures.trend) if figures else None),
+        ("gain", ", ".join(gain_words(figures.gains)) if figures else None),
+    )
+
+
+def seen_words(first_wall_ns: int, last_wall_ns: int, now_wall_ns: int) -> str:
+    """Two moments, and how long ago the last one was."""
+    last = age(last_wall_ns, now_wall_ns)
+    ago = "just now" if last == "now" else f"the last {last} ago"
+    return f"{span(first_wall_ns, last_wall_ns)}, {ago}"
+
+
+def _details(details: GroupDetails) -> Iterator[Block]:
+    yield from drawn([(mark.began_wall_ns, mark.duration_ns) for mark in details.history])
+    yield _affected(details.affected)
+    yield facts(("grouped", grouped(details.parts)))
+
+
+def drawn(marks: Sequence[tuple[int, int]]) -> Iterator[Bars]:
+    """Stalled time over the wall time, of (wall time, length) marks in order; nothing of a single moment."""
+    if len(marks) > 1 and marks[0][0] != marks[-1][0]:
+        first, last = moment(marks[0][0]), moment(marks[-1][0])
+        yield Bars("time", course(marks), (first, last[11:] if last[:10] == first[:10] else last))
+
+
+def _affected(found: Affected) -> Facts:
+    startup = f"{found.startup:,} of {found.examined:,} before the loop first waited"
+    return facts(
+        ("scenes", _counted(found.scenes, found.examined)),
+        ("tasks", _counted(found.tasks, found.examined)),
+        ("callback", _counted(found.callbacks, found.examined)),
+        ("threads", _counted(found.threads, found.examined)),
+        ("causes", _counted(found.causes, found.examined) if len(found.causes) > 1 else None),
+        ("startup", startup if found.startup else None),
+    )
+
+
+def _counted(counts: Counts, examined: int) -> Pieces:
+    found: list[Piece | str] = []
+    for word, count in counts[:_NAMES_MAX]:
+        found += [", " if found else "", name(word)]
+        found.append("" if count == examined else f" ({count:,} of {examined:,})")
+    left = len(counts) - _NAMES_MAX
+    return said(*found, f", and {left:,} more" if left > 0 else "")
+
+
+def grouped(parts: Iterable[str]) -> Pieces:
+    """What a fingerprint is made of: `by kind jank, scene boss`."""
+    found: list[Piece | str] = []
+    for one in parts:
+        label, _, value = one.partition("=")
+        found += [", " if found else "by ", f"{label} ", name(value, 200)]
+    return said(*found)
+
+
+def latest(report: Report, *, numbers: bool = False) -> Iterator[Block]:
+    """The latest stalls; `numbers`: with those of their bugs in the report."""
+    found = report.stalls[:LATEST_MAX]
+    known = {group.fingerprint: str(number) for number, group in enumerate(report.groups, start=1)}
+    rows = tuple(_latest_row(stall, known.get(stall.fingerprint, "-")) for stall in found)
+    first = 0 if numbers else 1
+    table = Table(_LATEST_COLUMNS[first:], tuple(TableRow(row.cells[first:]) for row in rows))
+    blocks: list[Block] = [Indented((table,))]
+    before = report.sums.stalls - len(found)
+    if before > 0:
+        blocks.append(Indented((line(dim(f"and {before:,} before")),)))
+    yield from part("Latest", blocks)
+
+
+_LATEST_COLUMNS = (
+    Head("bug", is_number=True),
+    Head("began"),
+    Head("severity"),
+    Head("length", is_number=True),
+    Head("id"),
+    Head(""),
+)
+
+
+def _latest_row(stall: Stall, bug: str) -> TableRow:
+    tone = SEVERITY_TONES[stall.severity]
+    return TableRow(
+        (
+            said(dim(bug)),
+            said(moment(stall.began_wall_ns)),
+            said(Piece(severity_word(stall.severity), tone)),
+            said(Piece(format_duration(stall.duration_ns), tone)),
+            said(name(stall.id, 48)),
+            said(Piece(STATE_WORDS[stall.state], Tone.ALARM)),
+        )
+    )
+
+
+def session_of(report: Report, issue: Issue) -> Session | None:
+    """The issue's session, where the report has it."""
+    return next((session for session in report.sessions if session.id == issue.session), None)

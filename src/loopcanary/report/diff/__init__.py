@@ -1,0 +1,1 @@
+"""Two sets of runs against each other, as a document and as JSON."""

@@ -1,0 +1,72 @@
+"""A comparison as a document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loopcanary.document.makers import dim, facts, line, name, said, sentences, strong
+from loopcanary.document.parts import Block, Document, Heading, Piece, Pieces, Records, Tone
+from loopcanary.document.verdict import spot
+from loopcanary.model import Cause
+from loopcanary.report.diff.comparison import Change
+from loopcanary.report.diff.words import (
+    count_words,
+    load_note,
+    side_words,
+    stalled_words,
+    unsure_words,
+    verdict_words,
+)
+from loopcanary.report.figures.rates import LEVEL
+from loopcanary.report.stall import NOTHING
+from loopcanary.words.text import count_of, printable
+from loopcanary.words.waiting import share_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from loopcanary.report.diff.comparison import Compared, Comparison
+
+_TONES = {
+    Change.NEW: Tone.ALARM,
+    Change.WORSE: Tone.WARN,
+    Change.BETTER: Tone.GOOD,
+    Change.GONE: Tone.GOOD,
+    Change.UNCHANGED: Tone.DIM,
+}
+_COLUMNS = ("", "what", "where", "stalled an hour", "stalls an hour", "note", "bug")
+
+
+def diff_document(comparison: Comparison, limit: int = 0) -> Document:
+    """Both sides, then the bugs; at most `limit` of them, 0: all."""
+    return Document(tuple(_blocks(comparison, limit)))
+
+
+def _blocks(comparison: Comparison, limit: int) -> Iterator[Block]:
+    yield Heading(said(strong(verdict_words(comparison) or "No stall on either side.")))
+    yield facts(("A", side_words(comparison.before)), ("B", side_words(comparison.after)))
+    if note := load_note(comparison):
+        yield sentences(Piece(note, Tone.WARN))
+    shown = comparison.groups[: limit or None]
+    if not shown:
+        return
+    yield NOTHING
+    yield Records(_COLUMNS, tuple(map(_record, shown)))
+    if len(comparison.groups) > len(shown):
+        left = count_of(len(comparison.groups) - len(shown), "more bug")
+        yield line(dim(f"and {left} (--limit 0 shows all)"))
+    yield sentences(dim(f"Ranges hold with {share_words(LEVEL)}; change is judged by stalled time per hour."))
+
+
+def _record(one: Compared) -> tuple[Pieces, ...]:
+    # Where the GIL was waited for is chance; the title says who held it.
+    culprit = one.culprit if one.cause is not Cause.GIL else None
+    return (
+        said(Piece(one.change.value, _TONES[one.change])),
+        said(f"{one.cause.value}: ", strong(printable(one.title, 200))),
+        spot(culprit, one.cause) if culprit is not None else (),
+        said(stalled_words(one)),
+        said(count_words(one)),
+        said(Piece(unsure_words(one), Tone.WARN)),
+        said(name(one.fingerprint, 300)),
+    )

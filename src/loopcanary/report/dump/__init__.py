@@ -1,0 +1,1 @@
+"""A process seen from outside, as a document and as JSON."""

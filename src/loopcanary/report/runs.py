@@ -1,0 +1,110 @@
+"""What ran, and the health of its loops."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loopcanary.document.makers import dim, line, name, part, said, sentences
+from loopcanary.document.parts import Block, Head, Indented, Paragraph, Piece, Pieces, Table, TableRow, Tone
+from loopcanary.model import SessionEnd
+from loopcanary.model.units import format_duration, format_number, format_size
+from loopcanary.report.figures.loop_figures import LoopFigures, figures_of
+from loopcanary.report.times import moment
+from loopcanary.words.guards import guard_words
+from loopcanary.words.text import count_of, printable
+from loopcanary.words.waiting import share_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from loopcanary.model import LoopHealth, Session
+
+_RUNS_MAX = 6
+_LOOPS_MAX = 6
+_HEADS = tuple(
+    Head(words, is_number=True) for words in ("busy", "delay mean", "p50", "p90", "p99", "p99.9", "max")
+)
+
+
+def runs_part(sessions: Sequence[Session], *, in_detail: bool) -> tuple[Block, ...]:
+    """Runs, newest first. `in_detail`: with machine and settings, which an issue tracker asks for first."""
+    blocks = [block for session in sessions[:_RUNS_MAX] for block in _run(session, in_detail=in_detail)]
+    if len(sessions) > _RUNS_MAX:
+        blocks.append(line(dim(f"and {len(sessions) - _RUNS_MAX:,} before")))
+    return part("Runs", [Indented(tuple(blocks))] if blocks else [])
+
+
+def _run(session: Session, *, in_detail: bool) -> Iterator[Block]:
+    version = said(" ", name(session.version)) if session.version else ""
+    process = f" (pid {session.pid}, {printable(session.python, 60)}), "
+    began = moment(session.started_wall_ns)
+    yield line(f"{began}  ", name(session.name or "(no name)"), version, process, *_end(session))
+    yield Indented(tuple(_about(session, in_detail=in_detail)))
+
+
+def _end(session: Session) -> Pieces:
+    if session.is_running:
+        return said(Piece("running", Tone.GOOD))
+    length = format_duration(max((session.ended_wall_ns or 0) - session.started_wall_ns, 0))
+    if session.end is SessionEnd.RUNNING:
+        return said(f"seen for {length}")
+    if session.end is SessionEnd.KILLED:
+        return said(Piece(f"killed after {length}", Tone.ALARM))
+    return said(f"ran {length}")
+
+
+def _about(session: Session, *, in_detail: bool) -> Iterator[Block]:
+    if in_detail and (machine := ", ".join(_machine(session))):
+        yield sentences(dim(machine))
+    if session.imported_wall_ns is not None:
+        bundle = printable(session.imported_from or "a bundle", 60)
+        host = printable(session.host, 60)
+        yield line(dim(f"on {host}; imported {moment(session.imported_wall_ns)} from {bundle}"))
+    loops = [loop for loop in session.loops if loop.turns]
+    if loops:
+        yield Table((Head("loop"), *_HEADS), tuple(map(_loop, loops[:_LOOPS_MAX])))
+    if len(loops) > _LOOPS_MAX:
+        yield line(dim(f"and {count_of(len(loops) - _LOOPS_MAX, 'more loop')}"))
+    if guarded := "; ".join(guard_words(session)):
+        yield sentences(dim(guarded))
+
+
+def _machine(session: Session) -> Iterator[str]:
+    if machine := " ".join(filter(None, (session.system, session.machine))):
+        yield printable(machine, 60)
+    if session.cores:
+        limit = "" if session.cpu_limit is None else f" limited to {format_number(session.cpu_limit)}"
+        yield f"{count_of(session.cores, 'core')}{limit}"
+    if session.memory_bytes:
+        yield format_size(session.memory_bytes)
+    engine = "" if session.engine == "native" else f", engine {printable(session.engine, 60)}"
+    yield f"threshold {format_duration(session.threshold_ns)}{engine}"
+
+
+def _loop(loop: LoopHealth) -> TableRow:
+    kind = "" if loop.kind == "asyncio" else f" {loop.kind}"
+    delays = [loop.delay_mean_ns, loop.delay_p50_ns, loop.delay_p90_ns, loop.delay_p99_ns]
+    # A session that was stored before p99.9 was taken has 0 there.
+    p999 = format_duration(loop.delay_p999_ns) if loop.delay_p999_ns or not loop.delay_p99_ns else "-"
+    cells = [share_words(loop.utilization), *map(format_duration, delays), p999]
+    cells.append(format_duration(loop.delay_max_ns))
+    more = "; ".join(_more(figures_of(loop)))
+    below: tuple[Paragraph, ...] = (sentences(dim(more)),) if more else ()
+    return TableRow((said(name(f"{loop.thread}{kind}")), *map(said, cells)), below=below)
+
+
+def _more(loop: LoopFigures) -> Iterator[str]:
+    if loop.stalled_s_per_hour is not None:
+        stalls = f" ({count_of(loop.stalls, 'stall')})" if loop.stalls else ""
+        yield f"stalled {format_number(loop.stalled_s_per_hour)} s an hour{stalls}"
+    if loop.callbacks_per_s is not None and loop.turns_per_s is not None:
+        turns = format_number(loop.turns_per_s)
+        yield f"{format_number(loop.callbacks_per_s)} callbacks/s in {turns} turns/s"
+    if loop.callback_weighted_ns is not None:
+        yield f"a callback lasts {format_duration(loop.callback_weighted_ns)} (weighted by time)"
+    if loop.congested is not None:
+        yield f"congested {share_words(loop.congested)} of the time"
+    if loop.gc_ns is not None:
+        yield f"gc {format_duration(loop.gc_ns)}"
+    if loop.run_queue is not None:
+        yield f"runnable without a CPU {share_words(loop.run_queue)} of the time"

@@ -1,0 +1,237 @@
+"""One stall with everything that is known of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loopcanary.document.makers import (
+    NAME_MAX,
+    Said,
+    dim,
+    facts,
+    line,
+    name,
+    number,
+    part,
+    place_of,
+    prose,
+    said,
+    strong,
+)
+from loopcanary.document.parts import (
+    Block,
+    Document,
+    Facts,
+    Head,
+    Heading,
+    Indented,
+    Items,
+    Paragraph,
+    Piece,
+    Table,
+    TableRow,
+    Tone,
+)
+from loopcanary.document.verdict import (
+    STATE_WORDS,
+    advice,
+    held_by,
+    holders_of,
+    severity,
+    spot,
+    verdict,
+    waited_on,
+    where_held,
+)
+from loopcanary.model import Grade, StallScope
+from loopcanary.model.units import format_duration
+from loopcanary.report.stacks import frames_of, stack_parts
+from loopcanary.report.surroundings import ledger, surroundings_words
+from loopcanary.report.times import moment
+from loopcanary.words.earlier import earlier_rows
+from loopcanary.words.text import count_of, printable
+from loopcanary.words.waiting import share_words, thread_by_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from loopcanary.model import Contributor, Issue, Session, Stall, ThreadView
+
+_LATE_NS = 1_000_000
+_EARLIER_MAX = 12
+_CONTRIBUTORS_MAX = 8
+_HOLDERS_MAX = 5
+_SITES_MAX = 2
+_SCOPE_WORDS = {StallScope.CALLBACK: "one callback", StallScope.TURN: "a whole turn"}
+_GRADE_WORDS = {
+    Grade.STRONG: "strong evidence",
+    Grade.FAIR: "fair evidence",
+    Grade.WEAK: "weak evidence: few samples, or one carries it all",
+}
+NOTHING = Paragraph(())
+"""An empty line in terminals."""
+
+
+def stall_document(stall: Stall, session: Session | None) -> Document:
+    """The stall alone. `session`: its own, where it is known."""
+    return Document(stall_blocks(stall, session))
+
+
+def stall_blocks(stall: Stall, session: Session | None) -> tuple[Block, ...]:
+    """Its headline, and everything else below it."""
+    heading = Heading(said(severity(stall), "  ", strong(printable(stall.title, 300))))
+    return heading, Indented(stall_body(stall, session))
+
+
+def stall_body(stall: Stall, session: Session | None, *, stacks_max: int = 100) -> tuple[Block, ...]:
+    """Verdict, parts, what came before, circumstances, stacks, other threads."""
+    return (
+        *_verdict(stall),
+        *part("what it consisted of", _portions(stall)),
+        *part("callbacks of the turn", _contributors(stall)),
+        *part("shortly before", _earlier(stall), is_aside=True),
+        NOTHING,
+        _circumstances(stall, session),
+        *stack_parts(stall.stacks, stacks_max),
+        *(block for view in stall.threads for block in _thread(view)),
+    )
+
+
+def _verdict(stall: Stall) -> Iterator[Block]:
+    if state := STATE_WORDS[stall.state]:
+        yield line(Piece(state, Tone.ALARM))
+    yield from where_held(stall.culprit, stall.cause, stall.holder)
+    yield line(verdict(stall.cause, stall))
+    if stall.evidence:
+        yield Items(tuple(said(prose(words)) for words in stall.evidence))
+    yield facts(
+        ("call", _call(stall)),
+        ("waited on", waited_on(stall)),
+        *(("held by", held_by(holder, stall.cause)) for holder in holders_of(stall)[:_HOLDERS_MAX]),
+        ("and by", _more_holders(stall)),
+    )
+    yield from ledger(stall.ledger, stall.duration_ns)
+    yield facts(("try", advice(stall.advice)))
+
+
+def _more_holders(stall: Stall) -> str:
+    more = len(holders_of(stall)) - _HOLDERS_MAX
+    return count_of(more, "more thread") if more > 0 else ""
+
+
+def _call(stall: Stall) -> tuple[Piece, ...] | None:
+    """What the culprit was doing."""
+    blocker = stall.blocker
+    if blocker is None or not (blocker.call or blocker.function):
+        return None
+    call, reached = name(blocker.call), name(blocker.function)
+    return said(call, ", which was in ", reached) if call.text and reached.text else said(call, reached)
+
+
+def _portions(stall: Stall) -> Iterator[Block]:
+    """Parts of a mixed stall."""
+    rows = [
+        TableRow(
+            (
+                said(strong(share_words(portion.share))),
+                said(portion.cause.value),
+                spot(portion.culprit, portion.cause),
+                said(name(portion.blocker.call)) if portion.blocker is not None else (),
+            )
+        )
+        for portion in stall.portions
+    ]
+    if rows:
+        heads = Head("share", is_number=True), Head("cause"), Head("where"), Head("call")
+        yield Table(heads, tuple(rows))
+
+
+def _contributors(stall: Stall) -> Iterator[Block]:
+    """The callbacks of a turn, with what scheduled them where that is known."""
+    found = stall.contributors
+    if not found:
+        return
+    numbers = tuple(Head(words, is_number=True) for words in ("total", "count", "mean", "longest"))
+    yield Table((*numbers, Head("callback")), tuple(map(_contributor, found[:_CONTRIBUTORS_MAX])))
+    if len(found) > _CONTRIBUTORS_MAX:
+        yield line(dim(f"and {count_of(len(found) - _CONTRIBUTORS_MAX, 'more callback')}"))
+
+
+def _contributor(one: Contributor) -> TableRow:
+    mean = format_duration(one.total_ns // one.count) if one.count else "-"
+    total, longest = format_duration(one.total_ns), format_duration(one.longest_ns)
+    cells = (said(total), said(f"{one.count:,}"), said(mean), said(longest), said(name(one.name)))
+    return TableRow(cells, below=(line(*_scheduled(one)),) if one.scheduled else ())
+
+
+def _scheduled(one: Contributor) -> Iterator[Said]:
+    """`scheduled at app.py:12 (812), feed.py:7 (30) and 4 more places`."""
+    known = one.scheduled
+    is_alone = len(known) == 1 and known[0].count == one.count
+    for position, site in enumerate(known[:_SITES_MAX]):
+        yield dim(", " if position else "scheduled at ")
+        yield place_of(site.file, site.line)
+        yield dim("" if is_alone else f" ({site.count:,})")
+    if len(known) > _SITES_MAX:
+        yield dim(f" and {count_of(len(known) - _SITES_MAX, 'more place')}")
+
+
+def _earlier(stall: Stall) -> Iterator[Block]:
+    """What the loop ran in the seconds before, the last of it."""
+    if stall.timeline is None or not stall.timeline.earlier:
+        return
+    rows = [
+        TableRow(
+            (
+                said("" if row.ago_ns is None else format_duration(row.ago_ns)),
+                said(format_duration(row.length_ns)),
+                said("in it: " if row.is_inner else "", row.words),
+            )
+        )
+        for row in earlier_rows(stall.timeline, _EARLIER_MAX, NAME_MAX)
+    ]
+    yield Table((Head("before", is_number=True), Head("for", is_number=True), Head("what")), tuple(rows))
+
+
+def _circumstances(stall: Stall, session: Session | None) -> Facts:
+    late = f"it began {format_duration(stall.queue_ns)} after its time" if stall.queue_ns >= _LATE_NS else ""
+    began = f"{moment(stall.began_wall_ns)}, threshold {format_duration(stall.threshold_ns)}"
+    return facts(
+        ("began", began),
+        ("loop", f"{stall.loop} on {thread_by_name(stall.thread)}, {_SCOPE_WORDS[stall.scope]}"),
+        ("startup", "before the loop first waited" if stall.startup else None),
+        ("callback", name(stall.callback)),
+        ("task", name(stall.task)),
+        ("scene", name(stall.scene)),
+        ("late", late),
+        ("seen", _seen(stall)),
+        ("around", surroundings_words(stall.surroundings) if stall.surroundings else None),
+        ("process", process_words(stall, session)),
+        ("bug", name(stall.fingerprint, 300)),
+        ("id", name(stall.id, 300)),
+    )
+
+
+def _seen(stall: Stall) -> str:
+    dropped = f", {stall.dropped_samples:,} dropped" if stall.dropped_samples else ""
+    samples = f"{count_of(stall.samples, 'sample')} over {share_words(stall.coverage)} of it"
+    return f"{samples}, {printable(stall.engine, NAME_MAX)} engine{dropped}; {_GRADE_WORDS[stall.grade]}"
+
+
+def process_words(issue: Issue, session: Session | None) -> str:
+    """Program, version, process, machine and Python of a stall or another issue."""
+    if session is None:
+        return f"pid {issue.pid}"
+    who = " ".join(filter(None, (session.name, session.version)))
+    host, python = printable(session.host, NAME_MAX), printable(session.python, NAME_MAX)
+    return f"{printable(who, 2 * NAME_MAX)}, pid {issue.pid} on {host}, {python}"
+
+
+def _thread(view: ThreadView) -> Iterator[Block]:
+    """Another thread of the process, as it was when the stall became a hang."""
+    notes = ["held the GIL"] if view.holds_gil else []
+    notes += ["waited for the GIL"] if view.waits_for_gil else []
+    notes += [f"state {printable(view.state, NAME_MAX)}"] if view.state else []
+    extra = f" ({', '.join(notes)})" if notes else ""
+    title = said(number("thread "), printable(view.name or str(view.tid), NAME_MAX), dim(extra))
+    yield from part(title, [frames_of(view.frames)], is_aside=True)
