@@ -156,7 +156,7 @@ def test_without_a_store_nothing_is_found_and_none_is_made(capsys: Captured, pla
 def test_the_report_shows_what_is_stored(filled: Store, capsys: Captured) -> None:
     assert main(["report", "--store", str(filled.folder)]) == 0
     captured = capsys.readouterr()
-    assert captured.out.startswith("2 stalls in 2 places, 7.72 s in all; watched for 77.3 s\n")
+    assert captured.out.startswith("2 stalls in 2 bugs, 7.72 s in all; watched for 77.3 s\n")
     assert "/srv/shop/orders.py:87 in Orders.load_orders" in captured.out
     assert "\x1b" not in captured.out
     assert captured.err == ""
@@ -194,15 +194,15 @@ def test_a_clean_record_is_no_failure(store: Store, capsys: Captured) -> None:
     assert main(["report"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("No stall was recorded.\n")
-    assert "MainThread      10% busy  340 ms" in shown
+    assert "MainThread  10 %      340 ms" in shown
     assert main(["report", "--format", "markdown"]) == 0
-    assert capsys.readouterr().out.startswith("## No stall was recorded\n")
+    assert capsys.readouterr().out.startswith("## No stall was recorded.\n")
 
 
 @pytest.mark.usefixtures("filled")
 def test_markdown_is_for_an_issue_tracker(capsys: Captured) -> None:
     assert main(["report", "--format", "markdown"]) == 0
-    assert capsys.readouterr().out.startswith("## 2 stalls in 2 places, 7.72 s\n")
+    assert capsys.readouterr().out.startswith("## 2 stalls in 2 bugs, 7.72 s in all; watched for 77.3 s\n")
 
 
 def test_what_runs_now_is_shown_and_not_stored(
@@ -255,7 +255,7 @@ def test_show_takes_fingerprints_ids_and_their_starts(capsys: Captured, which: s
     assert main(["show", which]) == 0
     shown = capsys.readouterr().out
     assert "lock.acquire() in flush" in shown
-    assert "the process was killed in it" in shown
+    assert "killed during this stall" in shown
 
 
 @pytest.mark.parametrize("which", ["s1-jank-1", "s1-jank", "jank:0123456789ab", "jank"])

@@ -88,8 +88,8 @@ calls
     3 ms    f
 
 stack
-  orders.py:87 in f
-  2 frames in json
+orders.py:87 in f
+2 frames in json
 
 """
 

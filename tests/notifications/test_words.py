@@ -210,7 +210,7 @@ def test_another_issue_is_news_once_where_somebody_waited_long_enough_and_its_ki
 def test_of_a_start_the_phase_that_took_most_is_told():
     assert told(STARTUP).cause == (
         "12.0 s, and 10.0 s is the limit; import pandas had most of it by itself: 6.00 s (50%); "
-        "modules were imported (import)"
+        "importing modules (import)"
     )
 
 

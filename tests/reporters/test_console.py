@@ -162,7 +162,7 @@ def test_a_second_cause_is_in_the_headline() -> None:
     assert (
         stall_block(LOCKED, PLAIN)
         .splitlines()[0]
-        .endswith("lock (certain): it waited for a lock; 30 % disk-io")
+        .endswith("lock (certain): waiting for a lock; 30 % disk-io")
     )
 
 
@@ -217,7 +217,7 @@ def test_a_line_that_the_host_struck_is_not_underlined(reporter: ConsoleReporter
     assert STALL.culprit.source is not None
     reporter.report(stall(cause=Cause.HOST, title="the host did not run the ready thread"), 0)
     assert f":{STALL.culprit.line} in {STALL.culprit.qualname}" in screen.text
-    assert "    it ran here when the machine took it away\n" in screen.text
+    assert "    it was on this line when it lost the CPU\n" in screen.text
     assert STALL.culprit.source not in screen.text
     assert "^" not in screen.text
 

@@ -122,9 +122,9 @@ def test_every_page_is_whole_and_keeps_to_the_policy(client: TestClient, filled:
 def test_the_overview_names_line_cause_and_what_to_do(client: TestClient):
     text = client.get("/").text
     assert "lock.acquire() in flush (cache.py:12)" in text
-    assert "it waited for a lock" in text.lower()
+    assert "waiting for a lock" in text.lower()
     assert "1 killed" in text
-    assert "killed in it" in text.partition('id="rank-title"')[0]
+    assert "killed during this stall" in text.partition('id="rank-title"')[0]
 
 
 def test_a_group_and_its_stall_tell_all(client: TestClient):

@@ -110,7 +110,7 @@ def test_it_says_which_line_why_and_what_to_do(filled: Store):
     for words in (
         "Stalls most: 85 % of all stalled time",
         "lock.acquire() in flush (cache.py:12)",
-        "It waited for a lock",
+        "Waiting for a lock",
         "asyncio.to_thread(json.loads, body)",
         "shop/orders.py:87",
         "on a CPU for 92 % of it",

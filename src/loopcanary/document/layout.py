@@ -215,9 +215,9 @@ def _tree(tree: Tree, sheet: Sheet) -> Iterator[Pieces]:
 def _frames(frames: Frames, sheet: Sheet) -> Iterator[Pieces]:
     for row in frames.rows:
         if isinstance(row, SourceLine):
-            yield from _indented(_source(row, sheet.narrower(4)), 4)
+            yield from _indented(_source(row, sheet.narrower(2)), 2)
         else:
-            yield (Piece("  "), *shown(row, sheet.folder))
+            yield shown(row, sheet.folder)
 
 
 def _shares(shares: Shares, sheet: Sheet) -> Iterator[Pieces]:

@@ -109,7 +109,7 @@ def _stall(stall: Stall) -> Iterator[Block]:
     yield line("stall ", name(stall.id), "  ", length, f"  {stall.cause.value}", ran)
     for stack in stall.stacks[:_STACKS_MAX]:
         held = line(dim(f"stack that held {format_duration(stack.weight_ns)}"))
-        yield Indented((held, stack_frames(stack)))
+        yield Indented((held, Indented((stack_frames(stack),))))
 
 
 def _latest(group: IssueGroup, report: Report) -> Iterator[Block]:

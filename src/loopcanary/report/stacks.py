@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loopcanary.document.makers import dim, name, part, place_of, said
-from loopcanary.document.parts import Block, Frames, Piece, Pieces, Tone
+from loopcanary.document.parts import Block, Frames, Indented, Piece, Pieces, Tone
 from loopcanary.model.units import format_duration
 from loopcanary.report.folding import Fold, folded, library_path
 from loopcanary.words.text import count_of, printable
@@ -22,7 +22,7 @@ def stack_parts(stacks: Sequence[WeightedStack], most: int) -> Iterator[Block]:
     """A part for each of the `most` heaviest stacks."""
     for stack in sorted(stacks, key=lambda stack: -stack.weight_ns)[:most]:
         title = f"stack that held {format_duration(stack.weight_ns)}"
-        yield from part(title, [stack_frames(stack)], is_aside=True)
+        yield from part(title, [Indented((stack_frames(stack),))], is_aside=True)
 
 
 def stack_frames(stack: WeightedStack) -> Frames:

@@ -234,4 +234,4 @@ def _thread(view: ThreadView) -> Iterator[Block]:
     notes += [f"state {printable(view.state, NAME_MAX)}"] if view.state else []
     extra = f" ({', '.join(notes)})" if notes else ""
     title = said(number("thread "), printable(view.name or str(view.tid), NAME_MAX), dim(extra))
-    yield from part(title, [frames_of(view.frames)], is_aside=True)
+    yield from part(title, [Indented((frames_of(view.frames),))], is_aside=True)
