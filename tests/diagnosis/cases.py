@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from loopcanary.diagnosis import CodePaths, NoSources, SourceReader, SourceText, diagnose
-from loopcanary.diagnosis.syscalls import _X86_64
+from loopcanary.diagnosis import CodePaths, NoSources, SourceLines, SourceReader, diagnose
+from loopcanary.diagnosis.samples.syscalls import _X86_64
 from loopcanary.model import (
     CallbackNames,
     Clock,
@@ -52,11 +52,11 @@ class Texts:
         self._modified = modified_wall_ns
         self._texts = {f"/srv/app/{name}.py": text for name, text in texts.items()}
 
-    def read(self, file: str) -> SourceText | None:
+    def read(self, file: str) -> SourceLines | None:
         text = self._texts.get(file)
         if text is None:
             return None
-        return SourceText(lines=tuple(text.split("\n")), modified_wall_ns=self._modified)
+        return SourceLines(lines=tuple(text.split("\n")), modified_wall_ns=self._modified)
 
 
 def at(call: str, source: str, *, function: str = "handler", file: str = APP) -> Frame:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loopcanary.diagnosis import FileSources
-from loopcanary.diagnosis.calls import CallSite, callee_of, find_call, one_line, shorten
+from loopcanary.diagnosis.code.call_sites import CallSite, callee_of, find_call, one_line, shorten
 from loopcanary.model import Frame
 
 

@@ -22,7 +22,7 @@ from tests.diagnosis.cases import (
     stack,
 )
 
-from loopcanary.diagnosis.cause import Finding, judge
+from loopcanary.diagnosis.causes.verdict import Finding, judge
 from loopcanary.model import (
     Cause,
     Collection,

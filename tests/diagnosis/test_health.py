@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopcanary.diagnosis import loop_health
-from loopcanary.diagnosis.health import delay_without, turns_without
+from loopcanary.diagnosis.health.loop import delay_without, turns_without
 from loopcanary.model import LaneTotals
 from loopcanary.model.evidence import congested_slices
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.diagnosis.cases import MS, evidence, frame, kernel, samples, stack
 
 from loopcanary.diagnosis.ledger import make_ledger
-from loopcanary.diagnosis.weights import weigh
+from loopcanary.diagnosis.samples.weights import weigh
 from loopcanary.model import Collection, GilState, Ledger, Sample, ThreadReading
 
 ASLEEP = [stack(frame("handler"))] * 10

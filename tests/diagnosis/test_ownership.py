@@ -8,8 +8,8 @@ import pytest
 from tests.diagnosis.cases import APP, PATHS, SITE, STDLIB
 
 from loopcanary.diagnosis import CodePaths, drop_reason
-from loopcanary.diagnosis.codepaths import captured
-from loopcanary.diagnosis.ownership import Owner, Ownership, module_name, portable_path
+from loopcanary.diagnosis.code.code_paths import captured
+from loopcanary.diagnosis.code.ownership import Owner, Ownership, module_name, portable_path
 
 PLACES = CodePaths(
     stdlib=("/usr/lib/python3.11",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopcanary.diagnosis.weights import fit_to_counters, weigh
+from loopcanary.diagnosis.samples.weights import fit_to_counters, weigh
 
 MOMENTS = st.integers(0, 10**10)
 

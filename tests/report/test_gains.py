@@ -8,7 +8,7 @@ import pytest
 from tests.store.samples import MS, STALL, S, session
 
 from loopcanary.assembly.explanations import delays, why_grouped
-from loopcanary.diagnosis.codepaths import CodePaths
+from loopcanary.diagnosis.code.code_paths import CodePaths
 from loopcanary.diagnosis.fingerprint import fingerprint
 from loopcanary.model import LoopHealth, Session
 from loopcanary.model.search import StallMark

@@ -14,7 +14,7 @@ from tests.store.samples import BEGAN, CULPRIT, SESSION, STALL
 from tests.ui.conftest import TOOLS, client_of, let_in
 
 from loopcanary.bundles import Redactor, read_bundle
-from loopcanary.diagnosis.sources import SourceText
+from loopcanary.diagnosis.code.sources import SourceLines
 from loopcanary.model import SessionEnd
 from loopcanary.store import Store
 
@@ -49,7 +49,7 @@ def test_no_line_of_this_machine_is_shown_because_a_bundle_names_its_file(
     """Who made the bundle knows the first line of many a key; who is sent the page learns the second."""
     lines = [""] * CULPRIT.line
     lines[CULPRIT.line - 1] = CULPRIT.source or ""
-    text = SourceText(lines=(*lines, "the-secret"), modified_wall_ns=BEGAN - 1)
+    text = SourceLines(lines=(*lines, "the-secret"), modified_wall_ns=BEGAN - 1)
     if imported:
         path = tmp_path / "from-a-stranger.zip"
         path.write_bytes(bundled(sessions=[replace(SESSION, started_wall_ns=BEGAN)]))

@@ -72,7 +72,7 @@ def _load() -> dict[str, Any]:
 
     from loopcanary import config
     from loopcanary.diagnosis import prepare
-    from loopcanary.diagnosis.codepaths import captured
+    from loopcanary.diagnosis.code.code_paths import captured
     from loopcanary.registry import LOOPS, REGISTRY, load
 
     for _, kind in REGISTRY.loaded(LOOPS):

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from loopcanary import flight, outside
-from loopcanary.diagnosis.sources import FileSources
-from loopcanary.diagnosis.syscalls import syscall_name
+from loopcanary.diagnosis.code.sources import FileSources
+from loopcanary.diagnosis.samples.syscalls import syscall_name
 from loopcanary.engine.facts import program_of_command_line
 from loopcanary.engine.flight_place import SUFFIX
 from loopcanary.model.outside import LaneSight, ProcessSight, ThreadSight, Unseen

@@ -6,10 +6,10 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from loopcanary.diagnosis import health
-from loopcanary.diagnosis.codepaths import CodePaths, captured
+from loopcanary.diagnosis.code.code_paths import CodePaths, captured
+from loopcanary.diagnosis.code.sources import FileSources, SourceLines
 from loopcanary.diagnosis.fingerprint import explain, fingerprint
-from loopcanary.diagnosis.sources import FileSources, SourceText
+from loopcanary.diagnosis.health.loop import delay_without
 from loopcanary.model.issues.lags import IdleLag, InputLag
 from loopcanary.model.issues.slow_method import SlowMethod
 from loopcanary.model.issues.startup import Startup
@@ -74,7 +74,7 @@ def delays(loops: Sequence[LoopHealth]) -> Callable[[Sequence[int]], int | None]
     if not known:
         return lambda _: None
     together = _together(known)
-    return lambda stalls_ns: health.delay_without(together, stalls_ns)
+    return lambda stalls_ns: delay_without(together, stalls_ns)
 
 
 def _together(loops: Sequence[LoopHealth]) -> LoopHealth:
@@ -93,6 +93,6 @@ def _together(loops: Sequence[LoopHealth]) -> LoopHealth:
     )
 
 
-def source_reader() -> Callable[[str], SourceText | None]:
+def source_reader() -> Callable[[str], SourceLines | None]:
     """A function from a file's name to its source as it is now; None where there is none."""
     return FileSources().read

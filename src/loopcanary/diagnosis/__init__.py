@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from loopcanary.diagnosis.advice import registered
 from loopcanary.diagnosis.causes import rules
-from loopcanary.diagnosis.codepaths import CodePaths
+from loopcanary.diagnosis.code.code_paths import CodePaths
+from loopcanary.diagnosis.code.sources import FileSources, NoSources, SourceLines, SourceReader
 from loopcanary.diagnosis.filters import drop_reason
 from loopcanary.diagnosis.fingerprint import explain
-from loopcanary.diagnosis.health import loop_health
+from loopcanary.diagnosis.health.loop import loop_health
+from loopcanary.diagnosis.health.pools import process_health
 from loopcanary.diagnosis.judgement import diagnose
-from loopcanary.diagnosis.pools import process_health
-from loopcanary.diagnosis.sources import FileSources, NoSources, SourceReader, SourceText
 
 __all__ = [
     "CodePaths",
     "FileSources",
     "NoSources",
+    "SourceLines",
     "SourceReader",
-    "SourceText",
     "diagnose",
     "drop_reason",
     "explain",

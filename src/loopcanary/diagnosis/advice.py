@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cache
 
-from loopcanary.diagnosis.calls import callee_of
+from loopcanary.diagnosis.code.call_sites import callee_of
 from loopcanary.model import Blocker, Cause, Holder
 from loopcanary.registry import REGISTRY, REMEDIES
 from loopcanary.words.remedies import ALIASES, OTHER, Remedy, Way

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from loopcanary.diagnosis.codepaths import CodePaths
-from loopcanary.diagnosis.ownership import Ownership, absolute, module_name
+from loopcanary.diagnosis.code.code_paths import CodePaths
+from loopcanary.diagnosis.code.ownership import Ownership, absolute, module_name
 from loopcanary.model import Config, Culprit, Stall
 
 

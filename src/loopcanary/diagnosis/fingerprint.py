@@ -9,10 +9,10 @@ try:
 except ImportError:  # an interpreter that hashes in another way
     from hashlib import blake2s
 
-from loopcanary.diagnosis.blocker import STEADY_SHARE
-from loopcanary.diagnosis.calls import callee_of
-from loopcanary.diagnosis.codepaths import CodePaths, captured
-from loopcanary.diagnosis.ownership import Owner, Ownership, portable_path
+from loopcanary.diagnosis.code.call_sites import callee_of
+from loopcanary.diagnosis.code.code_paths import CodePaths, captured
+from loopcanary.diagnosis.code.ownership import Owner, Ownership, portable_path
+from loopcanary.diagnosis.culprit.blocker import STEADY_SHARE
 from loopcanary.model import Cause, Culprit, Stall
 
 VERSION = 2

@@ -6,28 +6,35 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from loopcanary.diagnosis.advice import advise
-from loopcanary.diagnosis.blocker import find_blocker
-from loopcanary.diagnosis.calls import CallSites, callee_of
-from loopcanary.diagnosis.cause import Verdict, judge
 from loopcanary.diagnosis.causes import rules
 from loopcanary.diagnosis.causes.marks import main_target
 from loopcanary.diagnosis.causes.unknown import no_sample
-from loopcanary.diagnosis.codepaths import CodePaths, captured
-from loopcanary.diagnosis.culprit import Suspect, find_suspect, to_culprit
+from loopcanary.diagnosis.causes.verdict import Verdict, judge
+from loopcanary.diagnosis.code.call_sites import CallSites, callee_of
+from loopcanary.diagnosis.code.code_paths import CodePaths, captured
+from loopcanary.diagnosis.code.frame_table import FrameTable
+from loopcanary.diagnosis.code.ownership import Ownership, module_name
+from loopcanary.diagnosis.code.sources import FileSources, SourceReader
+from loopcanary.diagnosis.culprit.blocker import find_blocker
+from loopcanary.diagnosis.culprit.portions import find_portions
+from loopcanary.diagnosis.culprit.suspect import Suspect, find_suspect, to_culprit
 from loopcanary.diagnosis.fingerprint import fingerprint
-from loopcanary.diagnosis.frames import FrameTable
-from loopcanary.diagnosis.gaps import Gap, cut_out, find_gaps
-from loopcanary.diagnosis.gil_waits import settle_gil_waits
 from loopcanary.diagnosis.grade import make_grade
 from loopcanary.diagnosis.ledger import make_ledger
-from loopcanary.diagnosis.observation import Observation, Seen, Sight, one_of_each, see, weigh_stacks
-from loopcanary.diagnosis.ownership import Ownership, module_name
-from loopcanary.diagnosis.portions import find_portions
-from loopcanary.diagnosis.sources import FileSources, SourceReader
-from loopcanary.diagnosis.surroundings import make_surroundings
+from loopcanary.diagnosis.samples.gaps import Gap, cut_out, find_gaps
+from loopcanary.diagnosis.samples.gil_waits import settle_gil_waits
+from loopcanary.diagnosis.samples.observation import Observation
+from loopcanary.diagnosis.samples.surroundings import make_surroundings
+from loopcanary.diagnosis.samples.views import SampleView, WeighedSample, one_of_each, see, weigh_stacks
+from loopcanary.diagnosis.samples.weights import (
+    MergedStacks,
+    SampleWeights,
+    fit_to_counters,
+    merge_stacks,
+    weigh,
+)
 from loopcanary.diagnosis.timeline import make_timeline
 from loopcanary.diagnosis.title import make_title
-from loopcanary.diagnosis.weights import MergedStacks, SampleWeights, fit_to_counters, merge_stacks, weigh
 from loopcanary.model import (
     Blocker,
     Cause,
@@ -234,7 +241,7 @@ def _suspect(case: _Case, verdict: Verdict) -> Suspect | None:
     """By the samples that speak for the cause, so that culprit and cause belong together; by all where the
     cause is not about a line, or was found without samples."""
     first = verdict.first
-    samples: tuple[Seen, ...] = case.observation.seen
+    samples: tuple[WeighedSample, ...] = case.observation.seen
     if first is not None and first.explained and not first.blameless and first.cause is not Cause.UNKNOWN:
         samples = first.explained
     stacks = weigh_stacks(samples)
@@ -280,7 +287,7 @@ def _reached(suspect: Suspect | None, paths: CodePaths) -> tuple[str, ...]:
 
 def _within(case: _Case) -> frozenset[str]:
     """The packages that the samples' stacks lead through: a framework, say."""
-    paths = {seen.sight.stack.path for seen in case.observation.seen}
+    paths = {seen.view.stack.path for seen in case.observation.seen}
     files = {function.file for function in set().union(*[path.whole for path in paths])}
     return frozenset([module_name(file, case.paths).partition(".")[0] for file in files])
 
@@ -304,13 +311,11 @@ def _sentences(case: _Case, verdict: Verdict) -> tuple[Sentence, ...]:
 
 def _merge(case: _Case) -> MergedStacks:
     """Distinct stacks; equal ones that were read to a different depth are two here, and one to a person."""
-    held: dict[Sight, int] = {}
+    held: dict[SampleView, int] = {}
     for seen, weight_ns in zip(case.observation.seen, case.weights.weights_ns, strict=True):
-        sight = seen.sight
-        held[sight] = held.get(sight, 0) + weight_ns
-    return merge_stacks(
-        (sight.stack, weight, sight.truncated) for sight, weight in held.items() if sight.stack
-    )
+        view = seen.view
+        held[view] = held.get(view, 0) + weight_ns
+    return merge_stacks((view.stack, weight, view.truncated) for view, weight in held.items() if view.stack)
 
 
 def _names(evidence: StallEvidence) -> dict[int, str]:

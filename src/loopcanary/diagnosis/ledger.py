@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from loopcanary.diagnosis.weights import SampleWeights
+from loopcanary.diagnosis.samples.weights import SampleWeights
 from loopcanary.model import Collection, GilState, KernelView, Ledger, Sample, StallEvidence
 
 TICK_NS = 4_000_000

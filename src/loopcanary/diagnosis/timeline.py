@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from loopcanary.diagnosis.frames import PlacedStack, ShownStack
-from loopcanary.diagnosis.observation import Observation, Seen
-from loopcanary.diagnosis.weights import SampleWeights
+from loopcanary.diagnosis.code.stack_frames import PlacedStack, ShownStack
+from loopcanary.diagnosis.samples.observation import Observation
+from loopcanary.diagnosis.samples.views import WeighedSample
+from loopcanary.diagnosis.samples.weights import SampleWeights
 from loopcanary.model import (
     Activity,
     Collection,
@@ -90,7 +91,7 @@ def _spans(observation: Observation, weights: SampleWeights, numbers: Mapping[Sh
             )
 
     for entry, length_ns in zip(observation.seen, weights.weights_ns, strict=True):
-        its_stack = numbers.get(entry.sight.stack.shown)
+        its_stack = numbers.get(entry.view.stack.shown)
         its_activity = activities.of(entry)
         if its_activity is activity and its_stack == stack:
             samples += 1
@@ -137,15 +138,15 @@ class _Activities:
                 held[observation.place(seen.sample.holder_stack)] += weight_ns
         self._kept = {stack for stack, _ in held.most_common(_HOLDER_STACKS_MAX)}
 
-    def _holder_stack(self, seen: Seen) -> PlacedStack | None:
+    def _holder_stack(self, seen: WeighedSample) -> PlacedStack | None:
         stack = seen.sample.holder_stack
         return None if stack is None else self._observation.place(stack)
 
-    def of(self, seen: Seen) -> Activity:
+    def of(self, seen: WeighedSample) -> Activity:
         """The activity of one sample."""
         sample, share = seen.sample, seen.cpu_share
         key = (
-            seen.sight.kind,
+            seen.view.kind,
             share is not None and share < _RUNNING_SHARE,
             sample.holder_tid,
             None if sample.holder_stack is None else id(sample.holder_stack),
@@ -155,7 +156,7 @@ class _Activities:
             known = self._by_kind[key] = self._found(seen)
         return known
 
-    def _found(self, seen: Seen) -> Activity:
+    def _found(self, seen: WeighedSample) -> Activity:
         sample, doing, holder = seen.sample, doing_of(seen), self._holder_stack(seen)
         blocked = doing in (Doing.BLOCKED, Doing.UNKNOWN)
         key = (
@@ -189,7 +190,7 @@ def _frames(stack: PlacedStack | None) -> tuple[StackFrame, ...]:
     return () if stack is None else tuple([view.shown for view in stack.frames])
 
 
-def doing_of(seen: Seen) -> Doing:
+def doing_of(seen: WeighedSample) -> Doing:
     """What a thread did when a sample was taken, in one word."""
     sample = seen.sample
     if sample.in_gc:
@@ -205,7 +206,7 @@ def doing_of(seen: Seen) -> Doing:
     return Doing.READY if _kept_waiting(seen) else Doing.ON_CPU
 
 
-def _kept_waiting(seen: Seen) -> bool:
+def _kept_waiting(seen: WeighedSample) -> bool:
     return seen.cpu_share is not None and seen.cpu_share < _RUNNING_SHARE
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loopcanary.diagnosis.cause import Finding
+from loopcanary.diagnosis.causes.verdict import Finding
 from loopcanary.model import Blocker, Cause, Culprit, Holder, StallEvidence, StallScope
 from loopcanary.words.sentences import Sentence, say
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from loopcanary.registry import CAUSES, REGISTRY
 
 if TYPE_CHECKING:
-    from loopcanary.diagnosis.cause import Finding, Rule
-    from loopcanary.diagnosis.observation import Observation
+    from loopcanary.diagnosis.causes.verdict import Finding, Rule
+    from loopcanary.diagnosis.samples.observation import Observation
 
 
 @cache

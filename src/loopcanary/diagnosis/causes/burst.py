@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from loopcanary.diagnosis.cause import Finding
-from loopcanary.diagnosis.observation import Observation
-from loopcanary.diagnosis.ownership import Owner
+from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.code.ownership import Owner
+from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.model import Cause, Contributor, StallScope
 from loopcanary.words.sentences import Sentence, say
 from loopcanary.words.waiting import scheduler_words

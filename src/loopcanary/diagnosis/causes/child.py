@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.causes.marks import (
     call_sentence,
     certainty,
@@ -11,9 +10,11 @@ from loopcanary.diagnosis.causes.marks import (
     sleep_sentence,
     target_kind,
 )
-from loopcanary.diagnosis.frames import Role
-from loopcanary.diagnosis.observation import Observation, Seen
-from loopcanary.diagnosis.syscalls import CHILD_CALLS, READ_CALLS, WAIT_CALLS, WRITE_CALLS
+from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.code.stack_frames import Role
+from loopcanary.diagnosis.samples.observation import Observation
+from loopcanary.diagnosis.samples.syscalls import CHILD_CALLS, READ_CALLS, WAIT_CALLS, WRITE_CALLS
+from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause, TargetKind
 from loopcanary.words.sentences import Sentence, say
 
@@ -50,7 +51,7 @@ def find_child(observation: Observation) -> Finding | None:
     )
 
 
-def _waits(observation: Observation, seen: Seen) -> bool:
+def _waits(observation: Observation, seen: WeighedSample) -> bool:
     kind = target_kind(seen)
     if kind is TargetKind.CHILD or seen.syscall in CHILD_CALLS or Role.CHILD in seen.stack.path.roles:
         return True
@@ -63,11 +64,11 @@ def _waits(observation: Observation, seen: Seen) -> bool:
     return not seen.on_cpu and name in WAITING_CALLS
 
 
-def _piped(explained: tuple[Seen, ...]) -> list[Seen]:
+def _piped(explained: tuple[WeighedSample, ...]) -> list[WeighedSample]:
     return [seen for seen in explained if target_kind(seen) is TargetKind.PIPE]
 
 
-def _pipe_topic(explained: tuple[Seen, ...]) -> str | None:
+def _pipe_topic(explained: tuple[WeighedSample, ...]) -> str | None:
     piped = _piped(explained)
     if 2 * len(piped) <= len(explained):
         return None
@@ -75,7 +76,7 @@ def _pipe_topic(explained: tuple[Seen, ...]) -> str | None:
     return "full-pipe" if 2 * writing > len(piped) else "empty-pipe"
 
 
-def _pipe_sentence(explained: tuple[Seen, ...], topic: str | None) -> tuple[Sentence, ...]:
+def _pipe_sentence(explained: tuple[WeighedSample, ...], topic: str | None) -> tuple[Sentence, ...]:
     if topic is None:
         return ()
     target = main_target(_piped(explained))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from loopcanary.diagnosis.cause import Finding
-from loopcanary.diagnosis.observation import Observation, Seen
+from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.samples.observation import Observation
+from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause
 from loopcanary.words.sentences import Sentence, say
 
@@ -27,8 +28,8 @@ def find_compute(observation: Observation) -> Finding | None:
     )
 
 
-def _moving(samples: tuple[Seen, ...]) -> tuple[Seen, ...]:
-    moved: list[Seen] = []
+def _moving(samples: tuple[WeighedSample, ...]) -> tuple[WeighedSample, ...]:
+    moved: list[WeighedSample] = []
     for index, seen in enumerate(samples):
         neighbours = samples[max(0, index - 1) : index] + samples[index + 1 : index + 2]
         if any(neighbour.stack is not seen.stack for neighbour in neighbours):
@@ -37,10 +38,10 @@ def _moving(samples: tuple[Seen, ...]) -> tuple[Seen, ...]:
 
 
 def _sentences(
-    observation: Observation, running: tuple[Seen, ...], moving: tuple[Seen, ...]
+    observation: Observation, running: tuple[WeighedSample, ...], moving: tuple[WeighedSample, ...]
 ) -> Iterator[Sentence]:
     if running:
-        places = len({seen.sight.stack for seen in running})
+        places = len({seen.view.stack for seen in running})
         yield say("on-cpu", some=observation.of_all(running), places=places)
     if moving:
         yield say("moving", some=observation.of_all(moving))

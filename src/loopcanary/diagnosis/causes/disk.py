@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.causes.marks import (
     call_sentence,
     certainty,
@@ -13,8 +12,10 @@ from loopcanary.diagnosis.causes.marks import (
     sleep_sentence,
     target_kind,
 )
-from loopcanary.diagnosis.observation import Observation, Seen
-from loopcanary.diagnosis.syscalls import FILE_CALLS, STREAM_CALLS
+from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.samples.observation import Observation
+from loopcanary.diagnosis.samples.syscalls import FILE_CALLS, STREAM_CALLS
+from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause, TargetKind
 from loopcanary.words.sentences import Sentence, say
 
@@ -75,12 +76,12 @@ def find_disk(observation: Observation) -> Finding | None:
     )
 
 
-def _names_file(seen: Seen) -> bool:
+def _names_file(seen: WeighedSample) -> bool:
     """A `read` or `write` may be of anything, unless what its descriptor is is known."""
     return seen.syscall not in STREAM_CALLS or target_kind(seen) is TargetKind.FILE
 
 
-def _waits(observation: Observation, seen: Seen) -> bool:
+def _waits(observation: Observation, seen: WeighedSample) -> bool:
     if seen.state == "D":
         return True
     if target_kind(seen) in _NOT_FILES:
@@ -90,22 +91,22 @@ def _waits(observation: Observation, seen: Seen) -> bool:
     return seen.waits_unseen and last_name(observation.callee(seen)) in FILE_TEXT_CALLS
 
 
-def _copies(observation: Observation, seen: Seen) -> bool:
+def _copies(observation: Observation, seen: WeighedSample) -> bool:
     if seen.on_cpu is not True or not seen.stack or not _is_whole(seen):
         return False
     name = last_name(observation.callee(seen))
     return name in SYNCING_CALLS or (name in KERNEL_CALLS and released_gil(seen))
 
 
-def _is_whole(seen: Seen) -> bool:
+def _is_whole(seen: WeighedSample) -> bool:
     return seen.sample.stack is not None and not seen.sample.stack.inner_cut
 
 
-def _faulting(observation: Observation) -> tuple[Seen, ...]:
+def _faulting(observation: Observation) -> tuple[WeighedSample, ...]:
     """Samples around which the thread took many major faults and had little of the CPU."""
     if _major_faults(observation.seen[:1] + observation.seen[-1:]) < _FEWEST_FAULTS:
         return ()
-    found: list[Seen] = []
+    found: list[WeighedSample] = []
     for left, right in zip(observation.seen, observation.seen[1:], strict=False):
         before, after = left.sample.kernel, right.sample.kernel
         if before is None or after is None:
@@ -121,9 +122,9 @@ def _faulting(observation: Observation) -> tuple[Seen, ...]:
 
 def _sentences(
     observation: Observation,
-    waiting: tuple[Seen, ...],
-    copying: tuple[Seen, ...],
-    explained: tuple[Seen, ...],
+    waiting: tuple[WeighedSample, ...],
+    copying: tuple[WeighedSample, ...],
+    explained: tuple[WeighedSample, ...],
 ) -> Iterator[Sentence]:
     if any(seen.syscall is not None for seen in waiting) or (
         waiting and all(seen.state != "D" for seen in waiting)
@@ -140,6 +141,6 @@ def _sentences(
     yield from call_sentence(observation, explained)
 
 
-def _major_faults(explained: tuple[Seen, ...]) -> int:
+def _major_faults(explained: tuple[WeighedSample, ...]) -> int:
     counts = [seen.sample.kernel.major_faults for seen in explained if seen.sample.kernel is not None]
     return max(counts) - min(counts) if counts else 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.causes.marks import (
     call_sentence,
     in_file,
@@ -11,7 +10,9 @@ from loopcanary.diagnosis.causes.marks import (
     slept_in,
     target_words,
 )
-from loopcanary.diagnosis.observation import Observation, Seen
+from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.samples.observation import Observation
+from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause
 from loopcanary.words.sentences import say
 
@@ -40,7 +41,7 @@ def find_dns(observation: Observation) -> Finding | None:
     )
 
 
-def resolves(observation: Observation, seen: Seen) -> bool:
+def resolves(observation: Observation, seen: WeighedSample) -> bool:
     """Whether a sample stands in a call that resolves names."""
     if in_file(seen, "socket.py") and seen.stack.at(0).shown.function in RESOLVING_CALLS:
         return True

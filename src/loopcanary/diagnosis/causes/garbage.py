@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.causes.marks import last_name
+from loopcanary.diagnosis.causes.verdict import Finding
 from loopcanary.diagnosis.ledger import overlap_ns
-from loopcanary.diagnosis.observation import Observation, Seen
+from loopcanary.diagnosis.samples.observation import Observation
+from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause, Collection
 from loopcanary.model.units import format_duration
 from loopcanary.words.sentences import Sentence, say
@@ -55,7 +56,9 @@ def find_garbage(observation: Observation) -> Finding | None:
     )
 
 
-def _share(observation: Observation, recorded_ns: int, inside: tuple[Seen, ...], *, stamped: bool) -> float:
+def _share(
+    observation: Observation, recorded_ns: int, inside: tuple[WeighedSample, ...], *, stamped: bool
+) -> float:
     if not stamped:
         return observation.share(inside)
     on_cpu_ns, error_ns = observation.ledger.on_cpu_ns, observation.ledger.error_ns or 0
@@ -64,18 +67,18 @@ def _share(observation: Observation, recorded_ns: int, inside: tuple[Seen, ...],
     return min(1.0, recorded_ns / observation.duration_ns) if observation.duration_ns else 0.0
 
 
-def _during(seen: Seen, mine: list[Collection]) -> bool:
+def _during(seen: WeighedSample, mine: list[Collection]) -> bool:
     return any(entry.begin_ns <= seen.sample.at_ns < entry.end_ns for entry in mine)
 
 
-def _was_asked_for(observation: Observation, inside: tuple[Seen, ...]) -> bool:
+def _was_asked_for(observation: Observation, inside: tuple[WeighedSample, ...]) -> bool:
     """Whether most samples inside stand at `gc.collect()`. A finalizer that runs inside of one
     is a frame of its own, which says nothing."""
     asked = observation.share([seen for seen in inside if _collects(observation, seen)])
     return asked > 0 and 2 * asked > observation.share(inside)
 
 
-def _collects(observation: Observation, seen: Seen) -> bool:
+def _collects(observation: Observation, seen: WeighedSample) -> bool:
     callee = observation.callee(seen)
     return last_name(callee) == "collect" and callee in ("gc.collect", "collect")
 
@@ -85,7 +88,7 @@ def _sentences(
     mine: list[Collection],
     recorded_ns: int,
     whole_ns: int,
-    inside: tuple[Seen, ...],
+    inside: tuple[WeighedSample, ...],
     *,
     asked: bool,
 ) -> Iterator[Sentence]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.causes.dns import resolves
+from loopcanary.diagnosis.causes.holders import find_holders, holder_sentences
 from loopcanary.diagnosis.causes.lock import looks_like_lock
-from loopcanary.diagnosis.holders import find_holders, holder_sentences
-from loopcanary.diagnosis.observation import Observation, Seen
-from loopcanary.diagnosis.syscalls import FUTEX_CALLS
+from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.samples.observation import Observation
+from loopcanary.diagnosis.samples.syscalls import FUTEX_CALLS
+from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause, GilState
 from loopcanary.words.sentences import say
 
@@ -34,7 +35,7 @@ def find_gil(observation: Observation) -> Finding | None:
     )
 
 
-def _waits(observation: Observation, seen: Seen) -> bool:
+def _waits(observation: Observation, seen: WeighedSample) -> bool:
     sample = seen.sample
     if sample.waits_for_gil:
         return True

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from loopcanary.diagnosis.cause import Finding
-from loopcanary.diagnosis.observation import Observation, Seen
+from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.samples.observation import Observation
+from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause
 from loopcanary.words.sentences import Sentence, say
 
@@ -49,16 +50,18 @@ def find_host(observation: Observation) -> Finding | None:
     )
 
 
-def _is_runnable(seen: Seen) -> bool:
+def _is_runnable(seen: WeighedSample) -> bool:
     """Awake only to ask for the GIL it has no use for a core."""
     return seen.state == "R" and not seen.sample.waits_for_gil
 
 
-def _is_starved(seen: Seen) -> bool:
+def _is_starved(seen: WeighedSample) -> bool:
     return _is_runnable(seen) and seen.cpu_share is not None and seen.cpu_share < _IDLE_SHARE
 
 
-def _fill_up(observation: Observation, starved: tuple[Seen, ...], queued: float) -> tuple[Seen, ...]:
+def _fill_up(
+    observation: Observation, starved: tuple[WeighedSample, ...], queued: float
+) -> tuple[WeighedSample, ...]:
     """The starved samples, and more runnable ones, least on a CPU first, up to the share of the queue."""
     if queued < _WORTH_SAYING:
         return starved
@@ -75,14 +78,16 @@ def _fill_up(observation: Observation, starved: tuple[Seen, ...], queued: float)
     return tuple(chosen)
 
 
-def _leave_what_ran(observation: Observation, waiting: tuple[Seen, ...]) -> tuple[Seen, ...]:
+def _leave_what_ran(
+    observation: Observation, waiting: tuple[WeighedSample, ...]
+) -> tuple[WeighedSample, ...]:
     """The samples without those with most of a CPU, as many as the time stands for that the thread did run:
     on a crowded machine each sample has a little of it, and all of that is the code's."""
     on_cpu_ns = observation.ledger.on_cpu_ns
     if on_cpu_ns is None or not observation.duration_ns:
         return waiting
     room = (1.0 - on_cpu_ns / observation.duration_ns) * observation.total_ns - observation.frozen_ns
-    kept: list[Seen] = []
+    kept: list[WeighedSample] = []
     for seen in sorted(waiting, key=lambda entry: entry.cpu_share or 0.0):
         if room < seen.weight_ns / 2:
             break
@@ -108,7 +113,7 @@ def _throttled_ns(observation: Observation) -> int:
     return 0 if around is None else around.throttled_ns or 0
 
 
-def _title(observation: Observation, stopped: tuple[Seen, ...], queued: float, frozen: float) -> str:
+def _title(observation: Observation, stopped: tuple[WeighedSample, ...], queued: float, frozen: float) -> str:
     if _throttled_ns(observation) >= _WORTH_SAYING * observation.duration_ns:
         return _THROTTLED
     if (stopped and observation.share(stopped) >= queued) or frozen > max(queued, _WORTH_SAYING):
@@ -117,7 +122,7 @@ def _title(observation: Observation, stopped: tuple[Seen, ...], queued: float, f
 
 
 def _sentences(
-    observation: Observation, stopped: tuple[Seen, ...], starved: tuple[Seen, ...]
+    observation: Observation, stopped: tuple[WeighedSample, ...], starved: tuple[WeighedSample, ...]
 ) -> Iterator[Sentence]:
     waited_ns, frozen_ns = observation.ledger.run_queue_ns or 0, observation.frozen_ns
     if stopped:

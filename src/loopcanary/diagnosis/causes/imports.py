@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from loopcanary.diagnosis.cause import Finding
+from loopcanary.diagnosis.causes.holders import find_holders, holder_sentences, waiter_sentences
 from loopcanary.diagnosis.causes.marks import slept_in
-from loopcanary.diagnosis.frames import PlacedFrame, Role
-from loopcanary.diagnosis.holders import find_holders, holder_sentences, waiter_sentences
-from loopcanary.diagnosis.observation import Observation, Seen
+from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.code.stack_frames import PlacedFrame, Role
+from loopcanary.diagnosis.samples.observation import Observation
+from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause
 from loopcanary.words.sentences import Sentence, say
 
@@ -45,7 +46,7 @@ def _heaviest(weighed: Iterable[tuple[str | None, int]]) -> str | None:
     return max(held, key=lambda name: held[name]) if held else None
 
 
-def _importer(seen: Seen) -> PlacedFrame | None:
+def _importer(seen: WeighedSample) -> PlacedFrame | None:
     """The frame that began the outermost import of the sample."""
     importer = None
     for inner, outer in zip(seen.work, seen.work[1:], strict=False):
@@ -54,19 +55,19 @@ def _importer(seen: Seen) -> PlacedFrame | None:
     return importer
 
 
-def _source(observation: Observation, seen: Seen) -> str | None:
+def _source(observation: Observation, seen: WeighedSample) -> str | None:
     importer = _importer(seen)
     return None if importer is None else observation.sites.of(importer).source
 
 
-def _bodies(seen: Seen) -> list[str]:
+def _bodies(seen: WeighedSample) -> list[str]:
     """Files of the modules whose bodies run, innermost first, within the outermost import."""
     importer = _importer(seen)
     inside = seen.work[: seen.work.index(importer)] if importer in seen.work else ()
     return [view.shown.file for view in inside if view.shown.qualname == "<module>" and not view.plumbing]
 
 
-def _modules(explained: tuple[Seen, ...]) -> tuple[Sentence, ...]:
+def _modules(explained: tuple[WeighedSample, ...]) -> tuple[Sentence, ...]:
     """The module whose import holds the others, and the one whose code ran."""
     outermost = _heaviest(
         (bodies[-1] if (bodies := _bodies(seen)) else None, seen.weight_ns) for seen in explained
@@ -81,7 +82,7 @@ def _modules(explained: tuple[Seen, ...]) -> tuple[Sentence, ...]:
     return (say("module-code-for", module=innermost, wanted=outermost),)
 
 
-def _locked(observation: Observation, explained: tuple[Seen, ...]) -> tuple[Sentence, ...]:
+def _locked(observation: Observation, explained: tuple[WeighedSample, ...]) -> tuple[Sentence, ...]:
     """The wait for a module that another thread is importing."""
     locked = [
         seen
@@ -102,7 +103,7 @@ def _locked(observation: Observation, explained: tuple[Seen, ...]) -> tuple[Sent
     )
 
 
-def _asleep(observation: Observation, explained: tuple[Seen, ...]) -> tuple[Sentence, ...]:
+def _asleep(observation: Observation, explained: tuple[WeighedSample, ...]) -> tuple[Sentence, ...]:
     asleep = [seen for seen in explained if seen.syscall is not None]
     if observation.share(asleep) < _WORTH_SAYING:
         return ()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from loopcanary.diagnosis.calls import CallSite
-from loopcanary.diagnosis.cause import Finding
+from loopcanary.diagnosis.causes.holders import find_holders, holder_sentences, waiter_sentences
 from loopcanary.diagnosis.causes.marks import call_sentence, certainty, in_file, last_name, sleep_sentence
-from loopcanary.diagnosis.holders import find_holders, holder_sentences, waiter_sentences
-from loopcanary.diagnosis.observation import Observation, Seen
-from loopcanary.diagnosis.syscalls import FUTEX_CALLS, LOCK_CALLS
+from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.code.call_sites import CallSite
+from loopcanary.diagnosis.samples.observation import Observation
+from loopcanary.diagnosis.samples.syscalls import FUTEX_CALLS, LOCK_CALLS
+from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause, GilState, Holder, LockProof
 from loopcanary.words.sentences import Sentence, say
 
@@ -64,18 +65,20 @@ def find_lock(observation: Observation) -> Finding | None:
     )
 
 
-def _topic(observation: Observation, explained: tuple[Seen, ...], holders: tuple[Holder, ...]) -> str | None:
+def _topic(
+    observation: Observation, explained: tuple[WeighedSample, ...], holders: tuple[Holder, ...]
+) -> str | None:
     if not holders:
         return None
     return "deadlock" if _holds_it_itself(observation, explained) else "held-lock"
 
 
-def _holds_it_itself(observation: Observation, explained: tuple[Seen, ...]) -> bool:
+def _holds_it_itself(observation: Observation, explained: tuple[WeighedSample, ...]) -> bool:
     own = [seen for seen in explained if seen.sample.holder_tid == observation.evidence.tid]
     return 2 * len(own) > len(explained)
 
 
-def _waits(observation: Observation, seen: Seen) -> bool:
+def _waits(observation: Observation, seen: WeighedSample) -> bool:
     if seen.syscall in LOCK_CALLS:
         return True
     if seen.syscall in FUTEX_CALLS or seen.sample.lock is not None:
@@ -83,7 +86,7 @@ def _waits(observation: Observation, seen: Seen) -> bool:
     return seen.waits_unseen and looks_like_lock(observation, seen)
 
 
-def looks_like_lock(observation: Observation, seen: Seen) -> bool:
+def looks_like_lock(observation: Observation, seen: WeighedSample) -> bool:
     """Whether the innermost frame is one that waits for other threads, by its file or its text."""
     if in_file(seen, *_FILES):
         return True
@@ -99,7 +102,7 @@ def _enters_lock(site: CallSite) -> bool:
 
 
 def _holder_sentences(
-    observation: Observation, explained: tuple[Seen, ...], holders: tuple[Holder, ...]
+    observation: Observation, explained: tuple[WeighedSample, ...], holders: tuple[Holder, ...]
 ) -> Iterator[Sentence]:
     if not holders and any(seen.sample.lock is not None for seen in explained):
         yield say("holder-unknown")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from loopcanary.diagnosis.frames import PlacedFrame
-from loopcanary.diagnosis.observation import Observation, Seen, count_sights
-from loopcanary.diagnosis.ownership import Owner
-from loopcanary.diagnosis.plumbing import tail
+from loopcanary.diagnosis.code.ownership import Owner
+from loopcanary.diagnosis.code.plumbing import tail
+from loopcanary.diagnosis.code.stack_frames import PlacedFrame
+from loopcanary.diagnosis.samples.observation import Observation
+from loopcanary.diagnosis.samples.views import WeighedSample, count_views
 from loopcanary.model import GilState, Target, TargetKind
 from loopcanary.words.sentences import Sentence, say
 
@@ -27,22 +28,22 @@ def is_file(view: PlacedFrame, *places: str) -> bool:
     return place in places or (view.owner is Owner.STDLIB and name in places)
 
 
-def in_file(seen: Seen, *places: str) -> bool:
+def in_file(seen: WeighedSample, *places: str) -> bool:
     """Whether the innermost frame of a sample lies in one of the files."""
     return seen.innermost is not None and is_file(seen.innermost, *places)
 
 
-def target_kind(seen: Seen) -> TargetKind | None:
+def target_kind(seen: WeighedSample) -> TargetKind | None:
     """What the system call works on; None where the kernel did not tell."""
     return None if seen.sample.target is None else seen.sample.target.kind
 
 
-def released_gil(seen: Seen) -> bool:
+def released_gil(seen: WeighedSample) -> bool:
     """Whether the thread did without the GIL: only C code can, and Python code cannot run meanwhile."""
     return seen.sample.gil in (GilState.FREE, GilState.OTHER)
 
 
-def main_target(selected: Iterable[Seen]) -> Target | None:
+def main_target(selected: Iterable[WeighedSample]) -> Target | None:
     """What the samples waited for, by weight; None where none says."""
     held: dict[Target, int] = {}
     for seen in [seen for seen in selected if seen.sample.target is not None]:
@@ -77,30 +78,30 @@ def child_words(target: Target) -> Sentence:
     return say("child", pid=target.pid, command=command) if target.pid else say("some-child", command=command)
 
 
-def slept_in(seen: Iterable[Seen]) -> list[str]:
+def slept_in(seen: Iterable[WeighedSample]) -> list[str]:
     """The names of the three most frequent system calls of samples."""
     counts: Counter[str] = Counter()
-    for sight, count in count_sights(seen):
-        if sight.syscall is not None:
-            counts[sight.syscall] += count
+    for view, count in count_views(seen):
+        if view.syscall is not None:
+            counts[view.syscall] += count
     return [name for name, _ in counts.most_common(3)]
 
 
-def sleep_sentence(observation: Observation, selected: tuple[Seen, ...], otherwise: str) -> Sentence:
+def sleep_sentence(observation: Observation, selected: tuple[WeighedSample, ...], otherwise: str) -> Sentence:
     """`12 of 12 samples slept in fsync of /var/lib/x.db.`; `otherwise`: the code where the kernel named no
     call."""
-    named = [seen for seen in selected if seen.sight.syscall is not None]
+    named = [seen for seen in selected if seen.view.syscall is not None]
     if not named:
         return say(otherwise, some=observation.of_all(selected))
     target = target_words(main_target(named))
     return say("slept", some=observation.of_all(named), calls=slept_in(named), target=target)
 
 
-def call_sentence(observation: Observation, selected: tuple[Seen, ...]) -> tuple[Sentence, ...]:
+def call_sentence(observation: Observation, selected: tuple[WeighedSample, ...]) -> tuple[Sentence, ...]:
     """`The innermost call was time.sleep(0.3).`, where one text stands for most of the samples."""
     texts: Counter[str] = Counter()
-    for sight, count in count_sights(selected):
-        text = observation.sites.of(sight.stack.at(0)).text if sight.stack else None
+    for view, count in count_views(selected):
+        text = observation.sites.of(view.stack.at(0)).text if view.stack else None
         if text is not None:
             texts[text] += count
     if not texts:
@@ -109,10 +110,10 @@ def call_sentence(observation: Observation, selected: tuple[Seen, ...]) -> tuple
     return (say("call", call=text),) if 2 * count >= len(selected) else ()
 
 
-def certainty(selected: tuple[Seen, ...], *, named: float, guessed: float) -> float:
+def certainty(selected: tuple[WeighedSample, ...], *, named: float, guessed: float) -> float:
     """Confidence by how many of the samples have a system call named by the kernel."""
     if not selected:
         return guessed
-    told = sum([count for sight, count in count_sights(selected) if sight.syscall is not None])
+    told = sum([count for view, count in count_views(selected) if view.syscall is not None])
     known = told / len(selected)
     return guessed + (named - guessed) * known

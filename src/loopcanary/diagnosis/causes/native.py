@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.causes.marks import call_sentence, last_name, released_gil
-from loopcanary.diagnosis.frames import PlacedFrame
-from loopcanary.diagnosis.observation import Observation, Seen
+from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.code.stack_frames import PlacedFrame
+from loopcanary.diagnosis.samples.observation import Observation
+from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause, GilState
 from loopcanary.words.sentences import Sentence, say
 
@@ -59,14 +60,14 @@ def find_native(observation: Observation) -> Finding | None:
     )
 
 
-def _is_whole(seen: Seen) -> bool:
+def _is_whole(seen: WeighedSample) -> bool:
     """Frames that moved below the innermost one that could be read were Python's."""
     return seen.sample.stack is not None and not seen.sample.stack.inner_cut
 
 
-def _runs(samples: tuple[Seen, ...]) -> list[list[Seen]]:
+def _runs(samples: tuple[WeighedSample, ...]) -> list[list[WeighedSample]]:
     """Neighbouring samples with the very same stack."""
-    runs: list[list[Seen]] = []
+    runs: list[list[WeighedSample]] = []
     for seen in samples:
         if runs and runs[-1][-1].stack is seen.stack:
             runs[-1].append(seen)
@@ -75,7 +76,7 @@ def _runs(samples: tuple[Seen, ...]) -> list[list[Seen]]:
     return runs
 
 
-def _python_calls(running: tuple[Seen, ...], view: PlacedFrame) -> set[str]:
+def _python_calls(running: tuple[WeighedSample, ...], view: PlacedFrame) -> set[str]:
     """Names of the Python functions that were seen right below a frame that stood at this position."""
     stacks = {id(seen.stack): seen.stack.frames for seen in running}
     return {
@@ -85,7 +86,9 @@ def _python_calls(running: tuple[Seen, ...], view: PlacedFrame) -> set[str]:
     }
 
 
-def _is_native(observation: Observation, run: list[Seen], running: tuple[Seen, ...]) -> bool:
+def _is_native(
+    observation: Observation, run: list[WeighedSample], running: tuple[WeighedSample, ...]
+) -> bool:
     first, alone = run[0], len(run) == 1
     view, site = first.stack.at(0), observation.site(first)
     name = last_name(site.callee)
@@ -101,7 +104,7 @@ def _is_native(observation: Observation, run: list[Seen], running: tuple[Seen, .
     return len(run) >= _OPERATION_RUN and not repeated and _OPERATION.search(site.text) is not None
 
 
-def _confidence(observation: Observation, explained: tuple[Seen, ...]) -> float:
+def _confidence(observation: Observation, explained: tuple[WeighedSample, ...]) -> float:
     longest = max(len(run) for run in _runs(explained))
     if longest < STEADY_RUN:
         return 0.35 + 0.12 * longest
@@ -109,7 +112,7 @@ def _confidence(observation: Observation, explained: tuple[Seen, ...]) -> float:
     return 0.6 if blind and all(observation.site(seen).text is None for seen in blind) else 0.92
 
 
-def _gil_sentence(explained: tuple[Seen, ...]) -> Sentence:
+def _gil_sentence(explained: tuple[WeighedSample, ...]) -> Sentence:
     known = [seen for seen in explained if seen.sample.gil is not GilState.UNKNOWN]
     if not known:
         return say("gil-unread")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.causes.marks import (
     call_sentence,
     certainty,
@@ -11,8 +10,10 @@ from loopcanary.diagnosis.causes.marks import (
     sleep_sentence,
     target_kind,
 )
-from loopcanary.diagnosis.observation import Observation, Seen
-from loopcanary.diagnosis.syscalls import FILE_CALLS, NETWORK_CALLS, STREAM_CALLS
+from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.samples.observation import Observation
+from loopcanary.diagnosis.samples.syscalls import FILE_CALLS, NETWORK_CALLS, STREAM_CALLS
+from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause, TargetKind
 
 SOCKET_CALLS = frozenset(
@@ -42,7 +43,7 @@ def find_network(observation: Observation) -> Finding | None:
     )
 
 
-def _waits(observation: Observation, seen: Seen) -> bool:
+def _waits(observation: Observation, seen: WeighedSample) -> bool:
     kind = target_kind(seen)
     if kind is TargetKind.SOCKET and seen.syscall in FILE_CALLS | NETWORK_CALLS:
         return True

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.causes.marks import call_sentence, certainty, last_name, sleep_sentence
-from loopcanary.diagnosis.observation import Observation, Seen
-from loopcanary.diagnosis.syscalls import POLL_CALLS, SELECT_CALLS, SLEEP_CALLS
+from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.samples.observation import Observation
+from loopcanary.diagnosis.samples.syscalls import POLL_CALLS, SELECT_CALLS, SLEEP_CALLS
+from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause
 
 SLEEPING_CALLS = frozenset({"sleep", "nanosleep", "usleep"})
@@ -28,13 +29,13 @@ def find_sleep(observation: Observation) -> Finding | None:
     )
 
 
-def _sleeps(observation: Observation, seen: Seen) -> bool:
+def _sleeps(observation: Observation, seen: WeighedSample) -> bool:
     if seen.syscall in SLEEP_CALLS or waits_for_nothing(seen):
         return True
     return seen.waits_unseen and last_name(observation.callee(seen)) in SLEEPING_CALLS
 
 
-def waits_for_nothing(seen: Seen) -> bool:
+def waits_for_nothing(seen: WeighedSample) -> bool:
     """A select or poll of no descriptor: a sleep in other words."""
     kernel = seen.sample.kernel
     if kernel is None:

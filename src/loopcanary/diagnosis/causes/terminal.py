@@ -6,7 +6,6 @@ and advice say what it is.
 
 from __future__ import annotations
 
-from loopcanary.diagnosis.cause import Finding
 from loopcanary.diagnosis.causes.marks import (
     call_sentence,
     certainty,
@@ -14,8 +13,10 @@ from loopcanary.diagnosis.causes.marks import (
     sleep_sentence,
     target_kind,
 )
-from loopcanary.diagnosis.observation import Observation, Seen
-from loopcanary.diagnosis.syscalls import READ_CALLS, WAIT_CALLS, WRITE_CALLS
+from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.samples.observation import Observation
+from loopcanary.diagnosis.samples.syscalls import READ_CALLS, WAIT_CALLS, WRITE_CALLS
+from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause, TargetKind
 from loopcanary.words.sentences import say
 
@@ -46,12 +47,12 @@ def find_terminal(observation: Observation) -> Finding | None:
     )
 
 
-def _is_known(observation: Observation, explained: tuple[Seen, ...]) -> bool:
+def _is_known(observation: Observation, explained: tuple[WeighedSample, ...]) -> bool:
     """Whether it is `input` or its kin, which the table of remedies has rows for."""
     return any(last_name(observation.callee(seen)) in READING_CALLS for seen in explained)
 
 
-def _waits(observation: Observation, seen: Seen) -> bool:
+def _waits(observation: Observation, seen: WeighedSample) -> bool:
     kind = target_kind(seen)
     if kind is TargetKind.TERMINAL:
         return seen.syscall is None or seen.syscall in READ_CALLS | WRITE_CALLS | WAIT_CALLS

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from loopcanary.diagnosis.cause import Finding
-from loopcanary.diagnosis.observation import Observation, Seen
+from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.samples.observation import Observation
+from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause
 from loopcanary.words.sentences import Sentence, say
 
@@ -34,7 +35,7 @@ def find_unknown(observation: Observation) -> Finding | None:
     )
 
 
-def _missing(seen: Seen) -> Sentence:
+def _missing(seen: WeighedSample) -> Sentence:
     if seen.sample.kernel is None:
         return say("no-kernel")
     if seen.syscall is not None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from operator import attrgetter, is_not, le
 
-from loopcanary.diagnosis.blocker import find_blocker
-from loopcanary.diagnosis.cause import Verdict
-from loopcanary.diagnosis.culprit import Suspect, find_suspect, to_culprit
-from loopcanary.diagnosis.frames import Function, Path
-from loopcanary.diagnosis.observation import Observation, Seen, weigh_stacks
-from loopcanary.diagnosis.ownership import Owner
+from loopcanary.diagnosis.causes.verdict import Verdict
+from loopcanary.diagnosis.code.ownership import Owner
+from loopcanary.diagnosis.code.stack_frames import Function, Path
+from loopcanary.diagnosis.culprit.blocker import find_blocker
+from loopcanary.diagnosis.culprit.suspect import Suspect, find_suspect, to_culprit
+from loopcanary.diagnosis.samples.observation import Observation
+from loopcanary.diagnosis.samples.views import WeighedSample, weigh_stacks
 from loopcanary.model import Cause, Portion
 
 _LEAST = 0.1
@@ -24,7 +25,7 @@ _at_ns = attrgetter("sample.at_ns")
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Part:
     cause: Cause
-    samples: tuple[Seen, ...]
+    samples: tuple[WeighedSample, ...]
     share: float
     blameless: bool
 
@@ -55,20 +56,20 @@ def _parts(observation: Observation, verdict: Verdict) -> list[_Part]:
     return parts
 
 
-def _phases(samples: tuple[Seen, ...]) -> list[tuple[Seen, ...]]:
+def _phases(samples: tuple[WeighedSample, ...]) -> list[tuple[WeighedSample, ...]]:
     """The samples by the innermost own function, if each of these had mostly one stretch of time."""
     if not samples:
         return []
     times = [seen.sample.at_ns for seen in samples]
     in_order = all(map(le, times, times[1:]))
     ordered = samples if in_order else tuple(sorted(samples, key=_at_ns))
-    paths = [seen.sight.stack.path for seen in ordered]
+    paths = [seen.view.stack.path for seen in ordered]
     own = {path: _own_function(path) for path in set(paths)}
     functions = [own[path] for path in paths]
     runs = 1 + sum(map(is_not, functions, functions[1:]))
     if runs > 2 * len(set(functions)):
         return [samples]
-    groups: dict[Function | None, list[Seen]] = {}
+    groups: dict[Function | None, list[WeighedSample]] = {}
     for function, seen in zip(functions, ordered, strict=True):
         groups.setdefault(function, []).append(seen)
     return [tuple(group) for group in groups.values()] if len(groups) > 1 else [ordered]

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from loopcanary.diagnosis.health import loop_health
+from loopcanary.diagnosis.health.loop import loop_health
 from loopcanary.model import LaneTotals, LoopHealth
 
 _THREAD = "thread"

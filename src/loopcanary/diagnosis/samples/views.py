@@ -1,29 +1,29 @@
-"""What the rules of the causes look at: the samples of a stall with their weight, place and system call."""
+"""Samples as the rules see them: placed, weighed, with the name of the system call."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from operator import attrgetter
 
-from loopcanary.diagnosis.calls import NO_SITE, CallSite, CallSites
-from loopcanary.diagnosis.frames import NO_STACK, Placed, PlacedFrame, PlacedStack
-from loopcanary.diagnosis.ownership import Owner
-from loopcanary.diagnosis.syscalls import syscall_name
-from loopcanary.model import Ledger, Sample, Stack, StallEvidence, Surroundings
-from loopcanary.words.sentences import Sentence, say
+from loopcanary.diagnosis.code.call_sites import CallSites
+from loopcanary.diagnosis.code.ownership import Owner
+from loopcanary.diagnosis.code.stack_frames import NO_STACK, Placed, PlacedFrame, PlacedStack
+from loopcanary.diagnosis.samples.syscalls import syscall_name
+from loopcanary.model import Sample, Stack
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Sight:
-    """What follows from a sample alone: the same object for samples that differ in nothing but time, weight
-    and counters. Nobody changes it; it is not frozen since making hundreds would take three times as long."""
+class SampleView:
+    """What follows from a sample alone. Samples that differ in time, weight and counters only share one.
+
+    Never changed; not frozen, since making hundreds would take three times as long."""
 
     kind: int
-    """Number of the kind of sample. Of one kind are all sights that differ only in where exactly the
-    innermost function made the same call, in which function of the program's own (or without a file) that is,
-    and in the frames that called it (what roles these have is the same)."""
+    """Number of the kind of sample, for `Observation.select`. Two samples of a kind have the same innermost
+    call, the same roles of the frames around and the same facts of the kernel. They may differ in the line
+    of that call, in its callers, and in which of the program's own functions it is."""
     stack: PlacedStack
     truncated: bool
     """Outer frames of it were not read."""
@@ -38,147 +38,80 @@ class Sight:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Seen:
-    """One sample, with what follows from it and from its neighbours. Nobody changes it, as `Sight`."""
+class WeighedSample:
+    """One sample, with what follows from it and from its neighbours. Never changed, as `SampleView`."""
 
     sample: Sample
     weight_ns: int
-    """The seen time that it stands for: what nobody looked at has no vote."""
+    """The seen time that it stands for; time without a look has no vote."""
     cpu_share: float | None
     """Of the time around it, the share that it spent on a CPU; None: not measured."""
-    sight: Sight
+    view: SampleView
 
     @property
     def kind(self) -> int:
         """Number of the kind of sample."""
-        return self.sight.kind
+        return self.view.kind
 
     @property
     def stack(self) -> PlacedStack:
         """The thread's stack; one without frames where it could not be read."""
-        return self.sight.stack
+        return self.view.stack
 
     @property
     def syscall(self) -> str | None:
         """Name of the system call it slept in."""
-        return self.sight.syscall
+        return self.view.syscall
 
     @property
     def state(self) -> str:
         """The kernel's letter for the thread; empty where unknown."""
-        return self.sight.state
+        return self.view.state
 
     @property
     def on_cpu(self) -> bool | None:
         """Whether the thread ran; None: not known."""
-        return self.sight.on_cpu
+        return self.view.on_cpu
 
     @property
     def waits_unseen(self) -> bool:
         """Whether it may sleep in a call that the kernel did not name."""
-        return self.sight.waits_unseen
+        return self.view.waits_unseen
 
     @property
     def placed(self) -> Placed:
         """All frames, innermost first."""
-        return self.sight.stack.frames
+        return self.view.stack.frames
 
     @property
     def work(self) -> Placed:
         """The frames of the work: those inside the loop's own."""
-        return self.sight.stack.work
+        return self.view.stack.work
 
     @property
     def innermost(self) -> PlacedFrame | None:
         """The frame that was running; None without a stack."""
-        stack = self.sight.stack
+        stack = self.view.stack
         return stack.at(0) if stack else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Observation:
-    """A stall as the rules see it. `seen` shrinks from rule to rule: what one has explained, the next
-    does not see."""
-
-    evidence: StallEvidence
-    duration_ns: int
-    seen: tuple[Seen, ...]
-    kinds: tuple[Seen, ...]
-    """One of each kind in `seen`."""
-    total_ns: int
-    """Weight of all samples, also of those already explained."""
-    sample_count: int
-    """Likewise, their number."""
-    ledger: Ledger
-    frozen_ns: int = 0
-    """Of `total_ns`: time in gaps, in which neither watchdog nor thread ran."""
-    surroundings: Surroundings | None = None
-    sites: CallSites
-    place: Callable[[Stack], PlacedStack]
-    """Places any other stack, such as that of the thread that held the GIL."""
-    threads: dict[int, str] = field(default_factory=dict)
-    """Known names of threads by their id."""
-
-    def site(self, seen: Seen) -> CallSite:
-        """Where the innermost frame was."""
-        stack = seen.sight.stack
-        return self.sites.of(stack.at(0)) if stack else NO_SITE
-
-    def callee(self, seen: Seen) -> str | None:
-        """Dotted name of what the innermost frame called, as written."""
-        return self.site(seen).callee
-
-    def share(self, selected: Iterable[Seen]) -> float:
-        """Part of the stall's sampled time that samples stand for, 0 to 1."""
-        weights = [seen.weight_ns for seen in selected]
-        if self.total_ns > 0:
-            return sum(weights) / self.total_ns
-        return len(weights) / self.sample_count if self.sample_count else 0.0
-
-    def select(self, accepts: Callable[[Seen], bool]) -> tuple[Seen, ...]:
-        """The samples not yet explained whose kind `accepts`. It is asked once for each kind, so it must
-        not look at times, weights and counters, nor at outer frames; `select_each` is for those."""
-        chosen = {seen.kind for seen in self.kinds if accepts(seen)}
-        if not chosen:
-            return ()
-        if len(chosen) == len(self.kinds):
-            return self.seen
-        return tuple([seen for seen in self.seen if seen.sight.kind in chosen])
-
-    def select_each(self, accepts: Callable[[Seen], bool]) -> tuple[Seen, ...]:
-        """The samples not yet explained that `accepts`, each asked about."""
-        return tuple([seen for seen in self.seen if accepts(seen)])
-
-    def without(self, explained: Iterable[Seen]) -> Observation:
-        """The same with these samples taken out."""
-        gone = set(map(id, explained)) if explained is not self.seen else None
-        if gone is not None and not gone:
-            return self
-        left = () if gone is None else tuple([seen for seen in self.seen if id(seen) not in gone])
-        return replace(self, seen=left, kinds=one_of_each(left))
-
-    def of_all(self, selected: Iterable[Seen]) -> Sentence:
-        """A count for a sentence: `9 of 12 samples`."""
-        return say("samples", count=len(tuple(selected)), whole=self.sample_count)
-
-
-def weigh_stacks(samples: Iterable[Seen]) -> list[tuple[PlacedStack, int]]:
+def weigh_stacks(samples: Iterable[WeighedSample]) -> list[tuple[PlacedStack, int]]:
     """Each distinct stack that could be read, with the weight of its samples."""
     held: dict[PlacedStack, int] = {}
     for seen in samples:
-        stack = seen.sight.stack
+        stack = seen.view.stack
         held[stack] = held.get(stack, 0) + seen.weight_ns
     return [(stack, weight) for stack, weight in held.items() if stack]
 
 
-def count_sights(samples: Iterable[Seen]) -> list[tuple[Sight, int]]:
-    """Each distinct sight, with the number of its samples; in the order in which they were first seen."""
-    return list(Counter([seen.sight for seen in samples]).items())
+def count_views(samples: Iterable[WeighedSample]) -> list[tuple[SampleView, int]]:
+    """Each distinct view, with the number of its samples; in the order in which they were first seen."""
+    return list(Counter([seen.view for seen in samples]).items())
 
 
-def one_of_each(seen: Iterable[Seen]) -> tuple[Seen, ...]:
+def one_of_each(seen: Iterable[WeighedSample]) -> tuple[WeighedSample, ...]:
     """One sample of each kind."""
-    return tuple({entry.sight.kind: entry for entry in seen}.values())
+    return tuple({entry.view.kind: entry for entry in seen}.values())
 
 
 def see(
@@ -187,21 +120,21 @@ def see(
     place: Callable[[Stack], PlacedStack],
     sites: CallSites,
     machine: str,
-) -> tuple[Seen, ...]:
+) -> tuple[WeighedSample, ...]:
     """Makes the samples ready for the rules."""
     states = [sample.kernel.thread_state if sample.kernel is not None else "" for sample in samples]
     shares = [None] * len(samples) if _MAY_RUN.isdisjoint(states) else _cpu_shares(samples, states)
-    sights = _Sights(place, sites, machine)
+    views = _Views(place, sites, machine)
     last: Sample | None = None
-    sight: Sight | None = None
-    seen: list[Seen] = []
+    view: SampleView | None = None
+    seen: list[WeighedSample] = []
     for sample, weight_ns, state, share in zip(samples, weights_ns, states, shares, strict=True):
-        # Neighbours are mostly of one sight, and that is told sooner than its key is made. Where the kernel
+        # Neighbours are mostly of one view, and comparing them is cheaper than making a key. Where the kernel
         # gave no state, the counters around a sample may tell what it did.
-        if last is None or sight is None or not state or not _is_like(sample, last):
-            sight = sights.of(sample, state, share)
+        if last is None or view is None or not state or not _is_like(sample, last):
+            view = views.of(sample, state, share)
         last = sample
-        seen.append(Seen(sample=sample, weight_ns=weight_ns, cpu_share=share, sight=sight))
+        seen.append(WeighedSample(sample=sample, weight_ns=weight_ns, cpu_share=share, view=view))
     return tuple(seen)
 
 
@@ -210,26 +143,26 @@ _kernel_facts = attrgetter("thread_state", "syscall", "syscall_args")
 
 
 def _is_like(left: Sample, right: Sample) -> bool:
-    """Whether two samples are of one sight, the first of which has a kernel's view."""
+    """Whether two samples are of one view, the first of which has a kernel's view."""
     if left.stack is not right.stack or left.holder_stack is not right.holder_stack or right.kernel is None:
         return False
     return _kernel_facts(left.kernel) == _kernel_facts(right.kernel) and _facts(left) == _facts(right)
 
 
-class _Sights:
-    """Makes each sight once."""
+class _Views:
+    """Makes each view once."""
 
     def __init__(self, place: Callable[[Stack], PlacedStack], sites: CallSites, machine: str) -> None:
         self._place = place
         self._sites = sites
         self._machine = machine
-        self._known: dict[tuple[object, ...], Sight] = {}
+        self._known: dict[tuple[object, ...], SampleView] = {}
         self._kinds: dict[tuple[object, ...], int] = {}
         self._calls: dict[PlacedFrame, tuple[object, ...]] = {}
         self._syscalls: dict[int | None, str | None] = {None: None}
 
-    def of(self, sample: Sample, state: str, share: float | None) -> Sight:
-        """The sight of a sample. `share`: of the time around it that it spent on a CPU."""
+    def of(self, sample: Sample, state: str, share: float | None) -> SampleView:
+        """The view of a sample. `share`: of the time around it that it spent on a CPU."""
         read, kernel = sample.stack, sample.kernel
         number, args = (None, None) if kernel is None else (kernel.syscall, kernel.syscall_args)
         on_cpu = state == "R" if state else _on_cpu(number, share)
@@ -246,11 +179,11 @@ class _Sights:
             on_cpu,
         )
         key = (id(read), id(sample.holder_stack), sample.holder_tid, facts)
-        sight = self._known.get(key)
-        if sight is None:
+        view = self._known.get(key)
+        if view is None:
             stack = NO_STACK if read is None else self._place(read)
             kind = (self._call(stack), stack.path.roles, read is None or read.inner_cut, facts)
-            sight = self._known[key] = Sight(
+            view = self._known[key] = SampleView(
                 kind=self._kinds.setdefault(kind, len(self._kinds)),
                 stack=stack,
                 truncated=read is not None and read.truncated,
@@ -259,7 +192,7 @@ class _Sights:
                 on_cpu=on_cpu,
                 waits_unseen=number is None and not on_cpu and state not in _STOPPED,
             )
-        return sight
+        return view
 
     def _syscall(self, number: int | None) -> str | None:
         if number not in self._syscalls:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from loopcanary.diagnosis.calls import CallSites
-from loopcanary.diagnosis.frames import Function, Path, Placed, PlacedFrame, PlacedStack
-from loopcanary.diagnosis.ownership import Owner
+from loopcanary.diagnosis.code.call_sites import CallSites
+from loopcanary.diagnosis.code.ownership import Owner
+from loopcanary.diagnosis.code.stack_frames import Function, Path, Placed, PlacedFrame, PlacedStack
 from loopcanary.model import Culprit
 
 Weighed = tuple[PlacedStack, int]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from enum import Enum
 
-from loopcanary.diagnosis.codepaths import CodePaths
+from loopcanary.diagnosis.code.code_paths import CodePaths
 
 _INSTALLED_PARTS = ("/site-packages/", "/dist-packages/")
 _OUR_PART = "-packages/loopcanary/"

@@ -8,9 +8,9 @@ import re
 import tokenize
 from dataclasses import dataclass
 
-from loopcanary.diagnosis.frames import PlacedFrame
-from loopcanary.diagnosis.loops import is_loop_head, is_repeated
-from loopcanary.diagnosis.sources import SourceReader, SourceText
+from loopcanary.diagnosis.code.repetition import is_loop_head, is_repeated
+from loopcanary.diagnosis.code.sources import SourceLines, SourceReader
+from loopcanary.diagnosis.code.stack_frames import PlacedFrame
 from loopcanary.model import Frame
 
 CALL_TEXT_MAX = 80
@@ -46,7 +46,7 @@ class CallSites:
     def __init__(self, sources: SourceReader, session_started_wall_ns: int) -> None:
         self._sources = sources
         self._started_wall_ns = session_started_wall_ns
-        self._texts: dict[str, SourceText | None] = {}
+        self._texts: dict[str, SourceLines | None] = {}
         self._sites: dict[PlacedFrame, CallSite] = {}
         self._repeated: dict[PlacedFrame, tuple[bool, bool] | None] = {}
 
@@ -76,7 +76,7 @@ class CallSites:
             return NO_SITE
         return find_call(text.lines, frame)
 
-    def _source(self, file: str) -> SourceText | None:
+    def _source(self, file: str) -> SourceLines | None:
         """The file's text, None if it was written after the session began: the process may run another
         text, and no text is better than a wrong one."""
         if file not in self._texts:

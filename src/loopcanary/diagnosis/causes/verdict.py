@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from loopcanary.diagnosis.observation import Observation, Seen
+from loopcanary.diagnosis.samples.observation import Observation
+from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause, Holder
 from loopcanary.words.sentences import Sentence, say
 
@@ -23,7 +24,7 @@ class Finding:
     confidence: float
     """That it is right where it applies, 0 to 1."""
     evidence: tuple[Sentence, ...]
-    explained: tuple[Seen, ...] = ()
+    explained: tuple[WeighedSample, ...] = ()
     """The samples it speaks for; the rules after it do not see them."""
     holders: tuple[Holder, ...] = ()
     """Who held what the thread waited for, most time first."""

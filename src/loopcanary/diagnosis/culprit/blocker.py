@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from operator import itemgetter
 
-from loopcanary.diagnosis.calls import CallSites
-from loopcanary.diagnosis.culprit import Suspect
+from loopcanary.diagnosis.code.call_sites import CallSites
+from loopcanary.diagnosis.culprit.suspect import Suspect
 from loopcanary.model import Blocker
 
 STEADY_SHARE = 0.6

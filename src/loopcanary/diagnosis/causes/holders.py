@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from loopcanary.diagnosis.culprit import Weighed, find_suspect, to_culprit
-from loopcanary.diagnosis.observation import Observation, Seen
+from loopcanary.diagnosis.culprit.suspect import Weighed, find_suspect, to_culprit
+from loopcanary.diagnosis.samples.observation import Observation
+from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Holder, LockProof, LockView
 from loopcanary.words.sentences import Sentence, say
 
@@ -14,10 +15,10 @@ _WORTH_SAYING = 0.02
 """Below this share of the stall a holder is told only if there is no other."""
 
 
-def find_holders(observation: Observation, waiting: Iterable[Seen]) -> tuple[Holder, ...]:
+def find_holders(observation: Observation, waiting: Iterable[WeighedSample]) -> tuple[Holder, ...]:
     """The threads that the samples name as holders, each with its own culprit, its share of the stall's
     seen time and, for a lock, the kind of the lock and how its holder is known. Most time first."""
-    held: dict[int, list[Seen]] = {}
+    held: dict[int, list[WeighedSample]] = {}
     for seen in waiting:
         if seen.sample.holder_tid and _is_known(seen.sample.lock):
             held.setdefault(seen.sample.holder_tid, []).append(seen)
@@ -30,7 +31,7 @@ def _is_known(lock: LockView | None) -> bool:
     return lock is None or lock.proof is not LockProof.NONE
 
 
-def _holder(observation: Observation, tid: int, samples: list[Seen]) -> Holder:
+def _holder(observation: Observation, tid: int, samples: list[WeighedSample]) -> Holder:
     stacks: list[Weighed] = [
         (observation.place(seen.sample.holder_stack), max(1, seen.weight_ns))
         for seen in samples

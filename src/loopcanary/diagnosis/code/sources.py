@@ -18,7 +18,7 @@ _BYTES_KEPT = 512 << 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SourceText:
+class SourceLines:
     """The lines of one file, without line ends, and when it was last written (None: never since it was
     compiled, such as a notebook's cell)."""
 
@@ -29,7 +29,7 @@ class SourceText:
 class SourceReader(Protocol):
     """Gives source text, or None where there is none. Raises nothing."""
 
-    def read(self, file: str) -> SourceText | None:
+    def read(self, file: str) -> SourceLines | None:
         """The text of a file, by the name its code objects have."""
         ...
 
@@ -37,7 +37,7 @@ class SourceReader(Protocol):
 class NoSources:
     """For evidence whose sources are not on this machine."""
 
-    def read(self, file: str) -> SourceText | None:
+    def read(self, file: str) -> SourceLines | None:
         """Always None."""
         del file
         return None
@@ -49,9 +49,9 @@ class FileSources:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: dict[str, tuple[tuple[int, int, int], SourceText]] = {}
+        self._kept: dict[str, tuple[tuple[int, int, int], SourceLines]] = {}
 
-    def read(self, file: str) -> SourceText | None:
+    def read(self, file: str) -> SourceLines | None:
         """The text of a file as it is now. One stat where it is kept."""
         if file.startswith("<"):
             return _from_linecache(file)
@@ -70,7 +70,7 @@ class FileSources:
             self._keep(file, stamp, text)
         return text
 
-    def _keep(self, file: str, stamp: tuple[int, int, int], text: SourceText) -> None:
+    def _keep(self, file: str, stamp: tuple[int, int, int], text: SourceLines) -> None:
         with self._lock:
             self._kept.pop(file, None)
             self._kept[file] = (stamp, text)
@@ -82,7 +82,7 @@ class FileSources:
         return len(sizes) <= _FILES_KEPT and sum(sizes) <= _BYTES_KEPT
 
 
-def _read_file(file: str, modified_wall_ns: int) -> SourceText | None:
+def _read_file(file: str, modified_wall_ns: int) -> SourceLines | None:
     try:
         with Path(file).open("rb") as stream:
             data = stream.read(_FILE_BYTES_MAX + 1)
@@ -94,11 +94,11 @@ def _read_file(file: str, modified_wall_ns: int) -> SourceText | None:
         return None
     # Not splitlines(): that also splits at form feeds and others, where Python counts no line.
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return SourceText(lines=tuple(lines), modified_wall_ns=modified_wall_ns)
+    return SourceLines(lines=tuple(lines), modified_wall_ns=modified_wall_ns)
 
 
-def _from_linecache(file: str) -> SourceText | None:
+def _from_linecache(file: str) -> SourceLines | None:
     entry = linecache.cache.get(file)
     if not isinstance(entry, tuple) or len(entry) < 3:
         return None
-    return SourceText(lines=tuple(str(line).rstrip("\r\n") for line in entry[2]))
+    return SourceLines(lines=tuple(str(line).rstrip("\r\n") for line in entry[2]))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter, sub
 
-from loopcanary.diagnosis.frames import PlacedStack, ShownStack
+from loopcanary.diagnosis.code.stack_frames import PlacedStack, ShownStack
 from loopcanary.model import WeightedStack
 
 

@@ -1,0 +1,137 @@
+"""Frames and stacks with what is known about their place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from loopcanary.diagnosis.code.ownership import Owner
+from loopcanary.model import Frame, StackFrame
+
+
+class Role(Enum):
+    """Frames that tell what the frames inside them are for, however deep these go."""
+
+    IMPORT = "import"
+    CHILD = "child"
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Function:
+    """What holds for every frame of a function. Compared by identity: a FrameTable makes one of each."""
+
+    file: str
+    qualname: str
+    name: str
+    """The last part of `qualname`."""
+    owner: Owner
+    plumbing: bool
+    """It only carries others."""
+    role: Role | None
+    calls_work: bool
+    """It is the loop's own, and calls the work."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class PlacedFrame:
+    """A frame, how reports show it, and whose it is. Compared by identity: a FrameTable makes one of
+    each kind. Nobody changes it, as `WeighedSample`."""
+
+    frame: Frame
+    shown: StackFrame
+    function: Function
+
+    @property
+    def owner(self) -> Owner:
+        """Whose it is."""
+        return self.function.owner
+
+    @property
+    def plumbing(self) -> bool:
+        """Whether it only carries others."""
+        return self.function.plumbing
+
+    @property
+    def role(self) -> Role | None:
+        """What it says of the frames inside it."""
+        return self.function.role
+
+
+Placed = tuple[PlacedFrame, ...]
+"""Innermost first."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Path:
+    """The functions of a stack, innermost first. Stacks that differ in lines only have one path. Compared
+    by identity: a FrameTable makes one for all stacks of the same functions."""
+
+    length: int
+    """Frames of the work."""
+    places: dict[Function, int]
+    """Their functions, each once since recursion is one function, and which frame is the innermost of it."""
+    whole: list[Function]
+    """The functions of all frames, each once."""
+    roles: tuple[Role, ...]
+    """Of the frames of the work."""
+
+
+Numbers = bytes | tuple[int, ...]
+"""Of the frames of a stack, or of what they have in common with others: bytes while there are few, since
+these are translated, compared and kept at a fraction of the cost."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class ShownStack:
+    """A stack as a person reads it: all that differ only in where on its lines they were are one. Compared by
+    identity: a FrameTable makes one of each."""
+
+    lines: Numbers
+    known: Sequence[StackFrame]
+    """Every line of the table, by its number."""
+
+    @property
+    def frames(self) -> tuple[StackFrame, ...]:
+        """As reports show them."""
+        known = self.known
+        return tuple([known[number] for number in self.lines])
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class PlacedStack:
+    """A stack without the frames of loopcanary. Compared by identity, as its frames. Nobody changes it."""
+
+    numbers: Numbers
+    known: Sequence[PlacedFrame]
+    """Every frame of the table, by its number."""
+    shown: ShownStack
+    path: Path
+
+    def __bool__(self) -> bool:
+        """Whether it has frames: a stack that could not be read has none."""
+        return bool(self.numbers)
+
+    @property
+    def frames(self) -> Placed:
+        """All of them, innermost first; made when it is asked for, since mostly one or two are wanted."""
+        return self.below(len(self.numbers))
+
+    @property
+    def work(self) -> Placed:
+        """The frames of the work itself: from the innermost to where the loop called it."""
+        return self.below(self.path.length)
+
+    def at(self, index: int) -> PlacedFrame:
+        """One frame; 0 is the innermost."""
+        return self.known[self.numbers[index]]
+
+    def below(self, index: int) -> Placed:
+        """The frames inside the one at an index."""
+        known = self.known
+        return tuple([known[number] for number in self.numbers[:index]])
+
+
+_NO_PATH = Path(length=0, places={}, whole=[], roles=())
+NO_STACK = PlacedStack(numbers=b"", known=(), shown=ShownStack(lines=b"", known=()), path=_NO_PATH)
+"""Of a sample whose stack could not be read."""

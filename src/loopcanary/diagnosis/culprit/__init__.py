@@ -1,0 +1,3 @@
+"""The frame that the user can change, and what it was doing."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Figures of loops and of pools of threads, stalls or not."""
+
+from __future__ import annotations

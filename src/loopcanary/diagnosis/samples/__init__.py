@@ -1,0 +1,3 @@
+"""The samples of a stall, weighed and placed, for the rules to look at."""
+
+from __future__ import annotations
