@@ -24,7 +24,7 @@ from loopcanary.model.search import StallGroup
 from loopcanary.report.figures.loop_figures import LoopFigures
 from loopcanary.report.figures.trend import Trend
 from loopcanary.wire import ISSUE_TYPES, SCHEMA_VERSION
-from loopcanary.wire.parts import Part, parts_of, unit_of, wire_name
+from loopcanary.wire.parts import WirePart, parts_of, unit_of, wire_name
 
 Schema = dict[str, Any]
 
@@ -102,9 +102,9 @@ class Definitions:
                 found[part.name] = described
         return SHARED[kind](self, found) if kind in SHARED else found
 
-    def _part(self, kind: type, part: Part) -> Schema:
-        if part.attribute == "kind" and part.field is None:
-            return {"const": vars(kind)["kind"].fget(None).value}
+    def _part(self, kind: type, part: WirePart) -> Schema:
+        if part.field is None and isinstance(constant := getattr(kind, part.attribute, None), Enum):
+            return {"const": constant.value}
         if part.spelling.keys:
             return record(dict.fromkeys(part.spelling.keys, WHOLE))
         if part.spelling.row:

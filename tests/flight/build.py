@@ -39,9 +39,9 @@ BOOT_ID = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
 PAGE = 4096
 
 _GIL = {GilState.UNKNOWN: 0, GilState.FREE: 1, GilState.SELF: 2, GilState.OTHER: 3}
-_TARGET = {kind: getattr(layout.TargetKind, kind.name) for kind in TargetKind}
+_TARGET = {kind: getattr(layout.TargetCode, kind.name) for kind in TargetKind}
 _LOCK = {"lock": 1, "RLock": 2, "import lock": 3, "thread": 4}
-_PROOF = {proof: getattr(layout.LockProof, proof.name) for proof in LockProof}
+_PROOF = {proof: getattr(layout.ProofCode, proof.name) for proof in LockProof}
 HOST_BITS = {
     "process_cpu_ns": 1,
     "process_major_faults": 2,

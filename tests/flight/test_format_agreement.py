@@ -23,9 +23,9 @@ ENUMS = {
     layout.SlotState: "LC_SLOT_",
     layout.Level: "LC_LEVEL_",
     layout.Gil: "LC_GIL_",
-    layout.TargetKind: "LC_TARGET_",
+    layout.TargetCode: "LC_TARGET_",
     layout.LockKind: "LC_LOCK_",
-    layout.LockProof: "LC_PROOF_",
+    layout.ProofCode: "LC_PROOF_",
 }
 
 CONSTANTS = (

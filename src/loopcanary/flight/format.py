@@ -127,7 +127,7 @@ class Gil(IntEnum):
     HELD_BY_OTHER = 3
 
 
-class TargetKind(IntEnum):
+class TargetCode(IntEnum):
     """What the sampled thread waited for in a system call."""
 
     NONE = 0
@@ -149,7 +149,7 @@ class LockKind(IntEnum):
     THREAD = 4
 
 
-class LockProof(IntEnum):
+class ProofCode(IntEnum):
     """How it is known who holds it."""
 
     NONE = 0

@@ -10,12 +10,12 @@ from loopcanary.flight.format import LockKind
 from loopcanary.model import LockProof, LockView, Target, TargetKind
 
 _TARGETS: Final = {
-    layout.TargetKind.FILE: TargetKind.FILE,
-    layout.TargetKind.SOCKET: TargetKind.SOCKET,
-    layout.TargetKind.PIPE: TargetKind.PIPE,
-    layout.TargetKind.TERMINAL: TargetKind.TERMINAL,
-    layout.TargetKind.CHILD: TargetKind.CHILD,
-    layout.TargetKind.OTHER: TargetKind.OTHER,
+    layout.TargetCode.FILE: TargetKind.FILE,
+    layout.TargetCode.SOCKET: TargetKind.SOCKET,
+    layout.TargetCode.PIPE: TargetKind.PIPE,
+    layout.TargetCode.TERMINAL: TargetKind.TERMINAL,
+    layout.TargetCode.CHILD: TargetKind.CHILD,
+    layout.TargetCode.OTHER: TargetKind.OTHER,
 }
 _LOCKS: Final = {
     LockKind.PLAIN: "lock",
@@ -23,7 +23,7 @@ _LOCKS: Final = {
     LockKind.MODULE: "import lock",
     LockKind.THREAD: "thread",
 }
-_PROOFS: Final = {layout.LockProof.OWNER: LockProof.OWNER, layout.LockProof.WITH: LockProof.WITH}
+_PROOFS: Final = {layout.ProofCode.OWNER: LockProof.OWNER, layout.ProofCode.WITH: LockProof.WITH}
 
 
 # Each sample of a wait says the same: what is equal is one object.

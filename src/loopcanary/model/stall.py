@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import ClassVar
 
 from loopcanary.model.issues.kind import IssueKind
-from loopcanary.model.spelling import spelled, written
+from loopcanary.model.spelling import spelled
 from loopcanary.model.stack_frame import StackFrame
 from loopcanary.model.timeline import Timeline
 from loopcanary.model.waiting import Contributor, LockProof, Target
@@ -188,6 +189,7 @@ class Stall:
     thread: str
     loop: str
     """Kind of loop: asyncio, uvloop, thread, ..."""
+    kind: ClassVar[IssueKind] = IssueKind.STALL
     title: str = field(metadata=spelled(absent=""))
     scope: StallScope = field(metadata=spelled(absent=StallScope.CALLBACK))
     state: StallState
@@ -233,12 +235,6 @@ class Stall:
     """Before the loop first waited."""
     timeline: Timeline | None = None
     """None where whoever wrote the stall kept none."""
-
-    @property
-    @written(after="loop")
-    def kind(self) -> IssueKind:
-        """What it is among the issues."""
-        return IssueKind.STALL
 
 
 __all__ = [

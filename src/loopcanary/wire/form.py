@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from loopcanary.model.spelling import NO_DEFAULT
 from loopcanary.wire.misfit import MISSING, Misfit, wanted
-from loopcanary.wire.parts import Part, parts_of
+from loopcanary.wire.parts import WirePart, parts_of
 from loopcanary.wire.values import Codec, codec_of
 
 _T = TypeVar("_T")
@@ -22,7 +22,7 @@ _Slot = tuple[str, str, type | None, Callable[[Any], Any], _Default | None]
 class Members:
     """Some parts of a class as the fields of one JSON object, for reading."""
 
-    def __init__(self, parts: Sequence[Part], codecs: dict[str, Codec]) -> None:
+    def __init__(self, parts: Sequence[WirePart], codecs: dict[str, Codec]) -> None:
         own = [part for part in parts if not part.spelling.inside and part.field is not None]
         self._slots = [_slot(part, codecs[part.attribute]) for part in own if not part.spelling.flat]
         self._flat = [(part.attribute, codecs[part.attribute].read) for part in own if part.spelling.flat]
@@ -101,7 +101,7 @@ def nested(kind: type) -> Codec:
     )
 
 
-def _writer(parts: Sequence[Part], codecs: dict[str, Codec]) -> Callable[[Any], dict[str, Any]]:
+def _writer(parts: Sequence[WirePart], codecs: dict[str, Codec]) -> Callable[[Any], dict[str, Any]]:
     """The function that makes the JSON object of a value.
 
     As `dataclasses` makes its methods, from a text: a dict display is eight times as fast as a loop.
@@ -111,7 +111,7 @@ def _writer(parts: Sequence[Part], codecs: dict[str, Codec]) -> Callable[[Any], 
     return eval(expression, names)  # type: ignore[no-any-return] # noqa: S307 - names of our own fields only
 
 
-def _display(parts: Sequence[Part], codecs: dict[str, Codec]) -> str:
+def _display(parts: Sequence[WirePart], codecs: dict[str, Codec]) -> str:
     """`{'name': value.name, 'began_at': write_began_wall_ns(value.began_wall_ns), **write_figures(...)}`."""
     groups = _groups(parts)
     entries: dict[str, str] = {}
@@ -126,9 +126,9 @@ def _display(parts: Sequence[Part], codecs: dict[str, Codec]) -> str:
     return f"{{{', '.join(entries.values())}}}"
 
 
-def _groups(parts: Sequence[Part]) -> dict[str, list[Part]]:
+def _groups(parts: Sequence[WirePart]) -> dict[str, list[WirePart]]:
     """The parts of each object within the object, as parts of that one."""
-    groups: dict[str, list[Part]] = {}
+    groups: dict[str, list[WirePart]] = {}
     for part in parts:
         if part.spelling.inside:
             own = dataclasses.replace(part, spelling=dataclasses.replace(part.spelling, inside=""))
@@ -136,11 +136,11 @@ def _groups(parts: Sequence[Part]) -> dict[str, list[Part]]:
     return groups
 
 
-def _slot(part: Part, codec: Codec) -> _Slot:
+def _slot(part: WirePart, codec: Codec) -> _Slot:
     return part.attribute, part.name, codec.plain, codec.read, _default_of(part)
 
 
-def _default_of(part: Part) -> _Default | None:
+def _default_of(part: WirePart) -> _Default | None:
     """What gives the value that a document does not have; None: it must have it."""
     field, spelling = part.field, part.spelling
     if spelling.needed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any, Final, get_type_hints
+from typing import Any, ClassVar, Final, get_args, get_origin, get_type_hints
 
 from loopcanary.model.spelling import Spelling, spelling_of
 
@@ -13,8 +13,8 @@ _UNITS: Final = (("_wall_ns", "_at"), ("_ns", "_ms"), ("_mhz", "_hz"))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """One field, or one property that is written."""
+class WirePart:
+    """One field; or a constant of the class, or a property, which are written and not read."""
 
     attribute: str
     name: str
@@ -23,7 +23,7 @@ class Part:
     """Its type."""
     spelling: Spelling
     field: dataclasses.Field[Any] | None
-    """None: a property, which is not read."""
+    """None: it is not read."""
 
     @property
     def unit(self) -> str:
@@ -31,21 +31,22 @@ class Part:
         return unit_of(self.attribute)
 
 
-def parts_of(kind: type) -> list[Part]:
+def parts_of(kind: type) -> list[WirePart]:
     """The parts of a dataclass's form, in the order of its JSON."""
-    hints = get_type_hints(kind)
-    parts: list[Part] = []
-    for field in dataclasses.fields(kind):
-        spelling = spelling_of(field.metadata)
-        name = spelling.name or wire_name(field.name)
-        hint = hints[field.name]
-        parts.append(Part(attribute=field.name, name=name, hint=hint, spelling=spelling, field=field))
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    parts = [_part(name, hint, fields.get(name)) for name, hint in get_type_hints(kind).items()]
     for attribute, after, hint in _written(kind):
         place = next(index for index, part in enumerate(parts) if part.attribute == after)
-        name = wire_name(attribute)
-        part = Part(attribute=attribute, name=name, hint=hint, spelling=Spelling(), field=None)
-        parts.insert(place + 1, part)
+        parts.insert(place + 1, _part(attribute, hint, None))
     return parts
+
+
+def _part(attribute: str, hint: Any, field: dataclasses.Field[Any] | None) -> WirePart:
+    spelling = Spelling() if field is None else spelling_of(field.metadata)
+    if get_origin(hint) is ClassVar:
+        (hint,) = get_args(hint)
+    name = spelling.name or wire_name(attribute)
+    return WirePart(attribute=attribute, name=name, hint=hint, spelling=spelling, field=field)
 
 
 def _written(kind: type) -> Iterator[tuple[str, str, Any]]:

@@ -14,7 +14,7 @@ from loopcanary.wire.parts import unit_of, wire_name
 from loopcanary.wire.times import time_from_text, time_to_text
 
 if TYPE_CHECKING:
-    from loopcanary.wire.parts import Part
+    from loopcanary.wire.parts import WirePart
 
 _MS = 1_000_000
 _MHZ = 1_000
@@ -31,7 +31,7 @@ class Codec(NamedTuple):
     """A value of just this type needs no reading."""
 
 
-def codec_of(part: Part, nested: Callable[[type], Codec]) -> Codec:
+def codec_of(part: WirePart, nested: Callable[[type], Codec]) -> Codec:
     """The codec of a field; `nested` gives that of a dataclass. TypeError: no codec knows its type."""
     spelling = part.spelling
     if spelling.keys:

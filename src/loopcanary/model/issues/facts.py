@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
+from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.spelling import spelled
 from loopcanary.model.stall import Cause, Culprit, WeightedStack
 
@@ -13,6 +15,7 @@ class IssueFacts:
     """Who, when, how long, and what was behind it."""
 
     id: str
+    kind: ClassVar[IssueKind]
     fingerprint: str
     session: str
     pid: int

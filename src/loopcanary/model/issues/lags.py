@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from loopcanary.model.figures.frames import FrameFigures
 from loopcanary.model.issues.facts import IssueFacts
 from loopcanary.model.issues.kind import IssueKind
-from loopcanary.model.spelling import spelled, written
+from loopcanary.model.spelling import spelled
 from loopcanary.model.stall import Culprit
 
 
@@ -43,21 +43,17 @@ class Handled:
 class Jank(IssueFacts):
     """A stretch of frames in which people saw jank: see FrameFigures.is_janky."""
 
+    kind = IssueKind.JANK
     figures: FrameFigures = field(metadata=spelled(name="frames"))
     worst: tuple[LateFrame, ...]
     """The worst frames, worst first."""
-
-    @property
-    @written(after="id")
-    def kind(self) -> IssueKind:
-        """What it is."""
-        return IssueKind.JANK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputLag(IssueFacts):
     """An input event whose handling ended long after it had arrived."""
 
+    kind = IssueKind.INPUT
     event: str
     """Class and receiver."""
     queued_ns: int = field(metadata=spelled(absent=0))
@@ -65,23 +61,12 @@ class InputLag(IssueFacts):
     before: tuple[Handled, ...] = ()
     """What the thread did meanwhile, as far as it is known, oldest first."""
 
-    @property
-    @written(after="id")
-    def kind(self) -> IssueKind:
-        """What it is."""
-        return IssueKind.INPUT
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdleLag(IssueFacts):
     """Idle work that kept the thread for long, or asked for itself anew without end."""
 
+    kind = IssueKind.IDLE
     handler: str
     runs: int = 1
     """More than one: the loop never waited between so many runs."""
-
-    @property
-    @written(after="id")
-    def kind(self) -> IssueKind:
-        """What it is."""
-        return IssueKind.IDLE

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.issues.reported import ReportedFacts
-from loopcanary.model.spelling import spelled, written
+from loopcanary.model.spelling import spelled
 from loopcanary.model.stack_frame import StackFrame
 
 ROWS_MAX = 200
@@ -40,6 +40,7 @@ class CallRow:
 class SlowMethod(ReportedFacts):
     """A piece of work over its limit, with its calls."""
 
+    kind = IssueKind.SLOW_METHOD
     threshold_ns: int
     rows: tuple[CallRow, ...] = ()
     left_out: int = 0
@@ -48,12 +49,6 @@ class SlowMethod(ReportedFacts):
     """What these took by themselves."""
     key: int | None = None
     """The row that the fingerprint is made of, as an index into `rows`; None: there is none."""
-
-    @property
-    @written(after="id")
-    def kind(self) -> IssueKind:
-        """What it is."""
-        return IssueKind.SLOW_METHOD
 
     @property
     def key_row(self) -> CallRow | None:

@@ -11,7 +11,6 @@ from enum import Enum
 
 from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.issues.reported import ReportedFacts
-from loopcanary.model.spelling import written
 
 PHASES_MAX = 400
 """So many of a start are kept, those that took longest; `left_out` has the others."""
@@ -66,6 +65,7 @@ class Phase:
 class Startup(ReportedFacts):
     """A start. It is kept whether it was slow or not: only then starts can be compared."""
 
+    kind = IssueKind.STARTUP
     start: StartKind = StartKind.UNKNOWN
     program: str = ""
     """The session's name; starts of one program are compared. Filled in when the start is told."""
@@ -74,12 +74,6 @@ class Startup(ReportedFacts):
     phases: tuple[Phase, ...] = ()
     left_out: int = 0
     """Phases that are not among these."""
-
-    @property
-    @written(after="id")
-    def kind(self) -> IssueKind:
-        """What it is."""
-        return IssueKind.STARTUP
 
     @property
     def is_slow(self) -> bool:
