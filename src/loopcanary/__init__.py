@@ -29,7 +29,7 @@ _lock = _thread.RLock()
 _fork_is_hooked = False
 _canary: Canary | None = None
 _variables: dict[str, str | None] = {}
-"""What the environment had before children were told of the settings in force."""
+"""The environment before the settings in force were put into it, for children."""
 
 
 def install(*, _from_startup: bool = False, **settings: Any) -> Canary | None:

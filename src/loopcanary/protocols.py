@@ -67,7 +67,7 @@ class Probe(Protocol):
 
 
 class LoopHooks(Protocol):
-    """By what a probe tells of a loop that has hooks: the native engine's LoopHooks, or the portable one's
+    """How a probe reports a loop that has hooks: the native engine's LoopHooks, or the portable one's
     (native/module/loop_hooks.h). On the loop's thread; further arguments are ignored."""
 
     def run_begin(self, *ignored: object) -> None:
@@ -217,8 +217,8 @@ class Desk(Protocol):
         wait, or the tracer is switched off."""
 
     def failed(self, error: Exception) -> None:
-        """Something in the tracer has failed where it stands in the program: it is switched off, and told of
-        once. The tracer's `stop` is called, on this thread."""
+        """The tracer has failed inside the program: it is switched off, and logged once. The tracer's `stop`
+        is called, on this thread."""
 
 
 @runtime_checkable
@@ -242,7 +242,7 @@ class Tracer(Protocol):
 
 @runtime_checkable
 class Traced(Protocol):
-    """A probe that tells of frames, input or idle work."""
+    """A probe that reports frames, input or idle work."""
 
     def use_tracers(self, tracers: Tracers) -> None:
         """Called once, before `install`."""

@@ -1,4 +1,4 @@
-"""Control: a handler stands at a breakpoint of pdb, whose user thinks for a while."""
+"""Control: a handler waits at a breakpoint of pdb, whose user thinks for a while."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Control: a handler says that it may take so long."""
+"""Control: a handler says that it may take this long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Control: a modal dialog stands open for five seconds."""
+"""Control: a modal dialog is open for five seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Control: a modal message box stands open for five seconds."""
+"""Control: a modal message box is open for five seconds."""
 
 from __future__ import annotations
 

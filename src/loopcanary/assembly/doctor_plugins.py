@@ -19,7 +19,7 @@ _WENT_WRONG = (
     ("end of ", "it failed at the end of the latest run"),
     ("issue of ", "what it reported in the latest run was refused"),
 )
-"""Parts of a run that a plugin is in, by what stands before its name."""
+"""Parts of a run that a plugin is in, by the prefix of its name."""
 
 
 def plugin_facts(settings: Config) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""The follower of stores: what is new in them goes to whoever asked to be told (`loopcanary notify`)."""
+"""The follower of stores: what is new in them goes to the receivers (`loopcanary notify`)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class End(Protocol):
     is_asked_for: bool
 
     def wait(self, seconds: float) -> None:
-        """Returns at the end, or after so long."""
+        """Returns at the end, or after this time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,8 @@ class Follower:
         show: Callable[[Notice], None],
         complain: Callable[[str], object],
     ) -> None:
-        """`show`: to whoever started this by hand; `complain`: a line of what is wrong. Neither raises."""
+        """`show`: a line for the person who started this; `complain`: a line of what is wrong. Neither
+        raises."""
         self._stores = stores
         self._wishes = wishes
         self._show = show

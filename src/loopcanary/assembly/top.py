@@ -28,7 +28,7 @@ _JUDGED_LIVING, _JUDGED_DEAD = 8, 4
 """Verdicts at one reading: each may read source files, and who stalls hundreds of times a second waits."""
 _FACTS_EVERY_NS = 10_000_000_000
 _KEPT_NS = 30_000_000_000
-"""For how long a process is told of whose file is gone."""
+"""How long a process is shown whose file is gone."""
 _DEAD = (Life.KILLED, Life.EXITED)
 _NAMELESS_NS = 3_000_000_000
 """For how long a process that runs may take to end once its file is gone."""
@@ -42,8 +42,7 @@ def health_of(totals: LaneTotals, now_ns: int) -> LoopHealth:
 class Survey:
     """Reads all flight files that it finds, again and again. Not thread-safe; a context manager.
 
-    No file can make it fail or wait: one that is damaged is left out, one that vanishes is told of for a
-    while.
+    No file can make it fail or wait: one that is damaged is left out, one that vanishes is shown for a while.
     """
 
     def __init__(self, folders: Iterable[Path] = (), shared_memory: Path = SHARED_MEMORY) -> None:

@@ -1,4 +1,4 @@
-"""The tracers of this process, wired to its engine. Loaded for the first probe that tells of frames, input or
+"""The tracers of this process, wired to its engine. Loaded for the first probe that reports frames, input or
 idle work."""
 
 from __future__ import annotations

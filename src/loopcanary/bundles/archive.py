@@ -129,7 +129,7 @@ def _shown(name: str) -> str:
 def lines(archive: zipfile.ZipFile, name: str) -> Iterator[bytes]:
     """The lines of a member, each with its end; what does not end with one is cut short. BundleError.
 
-    The member's checksum is proven with its last line: whoever goes on until then knows that it is whole.
+    The member's checksum is proven with its last line: a reader that gets there knows that it is whole.
     """
     try:
         with archive.open(name) as member:

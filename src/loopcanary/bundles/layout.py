@@ -34,7 +34,7 @@ but zeros; equal stalls, one after the other, 250."""
 
 
 def is_too_dense(unpacked: int, packed: int) -> bool:
-    """Whether members of these sizes are more likely made to fill a disk than to tell of stalls."""
+    """Whether members of these sizes are more likely made to fill a disk than to hold stalls."""
     return unpacked > max(UNPACKED_FREE, RATIO_MAX * packed)
 
 

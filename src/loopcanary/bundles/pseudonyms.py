@@ -1,7 +1,7 @@
 """What stands for a name: the same for the same name and key, and nothing that the name could be told from.
 
 A keyed hash (HMAC-SHA-256, RFC 2104) and no plain one: file and function names are few enough to be guessed,
-hashed and compared. Whoever has the key can do that, and nobody else.
+hashed and compared. Only the owner of the key can do that.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What is replaced by what in a bundle that strangers may see; docs/bundles.md is the page for people.
 
-Every text of the model stands in one table here (`RULES`), by its type and field: a field that is added and
+Every text of the model is in one table here (`RULES`), by its type and field: a field that is added and
 not listed fails a test. Free text can hold anything of all classes: it goes with the first of them.
 """
 
@@ -210,7 +210,7 @@ class Redactor:
         )
 
     def _place(self, frame: StackFrame | Culprit) -> tuple[str, str, str]:
-        """Function, qualified name and file; what stands in the standard library is nobody's secret."""
+        """Function, qualified name and file; names of the standard library are no secret."""
         is_public = not frame.in_app and public_file(frame.file) is not None
         rename = "names" in self.classes and not is_public
         name = self._pseudonyms.name if rename else str

@@ -1,4 +1,4 @@
-"""The end of a command that runs until somebody ends it."""
+"""The end of a command that runs until it is stopped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class End:
-    """Asked for by a signal, or by the end of whoever reads what is written. Once a process, main thread."""
+    """Asked for by a signal, or by a reader that is gone. Once a process, main thread."""
 
     def __init__(self, reader_of: IO[str] | None = None) -> None:
         """`reader_of`: a stream that is written to. Where nobody reads it any more (`... | head -1`), that is
@@ -32,7 +32,7 @@ class End:
                 signal.signal(getattr(signal, name), self._ask)
 
     def wait(self, seconds: float) -> None:
-        """Returns at the end, or after so long."""
+        """Returns at the end, or after this time."""
         if self.is_asked_for:
             return
         if self._reader is None:

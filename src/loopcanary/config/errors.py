@@ -1,4 +1,4 @@
-"""What is wrong with a setting, and where it stands."""
+"""What is wrong with a setting, and where it is written."""
 
 from __future__ import annotations
 

@@ -19,14 +19,14 @@ SHARED_FILE = "pyproject.toml"
 
 
 class SettingsFile(NamedTuple):
-    """The settings of one file. `prefix`: what stands before a key, seen from the file's root."""
+    """The settings of one file. `prefix`: the path to a key from the file's root."""
 
     path: Path
     prefix: str
     settings: Mapping[str, object]
 
     def place(self, key: str) -> str:
-        """Where a key of the file stands, for people."""
+        """Where in the file a key is, for people."""
         return f"{self.path}: {self.prefix}{key}"
 
 

@@ -175,7 +175,7 @@ def _name(name: object) -> str:
 
 
 def _path(noun: str) -> Kind:
-    """A path, `~` for the home. Whoever reads the setting knows where a relative one starts."""
+    """A path, `~` for the home. The reader of the setting knows where a relative one starts."""
 
     def take(value: object) -> Path:
         if not isinstance(value, (str, Path)) or not str(value).strip() or "\0" in str(value):

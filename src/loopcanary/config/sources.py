@@ -60,7 +60,7 @@ class Sources:
             ) from None
 
     def place(self, key: str) -> str:
-        """Where the value in force of a known key stands, for people."""
+        """Where the value in force of a known key comes from, for people."""
         found = self._find(BY_KEY[key])
         return f"default of {key}" if found is None else found.place
 

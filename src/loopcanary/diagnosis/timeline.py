@@ -29,7 +29,7 @@ PAUSES_MAX = 64
 EARLIER_PAUSES_MAX = 16
 """Those before a stall; they stand again in each stall that follows soon."""
 EARLIER_MAX = 32
-"""As with pauses: what is before one stall stands again in the next."""
+"""As with pauses: the history of one stall is also in that of the next."""
 EARLIER_NS = 10_000_000_000
 """How far back collections and long work before a stall are of interest."""
 _HOLDER_STACKS_MAX = 16

@@ -1,6 +1,6 @@
 """The one place where failures of ours, or of plugged-in parts, stop inside the watched program.
 
-A part that fails is switched off, told of once and counted; the program never sees an exception.
+A part that fails is switched off, logged once and counted; the program never sees an exception.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _WORDS_MAX = 1_000
 class Boundary:
     """Calls parts so that nothing they raise gets out. Thread-safe.
 
-    `say` shows a line to whoever runs the program; it must not block. Where the program has set up logging,
-    the logger `loopcanary` is told instead.
+    `say` shows a line to the person who runs the program; it must not block. Where the program has set up
+    logging, the logger `loopcanary` is told instead.
     """
 
     def __init__(self, say: Callable[[str], object]) -> None:

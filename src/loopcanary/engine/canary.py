@@ -61,7 +61,7 @@ class FileBackend(Backend, Protocol):
 
     @property
     def listener(self) -> scopes.Listener:
-        """Whom `scopes` tell of scenes and work."""
+        """Hears of scenes and work from `scopes`."""
 
 
 class Plugged(Protocol):
@@ -116,7 +116,7 @@ class Canary:
         self.config = config
         self.boundary = boundary
         self.traces: Traces | None = None
-        """Of frames, input and idle work, where a probe tells of them."""
+        """Of frames, input and idle work, if a probe reports them."""
         self.before_figures: Callable[[], object] = _nothing
         """Called before the traces are asked for what they know: the moment to make them."""
         self._native = native
@@ -222,7 +222,8 @@ class Canary:
     # ---- life -------------------------------------------------------------------------------
 
     def trace_with(self, traces: Traces) -> None:
-        """A probe is there that tells of frames, input or idle work. Any thread."""
+        """Adds the traces of frames, input and idle work, for the first probe that reports these. Any
+        thread."""
         self.traces = traces
         parts = self._parts
         if parts is not None:
@@ -252,7 +253,7 @@ class Canary:
         scopes.connect_at_work(self.start)
 
     def start(self) -> None:
-        """Starts the engine, if it does not run. Raises nothing: a failure is told of once and counted."""
+        """Starts the engine, if it does not run. Raises nothing: a failure is logged once and counted."""
         with self._lock:
             if self._parts is not None or self._has_failed or self._is_over:
                 return

@@ -1,6 +1,6 @@
 """Guards: when stalls are not to be reported, because a debugger holds the program or there are too many.
 
-A program that stands at a breakpoint is not stalled, and a storm of stalls must not become a storm of
+A program at a breakpoint is not stalled, and a storm of stalls must not become a storm of
 diagnoses. Both are asked on the drain thread, once a stall.
 """
 

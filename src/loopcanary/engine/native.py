@@ -146,7 +146,7 @@ class NativeBackend:
 
     @property
     def listener(self) -> Listener:
-        """Whom `scopes` tell: the extension itself."""
+        """Hears of scenes and work from `scopes`: the extension itself."""
         return cast("Listener", self._native)
 
     def loop_started(self, loop: object, thread_ident: int, kind: str | None = None) -> None:

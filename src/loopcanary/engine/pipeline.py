@@ -151,7 +151,7 @@ class Pipeline:
 
 
 def _is_news(issue: Issue) -> bool:
-    """Whether reporters are told of it."""
+    """Whether reporters get it."""
     if isinstance(issue, Stall):
         return True
     from loopcanary.model.issues.issue import is_news

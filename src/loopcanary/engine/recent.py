@@ -1,4 +1,4 @@
-"""The last stalls of this process, for whoever asks the canary; what they have in common is held once."""
+"""The last stalls of this process, for `canary.stalls`; what they have in common is held once."""
 
 from __future__ import annotations
 

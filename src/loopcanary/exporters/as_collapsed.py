@@ -1,7 +1,7 @@
 """Collapsed ("folded") stacks: `program;thread;outer;inner 412345678`, the weight in nanoseconds of stall.
 
 The input of Brendan Gregg's flamegraph.pl (github.com/brendangregg/FlameGraph): frames divided by `;`, the
-weight after the last space. Lines of equal stacks are added up by whoever reads them.
+weight after the last space. Readers add up lines of equal stacks.
 """
 
 from __future__ import annotations

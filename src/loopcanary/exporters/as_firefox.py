@@ -205,7 +205,7 @@ class _Process:
         tables.marker("Stall", _ms(begin_ns), _ms(begin_ns + stall.duration_ns), _stall_data(stall))
 
         def add(kind: str, data: dict[str, Any], from_ns: int, length_ns: int) -> None:
-            """What another stall before has told of the same moment is not told again."""
+            """Leaves out moments that an earlier stall already has."""
             at_ms, end_ms = _ms(begin_ns + from_ns), _ms(begin_ns + from_ns + length_ns)
             if at_ms >= until_ms.get(kind, at_ms):
                 until_ms[kind] = end_ms

@@ -44,7 +44,7 @@ class Slice:
     name: str
     category: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
-    """Texts and numbers, for whoever clicks on it."""
+    """Texts and numbers, shown on a click."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +149,7 @@ class _Process:
         return track
 
     def _add(self, stall: Stall, kind: str, slices: Iterable[Slice]) -> None:
-        """What another stall before has told of the same moment is not told again."""
+        """Leaves out moments that an earlier stall already has."""
         news = []
         for one in slices:
             if one.begin_ns >= self._until.get(kind, one.begin_ns):

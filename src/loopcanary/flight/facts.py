@@ -18,8 +18,8 @@ _DEPTH: Final = 8
 def read_facts(source: Source, section: Section) -> dict[str, Any]:
     """The session's facts; {} where there are none yet, or none that can be read.
 
-    Numbers beyond 64 bits, nesting beyond a few levels and halves of surrogate pairs do not come
-    through: others store what stands here.
+    Numbers beyond 64 bits, nesting beyond a few levels and halves of surrogate pairs do not come through:
+    others store these facts.
     """
     if not section.count:
         return {}

@@ -93,7 +93,7 @@ class TickClock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """Where one kind of elements stands; `count` is clamped to what the file has room for."""
+    """The place of one kind of elements; `count` is clamped to what the file has room for."""
 
     offset: int
     stride: int

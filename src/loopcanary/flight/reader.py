@@ -52,7 +52,7 @@ class FlightFile:
     """
 
     def __init__(self, buffer: bytes | bytearray | memoryview, name: str = "flight buffer") -> None:
-        """Reads a buffer: the own process's mapping, or a copy. `name` stands in errors.
+        """Reads a buffer: the own process's mapping, or a copy. `name` is for errors.
 
         Raises FlightError where it does not hold a flight file of a format that we read.
         """

@@ -238,7 +238,7 @@ def read_slot_facts(source: Source, section: Section, index: int) -> dict[str, A
 def copy_slot(source: Source, section: Section, index: int, *, drained: bool = False) -> SlotCopy | None:
     """A slot that did not change while it was copied; None if it is free or changed at every try.
 
-    `drained`: also a stall that is over and was taken by the drain; it stands there until the slot is needed
+    `drained`: also a stall that is over and was taken by the drain; it stays there until the slot is needed
     again, and its end is the first thing that is wiped then.
     """
     for _ in range(_TRIES):

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Patches:
-    """What one process has replaced. Under the GIL; whoever patches and takes back excludes itself."""
+    """What one process has replaced. Under the GIL; callers patch and take back one at a time."""
 
     def __init__(self) -> None:
         self._laid: list[tuple[type | ModuleType, str, FunctionType, FunctionType]] = []

@@ -18,7 +18,7 @@ METHODS = frozenset(
 
 
 class Scopes(Protocol):
-    """What the engine offers to whoever works: `loopcanary.engine.scopes`."""
+    """What the engine offers for work: `loopcanary.engine.scopes`."""
 
     def enter_scene(self, name: str) -> None:
         """The scene from here on."""
@@ -106,7 +106,7 @@ def in_greenlets() -> bool:
 
 
 def method_word(method: object) -> str:
-    """The method as it stands in a scene."""
+    """The method, run in a scene."""
     return method if isinstance(method, str) and method in METHODS else UNKNOWN
 
 

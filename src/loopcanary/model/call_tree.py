@@ -1,4 +1,4 @@
-"""Trees that stand in one list, each row before those inside it: who is inside whom, and what to leave out.
+"""Trees in one list, each row before those inside it: which is inside which, and what to leave out.
 
 Depths may be anything (they come from files): a row is inside the nearest row before it that is less deep.
 """

@@ -89,12 +89,11 @@ class Config:
     log_file_bytes: int = 10 << 20
     """Beyond this size the log file is renamed, and a new one begun."""
     notify: tuple[str, ...] = ()
-    """Where stalls are told of beside the console: names of NOTIFY_WAYS."""
+    """Ways to notify about stalls, beside the console: names of NOTIFY_WAYS."""
     notify_kinds: tuple[str, ...] = ()
-    """Kinds of issues that are told of: names of IssueKind. Empty: all there are."""
+    """Kinds of issues to notify about: names of IssueKind. Empty: all."""
     notify_from_ns: int = 1 * _S
-    """What kept somebody waiting for less is not told of; NOTIFY_KILLED_NS: only stalls that ended with their
-    process."""
+    """The shortest wait to notify about; NOTIFY_KILLED_NS: only stalls that ended with their process."""
     notify_every_ns: int = 60 * _S
     """Between two notifications of one bug."""
     notify_per_minute: int = 6

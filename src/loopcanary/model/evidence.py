@@ -156,7 +156,7 @@ class LaneTotals:
     """Sum of all callbacks; `busy_ns` counts whole turns. 0 where callbacks are not seen."""
     callback_ns_squared: int = 0
     stalls: int = 0
-    """Stalls that ended, also those that found no room to be told of."""
+    """Stalls that ended, also those for which there was no slot."""
     stalled_ns: int = 0
     gc_ns: int | None = None
     """In collections on this thread."""

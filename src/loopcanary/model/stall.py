@@ -72,7 +72,7 @@ class Culprit:
     in_app: bool
     """False: no frame of the program's own code was on the stack; this is the innermost frame."""
     column: int = 0
-    """Where the call stands in `source`: 1-based character columns, 0 unknown."""
+    """Where the call is in `source`: 1-based character columns, 0 unknown."""
     end_column: int = 0
 
 
@@ -234,7 +234,7 @@ class Stall:
     startup: bool = False
     """Before the loop first waited."""
     timeline: Timeline | None = None
-    """None where whoever wrote the stall kept none."""
+    """None if the writer of the stall kept none."""
 
 
 __all__ = [

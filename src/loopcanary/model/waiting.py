@@ -45,7 +45,7 @@ class LockProof(Enum):
     OWNER = "owner"
     """The lock itself says so (RLock)."""
     WITH = "with"
-    """The thread stands in a `with` block of this very lock."""
+    """The thread is in a `with` block of this very lock."""
     NONE = "none"
     """It is not known."""
 

@@ -1,5 +1,5 @@
-"""Where the webhook is. The address is a secret: who has it can post. It comes from the environment or a
-file, and stands in no error, status, report or command line.
+"""Where the webhook is. The address is a secret: with it, anyone can post. It comes from the environment or a
+file, and is in no error, status, report or command line.
 """
 
 from __future__ import annotations

@@ -47,11 +47,11 @@ class Desk:
         self._complain = complain
         self._complaints: set[str] = set()
         self._unfinished: dict[str, None] = {}
-        """Ids of stalls that were told of while they went on, and of whose end nobody was told."""
+        """Ids of stalls that were notified in progress, and whose end was not."""
 
     @property
     def withheld(self) -> int:
-        """Issues that nobody was told of yet."""
+        """Issues not notified yet."""
         return self._limit.withheld
 
     @property
@@ -72,7 +72,7 @@ class Desk:
             self._say(permit, now_ns)
 
     def end(self) -> None:
-        """Tells how much nobody was told of."""
+        """Says how many were not notified."""
         rest = self._limit.rest()
         if rest.count:
             self._tell(rest_of(rest, self._noun))

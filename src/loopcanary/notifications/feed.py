@@ -14,7 +14,7 @@ from loopcanary.model.search import Remark, StallQuery
 _AT_ONCE = 500
 """Stalls, and other issues, read at one look; the rest at the next."""
 _OLD_NS = 3_600 * 1_000_000_000
-"""What was over so long before we began is history: a store that was imported, a program of last week."""
+"""What was over this long before we began is history: a store that was imported, a program of last week."""
 _OPEN_MAX = 1_000
 _IGNORED_MAX = 10_000
 _MISSES_MAX = 60

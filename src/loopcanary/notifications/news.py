@@ -16,7 +16,7 @@ _REMEMBERED = 10_000
 
 
 class Stage(Enum):
-    """How far an issue has come; each is told of by itself. Only stalls go further than the first one."""
+    """How far an issue has come; each step is notified. Only stalls go further than the first one."""
 
     FIRST = "first"
     ANR = "anr"
@@ -45,8 +45,8 @@ class News:
     """Issues in, those that are news out. Not thread-safe."""
 
     def __init__(self, from_ns: int, kinds: Collection[IssueKind] = ALL_KINDS) -> None:
-        """`from_ns`: what kept somebody waiting for less is no news, but for stalls that ended with their
-        process. `kinds`: others are no news either."""
+        """`from_ns`: shorter waits are no news, except stalls that ended with their process. `kinds`: others
+        are no news either."""
         self._from_ns = from_ns
         self._kinds = kinds
         self._taken: dict[str, Stage] = {}
@@ -54,7 +54,7 @@ class News:
     def is_news(self, issue: Issue) -> bool:
         """Whether it is of a kind that is asked for, long enough, and unheard of at this stage.
 
-        What is made of a stall that somebody has heard of says the same again, and is none.
+        An issue made of a stall that was notified says the same again, and is none.
         """
         if issue.kind not in self._kinds or not is_news(issue):
             return False
@@ -76,7 +76,7 @@ class News:
         return before is None or (is_ongoing and _ORDER.index(stage) > _ORDER.index(before))
 
     def take(self, issue: Issue) -> None:
-        """It was told of, or counted."""
+        """It was notified, or counted."""
         self._taken.pop(issue.id, None)
         self._taken[issue.id] = stage_of(issue)
         if len(self._taken) > _REMEMBERED:

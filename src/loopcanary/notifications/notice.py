@@ -50,7 +50,7 @@ class Notice:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What stands below the title."""
+        """The lines below the title."""
         return tuple(line for line in (self.cause, self.more, self.advice, self.place) if line)
 
 
@@ -70,14 +70,14 @@ def notice_of(permit: Permit[Issue], session: Session | None, now_ns: int) -> No
 
 
 def over_of(stall: Stall, session: Session | None) -> Notice:
-    """A stall that was told of while it went on is over."""
+    """A stall that was notified in progress is over."""
     length = format_duration(stall.duration_ns)
     title = printable(f"over after {length}: {stall.title}", _TITLE_MAX)
     return Notice(title=title, place=_place(stall, session), stalls=0)
 
 
 def rest_of(withheld: Withheld, noun: str = "stall") -> Notice:
-    """What is told at the end of what nobody was told of. `noun`: for all of them."""
+    """The last notification, about those withheld. `noun`: for all of them."""
     total = format_duration(withheld.total_ns)
     return Notice(
         title=f"{count_of(withheld.count, f'more {noun}')} until the end, {total} in all",

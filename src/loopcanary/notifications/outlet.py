@@ -88,7 +88,7 @@ class Outlet:
             self._news.notify()
 
     def close(self, patience_s: float) -> None:
-        """Delivers what is left, each once, for so long."""
+        """Delivers what is left, each once, within this time."""
         with self._news:
             self._is_over = True
             self._news.notify()

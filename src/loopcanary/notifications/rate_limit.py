@@ -19,7 +19,7 @@ OTHERS = "others"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Withheld:
-    """Stalls that nobody was told of yet."""
+    """Stalls not notified yet."""
 
     count: int = 0
     total_ns: int = 0
@@ -39,7 +39,7 @@ class Withheld:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permit(Generic[_T]):
-    """One may be told of this now."""
+    """Whether this may be notified now."""
 
     item: _T
     """The latest of its group."""
@@ -53,7 +53,7 @@ class Permit(Generic[_T]):
 class _Group(Generic[_T]):
     item: _T
     free_ns: int
-    """From then on one may be told of it again."""
+    """From then on it may be notified again."""
     withheld: Withheld
 
 
@@ -78,7 +78,7 @@ class RateLimit(Generic[_T]):
         return self._permit(now_ns, group, is_counted=False)
 
     def would_tell(self, now_ns: int, key: str) -> bool:
-        """Whether one more of the group could be told of now."""
+        """Whether one more of the bug may be notified now."""
         now_ns = self._forward(now_ns)
         group = self._groups.get(self._key(now_ns, key))
         return (group is None or now_ns >= group.free_ns) and self._has_room(now_ns)
@@ -116,7 +116,7 @@ class RateLimit(Generic[_T]):
 
     @property
     def withheld(self) -> int:
-        """Stalls that nobody was told of yet."""
+        """Stalls not notified yet."""
         return sum(group.withheld.count for group in self._groups.values())
 
     def _permit(self, now_ns: int, group: _Group[_T], *, is_counted: bool) -> Permit[_T]:

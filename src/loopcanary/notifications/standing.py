@@ -89,7 +89,7 @@ def is_taken(store: Path, channel: str) -> bool:
 
 
 def may_start(store: Path) -> bool:
-    """Whether nobody is starting a follower of the store; from now on somebody is. OSError.
+    """Whether no process is starting a follower of the store; from now on this one is. OSError.
 
     Workers of one program begin at the same moment: one of them is enough.
     """

@@ -1,4 +1,4 @@
-"""Memory of another process: what is mapped where, and what stands in it."""
+"""Memory of another process: what is mapped where, and its contents."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Process:
             return False
 
     def check(self) -> None:
-        """Raises OutsideError where the process has ended, whoever has its number now."""
+        """Raises OutsideError if the process has ended, even if another one has its number now."""
         state, start = _state_and_start(self.proc, self.pid)
         if start != self.start_ticks or state in "ZXx":
             raise OutsideError(f"process {self.pid} ended while it was being read")

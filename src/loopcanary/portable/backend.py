@@ -70,7 +70,7 @@ class PortableBackend:
         self._brackets: dict[int, _Running] = {}
         self._work = WorkBrackets(clock, self._lanes.busy_here, lambda: self._open_lane(_THREAD))
         self.turns = ThreadTurns(clock, self._open_lane, self._watchdog.wake_if_parked)
-        """Whom the hooks of probes tell."""
+        """Hears of turns and callbacks from the hooks of probes."""
 
     def start(self) -> None:
         """Begins to watch. Idempotent. RuntimeError where the system gives no thread."""
@@ -123,8 +123,8 @@ class PortableBackend:
         """Nothing is kept of what was taken."""
 
     def totals(self) -> Sequence[LaneTotals]:
-        """Sums of every watched thread. Callbacks are counted where a probe tells of them, turns where no
-        ticker does."""
+        """Sums of every watched thread. Callbacks are counted if a probe reports them, turns if no ticker
+        does."""
         self._lanes.close_those_of_dead_threads()
         now_ns = self._clock()
         gc_ns = self._collections.total_ns
@@ -196,7 +196,7 @@ class PortableBackend:
             lane.scene = scene
 
     def allow(self, allowance_ns: int) -> None:
-        """The work that goes on in this thread may take so long before it is a stall."""
+        """The running work of this thread may take this time before it is a stall."""
         for lane in self._lanes.here():
             lane.allow(allowance_ns)
 
@@ -206,7 +206,7 @@ class PortableBackend:
 
     @property
     def listener(self) -> Listener:
-        """Whom `scopes` tell."""
+        """Hears of scenes and work from `scopes`."""
         return self
 
     def set_facts(self, facts: dict[str, Any]) -> bool:  # noqa: ARG002 - as FileBackend has it

@@ -49,7 +49,7 @@ class Ended(NamedTuple):
     earlier: Earlier
     """What there was before."""
     callbacks: int
-    """How many a probe has told of, ..."""
+    """How many a probe has reported, ..."""
     longest_ns: int
     """...and the longest of the named pieces of work."""
 
@@ -212,7 +212,7 @@ class Lane:
         self.closed_ns = now_ns
 
     def allow(self, allowance_ns: int) -> None:
-        """The work that is going on may take so long before it is a stall. Own thread."""
+        """The running work may take this time before it is a stall. Own thread."""
         granted_ns = self._allowance_ns if self._allowance_epoch == self.epoch else 0
         self._allowance_ns = max(allowance_ns, granted_ns)
         self._allowance_epoch = self.epoch

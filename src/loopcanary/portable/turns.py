@@ -69,7 +69,7 @@ class ThreadTurns:
     def __init__(
         self, clock: Callable[[], int], open_lane: Callable[[str], Lane | None], wake: Callable[[], None]
     ) -> None:
-        """`open_lane`: one for the calling thread, of a kind; `wake`: somebody works."""
+        """`open_lane`: one for the calling thread, of a kind; `wake`: called when work begins."""
         self._clock = clock
         self._open_lane = open_lane
         self._wake = wake

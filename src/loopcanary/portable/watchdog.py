@@ -38,7 +38,7 @@ class Bell:
 
 
 class Watchdog:
-    """Looks at the lanes while somebody works; parks after a second in which nobody did."""
+    """Looks at the lanes while any is busy; parks after a second in which none was."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Watchdog:
             return None
 
     def _park(self, watched: tuple[Watched, ...]) -> None:
-        """Rests until somebody works. The word first, then a last look: who begins after it, rings."""
+        """Rests until work begins. The word first, then a last look: work that begins after it rings."""
         self._parked = True
         if not self._stopping and all(one.lane.look() is None for one in watched):
             self.parks += 1

@@ -29,7 +29,7 @@ class LateProbe:
         windows: Callable[[], Windows] | None = None,
         probe: str,
     ) -> None:
-        """`tracers`: for a probe that tells of frames, input or idle work (protocols.Traced); `windows`: for
+        """`tracers`: for a probe that reports frames, input or idle work (protocols.Traced); `windows`: for
         one of a toolkit with windows (protocols.Windowed). `contain` calls a function, and nothing that it
         raises gets out: probes are loaded in the middle of the program's own imports. `probe`: the one of the
         engine that runs."""

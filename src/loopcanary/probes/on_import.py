@@ -74,7 +74,7 @@ class _AfterExec:
 
 
 class LoopcanaryFinder:
-    """Stands first on sys.meta_path while any ImportWatch waits, and delegates to the finders behind it."""
+    """Is first on sys.meta_path while any ImportWatch waits, and delegates to the finders behind it."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, list[ImportWatch]] = {}

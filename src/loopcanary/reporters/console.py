@@ -64,7 +64,7 @@ class ConsoleReporter:
         return {"console_dropped": self.dropped} if self.dropped else {}
 
     def report(self, issue: Issue, repeated: int) -> None:
-        """Tells of one stall, of one seen before only in short; of other issues in a line."""
+        """Shows each new stall in full, one of a known bug in short, other issues in a line."""
         if not isinstance(issue, Stall):
             if self._may_speak(issue.fingerprint):
                 self._terminal.write(issue_line(issue, repeated, self._terminal.look(), self._process))

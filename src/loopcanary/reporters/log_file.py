@@ -1,7 +1,7 @@
 """Adds each issue to a file, as one line of JSON. Inside the watched program; standard library only.
 
-The file is opened for each line and closed again: a daemon closes what it finds open, and a rotation by
-somebody else takes the name away. Lines of several processes do not mix: each is one write to the end of the
+The file is opened for each line and closed again: a daemon closes what it finds open, and another tool's
+rotation takes the name away. Lines of several processes do not mix: each is one write to the end of the
 file.
 """
 

@@ -13,7 +13,7 @@ STDERR = "LOOPCANARY_RUN_STDERR"
 
 
 def own_stderr() -> str:
-    """What children are told of this process in STDERR, so that they know whether they share its stderr."""
+    """The value of STDERR for children, by which they know whether they share this process's stderr."""
     return f"{os.getpid()}:{_stderr_file()}"
 
 

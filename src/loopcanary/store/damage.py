@@ -26,7 +26,7 @@ class Aside:
 def set_aside_in(folder: Path) -> list[Aside]:
     """Damaged databases in a store's folder, newest first; none where it cannot be read.
 
-    Whoever meets the damage first sets the file aside and tells it where nobody may look: this finds it.
+    The first process that meets the damage sets the file aside; this finds it.
     """
     found: list[Aside] = []
     try:

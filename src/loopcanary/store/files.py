@@ -25,7 +25,7 @@ _SIDE_FILES = ("-wal", "-shm", "-journal")
 def make_private_folder(folder: Path) -> None:
     """The folder with mode 0700 and a .gitignore that keeps it out of commits. Raises OSError.
 
-    A folder that somebody else made stays as it is: who may see it was their choice.
+    A folder that was there stays as it is: its permissions are its maker's choice.
     """
     try:
         folder.mkdir(mode=FOLDER_MODE, parents=True)

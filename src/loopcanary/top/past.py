@@ -10,7 +10,7 @@ from loopcanary.model import LaneTotals
 from loopcanary.model.live import LaneReading, ProcessReading
 
 RECENT_NS = 10_000_000_000
-"""Loop delays are told of so long: a p99 of one second is one turn."""
+"""The window of loop delays: a p99 of one second is one turn."""
 
 LaneKey = tuple[str, int, int]
 """Process, lane, and how often the lane was given out."""

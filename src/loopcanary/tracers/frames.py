@@ -25,7 +25,7 @@ from loopcanary.model.figures.frames import (
 )
 
 PAUSE_NS = 100_000_000
-"""A loop that had nothing to do for so long was drawing nothing."""
+"""A loop that had nothing to do for this time was drawing nothing."""
 SCENES_MAX = 64
 SLICES_MAX = 64
 """Of a scene; when there are as many, neighbours are put together, so that they span all of the session."""
@@ -36,7 +36,7 @@ _READS_MAX = 100
 
 
 class FrameSink(Protocol):
-    """Whom a frame tracer tells. None of it raises."""
+    """Hears of frames from a frame tracer. Nothing here raises."""
 
     @property
     def scene(self) -> Callable[[], str | None]:
@@ -50,7 +50,7 @@ class FrameSink(Protocol):
         """A slice is over; `bad`: it was janky."""
 
     def shown(self, frame: ShownFrame) -> None:
-        """A frame was shown, and somebody listens."""
+        """A frame was shown, and there are listeners."""
 
     def failed(self, error: Exception) -> None:
         """Something of ours is wrong."""

@@ -1,4 +1,4 @@
-"""Whoever wants to hear of each frame: at once on the surface's thread, or a little later on one of ours."""
+"""Listeners for each frame: called at once on the surface's thread, or a little later on one of ours."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _NAME_MAX = 120
 
 
 class IdleSink(Protocol):
-    """Whom the tracer tells. None of it raises."""
+    """Hears of idle work from the tracer. Nothing here raises."""
 
     @property
     def scene(self) -> Callable[[], str | None]:

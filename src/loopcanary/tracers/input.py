@@ -18,7 +18,7 @@ _NAME_MAX = 120
 
 
 class LagSink(Protocol):
-    """Whom the tracer tells. None of it raises."""
+    """Hears of input from the tracer. Nothing here raises."""
 
     @property
     def scene(self) -> Callable[[], str | None]:

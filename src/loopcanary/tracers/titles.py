@@ -12,7 +12,7 @@ from loopcanary.words.text import printable
 TITLES_MAX = 32
 """Scenes from titles, in one process."""
 VARIANTS_MAX = 4
-"""Titles that differ in their numbers alone, or in what stands before the program's name; more are one."""
+"""Titles that differ in their numbers alone, or in the text before the program's name; more are one."""
 LENGTH_MAX = 80
 OTHER_TITLES = "(other windows)"
 _RAW_MAX = 1_024
@@ -27,7 +27,7 @@ def _without_numbers(title: str) -> str:
 
 
 def _without_document(title: str) -> str:
-    """`letter.txt - Editor` -> `... - Editor`: what names the program stands last."""
+    """`letter.txt - Editor` -> `... - Editor`: the program's name is last."""
     begins = [separator.start() for separator in _TAIL.finditer(title)]
     return f"...{title[begins[-1] :]}" if begins else title
 

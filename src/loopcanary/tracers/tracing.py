@@ -119,7 +119,7 @@ class Tracing:
         self._ring()
 
     def shown(self, frame: ShownFrame) -> None:
-        """A frame was shown, and somebody listens."""
+        """A frame was shown, and there are listeners."""
         self._listeners.tell(frame)
 
     def input_lagged(self, lag: RawInputLag) -> None:

@@ -1,4 +1,4 @@
-"""Whom bundles are sent to."""
+"""Where bundles are sent to."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Receiver:
             )
         if parts.scheme == "http" and not allow_plain and not _is_this_machine(host):
             raise UploadError(
-                f"http would show the stalls, and the token, to whoever is between here and {host}: use "
+                f"http would show the stalls, and the token, to everyone between here and {host}: use "
                 "https, or --insecure-http where that is no matter"
             )
         return cls(url)

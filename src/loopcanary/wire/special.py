@@ -41,7 +41,7 @@ def _span(document: Any, activities: tuple[Activity, ...]) -> Span:
 
 
 class _EarlierForm(Form[EarlierWork]):
-    """The short work in between stands among the fields of the long work, by names of its own."""
+    """The short work in between is among the fields of the long work, by names of its own."""
 
     def write(self, value: EarlierWork) -> dict[str, Any]:
         short = {} if value.short is None else form_of(ShortWork).write(value.short)

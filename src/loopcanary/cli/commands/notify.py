@@ -1,4 +1,4 @@
-"""`loopcanary notify`: tells of new stalls and other issues, on the desktop, by webhook, with a bell."""
+"""`loopcanary notify`: notifies about new stalls and other issues: desktop, webhook, bell."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def find_dns(observation: Observation) -> Finding | None:
 
 
 def resolves(observation: Observation, seen: WeighedSample) -> bool:
-    """Whether a sample stands in a call that resolves names."""
+    """Whether a sample is in a call that resolves names."""
     if in_file(seen, "socket.py") and seen.stack.at(0).shown.function in RESOLVING_CALLS:
         return True
     # A thread that computes is seldom at such a call: its source need not be read.

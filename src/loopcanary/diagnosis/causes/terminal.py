@@ -1,4 +1,4 @@
-"""disk-io in other words: waiting for a person at a terminal, or for whoever feeds standard input.
+"""disk-io in other words: waiting for a person at a terminal, or for the feeder of standard input.
 
 A closed set of causes has no word of its own for it; a terminal is a file by name at least. Title, evidence
 and advice say what it is.

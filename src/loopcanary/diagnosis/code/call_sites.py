@@ -58,8 +58,8 @@ class CallSites:
         return site
 
     def repetition(self, view: PlacedFrame) -> tuple[bool, bool] | None:
-        """Whether a loop of the frame's own function repeats its position, and whether it stands in the
-        head of a `for`; None without the source."""
+        """Whether a loop of the frame's own function repeats its position, and whether it is in the head of
+        a `for`; None without the source."""
         if view not in self._repeated:
             self._repeated[view] = self._look_for_loop(view.frame)
         return self._repeated[view]
@@ -134,7 +134,7 @@ def _header(lines: tuple[str, ...], frame: Frame) -> CallSite:
 
 
 def _header_end(text: str) -> int | None:
-    """Index of the colon outside of all brackets; None where it stands on a later line."""
+    """Index of the colon outside of all brackets; None if it is on a later line."""
     depth = 0
     for index, character in enumerate(text):
         depth += (character in "([{") - (character in ")]}")

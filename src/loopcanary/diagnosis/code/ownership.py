@@ -13,7 +13,7 @@ _STDLIB_PART = re.compile(r"/lib(?:64)?/python3\.\d+t?/|/lib/python3\d+\.zip/")
 
 
 class Owner(Enum):
-    """Whom a frame belongs to."""
+    """The owner of a frame's code."""
 
     OWN = "own"
     """The program: what its user can change. With `concern`: code of these packages only."""

@@ -93,7 +93,7 @@ def _with(histogram: Sequence[tuple[int, int]], duration_ns: int) -> tuple[tuple
 
 
 def _shortest_with(lengths: Sequence[float], counts: Sequence[int], least: float) -> int | None:
-    """Where the shortest turn of at least this length stands; else the longest there is."""
+    """The index of the shortest turn of at least this length; else of the longest."""
     first = bisect_left(lengths, least)
     places = chain(range(first, len(lengths)), range(first - 1, -1, -1))
     return next((place for place in places if counts[place] > 0), None)

@@ -1,7 +1,7 @@
 """Samples that found the thread awake in the middle of its wait for the GIL.
 
-Whoever waits for the GIL wakes every 5 ms (`sys.setswitchinterval`) to ask its holder to let it go. A timer
-wakes it, and a timer wakes the watchdog: so looks find it awake much more often than it is.
+A thread that waits for the GIL wakes every 5 ms (`sys.setswitchinterval`) to ask its holder to let it go. A
+timer wakes it, and a timer wakes the watchdog: so looks find it awake much more often than it is.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ INPUT_LAG_NS = 200_000_000
 IDLE_LAG_NS = 2_000_000_000
 """An idle handler that takes longer is an issue: Matrix's IdleHandlerLagTracer."""
 SPIN_NS = 1_000_000_000
-"""A loop that never waits for so long, as one kind of work asks for itself anew each time, spins."""
+"""A loop that never waits for this time, since one kind of work asks for itself again each time, spins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What traces tell of a session: frames, input, idle work."""
+"""A run's figures of frames, input and idle work."""
 
 from __future__ import annotations
 

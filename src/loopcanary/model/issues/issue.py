@@ -14,7 +14,7 @@ TracedIssue = Startup | SlowMethod
 """What a tracer tells whole, with all that it has measured; a third party's can, too."""
 
 LagIssue = Jank | InputLag | IdleLag | TracedIssue
-"""What is told of more than one callback: every issue that is no stall."""
+"""An issue of more than one callback: every issue that is no stall."""
 
 Issue = Stall | LagIssue
 """The union of all issue types. `issue.kind` tells which one it is; all have id, session, pid, fingerprint,
@@ -22,6 +22,5 @@ title, thread, loop, scene, cause, culprit, advice, stacks, began_wall_ns, durat
 
 
 def is_news(issue: Issue) -> bool:
-    """Whether people are told of it. A start within its limit is kept for the course of starts, and is no
-    news."""
+    """Whether it is reported. A start within its limit is kept for comparison, and is no news."""
     return not isinstance(issue, Startup) or issue.is_slow

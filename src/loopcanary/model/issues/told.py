@@ -1,4 +1,4 @@
-"""Which issues people are told of, whatever kind they are: by notifications and by the bell."""
+"""Which issues are notified, of any kind: by notifications and by the bell."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def kinds_named(names: Collection[str]) -> frozenset[IssueKind]:
 
 
 def felt_ns(issue: Issue) -> int:
-    """How long somebody waited at once: of jank the longest frame, as its length is that of a slice, which
+    """The longest single wait: of jank the longest frame, as its length is that of a slice, which
     says nothing; else the duration."""
     return issue.figures.worst_ns if isinstance(issue, Jank) else issue.duration_ns

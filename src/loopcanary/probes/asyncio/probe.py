@@ -47,7 +47,7 @@ class AsyncioProbe:
         self._is_on = False
 
     def use_tracers_when_needed(self, tracers: Callable[[], Tracers]) -> None:
-        """Whom to ask for a trace when a loop never waits; most programs need none."""
+        """Makes the trace of a loop that never waits; most programs need none."""
         self._tracers = tracers
 
     def install(self) -> None:
@@ -144,7 +144,7 @@ class _Patch:
         setattr(owner, name, replacement)
 
     def take_back(self) -> bool:
-        """Whether it could be: not where somebody else has patched over it."""
+        """Whether it could be: not if another tool has patched over it."""
         if self._owner.__dict__.get(self._name) is not self._replacement:
             return False
         setattr(self._owner, self._name, self._original)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 SPIN_NS = 1_000_000_000
-"""A loop that has not waited for so long spins, where the same work was ready whenever it was looked at."""
+"""A loop that has not waited for this time spins, if the same work was ready at each look."""
 _LOOKS_LEAST = 4
 _AGAIN = 10
 """It is told anew when it has gone on for ten times as long."""

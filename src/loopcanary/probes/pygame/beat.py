@@ -102,7 +102,7 @@ class Beat:
             self._frames.waited(begin_ns, end_ns)
 
     def modal_over(self) -> None:
-        """Somebody else's loop ran (message_box): nothing was drawn meanwhile."""
+        """Another loop ran (message_box): nothing was drawn meanwhile."""
         if self._frames is not None:
             self._frames.idle()
 

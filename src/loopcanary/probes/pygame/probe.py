@@ -72,7 +72,7 @@ class PygameProbe:
         self._input_types: frozenset[int] = frozenset()
         self._names: dict[int, str] = {}
         self._patches: list[tuple[dict[str, Any], str, Any, Any]] = []
-        """Namespace, name, what stood there, what stands there now."""
+        """Namespace, name, what was there, what is there now."""
 
     def use_tracers(self, tracers: Tracers) -> None:
         """Frames and input are told to these."""

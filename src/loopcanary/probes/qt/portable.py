@@ -167,7 +167,7 @@ class QtTimers:
                     timer.stop()
 
     def is_closed(self) -> bool:
-        """Whoever made it says when the loop is over."""
+        """Its maker says when the loop is over."""
         return False
 
     def raise_held(self) -> None:

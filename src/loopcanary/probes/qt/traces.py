@@ -61,8 +61,8 @@ class _Surface:
         self.address = address
         self.frames = 0
         self.is_python_s = is_python_s
-        """Python code made it: the binding's object lives as long as the window. That of a window of QML's
-        is made whenever somebody asks for it, and may be nobody's a moment later."""
+        """Python code made it: the binding's object lives as long as the window. That of a QML window is
+        made on request, and may be gone a moment later."""
         self.draws_itself = bool(window.inherits("QQuickWindow"))
         self._window = weakref.ref(window)
         self._is_valid = is_valid

@@ -23,7 +23,7 @@ class Patches:
             setattr(owner, name, replacement)
 
     def take_back(self) -> None:
-        """Puts every original back, but where somebody else has patched over ours."""
+        """Puts every original back, except where another tool has patched over ours."""
         while self._laid:
             owner, name, original, replacement = self._laid.pop()
             if vars(owner).get(name) is replacement:

@@ -1,4 +1,4 @@
-"""What Tk tells of input and idle work."""
+"""Tk's input and idle work."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class TrioProbe:
         self._tracers: Callable[[], Tracers] | None = None
 
     def use_tracers_when_needed(self, tracers: Callable[[], Tracers]) -> None:
-        """Whom to ask for a trace when a run never waits; most programs need none."""
+        """Makes the trace of a run that never waits; most programs need none."""
         self._tracers = tracers
 
     def install(self) -> None:

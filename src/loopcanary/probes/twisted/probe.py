@@ -166,7 +166,7 @@ class TwistedProbe:
 
 
 class _Poller:
-    """A select.epoll or select.poll object that tells of its waits."""
+    """A select.epoll or select.poll object whose waits are bracketed."""
 
     def __init__(self, plain: Any, hooks: Any) -> None:
         self.plain = plain
