@@ -216,7 +216,7 @@ def test_a_stall_is_told_stored_and_reported(loopcanary: Run, place: Path) -> No
     lengths_ms = re.findall(r"^\[loopcanary\] stall (\d+) ms", result.stderr, re.MULTILINE)
     assert max(map(int, lengths_ms)) >= 600
     assert "app.py:4 in main" in result.stderr
-    assert re.search(r"^\[loopcanary\] \d stalls? in \d places?", result.stderr, re.MULTILINE)
+    assert re.search(r"^\[loopcanary\] \d stalls? in \d bugs?", result.stderr, re.MULTILINE)
     report = json.loads(loopcanary("report", "--format", "json").stdout)
     [stall] = not_by_the_host(report["stalls"])
     assert (stall["cause"], stall["culprit"]["line"], stall["state"]) == ("sleep", 4, "ended")

@@ -236,10 +236,10 @@ def test_a_hang_is_told_of_while_it_lasts_as_it_becomes_an_anr_and_when_it_is_ov
     beside.runs(replace(ONGOING, duration_ns=900_000_000))
     assert told.look(0) == []
     beside.runs(ONGOING)
-    assert told.look(1) == ["hang of 2.00 s and going on"]
+    assert told.look(1) == ["hang of 2.00 s and still in progress"]
     anr = replace(ONGOING, severity=Severity.ANR, duration_ns=6 * S)
     beside.runs(anr)
-    assert told.look(5) == ["ANR of 6.00 s and going on"]
+    assert told.look(5) == ["not responding (ANR) for 6.00 s and still in progress"]
     assert told.look(6) == []
     beside.runs()
     store.put_stall(replace(anr, state=StallState.ENDED, duration_ns=7 * S))

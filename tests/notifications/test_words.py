@@ -44,7 +44,7 @@ def test_a_notice_says_how_long_where_why_what_to_do_and_who():
     notice = told(replace(HANG, scene="checkout", thread="loop-1"))
     assert notice.title == "hang of 1.40 s: json.loads(body) in load_orders (orders.py:87)"
     assert notice.lines == (
-        "a C call was computing (native-cpu, certain)",
+        "native-cpu (certain): a C call was computing",
         "try: Run it in a thread: `await asyncio.to_thread(json.loads, body)`",
         "shop (pid 41) on here, scene checkout, thread loop-1",
     )
@@ -67,7 +67,7 @@ def test_what_was_withheld_is_told_with_its_time():
 @pytest.mark.parametrize(
     ("found", "begins"),
     [
-        (replace(ANR, state=StallState.ONGOING), "ANR of 6.00 s and going on: "),
+        (replace(ANR, state=StallState.ONGOING), "not responding (ANR) for 6.00 s and still in progress: "),
         (replace(ANR, state=StallState.KILLED), "killed while stalled for 6.00 s: "),
     ],
 )
@@ -92,7 +92,7 @@ def test_a_notice_after_others_were_lost_says_how_many():
 def test_without_cause_advice_or_session_a_notice_says_what_there_is():
     bare = replace(HANG, cause=Cause.UNKNOWN, advice=None)
     permit = Permit(item=bare, withheld=Withheld(), is_counted=False)
-    assert notice_of(permit, None, 0).lines == ("cause unknown", "pid 41")
+    assert notice_of(permit, None, 0).lines == ("unknown: not enough evidence", "pid 41")
 
 
 def test_nothing_of_the_programs_values_is_in_a_notice():
@@ -210,7 +210,7 @@ def test_another_issue_is_news_once_where_somebody_waited_long_enough_and_its_ki
 def test_of_a_start_the_phase_that_took_most_is_told():
     assert told(STARTUP).cause == (
         "12.0 s, and 10.0 s is the limit; import pandas had most of it by itself: 6.00 s (50%); "
-        "importing modules (import)"
+        "import: importing modules"
     )
 
 
@@ -265,7 +265,7 @@ def test_nothing_in_a_name_mentions_links_or_formats(text):
 def test_the_message_is_slacks():
     message = json.loads(body_of(told(replace(HANG, title="a < b & c"))))
     assert [block["type"] for block in message["blocks"]] == ["header", "section"]
-    assert message["text"].startswith("`hang of 1.40 s: a &lt; b &amp; c`\n`a C call")
+    assert message["text"].startswith("`hang of 1.40 s: a &lt; b &amp; c`\n`native-cpu (certain): a C call")
     header = {"type": "plain_text", "text": "hang of 1.40 s: a < b & c", "emoji": False}
     assert message["blocks"][0]["text"] == header
     assert message["blocks"][1]["text"]["type"] == "mrkdwn"

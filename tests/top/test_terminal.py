@@ -76,7 +76,7 @@ def test_from_the_first_reading_to_the_end(
         text = terminal.has("hung", str(program.pid), "work (request-7)", "so far; ")
         assert ("last stall" in text.splitlines()[1]) == (size[0] == 160)
         terminal.press("g")
-        terminal.has("The last stall", "still going on")
+        terminal.has("The last stall", "still in progress")
         terminal.press("q")
         terminal.has("? help")
         terminal.press("l")

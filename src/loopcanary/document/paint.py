@@ -10,7 +10,7 @@ from loopcanary.words.text import file_url
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-LINKED_MAX = 300
+LINKED_MAX = 200
 """Longer paths get no link."""
 _CODES = {
     Tone.STRONG: "1",

@@ -12,7 +12,7 @@ from loopcanary.words.text import display_width, place, printable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PATH_MAX = 300
+PATH_MAX = 200
 _LEAST = 8
 # A number is not parted from its unit.
 _UNIT = re.compile(r"(?<=\d) (?=(?:%|(?:[num]?s|m|h|[KMGT]?i?B)\b))")
@@ -27,7 +27,9 @@ def shown(pieces: Pieces, folder: str) -> Pieces:
 def text_of(piece: Piece, folder: str) -> str:
     """What is shown of a piece, in one line and printable."""
     if piece.file:
-        return printable(place(piece.text or piece.file, piece.line, folder), PATH_MAX)
+        whole = place(piece.text or piece.file, piece.line, folder)
+        # The end of a path says more than its front.
+        return whole if len(whole) <= PATH_MAX else f"...{whole[-PATH_MAX:]}"
     return printable(piece.text)
 
 

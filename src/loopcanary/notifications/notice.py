@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from loopcanary.document.verdict import verdict
+from loopcanary.document.wrapping import plain
 from loopcanary.model import (
     Cause,
     Issue,
@@ -21,7 +23,7 @@ from loopcanary.model import (
 )
 from loopcanary.model.units import format_duration
 from loopcanary.notifications.rate_limit import Permit, Withheld
-from loopcanary.words.causes import cause_words, confidence_word, severity_word
+from loopcanary.words.causes import severity_words
 from loopcanary.words.lags import evidence_of
 from loopcanary.words.text import count_of, printable
 
@@ -59,7 +61,7 @@ def notice_of(permit: Permit[Issue], session: Session | None, now_ns: int) -> No
     issue = permit.item
     return Notice(
         title=printable(_title(issue), _TITLE_MAX),
-        cause=_cause(issue) if isinstance(issue, Stall) else _why(issue),
+        cause=plain(verdict(issue.cause, issue)) if isinstance(issue, Stall) else _why(issue),
         more=_more(permit, now_ns, "of this line" if isinstance(issue, Stall) else "like this"),
         advice=_advice(issue.advice),
         place=_place(issue, session),
@@ -108,24 +110,18 @@ def _what(stall: Stall) -> str:
     length = format_duration(stall.duration_ns)
     if stall.state is StallState.KILLED:
         return f"killed while stalled for {length}"
-    return f"{severity_word(stall.severity)} of {length}" + (
-        " and going on" if stall.state is StallState.ONGOING else ""
-    )
-
-
-def _cause(stall: Stall) -> str:
-    if stall.cause is Cause.UNKNOWN:
-        return "cause unknown"
-    return f"{cause_words(stall.cause)} ({stall.cause.value}, {confidence_word(stall.confidence)})"
+    of = "for" if stall.severity is Severity.ANR else "of"
+    more = " and still in progress" if stall.state is StallState.ONGOING else ""
+    return f"{severity_words(stall.severity)} {of} {length}{more}"
 
 
 def _why(issue: LagIssue) -> str:
     """Its figures against their limit; and where the thread was held, as far as stalls say."""
     culprit = issue.culprit
-    held = f"{cause_words(issue.cause)} ({issue.cause.value})" if issue.cause is not Cause.UNKNOWN else ""
+    held = plain(verdict(issue.cause, None)) if issue.cause is not Cause.UNKNOWN else ""
     if culprit is not None:
         file = culprit.file.rpartition("/")[2]
-        held = f"{held or 'it was held'} in {culprit.qualname} ({file}:{culprit.line})"
+        held = f"{held or 'the thread was held'} in {culprit.qualname} ({file}:{culprit.line})"
     # The second sentence on a start has the phase that took most of it.
     figures = evidence_of(issue)[: 2 if isinstance(issue, Startup) and issue.phases else 1]
     return printable("; ".join(filter(None, (*figures, held))), _ADVICE_MAX)

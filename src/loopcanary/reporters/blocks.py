@@ -1,31 +1,40 @@
-"""Stalls as blocks of text for a terminal. Pure: values in, text out."""
+"""Stalls as blocks of text for stderr. Pure: values in, text out."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from loopcanary.document.layout import Sheet, lines
+from loopcanary.document.makers import dim, facts, line, name, said, sentences
+from loopcanary.document.paint import painted
+from loopcanary.document.parts import (
+    Block,
+    Document,
+    Head,
+    Indented,
+    Paragraph,
+    Piece,
+    Pieces,
+    Table,
+    TableRow,
+    Tone,
+)
+from loopcanary.document.verdict import SEVERITY_TONES, advice, holders_of, severity, spot, verdict, where
 from loopcanary.model import Cause, StallState
 from loopcanary.model.units import format_duration
-from loopcanary.words.causes import cause_words, confidence_word, no_line_words, severity_word, struck_words
-from loopcanary.words.text import count_of, file_url, place, printable, underlined
-from loopcanary.words.waiting import (
-    contributor_words,
-    second_cause_words,
-    share_words,
-    target_words,
-    thread_by_name,
-)
+from loopcanary.words.text import count_of, printable
+from loopcanary.words.waiting import contributor_words, share_words, target_words, thread_by_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from loopcanary.document.makers import Said
     from loopcanary.model import Culprit, LagIssue, LoopHealth, Session, Stall
     from loopcanary.reporters.terminal import Look
 
-_TAG = "[loopcanary]"
-_NAME_MAX = 60
-_PATH_MAX = 200
+_TAG = dim("[loopcanary] ")
+_TITLE_MAX = 60
 _PROCESS_MAX = 100
 _ADVICE_MAX = 300
 _ROWS_MAX = 15
@@ -33,9 +42,11 @@ _LOOPS_MAX = 4
 _CONTRIBUTORS_MAX = 2
 _TARGET_MAX = 100
 _WHOLE = 0.995
-
-_DIM, _BOLD, _CYAN, _YELLOW, _RED = "2", "1", "36", "33", "31"
-_SEVERITY_COLOUR = {"stall": _YELLOW, "hang": _RED, "ANR": "1;31"}
+_STATES = {
+    StallState.ENDED: "",
+    StallState.ONGOING: " and still in progress",
+    StallState.KILLED: " until the process was killed",
+}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,35 +70,37 @@ class Tally:
 def stall_block(stall: Stall, look: Look, process: str = "") -> str:
     """The stall in full: what and why, where, the call, who was running, what would help. `process`: in
     which, where that is not plain."""
-    lines = [_headline(stall, look), *_where(stall.culprit, stall.cause, look), *_waited_for(stall, look)]
-    if who := ", ".join([*_who(stall), *_in(process)]):
-        lines.append(f"  {_paint(who, _DIM, look)}")
-    if stall.advice:
-        lines += _advice(stall.advice, look)
-    return "\n".join(lines) + "\n"
+    who = ", ".join([*_who(stall), *_in(process)])
+    below: list[Block] = [
+        *where(stall.culprit, stall.cause),
+        *_waited_for(stall),
+        *([line(dim(who))] if who else []),
+        facts(("try", advice(stall.advice, _ADVICE_MAX))),
+    ]
+    headline = line(_TAG, severity(stall), _STATES[stall.state], ", ", verdict(stall.cause, stall))
+    return _shown(look, headline, Indented(tuple(below)))
 
 
 def repeat_line(stall: Stall, tally: Tally, look: Look, process: str = "") -> str:
     """The same bug again: one line."""
-    sums = f"x{tally.count}, {format_duration(tally.total_ns)} so far"
-    now = f"now {format_duration(stall.duration_ns)}"
-    where = ", ".join([_spot(stall.culprit, stall.title, look), *_in(process)])
-    return f"{_tag(look)} {_paint(sums, _BOLD, look)}, {now}: {where}\n"
+    now = Piece(format_duration(stall.duration_ns), SEVERITY_TONES[stall.severity])
+    sums = f" ({count_of(tally.count, 'stall')}, {format_duration(tally.total_ns)} in all)"
+    place = _spot(stall.culprit, stall.title)
+    return _shown(look, line(_TAG, "again: ", now, " at ", place, sums, *_ending(process)))
 
 
 def issue_line(issue: LagIssue, repeated: int, look: Look, process: str = "") -> str:
     """An issue that is no stall: one line."""
     times = f" (x{repeated + 1})" if repeated else ""
-    what = _paint(f"{issue.kind.value}{times}", _YELLOW, look)
-    words = ", ".join([printable(issue.title, _ADVICE_MAX), *_in(process)])
-    return f"{_tag(look)} {what}: {words}\n"
+    what = Piece(f"{issue.kind.value}{times}", Tone.NUMBER)
+    return _shown(look, line(_TAG, what, f": {printable(issue.title, _ADVICE_MAX)}", *_ending(process)))
 
 
 def over_line(stall: Stall, look: Look, process: str = "") -> str:
     """A stall that was shown while it lasted has ended."""
-    length = _severity(stall, look)
-    where = ", ".join([_spot(stall.culprit, stall.title, look), *_in(process)])
-    return f"{_tag(look)} over: {length}  {where}\n"
+    length = Piece(format_duration(stall.duration_ns), SEVERITY_TONES[stall.severity])
+    place = _spot(stall.culprit, stall.title)
+    return _shown(look, line(_TAG, "over after ", length, ": ", place, *_ending(process)))
 
 
 def summary_block(
@@ -97,105 +110,84 @@ def summary_block(
     count, total_ns = sum(tally.count for tally in tallies), sum(tally.total_ns for tally in tallies)
     ranked = sorted(tallies, key=lambda tally: -tally.total_ns)
     length = "".join(f", {words}" for words in [*_in(process), *_run_length(session)])
+    below: list[Block] = []
     if count:
-        sums = f" in {count_of(len(ranked), 'place')}, {format_duration(total_ns)} in all"
-        lines = [f"{_tag(look)} {count_of(count, 'stall')}{sums}{length}", *_table(ranked, look)]
+        sums = f" in {count_of(len(ranked), 'bug')}, {format_duration(total_ns)} in all"
+        headline = line(_TAG, f"{count_of(count, 'stall')}{sums}{length}")
+        below += _table(ranked)
     else:
-        lines = [
-            f"{_tag(look)} no stall over {format_duration(session.threshold_ns)} in this process{length}"
-        ]
-    lines += [_loop_line(loop, look) for loop in session.loops[:_LOOPS_MAX] if loop.turns]
+        threshold = format_duration(session.threshold_ns)
+        headline = line(_TAG, f"no stall over {threshold} in this process{length}")
+    below += [_loop_line(loop) for loop in session.loops[:_LOOPS_MAX] if loop.turns]
     if details and count:
-        lines.append(f"  {_paint('more:', _DIM, look)} {details}")
-    return "\n".join(lines) + "\n"
+        below.append(line(dim("more: "), details))
+    return _shown(look, headline, Indented(tuple(below)))
 
 
-def _headline(stall: Stall, look: Look) -> str:
-    state = {
-        StallState.ENDED: "",
-        StallState.ONGOING: " and still going on",
-        StallState.KILLED: " until the process was killed",
-    }[stall.state]
-    sure = "" if stall.cause is Cause.UNKNOWN else f" ({confidence_word(stall.confidence)})"
-    verdict = f"{_paint(stall.cause.value, _BOLD, look)}{sure}: {cause_words(stall.cause)}"
-    second = second_cause_words(stall)
-    return f"{_tag(look)} {_severity(stall, look)}{state}, {verdict}{f'; {second}' if second else ''}"
+def _shown(look: Look, *blocks: Block) -> str:
+    sheet = Sheet(width=look.width, folder=look.folder, indent=2, labels=0)
+    return painted(lines(Document(blocks), sheet), colour=look.colour, links=look.links)
 
 
-def _severity(stall: Stall, look: Look) -> str:
-    word = severity_word(stall.severity)
-    return _paint(f"{word} {format_duration(stall.duration_ns)}", _SEVERITY_COLOUR[word], look)
-
-
-def _where(culprit: Culprit | None, cause: Cause, look: Look) -> list[str]:
-    if culprit is None:
-        return [f"  {no_line_words(cause)}"]
-    foreign = "" if culprit.in_app else " (not your code)"
-    lines = [f"  {_linked(culprit, look)} in {_name(culprit.qualname)}{foreign}"]
-    if struck := struck_words(cause):
-        lines.append(f"    {_paint(struck, _DIM, look)}")
-    elif culprit.source:
-        source, marks = underlined(culprit.source, culprit.column, culprit.end_column, look.width - 4)
-        lines.append(f"    {source}")
-        if marks:
-            lines.append(f"    {_paint(marks, _YELLOW, look)}")
-    return lines
-
-
-def _waited_for(stall: Stall, look: Look) -> list[str]:
+def _waited_for(stall: Stall) -> Iterator[Paragraph]:
     """One line at most: what it waited on, who held that, or which callbacks the turn consisted of."""
-    parts = [f"waited on {target_words(stall.waited_on, _TARGET_MAX)}"] if stall.waited_on is not None else []
+    parts: list[Pieces] = []
+    if stall.waited_on is not None:
+        parts.append(said(f"waited on {target_words(stall.waited_on, _TARGET_MAX)}"))
     if stall.holder is not None:
-        at = "" if stall.holder.culprit is None else f" at {_spot(stall.holder.culprit, '', look)}"
-        share = "" if stall.holder.share >= _WHOLE else f" for {share_words(stall.holder.share)}"
-        others = f" and {len(stall.holders) - 1} more" if len(stall.holders) > 1 else ""
-        parts.append(f"held by {thread_by_name(stall.holder.thread)}{share}{at}{others}")
+        holder, more = stall.holder, len(holders_of(stall)) - 1
+        at: Said = said(" at ", spot(holder.culprit, stall.cause)) if holder.culprit is not None else ""
+        share = "" if holder.share >= _WHOLE else f" for {share_words(holder.share)}"
+        others = f" and {more} more" if more else ""
+        parts.append(said(f"held by {thread_by_name(holder.thread)}{share}", at, others))
     if stall.contributors and not parts:
         found = stall.contributors[:_CONTRIBUTORS_MAX]
-        parts.append("of it " + ", ".join(map(contributor_words, found)))
-    return [f"  {'; '.join(parts)}"] if parts else []
+        parts.append(said(f"mostly {', '.join(map(contributor_words, found))}"))
+    if parts:
+        yield line(parts[0], *(piece for part in parts[1:] for piece in said("; ", part)))
 
 
-def _who(stall: Stall) -> list[str]:
-    parts = [f"task {_name(stall.task)}"] if stall.task else []
-    if stall.callback:
-        parts.append(f"callback {_name(stall.callback)}")
-    if stall.scene:
-        parts.append(f"scene {_name(stall.scene)}")
+def _who(stall: Stall) -> Iterator[str]:
+    for label, found in (("task", stall.task), ("callback", stall.callback), ("scene", stall.scene)):
+        if found:
+            yield f"{label} {name(found).text}"
     if stall.thread != "MainThread":
-        parts.append(thread_by_name(stall.thread))
-    return parts
+        yield thread_by_name(stall.thread)
 
 
 def _in(process: str) -> list[str]:
     return [f"in {printable(process, _PROCESS_MAX)}"] if process else []
 
 
-def _advice(advice: str, look: Look) -> list[str]:
-    import textwrap
-
-    lines = textwrap.wrap(printable(advice, _ADVICE_MAX), look.width - 7, break_on_hyphens=False)
-    return [f"  {_paint('try:', _DIM, look) if i == 0 else '    '} {line}" for i, line in enumerate(lines)]
+def _ending(process: str) -> list[str]:
+    return [f", {words}" for words in _in(process)]
 
 
-def _table(ranked: Sequence[Tally], look: Look) -> list[str]:
-    head = f"  {'total':>9}  {'count':>6}  {'max':>9}  {'cause':<10}  where"
+def _table(ranked: Sequence[Tally]) -> Iterator[Block]:
+    numbers = [Head(words, is_number=True) for words in ("total", "count", "max")]
     rows = [
-        f"  {format_duration(tally.total_ns):>9}  {tally.count:>6}  {format_duration(tally.max_ns):>9}"
-        f"  {tally.cause.value:<10}  {_spot(tally.culprit, tally.title, look)}"
+        TableRow(
+            (
+                said(format_duration(tally.total_ns)),
+                said(f"{tally.count:,}"),
+                said(format_duration(tally.max_ns)),
+                said(tally.cause.value),
+                _spot(tally.culprit, tally.title),
+            )
+        )
         for tally in ranked[:_ROWS_MAX]
     ]
+    yield Table((*numbers, Head("cause"), Head("where")), tuple(rows))
     left_out = len(ranked) - _ROWS_MAX
     if left_out > 0:
         total_ns = sum(tally.total_ns for tally in ranked[_ROWS_MAX:])
-        rows.append(f"  {format_duration(total_ns):>9}  in {count_of(left_out, 'more place')}")
-    return [_paint(head, _DIM, look), *rows]
+        yield line(f"and {count_of(left_out, 'more bug')}, {format_duration(total_ns)} in all")
 
 
-def _loop_line(loop: LoopHealth, look: Look) -> str:
-    name = _paint(f"{_name(loop.thread)} ({_name(loop.kind)})", _DIM, look)
-    delay = f"{format_duration(loop.delay_mean_ns)} on average, p99 {format_duration(loop.delay_p99_ns)}"
-    return f"  {name} busy {loop.utilization:.0%}; an event waits {delay}"
+def _loop_line(loop: LoopHealth) -> Paragraph:
+    who = dim(f"{name(loop.thread).text} ({name(loop.kind).text})")
+    delay = f"mean {format_duration(loop.delay_mean_ns)}, p99 {format_duration(loop.delay_p99_ns)}"
+    return sentences(who, f" busy {share_words(loop.utilization)}; loop delay: {delay}")
 
 
 def _run_length(session: Session) -> list[str]:
@@ -204,25 +196,7 @@ def _run_length(session: Session) -> list[str]:
     return [f"in a run of {format_duration(max(session.ended_wall_ns - session.started_wall_ns, 0))}"]
 
 
-def _spot(culprit: Culprit | None, title: str, look: Look) -> str:
-    if culprit is None:
-        return printable(title, _NAME_MAX) or no_line_words(Cause.UNKNOWN)
-    return f"{_linked(culprit, look)} in {_name(culprit.function)}"
-
-
-def _name(text: str) -> str:
-    return printable(text, _NAME_MAX)
-
-
-def _linked(culprit: Culprit, look: Look) -> str:
-    shown = _paint(printable(place(culprit.file, culprit.line, look.folder), _PATH_MAX), _CYAN, look)
-    url = file_url(culprit.file, culprit.line) if look.links and len(culprit.file) <= _PATH_MAX else None
-    return shown if url is None else f"\x1b]8;;{url}\x1b\\{shown}\x1b]8;;\x1b\\"
-
-
-def _tag(look: Look) -> str:
-    return _paint(_TAG, _DIM, look)
-
-
-def _paint(text: str, code: str, look: Look) -> str:
-    return f"\x1b[{code}m{text}\x1b[0m" if look.colour else text
+def _spot(culprit: Culprit | None, title: str) -> Pieces:
+    if culprit is None and title:
+        return said(name(title, _TITLE_MAX))
+    return spot(culprit, Cause.UNKNOWN)
