@@ -1,11 +1,12 @@
 # Needs make, a C compiler and Python >= 3.11 with its headers; everything else goes into $(VENV).
 #
-#   make test        builds the wheel, installs it into $(VENV), runs pytest and the C tests
-#   make test-all    pytest on every CPython from 3.11 to 3.15 that is here or can be made
+#   make test        builds the wheel, installs it into $(VENV), runs pytest (test-crowd, test-alone) and the C tests
+#   make test-all    everything on every CPython from 3.11 to 3.15 that is here or can be made; an hour and more
 #   make test-asan   pytest with the C core built for the address and undefined-behaviour sanitizers
 #   make churn       samples threads that do their worst to a reader of frames, for a minute and longer
 #   make churn-asan  the same with the C core built for the sanitizers
 #   make lint        ruff, mypy, the C core with warnings as errors
+#   make lock        renews constraints.txt, the versions of everything that is installed here
 #   make demo        a service that stalls in many ways, watched by loopcanary
 #   make bench       every program in benchmarks/
 #   make zoo         stalls with known truth under loopcanary and its peers (benchmarks/zoo/README.md)
@@ -14,6 +15,10 @@
 #
 #   PYTHON=python3.13    another interpreter (with another VENV=)
 #   PYTEST_ARGS="-k pth" for pytest
+#   WORKERS=8            for test-crowd: how many tests at once
+#   TIER=every_python    only what depends on the interpreter's version (docs/decisions/0005-tests.md)
+#   PROFILE=ci           hypothesis's examples: ci and few (tests/conftest.py)
+#   LOOPCANARY_FULL=1    the longest tests, too
 #   CHURN_SECONDS=600    for each way of sampling
 
 PYTHON ?= python3
@@ -21,6 +26,13 @@ VENV ?= .venv
 BUILD ?= build/$(patsubst .%,%,$(notdir $(VENV)))
 PYTEST_ARGS ?=
 PYTEST_LAUNCHER ?=
+# Most tests wait for programs that they started.
+WORKERS ?= 4
+TIER ?=
+PROFILE ?=
+# Extras of pyproject.toml that tests run real programs with.
+TOOLKITS ?= loops servers
+export LOOPCANARY_FULL ?=
 SANITIZE ?=
 CHURN_SECONDS ?= 60
 ASAN_VENV ?= .venv-asan
@@ -37,23 +49,43 @@ tool_path := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
 sources := pyproject.toml CMakeLists.txt README.md LICENSE \
 	$(shell find native/core native/cpython native/module src \( -name __pycache__ -prune \) -o -print 2>/dev/null)
 
-tools_stamp := $(VENV)/.loopcanary-build-tools
+toolkits := $(strip $(TOOLKITS) $(if $(filter 1,$(LOOPCANARY_FULL)),browser))
+empty :=
+tools_stamp := $(VENV)/.loopcanary-tools
 install_stamp := $(VENV)/.loopcanary-installed
-toolkits_stamp := $(VENV)/.loopcanary-toolkits
+toolkits_stamp := $(VENV)/.loopcanary-toolkits-$(subst $(empty) $(empty),-,$(toolkits))
 lint_stamp := $(VENV)/.loopcanary-lint-tools
 
-.PHONY: test test-python test-c test-all test-asan churn churn-asan lint demo bench zoo zoo-toolkits zoo-peers dist install clean
+pytest = $(PYTEST_LAUNCHER) env LOOPCANARY_TEST_WHEEL="$$(echo $(CURDIR)/$(BUILD)/dist/loopcanary-*.whl)" \
+	$(VENV)/bin/pytest --junitxml=$(BUILD)/$@.xml $(if $(PROFILE),--hypothesis-profile=$(PROFILE))
+# What was asked for by PYTEST_ARGS may all be in the other pass.
+or_none = $(if $(PYTEST_ARGS), || [ $$? = 5 ])
+tier = $(if $(TIER), and $(TIER))
 
-test: test-python test-c
+.PHONY: prepare lint-tools test test-python test-crowd test-alone test-c test-all test-asan churn churn-asan lint lock \
+	demo bench zoo zoo-toolkits zoo-peers dist install clean
 
-test-python: $(install_stamp) $(toolkits_stamp)
-	$(PYTEST_LAUNCHER) $(VENV)/bin/pytest $(PYTEST_ARGS)
+prepare: $(install_stamp) $(toolkits_stamp)
+
+test: prepare
+	tools/beside "$(MAKE) test-c" -- $(MAKE) test-crowd
+	$(MAKE) test-alone
+
+test-python: test-crowd
+	$(MAKE) test-alone
+
+# Many at once; and those that measure, or need a core for themselves, one by one.
+test-crowd: prepare
+	$(pytest) -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "not alone$(tier)" $(PYTEST_ARGS)$(or_none)
+
+test-alone: prepare
+	$(pytest) -m "alone$(tier)" $(PYTEST_ARGS)$(or_none)
 
 test-c: $(tools_stamp)
 	$(tool_path) tools/c-tests build/c
 
 test-all:
-	$(PYTHON) tools/test_all.py $(TEST_ALL_ARGS)
+	$(PYTHON) tools/test_all.py --make LOOPCANARY_FULL=1
 
 # The interpreter is not built for the sanitizer, which must therefore be loaded before it (with the C++ library, whose
 # exceptions gevent and Qt throw), and which cannot tell its leaks from ours. A program that tests kill by SIGSEGV
@@ -83,32 +115,37 @@ $(install_stamp): $(tools_stamp) $(sources)
 		--config-settings=build-dir=$(BUILD)/wheel \
 		--config-settings=cmake.define.LOOPCANARY_SANITIZE=$(SANITIZE) --wheel-dir=$(BUILD)/dist .
 	$(VENV)/bin/pip install --quiet --force-reinstall --no-deps $(BUILD)/dist/loopcanary-*.whl
-	wheel=$$(echo $(BUILD)/dist/loopcanary-*.whl); $(VENV)/bin/pip install --quiet "$$wheel[test,all]"
 	touch $@
 
-$(tools_stamp): pyproject.toml tools/system-packages tools/build-requirements.py
+installing := pyproject.toml constraints.txt tools/extras.py tools/install_extras.py
+
+$(tools_stamp): $(installing) tools/system-packages
 	tools/system-packages $(PYTHON)
 	test -x $(VENV)/bin/pip || $(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python tools/build-requirements.py static | xargs -d '\n' $(VENV)/bin/pip install --quiet
-	$(VENV)/bin/python tools/build-requirements.py dynamic | xargs -r -d '\n' $(VENV)/bin/pip install --quiet
+	$(VENV)/bin/python tools/install_extras.py build package test all
 	touch $@
 
-$(toolkits_stamp): pyproject.toml tools/install-toolkits tools/test-packages | $(install_stamp)
+$(toolkits_stamp): $(installing) tools/test-packages | $(tools_stamp)
 	tools/test-packages $(VENV)/bin/python
-	$(VENV)/bin/python tools/install-toolkits $(VENV)/bin/python
+	$(VENV)/bin/python tools/install_extras.py --where-possible $(toolkits)
 	touch $@
 
-$(lint_stamp): $(install_stamp)
-	wheel=$$(echo $(BUILD)/dist/loopcanary-*.whl); $(VENV)/bin/pip install --quiet "$$wheel[dev]"
+$(lint_stamp): $(installing) | $(tools_stamp)
+	$(VENV)/bin/python tools/install_extras.py dev
 	touch $@
 
-lint: $(lint_stamp)
+lint-tools: $(lint_stamp)
+
+lint: $(lint_stamp) $(install_stamp)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(tool_path) cmake -S . -B build/lint -DPython_EXECUTABLE="$(CURDIR)/$(VENV)/bin/python" \
 		-DLOOPCANARY_WERROR=ON -DLOOPCANARY_TESTS=ON >/dev/null
 	$(tool_path) cmake --build build/lint --parallel
+
+lock:
+	$(PYTHON) tools/lock.py
 
 demo: $(install_stamp)
 	$(VENV)/bin/python examples/service/demo.py --wheel $(BUILD)/dist/loopcanary-*.whl

@@ -10,7 +10,12 @@ from hypothesis import HealthCheck, settings
 
 # How fast an example is made or run says how busy the machine is, not whether the code is right.
 settings.register_profile("loopcanary", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A landing is judged by its change, and not by which examples hypothesis thinks of on the day.
+settings.register_profile("ci", settings.get_profile("loopcanary"), derandomize=True)
+settings.register_profile("few", settings.get_profile("ci"), max_examples=20)
 settings.load_profile("loopcanary")
+
+pytest_plugins = ["tests.costs", "tests.tiers"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -118,7 +118,9 @@ def test_shared_memory_that_fills_up_on_the_way(place, small_disk):
                 filler.write(bytes(4096))
         except OSError:
             pass
-    loop = threading.Thread(target=stall, args=["second"])
+    async def blocks_without_a_lane():
+        time.sleep(0.15)
+    loop = threading.Thread(target=asyncio.run, args=[blocks_without_a_lane()])
     loop.start()
     loop.join()
     stall("third")

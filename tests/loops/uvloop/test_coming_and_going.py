@@ -117,7 +117,7 @@ def test_a_loop_that_runs_already_is_watched_and_its_end_is_no_stall(watch):
         await asyncio.sleep(0.01)
 
     run(installs())
-    slow()
+    time.sleep(LONG_S)
     loopcanary.uninstall()
     assert names(watch) == ["slow"]
 

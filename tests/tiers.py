@@ -1,0 +1,74 @@
+"""Which tests run where. docs/decisions/0005-tests.md says what each tier guards.
+
+A key is a path in tests/, or of one test in it. Each has its reason.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+EVERY_PYTHON = {
+    "asyncio_probe": "stands in for methods of asyncio, which change",
+    "budgets": "counts allocations and system calls of the interpreter's own doing",
+    "cli/test_attach.py": "sys.remote_exec is there from 3.14 on",
+    "cli/test_dump.py": "reads another interpreter's frames",
+    "cli/test_run.py": "starts programs in the interpreter's ways",
+    "engine": "threads, forks, exits and finalizers of the interpreter",
+    "engine_facts": "asks the interpreter about itself",
+    "native_walker": "reads the interpreter's structures",
+    "packaging/test_install.py": "the wheel is of this version",
+    "packaging/test_startup.py": "runs before the interpreter's site is through",
+    "packaging/test_startup_file.py": "runs before the interpreter's site is through",
+    "portable/test_programs.py": "sees frames as Python shows them",
+    "program": "whole programs, with what their stalls are called",
+    "store/test_trouble.py": "sqlite3 of the interpreter, killed at any moment",
+    "zoo/test_other_loops.py::test_a_kind_and_a_control_are_told_as_they_are": "one stall and none of each loop",
+    "zoo/test_short.py": "eight stalls of asyncio with known truth",
+}
+
+ALONE = {
+    "loops/glib/test_loops.py": "short callbacks are a burst only where the host stops none of them",
+    "loops/pygame/test_games.py": "as loops/glib: a frame that the host held up is no burst",
+    "loops/qt/test_windows.py": "as loops/glib",
+    "loops/tk/test_windows.py": "as loops/glib",
+    "loops/twisted/test_reactors.py": "as loops/glib",
+    "native_walker/test_churn.py": "samples threads at 1 kHz while they compute",
+    "native_walker/test_churn_watched.py": "samples threads at 1 kHz while they compute",
+    "program/test_cpython_suite.py": "its own two processes have both cores; some of CPython's tests are timed",
+    "program/test_detection.py": "each cause is strict where the host had no part in a stall",
+}
+
+
+def is_in(nodeid: str, key: str) -> bool:
+    """Whether a test, by pytest's id of it, is what a key names, or in it."""
+    return nodeid.startswith(f"tests/{key}") and nodeid[len(f"tests/{key}") :][:1] in {"", "/", ":", "["}
+
+
+def missing_keys() -> list[str]:
+    """Those that name nothing."""
+    return [key for key in (*EVERY_PYTHON, *ALONE) if not (HERE / key.partition("::")[0]).exists()]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if missing := missing_keys():
+        raise pytest.UsageError(f"tests/tiers.py names what is not there: {', '.join(missing)}")
+    for item in items:
+        for mark, keys in ((pytest.mark.every_python, EVERY_PYTHON), (pytest.mark.alone, ALONE)):
+            if any(is_in(item.nodeid, key) for key in keys):
+                item.add_marker(mark)
+        if _shares_a_fixture(item):
+            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(HERE).as_posix()))
+    if hasattr(config, "workerinput"):  # what one worker has to do in a row begins first
+        items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+
+
+def _shares_a_fixture(item: pytest.Item) -> bool:
+    """Whether it uses a fixture that all tests of its file share: most are runs of a program, made once."""
+    fixtures = getattr(item, "_fixtureinfo", None)
+    found = fixtures.name2fixturedefs.values() if fixtures is not None else ()
+    return any(one.scope == "module" for definitions in found for one in definitions)
