@@ -15,7 +15,7 @@ settings.register_profile("ci", settings.get_profile("loopcanary"), derandomize=
 settings.register_profile("few", settings.get_profile("ci"), max_examples=20)
 settings.load_profile("loopcanary")
 
-pytest_plugins = ["tests.costs", "tests.tiers"]
+pytest_plugins = ["tests.costs", "tests.flight_files", "tests.tiers"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,7 +1,7 @@
 """What each test costs: CPU seconds of the test's process and of the programs that it started and waited for.
 
-Wall time depends on the neighbours; these figures hardly do, and their sum over the cores is the least that a run can
-take. They become properties in a junit file; tools/test_times.py adds them up.
+Wall time depends on the neighbours, these figures hardly; their sum, over the cores, is the least that a run
+can take. They become properties in a junit file; tools/test_times.py adds them up.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 
 import pytest
 
-_began_s = 0.0
+_began_s = [0.0]
 
 
 def _cpu_s() -> float:
@@ -21,11 +21,10 @@ def _cpu_s() -> float:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_logstart() -> None:
-    global _began_s
-    _began_s = _cpu_s()
+    _began_s[:] = [_cpu_s()]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
     if call.when == "teardown":
-        item.user_properties.append(("cpu_s", f"{_cpu_s() - _began_s:.2f}"))
+        item.user_properties.append(("cpu_s", f"{_cpu_s() - _began_s[0]:.2f}"))

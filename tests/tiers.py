@@ -26,7 +26,7 @@ EVERY_PYTHON = {
     "portable/test_programs.py": "sees frames as Python shows them",
     "program": "whole programs, with what their stalls are called",
     "store/test_trouble.py": "sqlite3 of the interpreter, killed at any moment",
-    "zoo/test_other_loops.py::test_a_kind_and_a_control_are_told_as_they_are": "one stall and none of each loop",
+    "zoo/test_other_loops.py::test_a_kind_and_a_control_are_told_as_they_are": "one stall of each loop",
     "zoo/test_short.py": "eight stalls of asyncio with known truth",
 }
 
@@ -38,7 +38,7 @@ ALONE = {
     "loops/twisted/test_reactors.py": "as loops/glib",
     "native_walker/test_churn.py": "samples threads at 1 kHz while they compute",
     "native_walker/test_churn_watched.py": "samples threads at 1 kHz while they compute",
-    "program/test_cpython_suite.py": "its own two processes have both cores; some of CPython's tests are timed",
+    "program/test_cpython_suite.py": "runs two processes; some of CPython's tests are timed",
     "program/test_detection.py": "each cause is strict where the host had no part in a stall",
 }
 

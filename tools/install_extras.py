@@ -1,8 +1,8 @@
-"""Installs into the environment of the Python that runs it what extras of pyproject.toml ask for, in the versions
-of constraints.txt; `build` stands for what building the package takes, `package` for what the package needs.
+"""Installs what extras of pyproject.toml ask for, in the versions of constraints.txt, for its Python.
 
-With --where-possible, as for the loops and servers that tests run real programs with: wheels only, and what has none
-for this Python is named and left out. Its tests are skipped.
+`build` means what building the package takes, `package` what the package needs. With --where-possible, as for
+the loops and servers that tests run real programs with, wheels only: what has none for it is named and
+left out. Its tests are skipped.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The CPythons that loopcanary supports, and where each of them can be had.
 
-One is looked for on PATH and among pyenv's. What is not here is taken from Debian sid, in a root folder of its own
-that debootstrap makes (as root, on a system that has or can install debootstrap; sid_root.py).
+One is looked for on PATH and among pyenv's. What is not here is taken from Debian sid, in a root folder of
+its own that debootstrap makes (as root, on a system that has or can install debootstrap; sid_root.py).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from sid_root import SidRoot, SidRootError
+from sid_root import SidRoot
 
 TREE = Path(__file__).resolve().parent.parent
 VERSIONS = ("3.11", "3.12", "3.13", "3.14", "3.15")

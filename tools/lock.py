@@ -1,7 +1,7 @@
-"""Writes constraints.txt: the exact versions with which the package is built, tested and checked, on every CPython.
+"""Writes constraints.txt: the exact versions with which the package is built, tested and checked.
 
-pip is asked, on each of them, what it would install for all extras of pyproject.toml. A line holds for all versions, or says
-for which. Loops and servers that have no wheel for a version have no line for it.
+On each CPython pip is asked what it would install for all extras of pyproject.toml. A line holds for all of
+them, or says for which. Loops and servers that have no wheel for one have no line for it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ _HEAD = """\
 # Written by `make lock`. What users install is for pyproject.toml to say.
 """
 _NEEDED = (BUILD, PACKAGE, "test", "all", "dev")
+# Where the machine has none that will do.
+_WANTED_BY_BACKEND = ("cmake", "ninja")
 _WHERE_POSSIBLE = ("loops", "servers", "browser")
 Versions = dict[str, str]
 """Exact versions by the name of the package."""
@@ -39,7 +41,8 @@ def lines(found: dict[str, Versions]) -> Iterator[str]:
     for name in sorted({name for versions in found.values() for name in versions}):
         exact = {python: versions[name] for python, versions in found.items() if name in versions}
         for version in dict.fromkeys(exact.values()):
-            yield f"{name}=={version}{_marker([python for python in exact if exact[python] == version], found)}"
+            pythons = [python for python in exact if exact[python] == version]
+            yield f"{name}=={version}{_marker(pythons, found)}"
 
 
 def _marker(pythons: Sequence[str], found: dict[str, Versions]) -> str:
@@ -58,7 +61,8 @@ def _resolve(interpreter: Interpreter) -> Versions:
         if _succeeds(interpreter, [*pip, "--no-deps", "--only-binary=:all:", one])
     ]
     report = f"{folder}/report.json"
-    _run(interpreter, [*pip, f"--report={report}", *requirements(_NEEDED), *wanted])
+    needed = [*requirements(_NEEDED), *_WANTED_BY_BACKEND]
+    _run(interpreter, [*pip, f"--report={report}", *needed, *wanted])
     installed = json.loads((TREE / report).read_text(encoding="utf-8"))["install"]
     return {
         one["metadata"]["name"].lower().replace("_", "-"): one["metadata"]["version"] for one in installed

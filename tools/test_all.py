@@ -1,11 +1,11 @@
 """Runs the tests on every CPython that loopcanary supports, and says how each of them went.
 
-A version that cannot be had is skipped, with the reason. Each has a virtual environment and a build folder of its own in
-the tree, so that a second run is quick.
+A version that cannot be had is skipped, with the reason. Each has a virtual environment and a build folder of
+its own in the tree, so that a second run is quick.
 
-Versions of this machine and of the Debian root run at once, each side one after the other: the tests wait more than they
-compute. What a version printed then comes when it is through. The tests that need a machine to themselves follow, one
-version at a time.
+Versions of this machine and of the Debian root run at once, each side one after the other: the tests wait
+more than they compute. What a version printed then comes when it is through. The tests that need a machine to
+themselves follow, one version at a time.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _options() -> argparse.Namespace:
         nargs="+",
         default=[],
         metavar="NAME=VALUE",
-        help="variables for make, such as TIER=every_python",
+        help="such as TIER=every_python",
     )
     parser.add_argument(
         "--sid-root",
@@ -83,8 +83,13 @@ def _at_once(versions: Sequence[str], run: Callable[[str], None]) -> None:
     """This machine's versions one after the other, and Debian's beside them."""
     here = [version for version in versions if find_here(version) is not None]
     sides = [here, [version for version in versions if version not in here]]
+
+    def run_side(side: Sequence[str]) -> None:
+        for version in side:
+            run(version)
+
     with ThreadPoolExecutor(len(sides)) as pool:
-        list(pool.map(lambda side: [run(version) for version in side], sides))
+        list(pool.map(run_side, sides))
 
 
 def _make(

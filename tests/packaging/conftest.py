@@ -71,6 +71,9 @@ def build_wheel() -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def wheel(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The one that make installed for these tests; by hand, one of this test run's own."""
+    if built := os.environ.get("LOOPCANARY_TEST_WHEEL"):
+        return Path(built)
     return build(tree, tmp_path_factory.mktemp("wheel"), LOOPCANARY_REQUIRE_NATIVE="1")
 
 
