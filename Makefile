@@ -18,7 +18,7 @@
 #   WORKERS=8            for test-crowd: how many tests at once
 #   TIER=every_python    only what depends on the interpreter's version (docs/decisions/0005-tests.md)
 #   PROFILE=ci           hypothesis's examples: ci and few (tests/conftest.py)
-#   LOOPCANARY_FULL=1    the longest tests, too
+#   LOOPCANARY_FULL=1    all of CPython's test_asyncio, twice
 #   CHURN_SECONDS=600    for each way of sampling
 
 PYTHON ?= python3
@@ -31,7 +31,7 @@ WORKERS ?= 4
 TIER ?=
 PROFILE ?=
 # Extras of pyproject.toml that tests run real programs with.
-TOOLKITS ?= loops servers
+TOOLKITS ?= loops servers browser
 export LOOPCANARY_FULL ?=
 SANITIZE ?=
 CHURN_SECONDS ?= 60
@@ -49,11 +49,10 @@ tool_path := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
 sources := pyproject.toml CMakeLists.txt README.md LICENSE \
 	$(shell find native/core native/cpython native/module src \( -name __pycache__ -prune \) -o -print 2>/dev/null)
 
-toolkits := $(strip $(TOOLKITS) $(if $(filter 1,$(LOOPCANARY_FULL)),browser))
 empty :=
 tools_stamp := $(VENV)/.loopcanary-tools
 install_stamp := $(VENV)/.loopcanary-installed
-toolkits_stamp := $(VENV)/.loopcanary-toolkits-$(subst $(empty) $(empty),-,$(toolkits))
+toolkits_stamp := $(VENV)/.loopcanary-toolkits-$(subst $(empty) $(empty),-,$(TOOLKITS))
 lint_stamp := $(VENV)/.loopcanary-lint-tools
 
 pytest = $(PYTEST_LAUNCHER) env LOOPCANARY_TEST_WHEEL="$$(echo $(CURDIR)/$(BUILD)/dist/loopcanary-*.whl)" \
@@ -126,8 +125,8 @@ $(tools_stamp): $(installing) tools/system-packages
 	touch $@
 
 $(toolkits_stamp): $(installing) tools/test-packages | $(tools_stamp)
-	tools/test-packages $(VENV)/bin/python
-	$(VENV)/bin/python tools/install_extras.py --where-possible $(toolkits)
+	tools/test-packages $(VENV)/bin/python $(TOOLKITS)
+	$(VENV)/bin/python tools/install_extras.py --where-possible $(TOOLKITS)
 	touch $@
 
 $(lint_stamp): $(installing) | $(tools_stamp)

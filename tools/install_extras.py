@@ -71,10 +71,10 @@ def _wanted_by_backend() -> list[str]:
 
 
 def _install(wanted: Sequence[str], *options: str) -> bool:
-    """Whether pip could. Without compiling: most modules of them are never imported."""
+    """Whether pip could."""
     if not wanted:
         return True
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", f"--constraint={CONSTRAINTS}"]
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", f"--constraint={CONSTRAINTS}"]
     return subprocess.run([*pip, *options, *wanted], check=False).returncode == 0
 
 

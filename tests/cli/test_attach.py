@@ -99,8 +99,8 @@ def attach(loopcanary: Run, *words: str) -> subprocess.CompletedProcess[str]:
     return loopcanary("attach", "--timeout", "4m", *words)
 
 
-def leftovers() -> set[Path]:
-    return set(Path("/tmp").glob("loopcanary-attach-*"))
+def leftovers(program: subprocess.Popen[str]) -> list[Path]:
+    return list(Path("/tmp").glob(f"loopcanary-attach-{program.pid}-*"))
 
 
 # ---- the whole way ------------------------------------------------------------------------------------
@@ -109,7 +109,6 @@ def leftovers() -> set[Path]:
 @needs_remote_exec
 def test_a_loop_that_waits_is_watched_from_its_next_turn_until_the_stop(tmp_path: Path, loopcanary: Run):
     store = tmp_path / "store"
-    before = leftovers()
     with targets.running(ON_ORDER, tmp_path) as program:
         targets.until(lambda: in_call(program.pid, "epoll_wait"))
         order(program, "block")  # nobody sees that
@@ -135,7 +134,7 @@ def test_a_loop_that_waits_is_watched_from_its_next_turn_until_the_stop(tmp_path
         ends_well(program)
     assert stalls(loopcanary, store) == seen
     assert set(seen) == {"block"}
-    assert leftovers() == before
+    assert leftovers(program) == []
 
 
 def test_a_program_of_another_version_is_reached_by_its_own_interpreter(tmp_path: Path, loopcanary: Run):
@@ -166,7 +165,6 @@ def test_a_program_that_computes_is_watched(tmp_path: Path, loopcanary: Run):
 
 @needs_remote_exec
 def test_a_program_that_waits_for_a_lock_is_told_from_one_that_answers(tmp_path: Path, loopcanary: Run):
-    before = leftovers()
     with targets.running(WAITS_FOR_LINE, tmp_path) as program:
         targets.until(lambda: in_call(program.pid, "futex"))
         ran = loopcanary("attach", "--timeout", "500ms", str(program.pid))
@@ -175,7 +173,7 @@ def test_a_program_that_waits_for_a_lock_is_told_from_one_that_answers(tmp_path:
         assert f"main thread {program.pid} waits for a lock" in ran.stderr
         assert f"`loopcanary dump {program.pid}`" in ran.stderr
         # What was left behind does nothing but clear itself away, once the program runs on.
-        [left] = leftovers() - before
+        [left] = leftovers(program)
         order(program, "")
         targets.until(lambda: None if left.exists() else True)
         assert loopcanary("attach", "--stop", str(program.pid)).returncode == 1  # not watched
@@ -186,12 +184,11 @@ def test_a_program_that_waits_for_a_lock_is_told_from_one_that_answers(tmp_path:
 
 @needs_remote_exec
 def test_a_program_that_lets_no_script_in(tmp_path: Path, loopcanary: Run):
-    before = leftovers()
     with targets.running(targets.IDLE_LOOP, tmp_path, "-X", "disable-remote-debug") as program:
         ran = attach(loopcanary, str(program.pid))
     assert ran.returncode == 2
     assert "does not let scripts in" in ran.stderr
-    assert leftovers() == before
+    assert leftovers(program) == []
 
 
 @needs_remote_exec
@@ -209,14 +206,13 @@ def test_a_program_that_is_not_to_be_watched(tmp_path: Path, loopcanary: Run):
 
 @pytest.mark.skipif(hasattr(sys, "remote_exec"), reason="this Python can be reached")
 def test_older_versions_are_told_what_to_do_instead(tmp_path: Path, loopcanary: Run):
-    before = leftovers()
     with targets.running(targets.IDLE_LOOP, tmp_path) as program:
         ran = attach(loopcanary, str(program.pid))
     assert ran.returncode == 2
     assert ran.stderr.count("\n") == 1
     for words in ("from 3.14 on", "loopcanary run", "LOOPCANARY=1", f"loopcanary dump {program.pid}"):
         assert words in ran.stderr
-    assert leftovers() == before
+    assert leftovers(program) == []
 
 
 def test_a_bad_setting_is_told_before_the_program_is_touched(loopcanary: Run):

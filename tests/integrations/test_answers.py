@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import signal
 import ssl
 import subprocess
@@ -257,21 +256,13 @@ def test_answers_are_timed_whatever_the_server(watched, tmp_path, loop):
     assert stored["worst"].split()[0] == "GET"
 
 
-FULL = pytest.mark.skipif(
-    os.environ.get("LOOPCANARY_FULL") != "1",
-    reason="with LOOPCANARY_FULL=1 only: each is a program of its own",
-)
 SHORTLY_S = 0.1
 
 
 @pytest.mark.native
 @pytest.mark.parametrize(
     ("loop", "way"),
-    [
-        pytest.param("asyncio", "h2c", marks=FULL),
-        ("uvloop", "h2"),
-        pytest.param("trio", "h2", marks=FULL),
-    ],
+    [("asyncio", "h2c"), ("uvloop", "h2"), ("trio", "h2")],
 )
 def test_answers_over_http_2_are_timed(watched, tmp_path, loop, way):
     pytest.importorskip("hypercorn")

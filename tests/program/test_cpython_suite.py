@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
@@ -63,8 +64,9 @@ def test_test_asyncio_has_the_same_outcome(watched, tmp_path):
     # Half a minute each on two idle cores: the limit is GIVES_UP_S and not pytest's for one test.
     faulthandler.cancel_dump_traceback_later()
     under = watched()
-    plain = outcome_of([sys.executable, *REGRTEST], under.environment(), tmp_path)
-    seen = outcome_of(under.command(*REGRTEST), under.environment(), tmp_path)
+    commands = [sys.executable, *REGRTEST], under.command(*REGRTEST)
+    with ThreadPoolExecutor() as pool:  # most of these tests wait
+        plain, seen = pool.map(lambda command: outcome_of(command, under.environment(), tmp_path), commands)
     assert seen == plain
     sessions = under.report()["sessions"]
     assert sum(loop["turns"] for session in sessions for loop in session["loops"]) > 1_000

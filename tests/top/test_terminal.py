@@ -16,7 +16,6 @@ from .test_programs import HANGS, watched
 
 pytestmark = [
     pytest.mark.native,
-    pytest.mark.skipif(os.environ.get("LOOPCANARY_FULL") != "1", reason="with LOOPCANARY_FULL=1 only"),
     pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux"),
 ]
 

@@ -1,7 +1,5 @@
 """The pages in headless Chromium: with real data of a real run, read, filtered, changed, followed, judged by
 axe-core.
-
-With LOOPCANARY_FULL=1 only.
 """
 
 from __future__ import annotations
@@ -37,8 +35,6 @@ from tests.store.samples import (
 from loopcanary.model import Cause
 from loopcanary.store import Retention, Store
 
-if os.environ.get("LOOPCANARY_FULL") != "1":
-    pytest.skip("LOOPCANARY_FULL is not 1", allow_module_level=True)
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = next((found for name in ("chromium", "google-chrome") if (found := shutil.which(name))), None)
 if CHROMIUM is None:

@@ -88,9 +88,10 @@ class Mailbox:
 
     def _make(self, process: Process) -> str:
         problem = ""
+        prefix = f"loopcanary-attach-{process.pid}-"
         for place in _PLACES:
             try:
-                made = tempfile.mkdtemp(prefix="loopcanary-attach-", dir=f"{self._root}{place}")
+                made = tempfile.mkdtemp(prefix=prefix, dir=f"{self._root}{place}")
             except OSError as error:
                 problem = error.strerror or ""
                 continue
