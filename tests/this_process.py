@@ -14,7 +14,7 @@ from tests.program.watching import is_made_by_the_host
 import loopcanary
 from loopcanary.assembly.store import open_store
 from loopcanary.model import Stall
-from loopcanary.model.search import StallQuery
+from loopcanary.model.search import STALLS
 from loopcanary.registry import REGISTRY
 
 
@@ -45,7 +45,7 @@ class Watch:
         """The same, with those: where many short callbacks each wait for a core, it is to blame, too."""
         store = open_store(self.folder)
         try:
-            found = store.stalls(StallQuery())
+            found = store.issues(STALLS)
         finally:
             store.close()
         return sorted(found, key=lambda stall: stall.began_wall_ns)

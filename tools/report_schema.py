@@ -20,7 +20,7 @@ from types import NoneType
 from typing import Any, get_args, get_origin
 
 from loopcanary.model import Activity, EarlierWork, LoopHealth, Session, ShortWork, Span, Stall, Timeline
-from loopcanary.model.search import StallGroup
+from loopcanary.model.search import IssueGroup
 from loopcanary.report.figures.loop_figures import LoopFigures
 from loopcanary.report.figures.trend import Trend
 from loopcanary.wire import ISSUE_TYPES, SCHEMA_VERSION
@@ -212,7 +212,7 @@ def document() -> Schema:
     loop_figures = definitions.fields(LoopFigures)
     definitions.of(LoopHealth, loop_figures)
     issues = [definitions.of(kind, {"evidence": TEXTS}) for kind in ISSUE_TYPES.values()]
-    groups = definitions.fields(StallGroup)
+    groups = definitions.fields(IssueGroup)
     shown_alone = frozenset({"grouped_by", "affected"})
     issue_group = {**groups, "issue_ids": TEXTS, "grouped_by": TEXTS}
     totals = {"stalls": WHOLE, "groups": WHOLE, "total_ms": MILLISECONDS, "watched_ms": MILLISECONDS}

@@ -14,7 +14,7 @@ from typing import Any
 from tests.store.samples import JANK, KILLED, SESSION, STALL
 
 from loopcanary.bundles import Contents, read_bundle, write_bundle
-from loopcanary.model import LagIssue, Session, Stall
+from loopcanary.model import Issue, LagIssue, Session, Stall
 from loopcanary.model.search import Remark
 
 NOW = 1_800_000_000 * 10**9
@@ -30,11 +30,11 @@ class Taken:
     sessions: list[Session] = field(default_factory=list)
     remarks: dict[str, Remark] = field(default_factory=dict)
 
-    def add_stall(self, stall: Stall) -> None:
-        self.stalls.append(stall)
-
-    def add_issue(self, issue: LagIssue) -> None:
-        self.issues.append(issue)
+    def add_issue(self, issue: Issue) -> None:
+        if isinstance(issue, Stall):
+            self.stalls.append(issue)
+        else:
+            self.issues.append(issue)
 
     def add_session(self, session: Session) -> None:
         self.sessions.append(session)
@@ -53,7 +53,7 @@ def bundled(
     known = {session.id: session for session in sessions}
     out = io.BytesIO()
     said = {STALL.fingerprint: REMARK} if remarks is None else remarks
-    contents = Contents(stalls=iter(stalls), issues=iter(issues), session=known.get, remarks=said)
+    contents = Contents(issues=iter([*stalls, *issues]), session=known.get, remarks=said)
     write_bundle(out, contents, made_by="a test", **options)
     return out.getvalue()
 

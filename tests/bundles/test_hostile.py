@@ -18,7 +18,7 @@ from tests.bundles.samples import NOW, Taken, bundled, members_of, retold, rezip
 from tests.store.samples import STALL
 
 from loopcanary.bundles import BundleError, layout, read_bundle
-from loopcanary.model.search import StallQuery
+from loopcanary.model.search import IssueQuery
 from loopcanary.store import Store
 from loopcanary.wire import to_wire
 
@@ -305,8 +305,8 @@ def test_what_is_taken_can_be_asked_for(tmp_path_factory: pytest.TempPathFactory
     except BundleError:
         return
     try:
-        query = StallQuery()
-        assert len(list(store.each_stall(query))) == store.totals(query).stalls
+        query = IssueQuery()
+        assert len(list(store.each(query))) == store.totals(query).issues
         assert len(store.sessions(query)) == len(store.session_marks(query))
         store.groups(query), store.issues(query), store.remarks()
     finally:

@@ -262,7 +262,7 @@ def test_spans_share_their_activities_still() -> None:
     shared = Activity(doing=STALL.timeline.spans[0].activity.doing, holder="worker")  # type: ignore[union-attr]
     spans = tuple(replace(span, activity=shared) for span in STALL.timeline.spans)  # type: ignore[union-attr]
     stall = replace(STALL, timeline=replace(STALL.timeline, spans=spans))  # type: ignore[type-var]
-    redacted = Redactor(["names"], KEY).stall(stall)
+    redacted = Redactor(["names"], KEY).issue(stall)
     assert redacted.timeline is not None
     assert len({id(span.activity) for span in redacted.timeline.spans}) == 1
 
@@ -272,7 +272,7 @@ def test_the_standard_library_is_no_secret_and_what_only_looks_like_it_is() -> N
 
     def shown(file: str, *, in_app: bool = False) -> tuple[str, str]:
         frame = StackFrame(function="decode", qualname="JSONDecoder.decode", file=file, line=1, in_app=in_app)
-        (stack,) = redactor.stall(
+        (stack,) = redactor.issue(
             replace(STALL, stacks=(replace(STALL.stacks[0], frames=(frame,)),), timeline=None)
         ).stacks
         return stack.frames[0].file, stack.frames[0].qualname
@@ -296,17 +296,17 @@ def test_the_standard_library_is_no_secret_and_what_only_looks_like_it_is() -> N
 
 
 def test_a_function_keeps_its_name_inside_its_qualified_name() -> None:
-    culprit = Redactor(["names"], KEY).stall(STALL).culprit
+    culprit = Redactor(["names"], KEY).issue(STALL).culprit
     assert culprit is not None
     assert culprit.qualname.split(".")[1] == culprit.function != "load_orders"
     nested = replace(culprit, qualname="a.<locals>.b", function="b", in_app=True)
-    again = Redactor(["names"], KEY).stall(replace(STALL, culprit=nested)).culprit
+    again = Redactor(["names"], KEY).issue(replace(STALL, culprit=nested)).culprit
     assert isinstance(again, Culprit)
     assert re.fullmatch(r"name-\w{10}\.<locals>\.name-\w{10}", again.qualname)
 
 
 def test_names_that_python_gives_stay() -> None:
-    redacted = Redactor(["names"], KEY).stall(replace(STALL, thread="MainThread", task="Task-17"))
+    redacted = Redactor(["names"], KEY).issue(replace(STALL, thread="MainThread", task="Task-17"))
     assert (redacted.thread, redacted.task) == ("MainThread", "Task-17")
 
 

@@ -16,7 +16,7 @@ from tests.store.samples import BEGAN, JANK, KILLED, SESSION, STALL, S
 
 from loopcanary.cli import main
 from loopcanary.model import Session, SessionEnd, Stall, StallState
-from loopcanary.model.search import Remark, StallQuery
+from loopcanary.model.search import OTHERS, STALLS, IssueQuery, Remark
 from loopcanary.store import Retention, Store
 
 WORKER = replace(STALL, id="s1-3", thread="worker", loop="thread", began_wall_ns=BEGAN + 120 * S)
@@ -44,9 +44,9 @@ def everything(folder: Path) -> tuple[list[Stall], list[object], list[Session], 
     store = Store(folder, retention=FOREVER)
     try:
         return (
-            list(store.each_stall(StallQuery())),
-            list(store.issues(StallQuery())),
-            [replace(one, imported_wall_ns=None) for one in store.sessions(StallQuery())],
+            list(store.each(STALLS)),
+            list(store.issues(OTHERS)),
+            [replace(one, imported_wall_ns=None) for one in store.sessions(IssueQuery())],
             store.remarks(),
         )
     finally:
@@ -214,9 +214,9 @@ def test_what_becomes_known_later_is_taken_and_nothing_is_taken_back(place: Path
     going_on = replace(STALL, state=StallState.ONGOING, duration_ns=S)
     early, late = ([running], [going_on]), ([SESSION], [STALL])
     store = merged(place, [early, late, early], lambda _: None)
-    (session,) = store.sessions(StallQuery())
+    (session,) = store.sessions(IssueQuery())
     assert (session.end, session.imported_from) == (SessionEnd.KILLED, "1.zip")
-    assert store.stall(STALL.id) == STALL
+    assert store.issue(STALL.id) == STALL
     store.close()
 
 
@@ -228,8 +228,8 @@ def test_what_a_store_saw_itself_it_knows_best(place: Path) -> None:
         store.remark(STALL.fingerprint, Remark(note="mine"))
 
     store = merged(place, [([replace(SESSION, name="theirs")], [STALL, KILLED])], own)
-    assert store.session("s1") == mine
-    assert [stall.title for stall in store.each_stall(StallQuery())] == ["mine", KILLED.title]
+    assert store.sessions(IssueQuery(session="s1")) == [mine]
+    assert [stall.title for stall in store.each(STALLS)] == ["mine", KILLED.title]
     assert store.remarks()[STALL.fingerprint].note == "mine"
     store.close()
 
@@ -242,11 +242,11 @@ def test_what_ran_elsewhere_is_not_ended_here_and_is_cleaned_as_what_has_ended(p
     assert main(["import", "a.zip", "--store", "there"]) == 0
     store = Store(place / "there", retention=FOREVER)
     assert main(["report", "--store", "there"]) == 0
-    (session,) = store.sessions(StallQuery())
+    (session,) = store.sessions(IssueQuery())
     assert session.end is SessionEnd.RUNNING
     assert not session.is_running
     assert main(["clean", "--store", "there", "--all", "--yes"]) == 0
-    assert store.sessions(StallQuery()) == []
+    assert store.sessions(IssueQuery()) == []
     store.close()
 
 
@@ -262,8 +262,8 @@ def test_a_merge_that_fails_midway_leaves_nothing_behind(
     monkeypatch.setattr(intake, "_FRESH_PAYLOADS", "INSERT INTO main.nothing_of_the_kind VALUES (1)")
     assert main(["import", "a.zip", "--store", "there"]) == 2
     assert "Traceback" not in capsys.readouterr().err
-    assert there.totals(StallQuery()).stalls == 0
-    assert [one.id for one in there.sessions(StallQuery())] == ["s9"]
+    assert there.totals(STALLS).issues == 0
+    assert [one.id for one in there.sessions(IssueQuery())] == ["s9"]
     there.close()
     connection = sqlite3.connect(place / "there" / "loopcanary.db")
     assert connection.execute("SELECT count(*) FROM payloads").fetchone() == (0,)

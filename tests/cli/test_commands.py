@@ -17,11 +17,11 @@ from tests.cli.conftest import LOOPCANARY
 from tests.store.samples import ISSUES, KILLED, SESSION, STALL, hostile_stall, session, stall
 
 from loopcanary.cli import COMMANDS, main
-from loopcanary.model.search import StallQuery
+from loopcanary.model.search import STALLS, IssueQuery
 from loopcanary.store import Recovery, Store, StoreError
 
 Captured = pytest.CaptureFixture[str]
-ALL = StallQuery()
+ALL = IssueQuery()
 
 
 @pytest.fixture
@@ -214,7 +214,7 @@ def test_what_runs_now_is_shown_and_not_stored(
     captured = capsys.readouterr()
     assert "now-1" in captured.out
     assert captured.err == "loopcanary: a notice\n"
-    assert filled.stall("now-1") is None
+    assert filled.issue("now-1") is None
 
 
 @pytest.mark.usefixtures("filled")
@@ -238,7 +238,7 @@ def test_a_damaged_store_is_said(filled: Store, capsys: Captured) -> None:
 def test_names_that_the_terminal_lacks_do_not_end_the_report(
     store: Store, loopcanary: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
-    store.put_stall(hostile_stall("größe \udcff 名前"))
+    store.put_issue(hostile_stall("größe \udcff 名前"))
     store.close()
     result = loopcanary("report", PYTHONIOENCODING="ascii", LC_ALL="C")
     assert result.returncode == 0
@@ -300,7 +300,7 @@ def test_an_ambiguous_start_names_the_candidates(capsys: Captured) -> None:
 
 
 def test_the_rank_of_a_report_is_enough(filled: Store, capsys: Captured) -> None:
-    ranking = [group.fingerprint for group in filled.groups(ALL)]
+    ranking = [group.fingerprint for group in filled.groups(STALLS)]
     filled.close()
     assert len(ranking) > 1
     for rank, fingerprint in enumerate(ranking, 1):
@@ -333,9 +333,9 @@ def test_an_unknown_one_is_not_found(capsys: Captured) -> None:
 def test_clean(store: Store, capsys: Captured, options: list[str], left: list[str]) -> None:
     newest = [stall(id="s1-9", fingerprint="n", began_wall_ns=time.time_ns())] if "1d" in options else []
     store.put([SESSION], [STALL, KILLED, *newest])
-    before = store.totals(ALL).stalls
+    before = store.totals(STALLS).issues
     assert main(["clean", *options]) == 0
-    assert [one.id for one in store.stalls(ALL)] == left
+    assert [one.id for one in store.issues(STALLS)] == left
     gone = before - len(left)
     assert capsys.readouterr().out == f"Deleted {gone} stall{'' if gone == 1 else 's'}.\n"
     store.close()
@@ -368,7 +368,7 @@ def test_deleting_all_asks_first(
     os.close(ours)
     assert "Delete 2 stalls in" in result.stderr
     assert result.returncode == status
-    assert filled.totals(ALL).stalls == left
+    assert filled.totals(STALLS).issues == left
     filled.close()
 
 

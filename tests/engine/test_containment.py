@@ -55,7 +55,7 @@ BROKEN = {
         "reporter broken",
         1,
     ),
-    "store": ("from loopcanary.store import Store; Store.put_stall = fails", "store", 3),
+    "store": ("from loopcanary.store import Store; Store.put_issue = fails", "store", 3),
     "diagnosis": ("from loopcanary import diagnosis; diagnosis.diagnose = fails", "diagnosis", 3),
     "reader of the flight file": (
         "from loopcanary.flight import FlightFile; FlightFile.stalls = fails",

@@ -11,7 +11,7 @@ import pytest
 
 from loopcanary.assembly.store import open_store
 from loopcanary.model import IssueKind, PhaseKind, SlowMethod, Startup
-from loopcanary.model.search import StallQuery
+from loopcanary.model.search import OTHERS
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples/tracers"
 DOCS = EXAMPLES.parents[1] / "docs/tracers.md"
@@ -111,7 +111,7 @@ def faulty(place) -> Path:
 def issues(place) -> list[Startup | SlowMethod]:
     opened = open_store(place.store)
     try:
-        return [one for one in opened.issues(StallQuery()) if isinstance(one, (Startup, SlowMethod))]
+        return [one for one in opened.issues(OTHERS) if isinstance(one, (Startup, SlowMethod))]
     finally:
         opened.close()
 

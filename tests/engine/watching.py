@@ -12,7 +12,7 @@ from unittest import mock
 
 from loopcanary.assembly.store import open_store, recover
 from loopcanary.model import Session, Stall
-from loopcanary.model.search import StallQuery
+from loopcanary.model.search import STALLS, IssueQuery
 from loopcanary.store import recovery
 
 GIVES_UP_S = 280
@@ -129,7 +129,7 @@ class Place:
         opened = open_store(store or self.store)
         try:
             recover(opened)
-            return opened.stalls(StallQuery())[::-1]
+            return opened.issues(STALLS)[::-1]
         finally:
             opened.close()
 
@@ -138,7 +138,7 @@ class Place:
         opened = open_store(store or self.store)
         try:
             recover(opened)
-            return {session.pid: session for session in opened.sessions(StallQuery())}
+            return {session.pid: session for session in opened.sessions(IssueQuery())}
         finally:
             opened.close()
 

@@ -85,10 +85,10 @@ def test_a_wsgi_call_over_its_threshold_is_a_stall_of_its_own(tmp_path):
     finally:
         loopcanary.uninstall()
     from loopcanary.assembly.store import open_store
-    from loopcanary.model.search import StallQuery
+    from loopcanary.model.search import STALLS
 
     store = open_store(tmp_path / "store")
-    stalls = store.stalls(StallQuery())
+    stalls = store.issues(STALLS)
     store.close()
     assert before >= 1
     assert ("GET /long/{}", "WSGI request", "thread") in [(s.scene, s.callback, s.loop) for s in stalls]

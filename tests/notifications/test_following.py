@@ -14,7 +14,7 @@ import pytest
 from tests.store.samples import IDLE_LAG, ISSUES, JANK, SESSION, stall
 
 from loopcanary.model import Issue, IssueKind, LagIssue, Session, Severity, Stall, StallState
-from loopcanary.model.search import Remark, StallQuery
+from loopcanary.model.search import IssueQuery, Remark
 from loopcanary.notifications import feed as feed_module
 from loopcanary.notifications import standing
 from loopcanary.notifications.desk import Desk
@@ -76,7 +76,7 @@ def test_what_is_stored_from_then_on_is_found_once(store: Store, feed: Feed):
     assert ids(feed.take()) == [("s1-1", "ended")]
     assert feed.take() == []
     # Stored later, though it began earlier.
-    store.put_stall(replace(before, id="s1-2"))
+    store.put_issue(replace(before, id="s1-2"))
     assert ids(feed.take()) == [("s1-2", "ended")]
 
 
@@ -90,9 +90,9 @@ def test_what_goes_on_is_found_and_how_it_ended(store: Store, feed: Feed, beside
     beside.runs(ONGOING)
     assert ids(feed.take()) == [("s1-9", "ongoing")]
     assert feed.is_running
-    store.put_stall(ONGOING)  # as the drain does with an ANR
+    store.put_issue(ONGOING)  # as the drain does with an ANR
     assert ids(feed.take()) == [("s1-9", "ongoing")] * 2
-    store.put_stall(replace(ONGOING, state=StallState.KILLED))
+    store.put_issue(replace(ONGOING, state=StallState.KILLED))
     beside.live = Live()
     assert ids(feed.take()) == [("s1-9", "killed")]
     assert not feed.is_running
@@ -111,9 +111,9 @@ def test_what_goes_on_and_is_never_stored_is_forgotten(feed: Feed, beside: Besid
 def test_rows_that_are_given_out_anew_are_new(store: Store, feed: Feed):
     store.put([], [replace(HANG, id=f"s1-{number}") for number in range(5)])
     assert len(feed.take()) == 5
-    store.delete(StallQuery())
+    store.delete(IssueQuery())
     assert feed.take() == []
-    store.put_stall(replace(HANG, id="s1-new"))
+    store.put_issue(replace(HANG, id="s1-new"))
     assert ids(feed.take()) == [("s1-new", "ended")]
 
 
@@ -147,7 +147,7 @@ def test_issues_of_every_kind_are_found_once_and_after_stalls(store: Store, feed
     store.put_issue(lag(issue, id="before", began_wall_ns=NOW - 60 * S))
     assert feed.take() == []
     store.put_issue(lag(issue))
-    store.put_stall(HANG)
+    store.put_issue(HANG)
     assert ids(feed.take()) == [("s1-1", "ended"), (issue.id, issue.kind.value)]
     assert feed.take() == []
     store.put_issue(lag(issue, id="old", began_wall_ns=NOW - 3 * 3_600 * S))
@@ -158,18 +158,18 @@ def test_issues_of_rows_that_are_given_out_anew_are_new(store: Store, feed: Feed
     for number in range(3):
         store.put_issue(lag(JANK, id=f"s1-jank-{number}"))
     assert len(feed.take()) == 3
-    store.delete(StallQuery())
+    store.delete(IssueQuery())
     assert feed.take() == []
     store.put_issue(lag(JANK, id="s1-jank-new"))
     assert ids(feed.take()) == [("s1-jank-new", "jank")]
 
 
-@pytest.mark.parametrize("fails", ["issues_after", "stalls_after", "stall", "remarks"])
+@pytest.mark.parametrize("fails", ["after", "issue", "remarks"])
 def test_a_look_that_fails_loses_nothing(store: Store, feed: Feed, beside: Beside, monkeypatch, fails: str):
     beside.runs(ONGOING)
     assert ids(feed.take()) == [("s1-9", "ongoing")]
     beside.runs()
-    store.put_stall(HANG)
+    store.put_issue(HANG)
     store.put_issue(lag(JANK))
 
     def locked(*_: Any) -> Any:
@@ -184,13 +184,12 @@ def test_a_look_that_fails_loses_nothing(store: Store, feed: Feed, beside: Besid
 
 
 def test_what_cannot_be_read_holds_up_nothing_else(store: Store, feed: Feed):
-    store.put_stall(HANG)
+    store.put_issue(HANG)
     store.put_issue(lag(JANK))
     store.put([], [replace(HANG, id="s1-2")])
     store.put_issue(lag(IDLE_LAG))
     with sqlite3.connect(store.folder / "loopcanary.db") as database:
-        database.execute("UPDATE issues SET payload = '{}' WHERE id = ?", [JANK.id])
-        database.execute("UPDATE payloads SET payload = '{}' WHERE row = 1")
+        database.execute("UPDATE payloads SET payload = '{}' WHERE row IN (1, 2)")
     database.close()
     assert ids(feed.take()) == [("s1-2", "ended"), (IDLE_LAG.id, "idle")]
     assert feed.take() == []
@@ -198,7 +197,7 @@ def test_what_cannot_be_read_holds_up_nothing_else(store: Store, feed: Feed):
 
 def test_what_is_made_only_of_stalls_that_people_ignore_is_no_news(store: Store, feed: Feed):
     store.remark(HANG.fingerprint, Remark(ignored=True))
-    store.put_stall(HANG)
+    store.put_issue(HANG)
     store.put_issue(lag(JANK, stalls=(HANG.id,)))
     store.put_issue(lag(JANK, id="s1-jank-2", stalls=(HANG.id, "s1-other")))
     store.put_issue(lag(IDLE_LAG))
@@ -242,7 +241,7 @@ def test_a_hang_is_told_of_while_it_lasts_as_it_becomes_an_anr_and_when_it_is_ov
     assert told.look(5) == ["not responding (ANR) for 6.00 s and still in progress"]
     assert told.look(6) == []
     beside.runs()
-    store.put_stall(replace(anr, state=StallState.ENDED, duration_ns=7 * S))
+    store.put_issue(replace(anr, state=StallState.ENDED, duration_ns=7 * S))
     assert told.look(7) == ["over after 7.00 s"]
     told.desk.end()
     assert told.desk.withheld == 0
@@ -250,13 +249,13 @@ def test_a_hang_is_told_of_while_it_lasts_as_it_becomes_an_anr_and_when_it_is_ov
 
 def test_a_hang_that_may_not_be_told_of_yet_is_counted_once_and_whole(store, feed, beside):
     told = Told(feed)
-    store.put_stall(HANG)
+    store.put_issue(HANG)
     assert told.look(0) == ["hang of 2.00 s"]
     beside.runs(ONGOING)
     assert told.look(1) == []
     assert told.desk.withheld == 0
     beside.runs()
-    store.put_stall(replace(ONGOING, state=StallState.ENDED, duration_ns=4 * S))
+    store.put_issue(replace(ONGOING, state=StallState.ENDED, duration_ns=4 * S))
     assert told.look(2) == []
     assert told.desk.withheld == 1
     assert told.look(60) == ["hang of 4.00 s"]
@@ -284,7 +283,7 @@ def test_other_issues_keep_to_the_same_limits_and_counts(store, feed):
     assert told.look(60) == ["jank"]
     assert told.notices[0].more.startswith("2 like this in the last 59.0 s")
     store.put_issue(lag(JANK, id="s1-jank-3"))
-    store.put_stall(HANG)
+    store.put_issue(HANG)
     assert told.look(61) == ["hang of 2.00 s"]
     told.desk.end()
     assert told.notices[-1].title.startswith("1 more issue until the end, ")
@@ -294,7 +293,7 @@ def test_only_the_kinds_that_are_asked_for_are_told_of(store, feed):
     told = Told(feed, from_ns=0, kinds={IssueKind.IDLE})
     for issue in ISSUES:
         store.put_issue(lag(issue))
-    store.put_stall(HANG)
+    store.put_issue(HANG)
     assert told.look(0) == [IDLE_LAG.title]
     told.desk.end()
     assert len(told.notices) == 1
@@ -305,7 +304,7 @@ def test_a_store_that_fails_is_complained_of_once_and_does_not_silence_another(s
     broken.error = StoreError("the store is damaged")
     other = Feed(Store(tmp_path / "other"), broken, NOW)
     told = Told(other, Feed(store, beside, NOW))
-    store.put_stall(HANG)
+    store.put_issue(HANG)
     assert told.look(0) == ["hang of 2.00 s"]
     told.look(1)
     assert told.complaints == ["the store is damaged"]

@@ -23,7 +23,7 @@ from loopcanary.assembly import doctor
 from loopcanary.assembly.store import host_name, open_store, recover
 from loopcanary.cli import main
 from loopcanary.model import Config, SessionEnd, Stall, StallState
-from loopcanary.model.search import StallQuery
+from loopcanary.model.search import STALLS, IssueQuery
 from loopcanary.notifications import desktop_session
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -74,7 +74,7 @@ class Notified:
         """Stored ones, and those that go on; as every command does, it takes in what dead processes left."""
         store = open_store(self.store)
         try:
-            return [*recover(store).ongoing, *store.stalls(StallQuery())]
+            return [*recover(store).ongoing, *store.issues(STALLS)]
         finally:
             store.close()
 
@@ -276,7 +276,7 @@ def test_who_the_program_is_is_known_while_it_runs(notified: Notified, engine: s
     assert (session.pid, session.engine) == (program.pid, engine)
     ended(program, "go on\n")
     store = open_store(notified.store)
-    [session] = store.sessions(StallQuery())
+    [session] = store.sessions(IssueQuery())
     store.close()
     assert (session.end, bool(session.loops)) == (SessionEnd.EXIT, True)
 

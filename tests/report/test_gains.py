@@ -11,7 +11,7 @@ from loopcanary.assembly.explanations import delays, why_grouped
 from loopcanary.diagnosis.code.code_paths import CodePaths
 from loopcanary.diagnosis.fingerprint import fingerprint
 from loopcanary.model import LoopHealth, Session
-from loopcanary.model.search import StallMark
+from loopcanary.model.search import IssueMark
 from loopcanary.report.figures.loops import LoopKey, Loops, names
 
 LOOP = LoopHealth(
@@ -37,8 +37,8 @@ def ran(number: int, *loops: LoopHealth) -> Session:
     return session(id=f"s{number}", loops=loops or (LOOP,))
 
 
-def mark(session_id: str = "s1", thread: str = "MainThread", loop: str = "asyncio") -> StallMark:
-    return StallMark("1:f", session_id, thread, loop, 0, 500 * MS)
+def mark(session_id: str = "s1", thread: str = "MainThread", loop: str = "asyncio") -> IssueMark:
+    return IssueMark("1:f", session_id, thread, loop, 0, 500 * MS)
 
 
 def test_a_loop_without_its_stalls_makes_events_wait_less() -> None:
@@ -76,7 +76,7 @@ def test_others_waiting_is_the_stalled_time_times_how_many_wait_while_the_loop_i
     ],
     ids=["an old stall of a session with two loops", "a session that is not there", "another thread"],
 )
-def test_what_is_not_known_is_not_made_up(loops: tuple[LoopHealth, ...], at: StallMark) -> None:
+def test_what_is_not_known_is_not_made_up(loops: tuple[LoopHealth, ...], at: IssueMark) -> None:
     gains = Loops([ran(1, *loops)], delays).gains([at])
     assert gains.loops == ()
     assert gains.waiting_ns is None

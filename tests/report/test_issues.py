@@ -119,7 +119,7 @@ def test_the_report_ranks_bugs_by_time_and_names_each(full: Store) -> None:
     text = as_shown("report", report, width=120)
     for number, group in enumerate(report.issue_groups, start=1):
         assert re.search(rf"^{number} .*\s{re.escape(group.fingerprint)}$", text, re.MULTILINE)
-        assert group.worst.id in text
+        assert group.worst_id in text
     cut = report_of(full, limit=2)
     assert "and 4 more bugs" in as_shown("report", cut)
     assert "and 4 more bugs" in as_markdown(cut)

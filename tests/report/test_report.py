@@ -35,17 +35,17 @@ import loopcanary.report
 from loopcanary.document import markdown
 from loopcanary.document.parts import Document
 from loopcanary.model import Cause, Holder, Session, Stall
-from loopcanary.model.search import StallQuery
+from loopcanary.model.search import IssueQuery, Totals
 from loopcanary.report import as_json
 from loopcanary.report import text as text_printer
 from loopcanary.report.documents import Shape, document_of
 from loopcanary.report.folding import Fold, folded, package_of
 from loopcanary.report.model import Report, build, of_group, of_stall
-from loopcanary.store import Store, Totals
+from loopcanary.store import Store
 
 GOLDEN = Path(__file__).parent / "golden"
 SCHEMA = json.loads(Path(loopcanary.report.__file__).with_name("report-schema-1.json").read_text("utf-8"))
-ALL = StallQuery()
+ALL = IssueQuery()
 NOW = BEGAN + 3_600 * S
 
 
@@ -200,7 +200,7 @@ def test_the_report_as_json_is_what_its_schema_says(full: Store) -> None:
 def test_any_stall_and_session_give_a_report_of_the_schema(one: Stall, session: Session) -> None:
     report = Report(
         generated_wall_ns=NOW,
-        sums=Totals(stalls=1, groups=1, total_ns=1),
+        sums=Totals(issues=1, groups=1, total_ns=1),
         sessions=[session],
         groups=[],
         worst={},

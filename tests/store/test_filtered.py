@@ -9,23 +9,23 @@ import pytest
 from tests.store.samples import BEGAN, SESSION, STALL, S, session, stall
 
 from loopcanary.model import Cause, StallState
-from loopcanary.model.search import GroupSums, StallQuery
+from loopcanary.model.search import STALLS, GroupSums, IssueQuery
 from loopcanary.store import Store
 
 QUERIES = {
-    "all": StallQuery(),
-    "a cause": StallQuery(causes=frozenset({Cause.LOCK})),
-    "two causes and a time": StallQuery(
+    "all": IssueQuery(),
+    "a cause": IssueQuery(causes=frozenset({Cause.LOCK})),
+    "two causes and a time": IssueQuery(
         causes=frozenset({Cause.LOCK, Cause.CPU}), since_wall_ns=BEGAN + 40 * S, until_wall_ns=BEGAN + 160 * S
     ),
-    "a scene": StallQuery(scene="checkout"),
-    "no scene": StallQuery(scene=""),
-    "own code": StallQuery(in_app=True),
-    "a library's": StallQuery(in_app=False),
-    "a session": StallQuery(session="b"),
-    "a bug and own code": StallQuery(fingerprint="1:3", in_app=True),
-    "a word": StallQuery(words=("charge",)),
-    "nothing": StallQuery(scene="nowhere"),
+    "a scene": IssueQuery(scene="checkout"),
+    "no scene": IssueQuery(scene=""),
+    "own code": IssueQuery(in_app=True),
+    "a library's": IssueQuery(in_app=False),
+    "a session": IssueQuery(session="b"),
+    "a bug and own code": IssueQuery(fingerprint="1:3", in_app=True),
+    "a word": IssueQuery(words=("charge",)),
+    "nothing": IssueQuery(scene="nowhere"),
 }
 
 
@@ -55,8 +55,8 @@ def many(store: Store) -> Store:
 
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
-def test_groups_and_cells_are_those_of_the_stalls(many: Store, query: StallQuery) -> None:
-    found = many.stalls(query)
+def test_groups_and_cells_are_those_of_the_stalls(many: Store, query: IssueQuery) -> None:
+    found = many.issues(query)
     by_bug: dict[str, list] = {}
     for one in found:
         by_bug.setdefault(one.fingerprint, []).append(one)
@@ -81,15 +81,15 @@ def test_groups_and_cells_are_those_of_the_stalls(many: Store, query: StallQuery
     )
     assert sum(cell.total_ns for cell in cells) == sum(one.duration_ns for one in found)
     by_cause = many.time_cells(query, "cause", begin_wall_ns=BEGAN, step_ns=10 * S, cells=20)
-    assert sum(cell.stalls for cell in by_cause) == len(found)
+    assert sum(cell.issues for cell in by_cause) == len(found)
 
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
-def test_stalls_that_go_on_are_in_them(many: Store, query: StallQuery) -> None:
+def test_stalls_that_go_on_are_in_them(many: Store, query: IssueQuery) -> None:
     live = stall(id="live", session="b", fingerprint="1:3", scene="checkout", task="charge", cause=Cause.LOCK,
                  state=StallState.ONGOING, began_wall_ns=BEGAN + 100 * S, duration_ns=9 * S)  # fmt: skip
     many.overlay([], [live])
-    found = many.stalls(query)
+    found = many.issues(query)
     assert sum(group.count for group in many.groups(query)) == len(found)
     assert sum(sums.total_ns for sums in many.group_sums(query)) == sum(one.duration_ns for one in found)
 
@@ -104,7 +104,7 @@ def test_its_state_changes_with_whatever_an_answer_depends_on(
         lambda: other.put([], [stall(id="s1-8")]),
         lambda: store.overlay([], [stall(id="live")]),
         lambda: store.overlay([], []),
-        lambda: other.delete(StallQuery(fingerprint=STALL.fingerprint)),
+        lambda: other.delete(IssueQuery(fingerprint=STALL.fingerprint)),
         store.close,
     ]
     for change in changes:
@@ -119,5 +119,5 @@ def test_looking_at_it_does_not_change_its_state(store: Store) -> None:
     store.overlay([], [])
     state = store.state()
     store.overlay([], [])
-    assert store.groups(StallQuery())
+    assert store.groups(STALLS)
     assert store.state() == state

@@ -7,7 +7,7 @@ import pytest
 from tests.store.samples import BEGAN, HOSTILE, SESSION, S, session, stall
 
 from loopcanary.model import Cause
-from loopcanary.model.search import Remark, StallQuery
+from loopcanary.model.search import STALLS, IssueQuery, Remark
 from loopcanary.store import Store
 from loopcanary.store import grouping as grouping_module
 
@@ -35,20 +35,20 @@ def full(store: Store) -> Store:
 
 
 def test_groups_are_the_same_by_index_and_by_scan(full: Store, monkeypatch: pytest.MonkeyPatch):
-    by_index = full.groups(StallQuery())
+    by_index = full.groups(STALLS)
     monkeypatch.setattr(grouping_module, "_is_by_index", lambda _: False)
-    by_scan = full.groups(StallQuery())
+    by_scan = full.groups(STALLS)
     assert len(by_index) > 3
     assert by_index == by_scan
-    assert full.groups(StallQuery(), 2) == by_index[:2]
+    assert full.groups(STALLS, 2) == by_index[:2]
 
 
 @pytest.mark.parametrize("is_by_index", [True, False])
 def test_cells_add_up_to_the_groups(full: Store, monkeypatch: pytest.MonkeyPatch, is_by_index: bool):
     monkeypatch.setattr(grouping_module, "_is_by_index", lambda _: is_by_index)
-    groups = {group.fingerprint: group for group in full.groups(StallQuery())}
+    groups = {group.fingerprint: group for group in full.groups(STALLS)}
     cells = full.time_cells(
-        StallQuery(), "fingerprint", begin_wall_ns=BEGAN, step_ns=10 * S, cells=10, keys=list(groups)
+        STALLS, "fingerprint", begin_wall_ns=BEGAN, step_ns=10 * S, cells=10, keys=list(groups)
     )
     sums: Counter[str] = Counter()
     for cell in cells:
@@ -58,34 +58,34 @@ def test_cells_add_up_to_the_groups(full: Store, monkeypatch: pytest.MonkeyPatch
 
 
 def test_cells_outside_of_the_time_are_left_out(full: Store):
-    cells = full.time_cells(StallQuery(), "cause", begin_wall_ns=BEGAN + 50 * S, step_ns=10 * S, cells=2)
-    assert sum(cell.stalls for cell in cells) == 20
+    cells = full.time_cells(STALLS, "cause", begin_wall_ns=BEGAN + 50 * S, step_ns=10 * S, cells=2)
+    assert sum(cell.issues for cell in cells) == 20
     assert {cell.cell for cell in cells} == {0, 1}
 
 
 def test_scenes_and_own_code_are_asked_for(full: Store):
     assert full.scenes() == ["cart", "shop"]
-    assert full.totals(StallQuery(scene="shop")).stalls == 34
-    assert full.totals(StallQuery(scene="")).stalls == 33
-    assert full.totals(StallQuery(in_app=True)).stalls == 100
-    assert full.totals(StallQuery(in_app=False)).stalls == 0
+    assert full.totals(IssueQuery(scene="shop").stalls).issues == 34
+    assert full.totals(IssueQuery(scene="").stalls).issues == 33
+    assert full.totals(IssueQuery(in_app=True).stalls).issues == 100
+    assert full.totals(IssueQuery(in_app=False).stalls).issues == 0
     full.put([], [stall(id="s1-none", culprit=None)])
-    assert full.totals(StallQuery(in_app=False)).stalls == 0
+    assert full.totals(IssueQuery(in_app=False).stalls).issues == 0
 
 
 def test_what_goes_on_is_grouped_with_what_is_stored(full: Store):
     going_on = stall(id="s1-3", fingerprint="1:2", began_wall_ns=BEGAN + 3 * S, duration_ns=90 * S)
-    before = {group.fingerprint: group for group in full.groups(StallQuery())}
+    before = {group.fingerprint: group for group in full.groups(STALLS)}
     full.overlay([session()], [going_on])
-    [top] = full.groups(StallQuery(), 1)
+    [top] = full.groups(STALLS, 1)
     assert (top.fingerprint, top.max_ns, top.worst_id) == ("1:2", 90 * S, "s1-3")
     assert top.count == before["1:2"].count
     cells = full.time_cells(
-        StallQuery(), "fingerprint", begin_wall_ns=BEGAN, step_ns=100 * S, cells=1, keys=["1:2"]
+        STALLS, "fingerprint", begin_wall_ns=BEGAN, step_ns=100 * S, cells=1, keys=["1:2"]
     )
-    assert [(cell.stalls, cell.total_ns) for cell in cells] == [(top.count, top.total_ns)]
+    assert [(cell.issues, cell.total_ns) for cell in cells] == [(top.count, top.total_ns)]
     full.overlay([], [])
-    assert {group.fingerprint: group for group in full.groups(StallQuery())} == before
+    assert {group.fingerprint: group for group in full.groups(STALLS)} == before
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))

@@ -22,10 +22,10 @@ from tests.store.samples import (
 )
 
 from loopcanary.model import Cause, IssueKind, TraceFigures
-from loopcanary.model.search import StallQuery
+from loopcanary.model.search import OTHERS, STALLS, IssueQuery
 from loopcanary.store import Retention, Store
 
-ALL = StallQuery()
+ALL = IssueQuery()
 
 
 @pytest.fixture
@@ -37,60 +37,60 @@ def full(store: Store) -> Store:
 
 
 def test_issues_come_back_as_they_were_put_newest_first(full: Store) -> None:
-    assert full.issues(ALL) == [SLOW_METHOD, STARTUP, IDLE_LAG, INPUT_LAG, JANK]
-    assert full.issues(ALL, 1) == [SLOW_METHOD]
+    assert full.issues(OTHERS) == [SLOW_METHOD, STARTUP, IDLE_LAG, INPUT_LAG, JANK]
+    assert full.issues(OTHERS, 1) == [SLOW_METHOD]
     assert [full.issue(issue.id) for issue in ISSUES] == list(ISSUES)
 
 
 def test_an_issue_that_is_put_again_takes_its_own_place(full: Store) -> None:
     full.put_issue(replace(JANK, title="now in another light"))
-    assert [issue.title for issue in full.issues(ALL) if issue.id == JANK.id] == ["now in another light"]
+    assert [issue.title for issue in full.issues(OTHERS) if issue.id == JANK.id] == ["now in another light"]
 
 
 @pytest.mark.parametrize(
     ("query", "found"),
     [
-        (StallQuery(words=("boss",)), {"jank", "input", "idle"}),
-        (StallQuery(words=("KEYDOWN",)), {"input"}),
-        (StallQuery(words=("jank", "fps")), {"jank"}),
-        (StallQuery(words=("100%",)), set()),
-        (StallQuery(words=("PANDAS", "cold")), {"startup"}),
-        (StallQuery(words=("_RUN",)), {"slow-method"}),
-        (StallQuery(kind=IssueKind.STARTUP), {"startup"}),
-        (StallQuery(kind=IssueKind.SLOW_METHOD, words=("pandas",)), set()),
-        (StallQuery(since_wall_ns=BEGAN + 10 * S), {"input", "idle", "startup", "slow-method"}),
-        (StallQuery(until_wall_ns=BEGAN + 10 * S), {"jank"}),
-        (StallQuery(causes=frozenset({Cause.GC})), set()),
-        (StallQuery(session=SESSION.id), {"jank", "input", "idle", "startup", "slow-method"}),
-        (StallQuery(fingerprint=JANK.fingerprint), {"jank"}),
+        (IssueQuery(words=("boss",)), {"jank", "input", "idle"}),
+        (IssueQuery(words=("KEYDOWN",)), {"input"}),
+        (IssueQuery(words=("jank", "fps")), {"jank"}),
+        (IssueQuery(words=("100%",)), set()),
+        (IssueQuery(words=("PANDAS", "cold")), {"startup"}),
+        (IssueQuery(words=("_RUN",)), {"slow-method"}),
+        (IssueQuery(kind=IssueKind.STARTUP), {"startup"}),
+        (IssueQuery(kind=IssueKind.SLOW_METHOD, words=("pandas",)), set()),
+        (IssueQuery(since_wall_ns=BEGAN + 10 * S), {"input", "idle", "startup", "slow-method"}),
+        (IssueQuery(until_wall_ns=BEGAN + 10 * S), {"jank"}),
+        (IssueQuery(causes=frozenset({Cause.GC})), set()),
+        (IssueQuery(session=SESSION.id), {"jank", "input", "idle", "startup", "slow-method"}),
+        (IssueQuery(fingerprint=JANK.fingerprint), {"jank"}),
     ],
 )
-def test_issues_are_searched_as_stalls_are(full: Store, query: StallQuery, found: set[str]) -> None:
-    assert {issue.kind.value for issue in full.issues(query)} == found
+def test_issues_are_searched_as_stalls_are(full: Store, query: IssueQuery, found: set[str]) -> None:
+    assert {issue.kind.value for issue in full.issues(query.others)} == found
 
 
 def test_they_are_no_stalls(full: Store) -> None:
-    assert full.totals(ALL).stalls == 1
-    assert [group.fingerprint for group in full.groups(ALL)] == [STALL.fingerprint]
+    assert full.totals(STALLS).issues == 1
+    assert [group.fingerprint for group in full.groups(STALLS)] == [STALL.fingerprint]
 
 
 def test_what_is_deleted_takes_its_issues_along(full: Store) -> None:
-    full.delete(StallQuery(until_wall_ns=BEGAN + 10 * S))
-    assert full.issues(ALL) == [SLOW_METHOD, STARTUP, IDLE_LAG, INPUT_LAG]
-    full.delete(StallQuery(kind=IssueKind.STARTUP))
-    assert full.issues(ALL) == [SLOW_METHOD, IDLE_LAG, INPUT_LAG]
+    full.delete(IssueQuery(until_wall_ns=BEGAN + 10 * S))
+    assert full.issues(OTHERS) == [SLOW_METHOD, STARTUP, IDLE_LAG, INPUT_LAG]
+    full.delete(IssueQuery(kind=IssueKind.STARTUP))
+    assert full.issues(OTHERS) == [SLOW_METHOD, IDLE_LAG, INPUT_LAG]
 
 
 def test_a_start_within_its_limit_is_kept_and_is_no_bug(full: Store) -> None:
     """It counts where starts are asked for, or it itself."""
     full.put_issue(START_IN_TIME)
-    assert full.issues(StallQuery(kind=IssueKind.STARTUP)) == [START_IN_TIME, STARTUP]
+    assert full.issues(IssueQuery(kind=IssueKind.STARTUP)) == [START_IN_TIME, STARTUP]
     bugs = {issue.fingerprint for issue in ISSUES}
-    assert {group.fingerprint for group in full.issue_groups(ALL)} == bugs
-    assert {sums.fingerprint for sums in full.issue_group_sums(ALL)} == bugs
-    assert full.issue_totals(ALL).stalls == len(ISSUES)
-    for query in (StallQuery(kind=IssueKind.STARTUP), StallQuery(fingerprint=START_IN_TIME.fingerprint)):
-        assert START_IN_TIME in [group.worst for group in full.issue_groups(query)]
+    assert {group.fingerprint for group in full.groups(OTHERS)} == bugs
+    assert {sums.fingerprint for sums in full.group_sums(OTHERS)} == bugs
+    assert full.totals(OTHERS).issues == len(ISSUES)
+    for query in (IssueQuery(kind=IssueKind.STARTUP), IssueQuery(fingerprint=START_IN_TIME.fingerprint)):
+        assert START_IN_TIME in [full.issue(group.worst_id) for group in full.groups(query)]
 
 
 def test_retention_counts_issues_by_age_and_number(make_store: Callable[..., Store]) -> None:
@@ -98,10 +98,10 @@ def test_retention_counts_issues_by_age_and_number(make_store: Callable[..., Sto
     for issue in ISSUES:
         store.put_issue(issue)
     store.sweep()
-    assert store.issues(ALL) == [SLOW_METHOD, STARTUP]
+    assert store.issues(OTHERS) == [SLOW_METHOD, STARTUP]
     old = make_store(retention=Retention(age_ns=1))
     old.sweep()
-    assert old.issues(ALL) == []
+    assert old.issues(OTHERS) == []
 
 
 def test_a_running_session_tells_what_was_stored_of_its_frames(store: Store) -> None:
@@ -134,7 +134,7 @@ def test_frames_go_with_their_session(store: Store) -> None:
     ended = replace(SESSION, started_wall_ns=BEGAN, ended_wall_ns=BEGAN + S)
     store.put_session(ended)
     store.put_traces(SESSION.id, TRACES)
-    store.delete(StallQuery(until_wall_ns=BEGAN + 100 * S))
+    store.delete(IssueQuery(until_wall_ns=BEGAN + 100 * S))
     assert store.sessions(ALL) == []
     store.put_session(ended)
     assert [session.traces for session in store.sessions(ALL)] == [TraceFigures()]

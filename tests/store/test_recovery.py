@@ -22,11 +22,11 @@ from loopcanary.model import (
     StallScope,
     StallState,
 )
-from loopcanary.model.search import StallQuery
+from loopcanary.model.search import STALLS, IssueQuery
 from loopcanary.store import FLIGHT_FOLDER, Forensics, Recovery, Store, StoreError, recover, settle
 from loopcanary.wire import to_wire
 
-ALL = StallQuery()
+ALL = IssueQuery()
 CLOCK = Clock(monotonic_ns=0, wall_ns=BEGAN)
 LATER = 1e12
 
@@ -149,7 +149,7 @@ def test_a_dead_process_is_stored_as_killed_and_its_file_removed(
     [session] = store.sessions(ALL)
     assert (session.end, session.ended_wall_ns) == (SessionEnd.KILLED, BEGAN + 9 * S)
     assert (session.loops, session.statistics) == ((HEALTH,), {"samples_taken": 7})
-    killed = store.stall("s1-2")
+    killed = store.issue("s1-2")
     assert killed is not None
     assert (killed.state, killed.duration_ns) == (StallState.KILLED, 8 * S)
     assert leftovers(folder) == []
@@ -174,7 +174,7 @@ def test_a_link_and_the_file_in_memory_are_both_removed(
     memory = tmp_path / "shm.flight"
     leave(in_memory=memory, ends=[None])
     recover(store, forensics())
-    assert store.totals(ALL).stalls == 1
+    assert store.totals(STALLS).issues == 1
     assert not memory.exists()
     assert leftovers(folder) == []
 
@@ -182,10 +182,10 @@ def test_a_link_and_the_file_in_memory_are_both_removed(
 def test_recovering_twice_changes_nothing(store: Store, leave: Callable[..., Path]) -> None:
     leave(ends=[2 * S, None])
     recover(store, forensics())
-    before = store.stalls(ALL)
+    before = store.issues(STALLS)
     leave(ends=[2 * S, None])
     recover(store, forensics())
-    assert store.stalls(ALL) == before
+    assert store.issues(STALLS) == before
 
 
 def test_a_running_process_is_read_and_left_and_not_stored(
@@ -195,7 +195,7 @@ def test_a_running_process_is_read_and_left_and_not_stored(
     found = recover(store, forensics())
     assert [(one.id, one.state) for one in found.ongoing] == [("s1-2", StallState.ONGOING)]
     assert [(one.end, one.ended_wall_ns) for one in found.running] == [(SessionEnd.RUNNING, None)]
-    assert store.totals(ALL).stalls == 0
+    assert store.totals(STALLS).issues == 0
     assert store.sessions(ALL) == []
     assert leftovers(folder) == ["s1.flight"]
 
@@ -294,7 +294,7 @@ def test_two_recoveries_at_once_store_everything_once(
     for thread in threads:
         thread.join()
     assert sum(len(one.sessions) for one in found) == 20
-    assert stores[0].totals(ALL).stalls == 40
+    assert stores[0].totals(STALLS).issues == 40
     assert leftovers(folder) == []
 
 
@@ -308,7 +308,7 @@ def test_a_session_that_runs_no_more_is_ended_and_its_unfinished_stalls_too(stor
     [session] = store.sessions(ALL)
     assert session.end is SessionEnd.KILLED
     assert session.ended_wall_ns == STALL.began_wall_ns + STALL.duration_ns
-    [settled] = store.stalls(ALL)
+    [settled] = store.issues(STALLS)
     assert settled.state is StallState.KILLED
 
 

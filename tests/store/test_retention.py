@@ -11,10 +11,10 @@ from tests.store.samples import BEGAN, JANK, SESSION, STALL, S
 
 from loopcanary.cli import main
 from loopcanary.model import LagIssue, Stall
-from loopcanary.model.search import Remark, StallQuery
+from loopcanary.model.search import OTHERS, STALLS, IssueQuery, Remark
 from loopcanary.store import Retention, Store
 
-ALL = StallQuery()
+ALL = IssueQuery()
 
 
 def stalls(number: int) -> list[Stall]:
@@ -42,15 +42,15 @@ def test_by_bytes_the_oldest_go_whatever_they_are_and_the_disk_has_them_back(
     assert other.sweep() > 0
     assert other.used_bytes() <= limit
     assert bytes_on_disk(folder) <= limit + 100_000
-    left = [stall.began_wall_ns for stall in program.each_stall(ALL)]
-    kept = [issue.began_wall_ns for issue in program.issues(ALL)]
+    left = [stall.began_wall_ns for stall in program.each(STALLS)]
+    kept = [issue.began_wall_ns for issue in program.issues(OTHERS)]
     assert left
     assert kept
     # One clock for both: neither kind is kept longer than the other.
     assert abs(min(left) - min(kept)) <= 2 * S
     assert max(left) == max(kept) == BEGAN + 149 * S
     program.put([], [replace(STALL, id="new")])
-    assert program.stall("new") is not None
+    assert program.issue("new") is not None
 
 
 def test_issues_alone_are_bounded_by_bytes_too(make_store: Callable[..., Store]) -> None:
@@ -59,9 +59,10 @@ def test_issues_alone_are_bounded_by_bytes_too(make_store: Callable[..., Store])
     for issue in issues(200):
         store.put_issue(issue)
     assert store.used_bytes() > limit
-    store.put_stall(replace(STALL, began_wall_ns=BEGAN + 999 * S))
+    store.put_issue(replace(STALL, began_wall_ns=BEGAN + 999 * S))
+    store.sweep()
     assert store.used_bytes() <= limit
-    assert store.stall(STALL.id) is not None
+    assert store.issue(STALL.id) is not None
 
 
 @pytest.mark.parametrize("rule", [Retention(age_ns=1), Retention(age_ns=1 << 62, stalls=0)])
@@ -74,7 +75,7 @@ def test_a_session_is_kept_as_long_as_anything_of_it(
     sweeper = make_store(retention=replace(rule, stalls=max(rule.stalls, 1)))
     sweeper.sweep()
     assert [session.id for session in store.sessions(ALL)] == [SESSION.id]
-    store.delete_issues([JANK.id])
+    store.delete_as_seen([(JANK.id, "ended")])
     make_store(retention=rule).sweep()
     assert store.sessions(ALL) == []
 
@@ -85,7 +86,7 @@ def test_what_was_said_of_a_bug_outlives_its_stalls(make_store: Callable[..., St
     store.put([SESSION], [STALL])
     store.remark(STALL.fingerprint, Remark(ignored=True, note="as designed"))
     make_store(retention=Retention(age_ns=1)).sweep()
-    assert store.stalls(ALL) == []
+    assert store.issues(STALLS) == []
     assert store.remarks() == {STALL.fingerprint: Remark(ignored=True, note="as designed")}
 
 
@@ -100,13 +101,13 @@ def test_cleaning_by_size_age_number_and_bug(
     clean = ["clean", "--store", str(folder)]
     assert main([*clean, "--max-size", str(half)]) == 0
     assert store.used_bytes() <= half
-    left = store.totals(ALL).stalls
+    left = store.totals(STALLS).issues
     assert 0 < left < 200
     assert main([*clean, "--keep", "10"]) == 0
-    assert store.totals(ALL).stalls == 10
+    assert store.totals(STALLS).issues == 10
     assert main([*clean, "--fingerprint", JANK.fingerprint]) == 0
     assert "Deleted 0 stalls and " in capsys.readouterr().out.splitlines()[-1]
     assert main([*clean, "--older-than", "1d"]) == 0
-    assert store.totals(ALL).stalls == 0
+    assert store.totals(STALLS).issues == 0
     assert main([*clean, "--max-size", "0"]) == 0
     assert bytes_on_disk(folder) < 200_000

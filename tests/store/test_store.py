@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +9,10 @@ import pytest
 from tests.store.samples import BEGAN, HOSTILE, KILLED, MS, SESSION, STALL, S, hostile_stall, session, stall
 
 from loopcanary.model import Cause, SessionEnd, StallState
-from loopcanary.model.search import SessionMark, StallMark, StallQuery
-from loopcanary.store import Retention, Store, schema
+from loopcanary.model.search import STALLS, IssueMark, IssueQuery, SessionMark
+from loopcanary.store import Retention, Store
 
-ALL = StallQuery()
+ALL = IssueQuery()
 
 
 def fill(store: Store, count: int, **changes: object) -> None:
@@ -24,9 +23,9 @@ def fill(store: Store, count: int, **changes: object) -> None:
 
 
 def test_a_stall_comes_back_as_it_was_put(store: Store) -> None:
-    store.put_stall(KILLED)
-    assert store.stall(KILLED.id) == KILLED
-    assert store.stalls(ALL) == [KILLED]
+    store.put_issue(KILLED)
+    assert store.issue(KILLED.id) == KILLED
+    assert store.issues(STALLS) == [KILLED]
 
 
 def test_a_session_comes_back_as_it_was_put_last(store: Store) -> None:
@@ -38,15 +37,15 @@ def test_a_session_comes_back_as_it_was_put_last(store: Store) -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_names_are_stored_and_found(store: Store, text: str) -> None:
     put = hostile_stall(text)
-    store.put_stall(put)
-    assert store.stalls(ALL) == [put]
-    assert store.totals(StallQuery(words=(text[:50],))).stalls == 1
+    store.put_issue(put)
+    assert store.issues(STALLS) == [put]
+    assert store.totals(IssueQuery(words=(text[:50],)).stalls).issues == 1
 
 
 def test_numbers_beyond_what_a_column_holds_do_not_end_a_report(store: Store) -> None:
     huge = stall(duration_ns=1 << 51, began_wall_ns=1 << 62)
     store.put([], [huge, stall(id="s1-9", duration_ns=1 << 51, began_wall_ns=1 << 62)])
-    assert store.totals(ALL).total_ns == 1 << 52
+    assert store.totals(STALLS).total_ns == 1 << 52
 
 
 @pytest.mark.parametrize(
@@ -63,9 +62,9 @@ def test_numbers_beyond_what_a_column_holds_do_not_end_a_report(store: Store) ->
 def test_what_is_known_of_a_stall_only_grows(
     store: Store, first: StallState, second: StallState, kept: StallState
 ) -> None:
-    store.put_stall(stall(state=first))
-    store.put_stall(stall(state=second))
-    found = store.stall(STALL.id)
+    store.put_issue(stall(state=first))
+    store.put_issue(stall(state=second))
+    found = store.issue(STALL.id)
     assert found is not None
     assert found.state is kept
 
@@ -82,65 +81,65 @@ def test_groups_are_the_bugs_by_total_time(store: Store) -> None:
         ]
         + [stall(id="b-1", fingerprint="b", title="other", duration_ns=9 * S, cause=Cause.LOCK)],
     )
-    first, second = store.groups(ALL)
+    first, second = store.groups(STALLS)
     assert (first.fingerprint, first.title, first.cause, first.count) == ("b", "other", Cause.LOCK, 1)
     assert (second.count, second.total_ns, second.p50_ns, second.max_ns) == (3, 700 * MS, 200 * MS, 400 * MS)
     assert (second.first_wall_ns, second.last_wall_ns, second.worst_id) == (BEGAN, BEGAN + 2, "a-1")
     assert second.culprit == STALL.culprit
-    assert [group.fingerprint for group in store.groups(ALL, 1)] == ["b"]
+    assert [group.fingerprint for group in store.groups(STALLS, 1)] == ["b"]
 
 
 def test_stalls_by_the_host_have_no_one_place(store: Store) -> None:
     store.put([], [stall(id="a", cause=Cause.HOST)])
-    assert store.groups(ALL)[0].culprit == STALL.culprit
+    assert store.groups(STALLS)[0].culprit == STALL.culprit
     store.put([], [stall(id="b", cause=Cause.HOST)])
-    assert store.groups(ALL)[0].culprit is None
+    assert store.groups(STALLS)[0].culprit is None
 
 
 def test_a_group_is_titled_by_its_latest_stall(store: Store) -> None:
     store.put([], [stall(id="a", title="old"), stall(id="b", title="new", began_wall_ns=BEGAN + 1)])
-    assert store.groups(ALL)[0].title == "new"
+    assert store.groups(STALLS)[0].title == "new"
 
 
 QUERIES = {
     "everything": (ALL, {"s1-1", "s1-2"}),
-    "since includes its moment": (StallQuery(since_wall_ns=KILLED.began_wall_ns), {"s1-2"}),
-    "until excludes its moment": (StallQuery(until_wall_ns=KILLED.began_wall_ns), {"s1-1"}),
-    "any of several causes": (StallQuery(causes=frozenset({Cause.LOCK, Cause.GIL})), {"s1-2"}),
-    "a word in any case": (StallQuery(words=("CHECKOUT",)), {"s1-2"}),
-    "all of several words": (StallQuery(words=("orders.py", "json", "task-17")), {"s1-1"}),
-    "a word that is a wildcard elsewhere": (StallQuery(words=("%",)), set()),
-    "a quote is only a quote": (StallQuery(words=("' OR 1=1 --",)), set()),
-    "a session's start": (StallQuery(session="s"), {"s1-1", "s1-2"}),
-    "another session": (StallQuery(session="s2"), set()),
-    "a fingerprint": (StallQuery(fingerprint="1:dead"), {"s1-2"}),
+    "since includes its moment": (IssueQuery(since_wall_ns=KILLED.began_wall_ns), {"s1-2"}),
+    "until excludes its moment": (IssueQuery(until_wall_ns=KILLED.began_wall_ns), {"s1-1"}),
+    "any of several causes": (IssueQuery(causes=frozenset({Cause.LOCK, Cause.GIL})), {"s1-2"}),
+    "a word in any case": (IssueQuery(words=("CHECKOUT",)), {"s1-2"}),
+    "all of several words": (IssueQuery(words=("orders.py", "json", "task-17")), {"s1-1"}),
+    "a word that is a wildcard elsewhere": (IssueQuery(words=("%",)), set()),
+    "a quote is only a quote": (IssueQuery(words=("' OR 1=1 --",)), set()),
+    "a session's start": (IssueQuery(session="s"), {"s1-1", "s1-2"}),
+    "another session": (IssueQuery(session="s2"), set()),
+    "a fingerprint": (IssueQuery(fingerprint="1:dead"), {"s1-2"}),
 }
 
 
 @pytest.mark.parametrize(("query", "found"), QUERIES.values(), ids=QUERIES)
-def test_search(store: Store, query: StallQuery, found: set[str]) -> None:
+def test_search(store: Store, query: IssueQuery, found: set[str]) -> None:
     store.put([SESSION], [STALL, KILLED])
-    assert {one.id for one in store.stalls(query)} == found
-    assert store.totals(query).stalls == len(found)
+    assert {one.id for one in store.issues(query)} == found
+    assert store.totals(query).issues == len(found)
     assert sum(group.count for group in store.groups(query)) == len(found)
 
 
 def test_sessions_are_those_that_ran_in_the_time(store: Store) -> None:
     store.put([SESSION, session(id="s2", started_wall_ns=BEGAN + 100 * S, ended_wall_ns=None)], [])
     assert [one.id for one in store.sessions(ALL)] == ["s2", "s1"]
-    assert [one.id for one in store.sessions(StallQuery(since_wall_ns=BEGAN + 90 * S))] == ["s2"]
-    assert [one.id for one in store.sessions(StallQuery(until_wall_ns=BEGAN))] == ["s1"]
-    assert [one.id for one in store.sessions(StallQuery(session="s1"))] == ["s1"]
+    assert [one.id for one in store.sessions(IssueQuery(since_wall_ns=BEGAN + 90 * S))] == ["s2"]
+    assert [one.id for one in store.sessions(IssueQuery(until_wall_ns=BEGAN))] == ["s1"]
+    assert [one.id for one in store.sessions(IssueQuery(session="s1"))] == ["s1"]
 
 
 def test_marks_are_stalls_and_sessions_in_short(store: Store) -> None:
     store.put([SESSION, session(id="s2", version="1.2")], [STALL, KILLED])
-    first = StallMark(
+    first = IssueMark(
         STALL.fingerprint, "s1", "MainThread", "asyncio", STALL.began_wall_ns, STALL.duration_ns
     )
-    assert store.marks(ALL, [STALL.fingerprint, "1:none"]) == [first]
-    assert {mark.thread for mark in store.marks(ALL)} == {"MainThread", "worker-2"}
-    assert store.marks(StallQuery(until_wall_ns=BEGAN)) == []
+    assert store.marks(STALLS, [STALL.fingerprint, "1:none"]) == [first]
+    assert {mark.thread for mark in store.marks(STALLS)} == {"MainThread", "worker-2"}
+    assert store.marks(IssueQuery(until_wall_ns=BEGAN).stalls.stalls) == []
     ended = SESSION.ended_wall_ns
     assert set(store.session_marks(ALL)) == {
         SessionMark("s1", "shop", "", SESSION.started_wall_ns, ended, killed=True),
@@ -151,35 +150,15 @@ def test_marks_are_stalls_and_sessions_in_short(store: Store) -> None:
 def test_marks_of_live_stalls_are_there_too(store: Store) -> None:
     store.put([SESSION], [STALL])
     store.overlay([session(id="now")], [stall(id="now-1", thread="io")])
-    assert {mark.thread for mark in store.marks(ALL, [STALL.fingerprint])} == {"MainThread", "io"}
+    assert {mark.thread for mark in store.marks(STALLS, [STALL.fingerprint])} == {"MainThread", "io"}
     assert {mark.id for mark in store.session_marks(ALL)} == {"s1", "now"}
-
-
-def test_a_store_from_before_marks_were_kept_is_brought_up_to_date(
-    store: Store, make_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
-        patch.setattr(schema, "VERSION", 1)
-        store.open()
-        connection = sqlite3.connect(store.path)
-        connection.execute(
-            "INSERT INTO stalls VALUES (1, 'old-1', 'old', '1:old', 'stall', 'ended', 'cpu', 5, 7, '')"
-        )
-        connection.commit()
-        connection.close()
-        store.close()
-    new = make_store()
-    new.put([SESSION], [STALL])
-    assert new.marks(ALL, ["1:old"]) == [StallMark("1:old", "old", "", "", 5, 7)]
-    assert new.marks(ALL, [STALL.fingerprint])[0].thread == "MainThread"
 
 
 def test_prefixes_find_ids_and_fingerprints(store: Store) -> None:
     store.put([], [STALL, KILLED])
-    assert store.ids_like("s1-") == ["s1-1", "s1-2"]
-    assert store.fingerprints_like("1:d") == ["1:dead"]
-    assert store.ids_like("s1-_") == []
+    assert store.like("id", "s1-", STALLS) == ["s1-1", "s1-2"]
+    assert store.like("fingerprint", "1:d", ALL) == ["1:dead"]
+    assert store.like("id", "s1-_", ALL) == []
 
 
 # ---- live ones over stored ones -----------------------------------------------------------------
@@ -189,12 +168,12 @@ def test_live_stalls_are_shown_and_not_stored(store: Store, make_store: Callable
     store.put([SESSION], [STALL, stall(id="s9-1", state=StallState.ONGOING)])
     live = stall(id="s9-1", state=StallState.ONGOING, duration_ns=60 * S)
     store.overlay([session(id="s9")], [live])
-    assert store.stall("s9-1") == live
-    assert store.totals(ALL).stalls == 2
-    assert store.groups(ALL)[0].max_ns == 60 * S
+    assert store.issue("s9-1") == live
+    assert store.totals(STALLS).issues == 2
+    assert store.groups(STALLS)[0].max_ns == 60 * S
     assert {one.id for one in store.sessions(ALL)} == {"s1", "s9"}
     other = make_store()
-    assert other.totals(ALL).total_ns == 2 * STALL.duration_ns
+    assert other.totals(STALLS).total_ns == 2 * STALL.duration_ns
     assert [one.id for one in other.sessions(ALL)] == ["s1"]
 
 
@@ -202,15 +181,15 @@ def test_an_overlay_replaces_the_one_before_and_survives_a_new_connection(store:
     store.overlay([], [stall(id="x")])
     store.overlay([], [stall(id="y")])
     store.close()
-    assert [one.id for one in store.stalls(ALL)] == ["y"]
+    assert [one.id for one in store.issues(STALLS)] == ["y"]
 
 
 def test_stalls_are_put_and_deleted_under_an_overlay(store: Store) -> None:
     store.overlay([], [KILLED])
-    store.put_stall(STALL)
-    assert store.totals(ALL).stalls == 2
+    store.put_issue(STALL)
+    assert store.totals(STALLS).issues == 2
     assert store.delete(ALL) == 1
-    assert store.stalls(ALL) == [KILLED]
+    assert store.issues(STALLS) == [KILLED]
 
 
 # ---- deleting and retention -----------------------------------------------------------------------
@@ -218,11 +197,12 @@ def test_stalls_are_put_and_deleted_under_an_overlay(store: Store) -> None:
 
 def test_deleting_by_query_id_and_number(store: Store) -> None:
     fill(store, 10)
-    assert store.delete_ids(["s1-0", "s1-1", "unknown"]) == 2
-    assert store.delete(StallQuery(until_wall_ns=BEGAN + 4 * S)) == 2
+    seen = [("s1-0", "ended"), ("s1-1", "ended"), ("s1-2", "killed"), ("unknown", "ended")]
+    assert store.delete_as_seen(seen) == 2
+    assert store.delete(IssueQuery(until_wall_ns=BEGAN + 4 * S)) == 2
     assert store.delete_all_but_newest(4) == 2
-    assert [one.id for one in store.stalls(ALL)] == ["s1-9", "s1-8", "s1-7", "s1-6"]
-    assert store.delete(StallQuery(fingerprint=STALL.fingerprint)) == 4
+    assert [one.id for one in store.issues(STALLS)] == ["s1-9", "s1-8", "s1-7", "s1-6"]
+    assert store.delete(IssueQuery(fingerprint=STALL.fingerprint)) == 4
 
 
 def test_deleting_everything_leaves_running_sessions(store: Store) -> None:
@@ -234,20 +214,20 @@ def test_deleting_everything_leaves_running_sessions(store: Store) -> None:
 def test_more_stalls_than_one_batch_are_deleted(store: Store) -> None:
     fill(store, 2_500, stacks=())
     assert store.delete(ALL) == 2_500
-    assert store.totals(ALL).stalls == 0
+    assert store.totals(STALLS).issues == 0
 
 
 def test_retention_by_number_removes_the_oldest(make_store: Callable[..., Store]) -> None:
     store = make_store(retention=Retention(age_ns=1 << 62, stalls=3))
     fill(store, 10)
     store.sweep()
-    assert [one.id for one in store.stalls(ALL)] == ["s1-9", "s1-8", "s1-7"]
+    assert [one.id for one in store.issues(STALLS)] == ["s1-9", "s1-8", "s1-7"]
 
 
 def test_retention_by_age_removes_the_old_and_their_sessions(make_store: Callable[..., Store]) -> None:
     store = make_store(retention=Retention(age_ns=3_600 * S))
     store.put([SESSION], [STALL])
-    assert store.totals(ALL).stalls == 0
+    assert store.totals(STALLS).issues == 0
     assert store.sessions(ALL) == []
 
 
@@ -256,7 +236,7 @@ def test_retention_by_bytes_gives_the_space_back(make_store: Callable[..., Store
     store = make_store(retention=Retention(age_ns=1 << 62, bytes=limit))
     fill(store, 600)
     store.sweep()
-    left = store.totals(ALL).stalls
+    left = store.totals(STALLS).issues
     assert 0 < left < 600
     assert store.used_bytes() <= limit
     store.close()
@@ -266,8 +246,8 @@ def test_retention_by_bytes_gives_the_space_back(make_store: Callable[..., Store
 def test_sweeping_happens_as_stalls_come(make_store: Callable[..., Store]) -> None:
     store = make_store(retention=Retention(age_ns=1 << 62, stalls=10))
     for i in range(600):
-        store.put_stall(stall(id=f"s1-{i}", began_wall_ns=BEGAN + i, stacks=()))
-    assert store.totals(ALL).stalls < 600
+        store.put_issue(stall(id=f"s1-{i}", began_wall_ns=BEGAN + i, stacks=()))
+    assert store.totals(STALLS).issues < 600
 
 
 # ---- the folder -------------------------------------------------------------------------------------
@@ -280,7 +260,7 @@ def mode(path: Path) -> int:
 def test_the_store_is_private_and_kept_out_of_commits(store: Store, folder: Path) -> None:
     previous = os.umask(0)
     try:
-        store.put_stall(STALL)
+        store.put_issue(STALL)
     finally:
         os.umask(previous)
     assert mode(folder) == 0o700
@@ -294,7 +274,7 @@ def test_a_folder_that_only_the_engine_has_used_is_made_private(
     folder = tmp_path / ".loopcanary"
     (folder / "flight").mkdir(parents=True)
     folder.chmod(0o755)
-    make_store(folder=folder).put_stall(STALL)
+    make_store(folder=folder).put_issue(STALL)
     assert mode(folder) == 0o700
     assert (folder / ".gitignore").exists()
 
@@ -302,7 +282,7 @@ def test_a_folder_that_only_the_engine_has_used_is_made_private(
 def test_somebody_elses_folder_stays_as_it_is(store: Store, folder: Path) -> None:
     folder.mkdir(mode=0o755)
     folder.chmod(0o755)
-    store.put_stall(STALL)
+    store.put_issue(STALL)
     assert mode(folder) == 0o755
     assert not (folder / ".gitignore").exists()
 
@@ -310,15 +290,15 @@ def test_somebody_elses_folder_stays_as_it_is(store: Store, folder: Path) -> Non
 @pytest.mark.parametrize("name", ["with space", "100%", "what?", "a#b", "ünïcödé", "'quote'"])
 def test_folders_may_have_any_name(make_store: Callable[..., Store], tmp_path: Path, name: str) -> None:
     store = make_store(folder=tmp_path / name)
-    store.put_stall(STALL)
+    store.put_issue(STALL)
     assert store.path.is_file()
-    assert store.totals(ALL).stalls == 1
+    assert store.totals(STALLS).issues == 1
 
 
 def test_writing_goes_on_where_the_store_is_removed_meanwhile(store: Store, folder: Path) -> None:
     import shutil
 
-    store.put_stall(STALL)
+    store.put_issue(STALL)
     shutil.rmtree(folder)
-    store.put_stall(KILLED)
-    assert store.stalls(ALL) == [KILLED]
+    store.put_issue(KILLED)
+    assert store.issues(STALLS) == [KILLED]

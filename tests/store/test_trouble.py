@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from tests.store.samples import KILLED, SESSION, STALL, stall
 
-from loopcanary.model.search import StallQuery
+from loopcanary.model.search import STALLS, IssueQuery
 from loopcanary.store import Store, StoreError
 from loopcanary.store import schema as store_schema
 
 # Other tests of the same pytest process may have left a thread that is about to end.
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
-ALL = StallQuery()
+ALL = IssueQuery()
 NOBODY = 65_534
 
 
@@ -74,14 +74,14 @@ def test_a_damaged_database_is_set_aside_and_a_new_one_begun(
     store: Store, folder: Path, make_store: Callable[..., Store], damage: Callable[[bytes], bytes]
 ) -> None:
     for i in range(50):
-        store.put_stall(stall(id=f"s1-{i}"))
+        store.put_issue(stall(id=f"s1-{i}"))
     store.close()
     damaged = damage(store.path.read_bytes())
     store.path.write_bytes(damaged)
     fresh = make_store()
-    fresh.put_stall(KILLED)
-    fresh.totals(ALL)
-    assert fresh.stalls(ALL) == [KILLED]
+    fresh.put_issue(KILLED)
+    fresh.totals(STALLS)
+    assert fresh.issues(STALLS) == [KILLED]
     [notice] = fresh.notices
     [aside] = [path for path in folder.iterdir() if ".damaged-" in path.name and "wal" not in path.name]
     assert aside.name in notice
@@ -91,12 +91,12 @@ def test_a_damaged_database_is_set_aside_and_a_new_one_begun(
 def test_damage_that_appears_while_the_database_is_open_is_set_aside_too(store: Store, folder: Path) -> None:
     store.put([], [stall(id=f"s1-{i}") for i in range(50)])
     store.close()
-    store.totals(ALL)
+    store.totals(STALLS)
     with store.path.open("r+b") as file:
         file.seek(4096)
         file.write(b"\xff" * (store.path.stat().st_size - 4096))
-    store.put_stall(KILLED)
-    assert store.stalls(ALL) == [KILLED]
+    store.put_issue(KILLED)
+    assert store.issues(STALLS) == [KILLED]
     assert len(store.notices) == 1
 
 
@@ -107,7 +107,7 @@ def test_a_second_damage_does_not_replace_the_first_one_set_aside(
         folder.mkdir(exist_ok=True)
         (folder / "loopcanary.db").write_text(text * 1_000)
         store = make_store()
-        store.put_stall(STALL)
+        store.put_issue(STALL)
         store.close()
         (folder / "loopcanary.db").unlink()
     assert len([path for path in folder.iterdir() if ".damaged-" in path.name]) == 2
@@ -119,14 +119,14 @@ def test_a_second_damage_does_not_replace_the_first_one_set_aside(
 def test_a_newer_format_is_refused_and_nothing_is_touched(
     store: Store, folder: Path, make_store: Callable[..., Store]
 ) -> None:
-    store.put_stall(STALL)
+    store.put_issue(STALL)
     store.close()
     with sqlite3.connect(store.path) as connection:
         connection.execute(f"PRAGMA user_version = {store_schema.VERSION + 1}")
     connection.close()
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     with pytest.raises(StoreError, match="newer loopcanary") as caught:
-        make_store().put_stall(KILLED)
+        make_store().put_issue(KILLED)
     assert "\n" not in str(caught.value)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
@@ -134,31 +134,31 @@ def test_a_newer_format_is_refused_and_nothing_is_touched(
 def test_an_older_format_is_brought_up_to_date(
     store: Store, make_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store.put_stall(STALL)
+    store.put_issue(STALL)
     store.close()
-    step = ("ALTER TABLE stalls ADD COLUMN mood TEXT",)
-    monkeypatch.setattr(store_schema, "MIGRATIONS", (*store_schema.MIGRATIONS, step))
+    step = ("ALTER TABLE issues ADD COLUMN mood TEXT",)
+    monkeypatch.setattr(store_schema, "STEPS", {store_schema.VERSION: step})
     monkeypatch.setattr(store_schema, "VERSION", store_schema.VERSION + 1)
     newer = make_store()
-    assert newer.stalls(ALL) == [STALL]
+    assert newer.issues(STALLS) == [STALL]
     newer.close()
     with sqlite3.connect(store.path) as connection:
-        assert connection.execute("SELECT mood FROM stalls").fetchall() == [(None,)]
+        assert connection.execute("SELECT mood FROM issues").fetchall() == [(None,)]
     connection.close()
 
 
 def test_a_migration_that_fails_leaves_the_old_version(
     store: Store, make_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store.put_stall(STALL)
+    store.put_issue(STALL)
     store.close()
     with monkeypatch.context() as patch:
-        steps = (*store_schema.MIGRATIONS, ("ALTER TABLE stalls ADD COLUMN mood TEXT", "NONSENSE"))
-        patch.setattr(store_schema, "MIGRATIONS", steps)
-        patch.setattr(store_schema, "VERSION", len(steps))
+        step = ("ALTER TABLE issues ADD COLUMN mood TEXT", "NONSENSE")
+        patch.setattr(store_schema, "STEPS", {store_schema.VERSION: step})
+        patch.setattr(store_schema, "VERSION", store_schema.VERSION + 1)
         with pytest.raises(StoreError):
             make_store().open()
-    assert make_store().stalls(ALL) == [STALL]
+    assert make_store().issues(STALLS) == [STALL]
 
 
 # ---- folders and disks ------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def test_a_migration_that_fails_leaves_the_old_version(
 def test_a_folder_that_cannot_be_written_is_a_store_error(shared: Path) -> None:
     def put() -> str:
         try:
-            Store(shared / "store").put_stall(STALL)
+            Store(shared / "store").put_issue(STALL)
         except StoreError as error:
             return str(error)
         return "stored"
@@ -181,16 +181,16 @@ def test_another_users_store_can_be_read_where_its_files_may_be(shared: Path) ->
     store = Store(shared)
     store.put([SESSION], [STALL])
     store.sweep()
-    store.put_stall(STALL)
+    store.put_issue(STALL)
     store.close()
     for path in shared.iterdir():
         path.chmod(0o644)
 
     def read() -> str:
         reader = Store(shared)
-        found = reader.groups(ALL)
+        found = reader.groups(STALLS)
         try:
-            reader.put_stall(KILLED)
+            reader.put_issue(KILLED)
         except StoreError as error:
             return f"{len(found)} group, {error}"
         return "written"
@@ -203,12 +203,12 @@ def test_another_users_store_can_be_read_where_its_files_may_be(shared: Path) ->
 def test_a_file_in_the_folders_place_is_a_store_error(folder: Path, make_store: Callable[..., Store]) -> None:
     folder.write_text("not a folder")
     with pytest.raises(StoreError, match="cannot be used"):
-        make_store().put_stall(STALL)
+        make_store().put_issue(STALL)
 
 
 def fill(store: Store) -> None:
     for i in range(2_000):
-        store.put_stall(stall(id=f"s1-{i}"))
+        store.put_issue(stall(id=f"s1-{i}"))
 
 
 def limited_to(size: int) -> Callable[[], None]:
@@ -230,7 +230,7 @@ from tests.store.samples import stall
 store = Store(Path(sys.argv[1]))
 try:
     for i in range(2_000):
-        store.put_stall(stall(id=f"s1-{i}", began_wall_ns=__import__("time").time_ns()))
+        store.put_issue(stall(id=f"s1-{i}", began_wall_ns=__import__("time").time_ns()))
 except StoreError as error:
     print(i, error)
 """
@@ -248,7 +248,7 @@ except StoreError as error:
     stored, _, message = result.stdout.partition(" ")
     assert "loopcanary.db" in message or "disk is full" in message
     reader = Store(folder)
-    assert reader.totals(ALL).stalls >= int(stored) > 0
+    assert reader.totals(STALLS).issues >= int(stored) > 0
     reader.close()
 
 
@@ -260,7 +260,7 @@ def test_a_full_disk_is_a_store_error_that_says_so(shared: Path) -> None:
         store = Store(shared / "store")
         with pytest.raises(StoreError, match="disk is full"):
             fill(store)
-        assert store.totals(ALL).stalls >= 0
+        assert store.totals(STALLS).issues >= 0
         store.close()
     finally:
         subprocess.run(["umount", "-l", shared], check=True)
@@ -279,11 +279,11 @@ def test_a_filesystem_without_shared_memory_gets_an_ordinary_journal(
 
     connect = sqlite3.connect
     monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **k, factory=Refusing))
-    store.put_stall(STALL)
+    store.put_issue(STALL)
     mode = store._database.outside_transaction(lambda c: c.execute("PRAGMA journal_mode").fetchone()[0])
     assert mode == "truncate"
     assert database.FILE_NAME in str(store.path)
-    assert store.stalls(ALL) == [STALL]
+    assert store.issues(STALLS) == [STALL]
 
 
 def test_a_lock_that_another_process_keeps_is_a_store_error_in_bounded_time(
@@ -294,17 +294,17 @@ def test_a_lock_that_another_process_keeps_is_a_store_error_in_bounded_time(
     from loopcanary.store import database
 
     monkeypatch.setattr(database, "_PATIENCE_S", 0.2)
-    store.put_stall(STALL)
+    store.put_issue(STALL)
     blocker = sqlite3.connect(store.path, isolation_level=None)
     blocker.execute("BEGIN IMMEDIATE")
     store.close()
     began = time.monotonic()
     with pytest.raises(StoreError, match="locked by another process"):
-        store.put_stall(KILLED)
+        store.put_issue(KILLED)
     assert time.monotonic() - began < 120
     blocker.execute("COMMIT")
     blocker.close()
-    store.put_stall(KILLED)
+    store.put_issue(KILLED)
 
 
 # ---- processes ----------------------------------------------------------------------------------------
@@ -323,7 +323,7 @@ store.put_session(session(id=name))
 longest = 0.0
 for i in range(int(sys.argv[2])):
     began = time.perf_counter()
-    store.put_stall(stall(id=f"{name}-{i}", session=name, began_wall_ns=i))
+    store.put_issue(stall(id=f"{name}-{i}", session=name, began_wall_ns=i))
     longest = max(longest, time.perf_counter() - began)
 store.close()
 print(longest)
@@ -353,37 +353,37 @@ def test_many_processes_begin_a_store_at_once_and_lose_nothing(
     outputs = [writer.communicate(timeout=280) for writer in writers]
     assert [errors for _, errors in outputs] == [""] * processes
     store = make_store()
-    assert store.totals(ALL).stalls == processes * each
+    assert store.totals(STALLS).issues == processes * each
     assert len(store.sessions(ALL)) == processes
 
 
 def test_a_forked_child_stores_on_its_own_and_leaves_the_parents_connection_alone(store: Store) -> None:
-    store.put_stall(STALL)
+    store.put_issue(STALL)
     pid = os.fork()
     if pid == 0:
         try:
-            store.put_stall(KILLED)
+            store.put_issue(KILLED)
             store.close()
         finally:
             os._exit(0)
     assert os.waitpid(pid, 0)[1] == 0
-    store.put_stall(stall(id="s1-3"))
-    assert {one.id for one in store.stalls(ALL)} == {"s1-1", "s1-2", "s1-3"}
+    store.put_issue(stall(id="s1-3"))
+    assert {one.id for one in store.issues(STALLS)} == {"s1-1", "s1-2", "s1-3"}
 
 
 def test_a_child_forked_in_the_middle_of_a_transaction_does_not_wait_for_it(store: Store) -> None:
-    store.put_stall(STALL)
+    store.put_issue(STALL)
 
     def fork_inside(connection: sqlite3.Connection) -> int:
-        connection.execute("DELETE FROM main.stalls")
+        connection.execute("DELETE FROM main.issues")
         pid = os.fork()
         if pid == 0:
             try:
                 # The parent's transaction holds the writer's lock: reading must do.
-                os._exit(0 if store.totals(ALL).stalls == 1 else 1)
+                os._exit(0 if store.totals(STALLS).issues == 1 else 1)
             except BaseException:  # noqa: BLE001 - told to the parent
                 os._exit(2)
         return os.waitpid(pid, 0)[1]
 
     assert store._database.write(fork_inside) == 0
-    assert store.totals(ALL).stalls == 0
+    assert store.totals(STALLS).issues == 0

@@ -202,7 +202,7 @@ def test_what_only_a_page_meets_is_told_too(filled: Store, other: Store):
     answer = browser(watch_of(filled, other)).get("/groups")
     assert answer.status_code == 200
     assert STALL.title in answer.text
-    assert f"{other.folder}: a stored stall cannot be read" in notices(answer.text)
+    assert f"{other.folder}: a stored issue cannot be read" in notices(answer.text)
 
 
 def test_a_change_is_made_in_those_that_can_be_written_and_the_rest_is_told(filled: Store, other: Store):

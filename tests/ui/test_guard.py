@@ -88,7 +88,7 @@ def test_only_our_own_pages_change_anything(client: TestClient, filled: Store, o
         ("/group/remark", {"f": fingerprint, "ignored": "1"}),
     ):
         assert client.post(path, data=form, headers=headers).status_code == 403
-    assert filled.stall("s1-1") is not None
+    assert filled.issue("s1-1") is not None
     assert filled.remarks() == {}
 
 

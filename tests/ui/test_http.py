@@ -23,7 +23,7 @@ from tests.store.samples import (
 from tests.ui.conftest import HOST, client_of, let_in
 
 from loopcanary.model import IssueKind, SessionEnd, StallState
-from loopcanary.model.search import Remark, StallQuery
+from loopcanary.model.search import OTHERS, STALLS, IssueQuery, Remark
 from loopcanary.store import Store
 from loopcanary.ui.live import Sight
 from loopcanary.ui.rendering import url
@@ -98,17 +98,17 @@ def all_pages(client: TestClient, store: Store) -> dict[str, str]:
     """Every page that there is of what is in the store."""
     paths = list(PAGES)
     paths += [f"/issues?kind={kind}" for kind in (*_KINDS, "</script>")]
-    paths += [url("/changes", program=mark.name) for mark in store.session_marks(StallQuery())]
+    paths += [url("/changes", program=mark.name) for mark in store.session_marks(IssueQuery())]
     answers = {path: client.get(path) for path in paths}
-    for group in store.groups(StallQuery()):
+    for group in store.groups(STALLS):
         answers[f"group {group.fingerprint}"] = client.get("/group", params={"f": group.fingerprint})
         answers[f"delete {group.fingerprint}"] = client.get("/group/delete", params={"f": group.fingerprint})
-    for one in store.stalls(StallQuery()):
+    for one in store.issues(STALLS):
         answers[f"stall {one.id}"] = client.get("/stall", params={"id": one.id})
-    for issue in store.issues(StallQuery()):
+    for issue in store.issues(OTHERS):
         if issue.kind in _OWN_PAGES:
             answers[f"issue {issue.id}"] = client.get(_OWN_PAGES[issue.kind], params={"id": issue.id})
-    for ran in store.sessions(StallQuery()):
+    for ran in store.sessions(IssueQuery()):
         answers[f"session {ran.id}"] = client.get("/session", params={"id": ran.id})
     assert {path: answer.status_code for path, answer in answers.items() if answer.status_code != 200} == {}
     return {path: answer.text for path, answer in answers.items()}
@@ -284,15 +284,15 @@ def test_deleting_asks_first(client: TestClient, filled: Store):
     assert "2 stalls" in question
     unsure = client.post("/group/delete", data={"f": "1:f00d"}, headers=ORIGIN)
     assert unsure.headers["location"] == "/group/delete?f=1%3Af00d"
-    assert filled.stall("s1-1") is not None
+    assert filled.issue("s1-1") is not None
     client.post("/group/delete", data={"f": "1:f00d", "sure": "yes"}, headers=ORIGIN)
-    assert filled.stall("s1-1") is None
-    assert filled.stall("s1-2") is not None
+    assert filled.issue("s1-1") is None
+    assert filled.issue("s1-2") is not None
 
 
 def test_nothing_in_particular_is_never_deleted(client: TestClient, filled: Store):
     client.post("/group/delete", data={"f": "", "sure": "yes"}, headers=ORIGIN)
-    assert filled.stall("s1-1") is not None
+    assert filled.issue("s1-1") is not None
 
 
 def test_a_stall_is_shared_in_three_forms(client: TestClient):

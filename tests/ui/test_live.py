@@ -9,8 +9,8 @@ from tests.store.samples import ISSUES, SESSION, START_IN_TIME, stall
 
 from loopcanary.model import LagIssue
 from loopcanary.store import Store, StoreError
-from loopcanary.ui.beats import beats
 from loopcanary.ui.live import Now, Sight, Watch
+from loopcanary.ui.sse import events
 
 
 def watch_of(store: Store, sights: list[Sight]) -> Watch:
@@ -22,7 +22,7 @@ def test_a_new_stall_is_news_and_nothing_else_is(filled: Store):
     first = watch.now()
     watch.again()
     assert watch.now().version == first.version
-    filled.put_stall(stall(id="s1-77"))
+    filled.put_issue(stall(id="s1-77"))
     watch.again()
     assert watch.now().version != first.version
 
@@ -93,7 +93,7 @@ def told(nows: list[Now], gone_after: int) -> list[str]:
 
     async def heard() -> list[str]:
         look = lambda: left.pop(0) if len(left) > 1 else left[0]  # noqa: E731
-        return [one async for one in beats(look, lambda: False, is_gone, every_s=0)]
+        return [one async for one in events(look, lambda: False, is_gone, every_s=0)]
 
     return asyncio.run(heard())
 
@@ -114,6 +114,6 @@ def test_the_stream_ends_with_the_server():
         return False
 
     async def heard() -> list[str]:
-        return [one async for one in beats(Now, lambda: True, never, every_s=0)]
+        return [one async for one in events(Now, lambda: True, never, every_s=0)]
 
     assert asyncio.run(heard()) == []

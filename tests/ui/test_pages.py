@@ -19,7 +19,7 @@ from loopcanary.model import (
     WeightedStack,
     WorkKind,
 )
-from loopcanary.model.search import Remark, StallQuery
+from loopcanary.model.search import OTHERS, STALLS, IssueQuery, Remark
 from loopcanary.model.timeline import Activity, Doing, Pause, Span, Timeline
 from loopcanary.store import Retention, Store
 from loopcanary.ui.drawing import exact_scale, heat_map, level_of, round_scale, spark_bars
@@ -35,7 +35,7 @@ from loopcanary.ui.pages.overview import overview_page
 from loopcanary.ui.pages.sessions import session_page, sessions_page
 from loopcanary.ui.pages.stall import stall_page
 from loopcanary.ui.pages.timeline import timeline_view
-from loopcanary.ui.sources import ManyStores, as_one
+from loopcanary.ui.sources import as_one
 
 NOW = BEGAN + 600 * S
 SHORT = ("turns", "callbacks", "busy_ns", "idle_ns")
@@ -463,30 +463,29 @@ def test_several_stores_are_shown_as_one(filled: Store, tmp_path):
         ],
     )
     source = as_one([filled, other])
-    assert isinstance(source, ManyStores)
-    groups = {group.fingerprint: group for group in source.groups(StallQuery())}
+    groups = {group.fingerprint: group for group in source.groups(STALLS)}
     assert list(groups) == ["1:f00d", "1:dead", "1:beef"]
     both = groups["1:f00d"]
     assert (both.count, both.max_ns, both.worst_id, both.p50_ns) == (3, 20 * S, "t1-1", 900_000_000)
     assert both.first_wall_ns == BEGAN
     assert both.last_wall_ns == BEGAN + 510 * S
-    sums = source.totals(StallQuery())
-    assert (sums.stalls, sums.groups) == (5, 3)
-    assert [one.id for one in source.stalls(StallQuery(), 3)] == ["t1-2", "t1-1", "s1-2"]
-    assert [one.id for one in source.sessions(StallQuery())] == ["t1", "s1"]
-    assert source.stall("t1-2") is not None
-    assert source.stall("s1-1") is not None
+    sums = source.totals(STALLS)
+    assert (sums.issues, sums.groups) == (5, 3)
+    assert [one.id for one in source.issues(STALLS, 3)] == ["t1-2", "t1-1", "s1-2"]
+    assert [one.id for one in source.sessions(IssueQuery())] == ["t1", "s1"]
+    assert source.issue("t1-2") is not None
+    assert source.issue("s1-1") is not None
     again = dataclasses.replace(ISSUES[0], id="t1-jank", session="t1", duration_ns=ISSUES[0].duration_ns + S)
     other.put_issue(again)
-    found = {group.fingerprint: group for group in source.issue_groups(StallQuery())}[again.fingerprint]
-    assert (found.count, found.worst) == (2, again)
+    found = {group.fingerprint: group for group in source.groups(OTHERS)}[again.fingerprint]
+    assert (found.count, source.issue(found.worst_id)) == (2, again)
     assert found.total_ns == 2 * ISSUES[0].duration_ns + S
-    assert source.issue_totals(StallQuery()).stalls == len(ISSUES) + 1
+    assert source.totals(OTHERS).issues == len(ISSUES) + 1
     page = groups_page(source, Filters())
     assert all(sum(row.spark) == row.group.total_ns for row in page.rows)
     source.remark("1:f00d", Remark(note="both"))
     assert other.remarks() == filled.remarks() == source.remarks()
-    assert source.delete(StallQuery(fingerprint="1:f00d")) == 3
+    assert source.delete(IssueQuery(fingerprint="1:f00d")) == 3
     other.close()
 
 

@@ -28,14 +28,14 @@ from tests.ui.conftest import TOOLS
 
 from loopcanary.cli import main
 from loopcanary.model import Cause, SessionEnd
-from loopcanary.model.search import Remark, StallQuery
+from loopcanary.model.search import IssueQuery, Remark
 from loopcanary.store import Store
 from loopcanary.ui.bundling import bundle
 from loopcanary.ui.document import document
 from loopcanary.ui.pages.report import ReportPage, query_words, report_page
 
 NOW = BEGAN + 600 * S
-ALL = StallQuery()
+ALL = IssueQuery()
 _VOID = frozenset({"meta", "link", "input", "br", "hr", "img"})
 
 
@@ -86,11 +86,11 @@ class Parsed(HTMLParser):
             self.text += data
 
 
-def page_of(store: Store, query: StallQuery = ALL, limit: int = 20) -> ReportPage:
+def page_of(store: Store, query: IssueQuery = ALL, limit: int = 20) -> ReportPage:
     return report_page(store, query, TOOLS, limit=limit, now_wall_ns=NOW)
 
 
-def parsed(store: Store, query: StallQuery = ALL, limit: int = 20) -> Parsed:
+def parsed(store: Store, query: IssueQuery = ALL, limit: int = 20) -> Parsed:
     """The file, which is sound HTML, runs nothing but ours, and asks nobody for anything."""
     found = Parsed(document(page_of(store, query, limit), "/srv"))
     assert found.wrong == []
@@ -184,7 +184,7 @@ def test_no_string_of_a_program_becomes_markup(store: Store):
     assert found.text.count("</script><script>alert(1)</script><!--") > 10
     assert not set(found.text) & set("\x00\x1b\u202e\u2066\u200f\u2069\x7f\x9b")
     for words in HOSTILE:
-        assert not set("".join(query_words(StallQuery(words=(words,), session=words)))) & set(
+        assert not set("".join(query_words(IssueQuery(words=(words,), session=words)))) & set(
             "\x00\x1b\u202e"
         )
 
@@ -224,7 +224,7 @@ def test_the_graph_of_a_bug_keeps_its_widest_frames(store: Store):
 
 
 def test_only_what_was_asked_for_is_in_it(filled: Store):
-    page = page_of(filled, StallQuery(causes=frozenset({Cause.LOCK}), words=("lock",)))
+    page = page_of(filled, IssueQuery(causes=frozenset({Cause.LOCK}), words=("lock",)))
     assert [bug.group.fingerprint for bug in page.bugs] == ["1:dead"]
     assert page.chosen == ("cause lock", "text lock")
     assert page.chart is not None
@@ -234,7 +234,7 @@ def test_only_what_was_asked_for_is_in_it(filled: Store):
 def test_latest_stalls_and_graph_are_of_the_chosen_time(store: Store):
     later = stall(id="s1-9", began_wall_ns=BEGAN + 100 * S)
     store.put([SESSION], [STALL, later])
-    [bug] = page_of(store, StallQuery(since_wall_ns=BEGAN + 50 * S)).bugs
+    [bug] = page_of(store, IssueQuery(since_wall_ns=BEGAN + 50 * S)).bugs
     assert [one.id for one in bug.latest] == ["s1-9"]
     assert bug.flame.stalls == 1
 

@@ -22,14 +22,14 @@ from tests.ui.conftest import client_of, let_in
 from tests.ui.test_http import checked
 
 from loopcanary.model import CallRow, IssueKind, SlowMethod, Startup
-from loopcanary.model.search import StallQuery
-from loopcanary.store import Store
+from loopcanary.model.search import IssueQuery
+from loopcanary.store import Retention, Store
 from loopcanary.ui.pages.methods import ROWS as METHODS
 from loopcanary.ui.pages.methods import method_page, methods_page
 from loopcanary.ui.pages.startups import ROWS as STARTS
 from loopcanary.ui.pages.startups import start_page, startup_page
 from loopcanary.ui.pages.trees import Branch, branches
-from loopcanary.ui.sources import ManyStores
+from loopcanary.ui.sources import as_one
 
 
 def all_of(rows: tuple[Branch, ...]) -> list[Branch]:
@@ -121,7 +121,7 @@ def test_methods_are_listed_by_total_time_by_pages(store: Store):
     first, second = methods_page(store), methods_page(store, 2)
     assert (first.groups, first.count, first.pages) == (METHODS + 3, METHODS + 3, 2)
     assert [row.rank for row in (*first.rows, *second.rows)] == list(range(1, METHODS + 4))
-    assert [row.worst.id for row in second.rows] == ["m2", "m1", "m0"]
+    assert [row.group.worst_id for row in second.rows] == ["m2", "m1", "m0"]
     assert methods_page(store, 99).page == 2
 
 
@@ -172,13 +172,13 @@ def test_addresses_that_ask_for_nonsense_get_a_page(filled: Store, path: str):
 
 
 def test_several_stores_are_one(filled: Store, tmp_path):
-    other = Store(tmp_path / "other")
+    other = Store(tmp_path / "other", retention=Retention(age_ns=1 << 62))
     other.put_issue(replace(START_IN_TIME, id="theirs"))
-    source = ManyStores([filled, other])
+    source = as_one([filled, other])
     page = startup_page(source)
     assert [one.id for one in page.rows] == ["theirs", STARTUP.id]
     assert page.total == 2
     found = start_page(source, "theirs")
     assert found is not None
-    assert source.issue_totals(StallQuery(kind=IssueKind.STARTUP)).stalls == 2
+    assert source.totals(IssueQuery(kind=IssueKind.STARTUP)).issues == 2
     other.close()

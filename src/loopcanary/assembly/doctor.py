@@ -18,8 +18,8 @@ from loopcanary.assembly.doctor_plugins import plugin_facts
 from loopcanary.assembly.store import open_store
 from loopcanary.engine.facts import cgroup_limits
 from loopcanary.engine.flight_place import SHARED_MEMORY
-from loopcanary.model import Config, EngineChoice
-from loopcanary.model.search import StallQuery
+from loopcanary.model import Config, EngineChoice, Stall
+from loopcanary.model.search import STALLS, of_type
 from loopcanary.model.units import format_duration
 from loopcanary.words.text import count_of
 
@@ -241,7 +241,7 @@ def self_test() -> Row:
 def _verdict(folder: Path) -> Row:
     opened = open_store(folder)
     try:
-        stalls = opened.stalls(StallQuery()) if folder.is_dir() else []
+        stalls = of_type(Stall, opened.issues(STALLS)) if folder.is_dir() else []
     except store.StoreError as error:
         return "self-test", "problem", str(error)
     finally:

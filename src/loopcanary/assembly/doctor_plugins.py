@@ -9,7 +9,7 @@ from contextlib import closing
 from loopcanary import store
 from loopcanary.assembly.store import open_store
 from loopcanary.model import Config
-from loopcanary.model.search import StallQuery
+from loopcanary.model.search import IssueQuery
 from loopcanary.registry import GROUPS, REGISTRY, Registration
 
 Row = tuple[str, str, str]
@@ -74,7 +74,7 @@ def _failures_of_latest_run(settings: Config) -> dict[str, int]:
     try:
         folder = store.find(settings.store).folder
         with closing(open_store(folder)) as opened:
-            sessions = opened.sessions(StallQuery(), 1)
+            sessions = opened.sessions(IssueQuery(), 1)
     except store.StoreError:
         return {}
     counts = sessions[0].statistics if sessions else {}

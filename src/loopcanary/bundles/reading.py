@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from loopcanary.bundles import layout
 from loopcanary.bundles.archive import lines, opened
 from loopcanary.bundles.errors import BundleError
-from loopcanary.model import LagIssue, Session, SessionEnd, Stall
+from loopcanary.model import Issue, Session, SessionEnd, Stall
 from loopcanary.model.search import Remark
 from loopcanary.wire import SCHEMA_VERSION, from_wire, issue_from_wire
 
@@ -31,11 +31,8 @@ _WRONG = (ValueError, TypeError, LookupError, OverflowError, RecursionError)
 class Taker(Protocol):
     """Who takes the records. Whatever it was given is void where the reading raises."""
 
-    def add_stall(self, stall: Stall) -> None:
-        """A stall."""
-
-    def add_issue(self, issue: LagIssue) -> None:
-        """An issue that is no stall."""
+    def add_issue(self, issue: Issue) -> None:
+        """An issue of any kind."""
 
     def add_session(self, session: Session) -> None:
         """A session."""
@@ -143,8 +140,8 @@ class _Reader:
     def take_of(self, kind: str, bundle: str, now_wall_ns: int) -> Callable[[Any], None]:
         """What becomes of records of this kind."""
         return {
-            layout.STALLS: self._take_stall,
-            layout.ISSUES: self._take_issue,
+            layout.STALLS: lambda value: self._take_issue(from_wire(Stall, value)),
+            layout.ISSUES: lambda value: self._take_issue(issue_from_wire(value)),
             layout.REMARKS: self._take_remark,
             layout.SESSIONS: lambda value: self._take_session(value, bundle, now_wall_ns),
         }[kind]
@@ -177,19 +174,13 @@ class _Reader:
         imported = replace(session, ended_wall_ns=ended, imported_wall_ns=now_wall_ns, imported_from=bundle)
         self._taker.add_session(imported)
 
-    def _take_stall(self, value: Any) -> None:
-        stall = from_wire(Stall, value)
-        _check_ids(stall.id, stall.session, stall.fingerprint)
-        self._note(stall)
-        self._taker.add_stall(stall)
-
-    def _take_issue(self, value: Any) -> None:
-        issue = issue_from_wire(value)
-        _check_ids(issue.id, issue.session, issue.fingerprint, *issue.stalls)
+    def _take_issue(self, issue: Issue) -> None:
+        inside = () if isinstance(issue, Stall) else issue.stalls
+        _check_ids(issue.id, issue.session, issue.fingerprint, *inside)
         self._note(issue)
         self._taker.add_issue(issue)
 
-    def _note(self, issue: Stall | LagIssue) -> None:
+    def _note(self, issue: Issue) -> None:
         if issue.duration_ns < 0:
             raise ValueError("its duration is less than nothing")
         over = issue.began_wall_ns + issue.duration_ns

@@ -19,11 +19,9 @@ from loopcanary.model import (
     Blocker,
     Culprit,
     Issue,
-    LagIssue,
     Session,
     SlowMethod,
     StackFrame,
-    Stall,
     Startup,
     Target,
 )
@@ -126,11 +124,7 @@ class Redactor:
         self._plans: dict[type, tuple[tuple[str, Rule | None], ...]] = {}
         self._seen: dict[int, Any] = {}
 
-    def stall(self, stall: Stall) -> Stall:
-        """The stall as it may be seen."""
-        return self._record(stall)
-
-    def issue(self, issue: LagIssue) -> LagIssue:
+    def issue(self, issue: Issue) -> Issue:
         """The issue as it may be seen."""
         return self._record(issue)
 

@@ -15,7 +15,7 @@ from typing import IO, Any, Protocol, Self
 
 from loopcanary.bundles import layout
 from loopcanary.bundles.errors import BundleError
-from loopcanary.model import LagIssue, Session, Stall, StallState
+from loopcanary.model import Issue, Session, Stall, StallState
 from loopcanary.model.search import Remark
 from loopcanary.wire import SCHEMA_VERSION, time_to_text, to_wire
 
@@ -32,10 +32,7 @@ class Redaction(Protocol):
     def classes(self) -> tuple[str, ...]:
         """What is taken out, in order."""
 
-    def stall(self, stall: Stall) -> Stall:
-        """The stall as it may be seen."""
-
-    def issue(self, issue: LagIssue) -> LagIssue:
+    def issue(self, issue: Issue) -> Issue:
         """The issue as it may be seen."""
 
     def session(self, session: Session) -> Session:
@@ -50,11 +47,7 @@ class Whole:
 
     classes: tuple[str, ...] = ()
 
-    def stall(self, stall: Stall) -> Stall:
-        """As it is."""
-        return stall
-
-    def issue(self, issue: LagIssue) -> LagIssue:
+    def issue(self, issue: Issue) -> Issue:
         """As it is."""
         return issue
 
@@ -72,10 +65,10 @@ WHOLE = Whole()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What is to be bundled. Stalls and issues are gone through once, and no further than they are taken."""
+    """What is to be bundled. Issues are gone through once, and no further than they are taken."""
 
-    stalls: Iterator[Stall]
-    issues: Iterator[LagIssue]
+    issues: Iterator[Issue]
+    """Stalls first."""
     session: Callable[[str], Session | None]
     """The facts of a session, by its id."""
     remarks: Mapping[str, Remark] = field(default_factory=dict)
@@ -86,15 +79,12 @@ class Contents:
 class Written:
     """What is in a bundle."""
 
-    stalls: list[tuple[str, StallState]] = field(default_factory=list)
-    issues: list[str] = field(default_factory=list)
+    issues: list[tuple[str, StallState]] = field(default_factory=list)
+    """Id and state of each, stalls first."""
+    stalls: int = 0
+    """Of these issues."""
     sessions: int = 0
     remarks: int = 0
-
-    @property
-    def is_empty(self) -> bool:
-        """Neither stalls nor issues."""
-        return not (self.stalls or self.issues)
 
 
 def write_bundle(
@@ -110,7 +100,6 @@ def write_bundle(
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, allowZip64=False) as archive:
         writer = _Writer(archive, redaction, enough_bytes)
         try:
-            writer.stalls(contents.stalls)
             writer.issues(contents.issues)
             writer.sessions(contents.session)
             writer.remarks(contents.remarks)
@@ -141,23 +130,24 @@ class _Writer:
         self._first: int | None = None
         self._last: int | None = None
 
-    def stalls(self, stalls: Iterator[Stall]) -> None:
-        """All stalls that find room."""
-        with self._pile(layout.STALLS) as pile:
-            while self._left > 0 and (stall := next(stalls, None)) is not None:
-                self._note(stall)
-                self.written.stalls.append((stall.id, stall.state))
-                self._left -= pile.add(to_wire(self._redaction.stall(stall)))
+    def issues(self, issues: Iterator[Issue]) -> None:
+        """All issues that find room: stalls, and after them others."""
+        ahead: Issue | None = None
+        for kind in (layout.STALLS, layout.ISSUES):
+            with self._pile(kind) as pile:
+                while ahead is not None or (self._left > 0 and (ahead := next(issues, None)) is not None):
+                    if isinstance(ahead, Stall) != (kind == layout.STALLS):
+                        break
+                    self._left -= pile.add(self._noted(ahead))
+                    self.written.stalls += isinstance(ahead, Stall)
+                    ahead = None
 
-    def issues(self, issues: Iterator[LagIssue]) -> None:
-        """All issues that find room."""
-        with self._pile(layout.ISSUES) as pile:
-            while self._left > 0 and (issue := next(issues, None)) is not None:
-                self._note(issue)
-                self.written.issues.append(issue.id)
-                self._left -= pile.add(to_wire(self._redaction.issue(issue)))
+    def _noted(self, issue: Issue) -> dict[str, Any]:
+        self._note(issue)
+        self.written.issues.append((issue.id, issue.state))
+        return to_wire(self._redaction.issue(issue))
 
-    def _note(self, issue: Stall | LagIssue) -> None:
+    def _note(self, issue: Issue) -> None:
         self._sessions[issue.session] = None
         self._fingerprints[issue.fingerprint] = None
         began = issue.began_wall_ns
@@ -191,8 +181,8 @@ class _Writer:
             "schema": SCHEMA_VERSION,
             "made_by": made_by,
             "redacted": list(self._redaction.classes),
-            "stalls": len(self.written.stalls),
-            "issues": len(self.written.issues),
+            "stalls": self.written.stalls,
+            "issues": len(self.written.issues) - self.written.stalls,
             "sessions": self.written.sessions,
             "remarks": self.written.remarks,
             "first_at": None if self._first is None else time_to_text(self._first),

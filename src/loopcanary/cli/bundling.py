@@ -5,20 +5,21 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from loopcanary.bundles import ALL, CLASSES
 from loopcanary.cli.words import Word
+from loopcanary.model.issues.kind import IssueKind
+from loopcanary.model.search import IssueQuery
 
 if TYPE_CHECKING:
     from loopcanary.bundles import Contents, Redactor
     from loopcanary.cli.selecting import Choice
-    from loopcanary.model import LagIssue, Session, Stall
+    from loopcanary.model import Issue, Session
     from loopcanary.store import Store
 
-_T = TypeVar("_T", "Stall", "LagIssue")
 _KEY_NAME = "redaction.key"
 
 
@@ -85,14 +86,13 @@ def contents_of(stores: Sequence[Store], choice: Choice) -> Contents:
         fingerprint: remark for store in reversed(stores) for fingerprint, remark in store.remarks().items()
     }
     return Contents(
-        stalls=_merged(_chosen(stores, choice.stalls), _stall_order),
-        issues=_merged(_chosen(stores, choice.issues), _issue_order),
+        issues=_merged(_chosen(stores, choice.issues)),
         session=lambda session_id: _session(stores, session_id),
         remarks=remarks,
     )
 
 
-def _chosen(stores: Sequence[Store], choose: Callable[[Store], Iterator[_T]]) -> Iterator[Iterator[_T]]:
+def _chosen(stores: Sequence[Store], choose: Callable[[Store], Iterator[Issue]]) -> Iterator[Iterator[Issue]]:
     """Of each store; a bug or stall that one names need not be in all of them."""
     missing: list[click.ClickException] = []
     for store in stores:
@@ -104,12 +104,12 @@ def _chosen(stores: Sequence[Store], choose: Callable[[Store], Iterator[_T]]) ->
         raise missing[0]
 
 
-def _merged(found: Iterable[Iterator[_T]], order: Callable[[_T], Any]) -> Iterator[_T]:
+def _merged(found: Iterable[Iterator[Issue]]) -> Iterator[Issue]:
     sources = list(found)  # what is wrong with the choice is said now
-    return _once(heapq.merge(*sources, key=order))
+    return _once(heapq.merge(*sources, key=_order))
 
 
-def _once(found: Iterator[_T]) -> Iterator[_T]:
+def _once(found: Iterator[Issue]) -> Iterator[Issue]:
     seen: set[str] = set()
     for one in found:
         if one.id not in seen:
@@ -117,18 +117,15 @@ def _once(found: Iterator[_T]) -> Iterator[_T]:
             yield one
 
 
-def _stall_order(stall: Stall) -> tuple[str, str, str, int, str]:
-    """As a store gives them."""
-    return stall.session, stall.thread, stall.loop, stall.began_wall_ns, stall.id
-
-
-def _issue_order(issue: LagIssue) -> tuple[str, int, str]:
-    return issue.session, issue.began_wall_ns, issue.id
+def _order(issue: Issue) -> tuple[bool, str, str, str, int, str]:
+    """As a choice gives them."""
+    is_other = issue.kind is not IssueKind.STALL
+    return is_other, issue.session, issue.thread, issue.loop, issue.began_wall_ns, issue.id
 
 
 def _session(stores: Sequence[Store], session_id: str) -> Session | None:
-    found = (store.session(session_id) for store in stores)
-    return next((session for session in found if session is not None), None)
+    found = (one for store in stores for one in store.sessions(IssueQuery(session=session_id)))
+    return next((session for session in found if session.id == session_id), None)
 
 
 def made_by() -> str:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from loopcanary.cli.times import Moment
 from loopcanary.cli.words import Renamed, Word
-from loopcanary.model.search import StallQuery
-from loopcanary.model.stall import Cause
+from loopcanary.model.search import STALLS, IssueQuery
+from loopcanary.model.stall import Cause, Stall
 from loopcanary.words.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from loopcanary.model import LagIssue, Stall
+    from loopcanary.model import Issue
     from loopcanary.store import Store
 
 CANDIDATES_MAX = 5
@@ -112,14 +113,20 @@ class Choice:
         none of these stores has it, or they have several together."""
         stall, group = self.stall, self.group
         if stall is not None:
-            stall = _only("stall", stall, _sorted(source.ids_like(stall, _ENOUGH) for source in sources))
+            stall = _only(
+                "stall", stall, _sorted(source.like("id", stall, STALLS, _ENOUGH) for source in sources)
+            )
         if group is not None:
-            group = _only("bug", group, _sorted(_bugs_like(source, group) for source in sources))
+            group = _only(
+                "bug",
+                group,
+                _sorted(source.like("fingerprint", group, IssueQuery(), _ENOUGH) for source in sources),
+            )
         return replace(self, stall=stall, group=group)
 
-    def query(self, source: Store) -> StallQuery:
+    def query(self, source: Store) -> IssueQuery:
         """The question to this store. ClickException where it has no such bug, or several."""
-        return StallQuery(
+        return IssueQuery(
             since_wall_ns=self.since,
             until_wall_ns=self.until,
             causes=frozenset(Cause(cause) for cause in self.causes),
@@ -127,31 +134,29 @@ class Choice:
             session=self.session,
             fingerprint=None
             if self.group is None
-            else _only("bug", self.group, _bugs_like(source, self.group)),
+            else _only("bug", self.group, source.like("fingerprint", self.group, IssueQuery(), _ENOUGH)),
         )
 
     def stalls(self, source: Store) -> Iterator[Stall]:
         """The stalls that are meant, by session and thread, oldest first. ClickException as for `query`."""
+        found = self._found(source, self.query(source).stalls)
+        return (one for one in found if isinstance(one, Stall))
+
+    def issues(self, source: Store) -> Iterator[Issue]:
+        """The issues of every kind that are meant, as `stalls`; stalls first."""
+        query = self.query(source)
+        found = self._found(source, query.stalls)
+        return found if self.stall is not None else chain(found, self._found(source, query.others))
+
+    def _found(self, source: Store, query: IssueQuery) -> Iterator[Issue]:
         if self.stall is None:
-            found = source.each_stall(self.query(source))
-        else:
-            one = source.stall(_only("stall", self.stall, source.ids_like(self.stall, _ENOUGH)))
-            found = iter(() if one is None else (one,))
-        return filter(self._is_meant, found)
+            return filter(self._is_meant, source.each(query))
+        one = source.issue(_only("stall", self.stall, source.like("id", self.stall, STALLS, _ENOUGH)))
+        return filter(self._is_meant, () if one is None else (one,))
 
-    def issues(self, source: Store) -> Iterator[LagIssue]:
-        """The issues that are no stalls and are meant; none where one stall is."""
-        if self.stall is not None:
-            return iter(())
-        return filter(self._is_meant, source.each_issue(self.query(source)))
-
-    def _is_meant(self, issue: Stall | LagIssue) -> bool:
+    def _is_meant(self, issue: Issue) -> bool:
         wanted = {"scene": self.scene, "loop": self.loop, "thread": self.thread}
         return all(value is None or getattr(issue, name) == value for name, value in wanted.items())
-
-
-def _bugs_like(source: Store, start: str) -> list[str]:
-    return _sorted((source.fingerprints_like(start, _ENOUGH), source.issue_fingerprints_like(start, _ENOUGH)))
 
 
 def _sorted(found: Iterable[Iterable[str]]) -> list[str]:

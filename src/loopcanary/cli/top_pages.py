@@ -68,6 +68,7 @@ class LivePages:
     def _stored(self, row: LaneRow, fingerprint: str, sheet: Sheet) -> Iterator[Text]:
         from loopcanary.assembly.explanations import delays, why_grouped
         from loopcanary.assembly.store import open_store
+        from loopcanary.model.search import STALLS
         from loopcanary.report.bug import bug_document
         from loopcanary.report.model import of_group
         from loopcanary.report.text import rich_lines
@@ -79,7 +80,7 @@ class LivePages:
             return
         store = open_store(folder)
         try:
-            if fingerprint not in store.fingerprints_like(fingerprint, 1):
+            if fingerprint not in store.like("fingerprint", fingerprint, STALLS, 1):
                 yield Text(f"\nNo stall of this bug is in {folder} yet.", "dim")
                 return
             report = of_group(

@@ -134,10 +134,7 @@ class Pipeline:
         if self._introduce is not None:
             self._introduce()
             self._introduce = None  # what is known at the end is stored then
-        if isinstance(issue, Stall):
-            self._stations.sink.put_stall(issue)
-        else:
-            self._stations.sink.put_issue(issue)
+        self._stations.sink.put_issue(issue)
         return True
 
     def _remember(self, stall: Issue) -> None:

@@ -1,19 +1,21 @@
-"""What one asks a store for, and the groups it answers with."""
+"""What one asks a store for, and what it answers with."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.stall import Cause, Culprit
 
 if TYPE_CHECKING:
-    from loopcanary.model.issues.issue import LagIssue
+    from collections.abc import Iterable
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StallQuery:
+class IssueQuery:
     """Conditions that all must hold; one left at its default does not restrict."""
 
     since_wall_ns: int | None = None
@@ -30,15 +32,51 @@ class StallQuery:
     scene: str | None = None
     """Just this scene; empty: none was known."""
     in_app: bool | None = None
-    """Whether the culprit is the program's own code. Stalls of a store that was written before this was kept
-    are neither."""
+    """Whether the culprit is the program's own code."""
     kind: IssueKind | None = None
     """Only this one."""
+    other_than: IssueKind | None = None
+    """Every kind but this one."""
+
+    @property
+    def stalls(self) -> IssueQuery:
+        """The same conditions, for stalls only."""
+        is_of_another = self.kind not in (None, IssueKind.STALL)
+        return replace(self, kind=IssueKind.STALL, other_than=IssueKind.STALL if is_of_another else None)
+
+    @property
+    def others(self) -> IssueQuery:
+        """The same conditions, for every kind but stalls."""
+        return replace(self, other_than=IssueKind.STALL)
+
+
+STALLS = IssueQuery(kind=IssueKind.STALL)
+OTHERS = IssueQuery(other_than=IssueKind.STALL)
+
+
+def of_type(wanted: type[_T], found: Iterable[object]) -> list[_T]:
+    """Those of the issues found that are of this type."""
+    return [one for one in found if isinstance(one, wanted)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StallGroup:
-    """All stalls with one fingerprint: one bug. Title, cause and culprit are its latest stall's."""
+class Totals:
+    """Sums over all that a query finds, however little of it is shown."""
+
+    issues: int
+    groups: int
+    """Number of different fingerprints."""
+    total_ns: int
+    first_wall_ns: int | None = None
+    """When the first one began; None: nothing was found, or nothing says it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssueGroup:
+    """All issues with one fingerprint: one bug.
+
+    Title, cause and culprit are those of its latest stall, and of its longest issue of every other kind.
+    """
 
     fingerprint: str
     kind: IssueKind
@@ -52,44 +90,29 @@ class StallGroup:
     last_wall_ns: int
     culprit: Culprit | None
     worst_id: str
-    """The longest stall of the group."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IssueGroup:
-    """All issues that are no stalls with one fingerprint."""
-
-    fingerprint: str
-    count: int
-    total_ns: int
-    p50_ns: int
-    first_wall_ns: int
-    last_wall_ns: int
-    worst: LagIssue
-    """The longest one; what it says holds for the group."""
+    """The longest issue of the group."""
 
 
 class GroupSums(NamedTuple):
     """A group in short."""
 
     fingerprint: str
-    stalls: int
-    """Their number; of issues that are no stalls, theirs."""
+    issues: int
+    """Their number."""
     total_ns: int
 
 
-StallTime = tuple[str, str, int, int]
-"""Fingerprint, session, began_wall_ns and duration_ns of a stall: what comparisons are made of. Plain: to
+IssueTime = tuple[str, str, int, int]
+"""Fingerprint, session, began_wall_ns and duration_ns of an issue: what comparisons are made of. Plain: to
 make named ones of 100,000 takes as long as to read them."""
 
 
-class StallMark(NamedTuple):
-    """A stall in short: what rates, trends and comparisons are made of."""
+class IssueMark(NamedTuple):
+    """An issue in short: what rates, trends and comparisons are made of."""
 
     fingerprint: str
     session: str
     thread: str
-    """Empty, as `loop`, in stalls of a store that was written before these were kept."""
     loop: str
     began_wall_ns: int
     duration_ns: int
@@ -109,12 +132,12 @@ class SessionMark(NamedTuple):
 
 
 class TimeCell(NamedTuple):
-    """What stalls of one key (a fingerprint, a cause) took in one of several equal spans of wall time."""
+    """What issues of one key (a fingerprint, a cause) took in one of several equal spans of wall time."""
 
     key: str
     cell: int
     """Which span, from 0."""
-    stalls: int
+    issues: int
     total_ns: int
 
 

@@ -4,15 +4,16 @@ they are stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from loopcanary.model import Issue, LagIssue, Session, Stall, StallState
-from loopcanary.model.search import Remark, StallQuery
+from loopcanary.model import Issue, Session, Stall, StallState
+from loopcanary.model.search import IssueQuery, of_type
+from loopcanary.protocols import IssueStore
 
 _AT_ONCE = 500
-"""Stalls, and other issues, read at one look; the rest at the next."""
+"""Issues read at one look; the rest at the next."""
 _OLD_NS = 3_600 * 1_000_000_000
 """What was over this long before we began is history: a store that was imported, a program of last week."""
 _OPEN_MAX = 1_000
@@ -21,35 +22,17 @@ _MISSES_MAX = 60
 """A stall that is over and not stored by then was dropped by an interceptor, or by a limit."""
 
 
-class StoreLike(Protocol):
-    """What is asked of a store. Raises its own errors."""
+class FollowedStore(IssueStore, Protocol):
+    """A store of which one can say what is new in it."""
 
     def row_before(self, wall_ns: int) -> int:
-        """The row before the first stall that began then or later."""
+        """The row before the first issue that began then or later."""
 
     def last_row(self) -> int:
-        """The latest stored stall's; 0 without any."""
+        """The latest stored issue's; 0 without any."""
 
-    def stalls_after(self, row: int, limit: int) -> list[tuple[int, Stall | None]]:
-        """Stored stalls of later rows, in order; None: one that cannot be read."""
-
-    def issue_row_before(self, wall_ns: int) -> int:
-        """As `row_before`, of issues that are no stalls."""
-
-    def last_issue_row(self) -> int:
-        """As `last_row`, of issues that are no stalls."""
-
-    def issues_after(self, row: int, limit: int) -> list[tuple[int, LagIssue | None]]:
-        """Issues that are no stalls of later rows, in order; None: one that cannot be read."""
-
-    def stall(self, stall_id: str) -> Stall | None:
-        """By its id."""
-
-    def sessions(self, query: StallQuery, limit: int = 0) -> list[Session]:
-        """Newest first."""
-
-    def remarks(self) -> Mapping[str, Remark]:
-        """By fingerprint."""
+    def after(self, row: int, limit: int) -> list[tuple[int, Issue | None]]:
+        """Stored issues of later rows, in order; None: one that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +46,12 @@ class Live:
 class Feed:
     """One store, from a time on. One thread."""
 
-    def __init__(self, store: StoreLike, look: Callable[[], Live], since_wall_ns: int) -> None:
+    def __init__(self, store: FollowedStore, look: Callable[[], Live], since_wall_ns: int) -> None:
         """`look` takes in what dead processes left, and says what runs; it raises what the store does."""
         self._store = store
         self._look = look
         self._since_wall_ns = since_wall_ns
         self._row: int | None = None
-        self._issue_row: int | None = None
         self._open: dict[str, int] = {}
         """Stalls that went on, or are stored so, and for how many looks they have been neither."""
         self._ignored: dict[str, None] = {}
@@ -86,15 +68,15 @@ class Feed:
         self.is_running = bool(live.running)
         self._sessions = {session.id: session for session in live.running}
         ongoing = {stall.id: stall for stall in live.ongoing}
-        # Issues are read before stalls: those that they are made of are stored by then.
-        issue_row, others = self._others()
-        row, stored = self._stored()
+        row, read = self._stored()
+        stored = of_type(Stall, read)
+        others = [issue for issue in read if not isinstance(issue, Stall)]
         ended = self._ended(ongoing, {stall.id for stall in stored})
         found = [*stored, *ended, *ongoing.values()]
         recent: list[Issue] = [one for one in (*found, *others) if self._is_recent(one)]
         told = self._without_ignored(recent) if recent else []
         # Nothing is read from here on: what was found is told.
-        self._row, self._issue_row = row, issue_row
+        self._row = row
         for stall in (*stored, *ended):
             self._open.pop(stall.id, None)
         for stall in found:
@@ -107,7 +89,7 @@ class Feed:
     def session_of(self, issue: Issue) -> Session | None:
         """Facts of the process that it was in, where they are known. Raises what the store does."""
         if issue.session not in self._sessions:
-            found = self._store.sessions(StallQuery(session=issue.session), 1)
+            found = self._store.sessions(IssueQuery(session=issue.session), 1)
             if not found:
                 return None
             self._sessions[issue.session] = found[0]
@@ -131,24 +113,16 @@ class Feed:
             del self._ignored[oldest]
         return kept
 
-    def _others(self) -> tuple[int, list[LagIssue]]:
+    def _stored(self) -> tuple[int, list[Issue]]:
         """The last row that was read, and the issues."""
-        row = self._issue_row
-        if row is None:
-            row = self._store.issue_row_before(self._since_wall_ns)
-        row = min(row, self._store.last_issue_row())
-        read = self._store.issues_after(row, _AT_ONCE)
-        return _last_row(read, row), [issue for _, issue in read if issue is not None]
-
-    def _stored(self) -> tuple[int, list[Stall]]:
-        """As `_others`."""
         row = self._row
         if row is None:
             row = self._store.row_before(self._since_wall_ns)
         # The newest may have been deleted: their rows are given out anew.
         row = min(row, self._store.last_row())
-        read = self._store.stalls_after(row, _AT_ONCE)
-        return _last_row(read, row), [stall for _, stall in read if stall is not None]
+        read = self._store.after(row, _AT_ONCE)
+        last = read[-1][0] if read else row
+        return last, [issue for _, issue in read if issue is not None]
 
     def _ended(self, ongoing: Mapping[str, Stall], stored: Collection[str]) -> list[Stall]:
         """Stalls that were open and are not any more: their rows were there before, or are elsewhere.
@@ -158,8 +132,8 @@ class Feed:
         for stall_id, missed in self._open.items():
             if stall_id in ongoing or stall_id in stored:
                 continue
-            stall = self._store.stall(stall_id)
-            if stall is not None and stall.state is not StallState.ONGOING:
+            stall = self._store.issue(stall_id)
+            if isinstance(stall, Stall) and stall.state is not StallState.ONGOING:
                 found.append(stall)
             else:
                 misses[stall_id] = missed + 1
@@ -172,7 +146,3 @@ class Feed:
 
     def _is_recent(self, issue: Issue) -> bool:
         return issue.began_wall_ns + issue.duration_ns >= self._since_wall_ns - _OLD_NS
-
-
-def _last_row(read: Sequence[tuple[int, object]], before: int) -> int:
-    return read[-1][0] if read else before

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from loopcanary.model import Cause
 
 if TYPE_CHECKING:
-    from loopcanary.model.search import StallGroup
+    from loopcanary.model.search import IssueGroup
 
 ANYWHERE = "in whatever code had its turn; each stall has its own place"
 
 
-def is_anywhere(group: StallGroup) -> bool:
+def is_anywhere(group: IssueGroup) -> bool:
     """Whether the stalls struck any code; their store names no place then."""
     return group.cause is Cause.HOST and group.count > 1 and group.culprit is None

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from loopcanary.model import LagIssue, Session
-    from loopcanary.model.search import IssueGroup, StallGroup
+    from loopcanary.model.search import IssueGroup
     from loopcanary.report.model import Figures, GroupDetails, Report
 
 
@@ -27,7 +27,7 @@ def report_to_dict(report: Report) -> Json:
         "schema": SCHEMA_VERSION,
         "generated_at": time_to_text(report.generated_wall_ns),
         "totals": {
-            "stalls": report.sums.stalls,
+            "stalls": report.sums.issues,
             "groups": report.sums.groups,
             "total_ms": report.sums.total_ns / 1_000_000,
             "watched_ms": report.watched.total_ns / 1_000_000,
@@ -73,7 +73,7 @@ def _encoded(value: object) -> str:
     return text.replace("<", "\\u003c").replace("\x7f", "\\u007f")
 
 
-def _group_to_dict(group: StallGroup, stall_ids: list[str]) -> Json:
+def _group_to_dict(group: IssueGroup, stall_ids: list[str]) -> Json:
     return {
         **to_wire(group),
         "stall_ids": stall_ids,
@@ -85,20 +85,8 @@ def _issue_to_dict(issue: LagIssue) -> Json:
 
 
 def _issue_group_to_dict(group: IssueGroup, report: Report) -> Json:
-    worst = group.worst
     return {
-        "fingerprint": group.fingerprint,
-        "kind": worst.kind.value,
-        "title": worst.title,
-        "cause": worst.cause.value,
-        "count": group.count,
-        "total_ms": group.total_ns / 1_000_000,
-        "p50_ms": group.p50_ns / 1_000_000,
-        "max_ms": worst.duration_ns / 1_000_000,
-        "first_at": time_to_text(group.first_wall_ns),
-        "last_at": time_to_text(group.last_wall_ns),
-        "culprit": None if worst.culprit is None else to_wire(worst.culprit),
-        "worst_id": worst.id,
+        **to_wire(group),
         "issue_ids": [issue.id for issue in report.issues if issue.fingerprint == group.fingerprint],
         **({} if report.issue_details is None else {"grouped_by": list(report.issue_details.parts)}),
     }

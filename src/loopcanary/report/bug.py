@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from loopcanary.model import Issue, Session, Stall
-    from loopcanary.model.search import StallGroup
+    from loopcanary.model.search import IssueGroup
     from loopcanary.report.figures.affected import Affected, Counts
     from loopcanary.report.model import Figures, GroupDetails, Report
 
@@ -55,21 +55,21 @@ def bug_document(report: Report) -> Document:
     return Document((*blocks, *latest(report)))
 
 
-def _together(group: StallGroup, report: Report) -> Iterator[Block]:
+def _together(group: IssueGroup, report: Report) -> Iterator[Block]:
     yield sums(group)
     yield seen(group, report.figures.get(group.fingerprint), report.generated_wall_ns)
     if report.details is not None:
         yield from _details(report.details)
 
 
-def sums(group: StallGroup) -> Paragraph:
+def sums(group: IssueGroup) -> Paragraph:
     """How many, how long."""
     lengths = f"median {format_duration(group.p50_ns)}, max {format_duration(group.max_ns)}"
     total = number(f"{format_duration(group.total_ns)} in {count_of(group.count, 'stall')}")
     return line(total, f", {lengths}, {group.cause.value}")
 
 
-def seen(group: StallGroup, figures: Figures | None, now_wall_ns: int) -> Facts:
+def seen(group: IssueGroup, figures: Figures | None, now_wall_ns: int) -> Facts:
     """When, whether they become more, and what the bug's end would save."""
     return facts(
         ("seen", seen_words(group.first_wall_ns, group.last_wall_ns, now_wall_ns)),
@@ -136,7 +136,7 @@ def latest(report: Report, *, numbers: bool = False) -> Iterator[Block]:
     first = 0 if numbers else 1
     table = Table(_LATEST_COLUMNS[first:], tuple(TableRow(row.cells[first:]) for row in rows))
     blocks: list[Block] = [Indented((table,))]
-    before = report.sums.stalls - len(found)
+    before = report.sums.issues - len(found)
     if before > 0:
         blocks.append(Indented((line(dim(f"and {before:,} before")),)))
     yield from part("Latest", blocks)

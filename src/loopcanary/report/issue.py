@@ -35,17 +35,16 @@ def issue_document(report: Report) -> Document:
 def issue_bug_document(report: Report) -> Document:
     """The report's one bug: figures, its longest issue in full, its latest ones."""
     group = report.issue_groups[0]
-    heading = Heading(said(strong(printable(group.worst.title, 300))))
+    heading = Heading(said(strong(printable(group.title, 300))))
     blocks: list[Block] = [heading, Indented(tuple(_together(group, report)))]
-    blocks += part("The longest one", _blocks(group.worst, report))
+    blocks += part("The longest one", _blocks(report.worst_issues[group.fingerprint], report))
     return Document((*blocks, *_latest(group, report)))
 
 
 def _together(group: IssueGroup, report: Report) -> Iterator[Block]:
-    worst = group.worst
-    lengths = f"median {format_duration(group.p50_ns)}, max {format_duration(worst.duration_ns)}"
+    lengths = f"median {format_duration(group.p50_ns)}, max {format_duration(group.max_ns)}"
     total = number(f"{format_duration(group.total_ns)} in {count_of(group.count, 'issue')}")
-    yield line(total, f", {lengths}, {worst.cause.value}")
+    yield line(total, f", {lengths}, {group.cause.value}")
     yield facts(("seen", seen_words(group.first_wall_ns, group.last_wall_ns, report.generated_wall_ns)))
     yield from drawn(sorted((issue.began_wall_ns, issue.duration_ns) for issue in report.issues))
 

@@ -15,6 +15,7 @@ from loopcanary.words.text import count_of, printable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from loopcanary.model import LagIssue
     from loopcanary.model.search import IssueGroup
     from loopcanary.report.model import Report
 
@@ -34,7 +35,7 @@ def issues_part(report: Report) -> Iterator[Block]:
         Head("cause"),
         Head("bug"),
     )
-    rows = [_row(at, group, report.generated_wall_ns) for at, group in enumerate(groups, start=1)]
+    rows = [_row(at, group, report) for at, group in enumerate(groups, start=1)]
     blocks: list[Block] = [Table(columns, tuple(rows))]
     left_out = report.issue_places - len(groups)
     if left_out > 0:
@@ -42,25 +43,23 @@ def issues_part(report: Report) -> Iterator[Block]:
     yield from part(issues_title(groups), blocks)
 
 
-def _row(at: int, group: IssueGroup, now_wall_ns: int) -> TableRow:
-    worst = group.worst
+def _row(at: int, group: IssueGroup, report: Report) -> TableRow:
     cells = (
         said(dim(str(at))),
         said(number(format_duration(group.total_ns))),
         said(f"{group.count:,}"),
         said(format_duration(group.p50_ns)),
-        said(format_duration(worst.duration_ns)),
-        said(worst.kind.value.removeprefix("slow-")),
-        said(age(group.last_wall_ns, now_wall_ns)),
-        said(strong(worst.cause.value)),
+        said(format_duration(group.max_ns)),
+        said(group.kind.value.removeprefix("slow-")),
+        said(age(group.last_wall_ns, report.generated_wall_ns)),
+        said(strong(group.cause.value)),
         said(name(group.fingerprint, 40)),
     )
-    return TableRow(cells, below=tuple(_below(group)))
+    return TableRow(cells, below=tuple(_below(group, report.worst_issues.get(group.fingerprint))))
 
 
-def _below(group: IssueGroup) -> Iterator[Block]:
-    worst = group.worst
-    yield sentences(printable(worst.title, _TITLE_MAX))
-    yield line(dim("the longest is " if group.count > 1 else "its id is "), name(worst.id))
-    if worst.advice and not worst.stalls:  # else the stalls' own entries have it
+def _below(group: IssueGroup, worst: LagIssue | None) -> Iterator[Block]:
+    yield sentences(printable(group.title, _TITLE_MAX))
+    yield line(dim("the longest is " if group.count > 1 else "its id is "), name(group.worst_id))
+    if worst is not None and worst.advice and not worst.stalls:  # else the stalls' own entries have it
         yield facts(("try", advice(worst.advice, 300)))

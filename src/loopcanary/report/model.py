@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from loopcanary.model.search import IssueGroup, SessionMark, StallGroup, StallMark, StallQuery, StallTime
+from loopcanary.model import Stall
+from loopcanary.model.search import IssueQuery, of_type
 from loopcanary.report.figures.affected import EXAMINED, affected
 from loopcanary.report.figures.loops import Gains, Loops
 from loopcanary.report.figures.open_stalls import with_open_stalls
@@ -16,64 +17,11 @@ from loopcanary.report.figures.watched import NEVER, Watched
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from loopcanary.model import LagIssue, Session, Stall
+    from loopcanary.model import Issue, LagIssue, Session
+    from loopcanary.model.search import IssueGroup, IssueMark, SessionMark, Totals
+    from loopcanary.protocols import IssueStore
     from loopcanary.report.figures.affected import Affected
     from loopcanary.report.figures.loops import Delays
-
-
-class Sums(Protocol):
-    """Sums over all that a query finds, however little of it is shown."""
-
-    @property
-    def stalls(self) -> int:
-        """Number of stalls."""
-
-    @property
-    def groups(self) -> int:
-        """Number of different fingerprints."""
-
-    @property
-    def total_ns(self) -> int:
-        """Their time."""
-
-
-class StallSource(Protocol):
-    """Where a report's contents come from; `store.Store` is one."""
-
-    def totals(self, query: StallQuery) -> Sums:
-        """Sums over the stalls that the query finds."""
-
-    def groups(
-        self, query: StallQuery, limit: int = 0, fingerprints: Sequence[str] | None = None
-    ) -> Sequence[StallGroup]:
-        """Groups by total time, largest first; limit 0: all. `fingerprints`: of these only."""
-
-    def stalls(self, query: StallQuery, limit: int = 0) -> Sequence[Stall]:
-        """Stalls, newest first; limit 0: all."""
-
-    def issues(self, query: StallQuery, limit: int = 0) -> Sequence[LagIssue]:
-        """Issues that are no stalls, newest first; limit 0: all."""
-
-    def issue_groups(self, query: StallQuery, limit: int = 0) -> Sequence[IssueGroup]:
-        """Groups of issues that are no stalls by total time, largest first; limit 0: all."""
-
-    def issue_totals(self, query: StallQuery) -> Sums:
-        """Sums over the issues that are no stalls that the query finds."""
-
-    def stall(self, stall_id: str) -> Stall | None:
-        """The stall with this id."""
-
-    def sessions(self, query: StallQuery, limit: int = 0) -> Sequence[Session]:
-        """Sessions of the query's time, newest first; limit 0: all."""
-
-    def marks(self, query: StallQuery, fingerprints: Sequence[str] | None = None) -> Sequence[StallMark]:
-        """Stalls in short, in no order; `fingerprints`: of these groups only."""
-
-    def stall_times(self, query: StallQuery, sessions: Sequence[str] | None = None) -> Sequence[StallTime]:
-        """In no order; `sessions`: of these only."""
-
-    def session_marks(self, query: StallQuery) -> Sequence[SessionMark]:
-        """All sessions of the query's time, in short, newest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,13 +39,13 @@ class GroupDetails:
     parts: tuple[str, ...]
     """What its fingerprint is made of, each as `name=value`; empty where that cannot be shown."""
     affected: Affected
-    history: tuple[StallMark, ...]
+    history: tuple[IssueMark, ...]
     """All its stalls in short, oldest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssueDetails:
-    """More about one issue that is no stall, or about one group of them, for the page that shows it alone."""
+    """More about one issue of another kind than stalls, or one group, for the page that shows it alone."""
 
     parts: tuple[str, ...]
     """What the fingerprint is made of, each as `name=value`; empty where that cannot be told."""
@@ -110,17 +58,20 @@ class Report:
     """Groups first, then stalls; both may be cut, `sums` tells of all."""
 
     generated_wall_ns: int
-    sums: Sums
+    sums: Totals
+    """Of stalls."""
     sessions: Sequence[Session]
-    groups: Sequence[StallGroup]
+    groups: Sequence[IssueGroup]
     worst: Mapping[str, Stall]
     """The longest stall of each group shown, by fingerprint."""
     stalls: Sequence[Stall]
     issues: Sequence[LagIssue] = ()
-    """Issues that are no stalls."""
+    """Issues of other kinds."""
     issue_groups: Sequence[IssueGroup] = ()
+    worst_issues: Mapping[str, LagIssue] = field(default_factory=dict)
+    """The longest issue of each of these groups shown, by fingerprint."""
     issue_places: int = 0
-    """How many groups of such issues there are, however few of them are in the report."""
+    """How many groups of these there are, however few of them are in the report."""
     watched: Watched = NEVER
     """The time of all sessions that the query finds."""
     figures: Mapping[str, Figures] = field(default_factory=dict)
@@ -131,7 +82,7 @@ class Report:
     @property
     def is_empty(self) -> bool:
         """No stall was found."""
-        return self.sums.stalls == 0
+        return self.sums.issues == 0
 
     @property
     def finds_nothing(self) -> bool:
@@ -140,8 +91,8 @@ class Report:
 
 
 def build(
-    source: StallSource,
-    query: StallQuery,
+    source: IssueStore,
+    query: IssueQuery,
     *,
     limit: int,
     now_wall_ns: int,
@@ -153,23 +104,26 @@ def build(
     `with_worst`: also the longest stall of each group, in full. `delays`: for what a group's end would
     bring to the loops of the sessions in the report.
     """
-    groups = source.groups(query, limit)
-    worst = [source.stall(group.worst_id) for group in groups] if with_worst else []
+    groups = source.groups(query.stalls, limit)
+    issue_groups = source.groups(query.others, limit)
+    ids = [group.worst_id for group in (*groups, *issue_groups)] if with_worst else []
+    worst = [issue for issue in map(source.issue, ids) if issue is not None]
     sessions = [with_open_stalls(source, session) for session in source.sessions(query, limit)]
     marks = source.session_marks(query)
     return Report(
         generated_wall_ns=now_wall_ns,
-        sums=source.totals(query),
+        sums=source.totals(query.stalls),
         sessions=sessions,
         groups=groups,
-        worst={stall.fingerprint: stall for stall in worst if stall is not None},
-        stalls=source.stalls(query, limit),
-        issues=source.issues(query, limit),
-        issue_groups=source.issue_groups(query, limit),
-        issue_places=source.issue_totals(query).groups,
+        worst={stall.fingerprint: stall for stall in of_type(Stall, worst)},
+        stalls=of_type(Stall, source.issues(query.stalls, limit)),
+        issues=others_of(source.issues(query.others, limit)),
+        issue_groups=issue_groups,
+        worst_issues={issue.fingerprint: issue for issue in others_of(worst)},
+        issue_places=source.totals(query.others).groups,
         watched=_watched(marks, query, now_wall_ns),
         figures=_figures(
-            source.marks(query, [group.fingerprint for group in groups]),
+            source.marks(query.stalls, [group.fingerprint for group in groups]),
             _Programs(marks, query, now_wall_ns),
             Loops(sessions, delays),
         ),
@@ -177,7 +131,7 @@ def build(
 
 
 def of_group(
-    source: StallSource,
+    source: IssueStore,
     fingerprint: str,
     *,
     limit: int,
@@ -186,9 +140,9 @@ def of_group(
     delays: Delays | None = None,
 ) -> Report:
     """The report of one bug, with the sessions of the stalls shown."""
-    query = StallQuery(fingerprint=fingerprint)
+    query = IssueQuery(fingerprint=fingerprint)
     report = build(source, query, limit=limit, now_wall_ns=now_wall_ns, delays=delays)
-    latest = source.stalls(query, EXAMINED)
+    latest = of_type(Stall, source.issues(query.stalls, EXAMINED))
     history = sorted(source.marks(query, [fingerprint]), key=lambda mark: mark.began_wall_ns)
     worst = report.worst.get(fingerprint)
     details = GroupDetails(
@@ -200,16 +154,16 @@ def of_group(
     return replace(report, sessions=sessions_of(source, shown), details=details)
 
 
-def of_stall(source: StallSource, stall: Stall, *, now_wall_ns: int) -> Report:
+def of_stall(source: IssueStore, stall: Stall, *, now_wall_ns: int) -> Report:
     """The report of one stall, with its bug and its session."""
-    report = build(source, StallQuery(fingerprint=stall.fingerprint), limit=1, now_wall_ns=now_wall_ns)
+    report = build(source, IssueQuery(fingerprint=stall.fingerprint), limit=1, now_wall_ns=now_wall_ns)
     return replace(report, stalls=[stall], sessions=sessions_of(source, [stall]))
 
 
 class _Programs:
     """Sessions by the program that ran: a bug is looked for in the time of those that have it."""
 
-    def __init__(self, marks: Sequence[SessionMark], query: StallQuery, now_wall_ns: int) -> None:
+    def __init__(self, marks: Sequence[SessionMark], query: IssueQuery, now_wall_ns: int) -> None:
         self._query = query
         self._now_wall_ns = now_wall_ns
         self._program = {mark.id: mark.name for mark in marks}
@@ -227,12 +181,12 @@ class _Programs:
         return self._known[programs]
 
 
-def _watched(marks: Iterable[SessionMark], query: StallQuery, now_wall_ns: int) -> Watched:
+def _watched(marks: Iterable[SessionMark], query: IssueQuery, now_wall_ns: int) -> Watched:
     return Watched.by(marks, now_wall_ns, query.since_wall_ns, query.until_wall_ns)
 
 
-def _figures(marks: Iterable[StallMark], programs: _Programs, loops: Loops) -> dict[str, Figures]:
-    groups: dict[str, list[StallMark]] = defaultdict(list)
+def _figures(marks: Iterable[IssueMark], programs: _Programs, loops: Loops) -> dict[str, Figures]:
+    groups: dict[str, list[IssueMark]] = defaultdict(list)
     for mark in marks:
         groups[mark.fingerprint].append(mark)
     return {
@@ -246,10 +200,15 @@ def _figures(marks: Iterable[StallMark], programs: _Programs, loops: Loops) -> d
     }
 
 
-def sessions_of(source: StallSource, stalls: Sequence[Stall | LagIssue]) -> list[Session]:
-    """The sessions of these stalls or other issues."""
-    ids = dict.fromkeys(stall.session for stall in stalls)
-    found = [source.sessions(StallQuery(session=session), 2) for session in ids]
+def sessions_of(source: IssueStore, issues: Sequence[Issue]) -> list[Session]:
+    """The sessions of these issues."""
+    ids = dict.fromkeys(issue.session for issue in issues)
+    found = [source.sessions(IssueQuery(session=session), 2) for session in ids]
     return [
         with_open_stalls(source, session) for sessions in found for session in sessions if session.id in ids
     ]
+
+
+def others_of(issues: Iterable[Issue]) -> list[LagIssue]:
+    """Those that are no stalls."""
+    return [issue for issue in issues if not isinstance(issue, Stall)]

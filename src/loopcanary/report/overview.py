@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from loopcanary.model import Stall
-    from loopcanary.model.search import StallGroup
+    from loopcanary.model.search import IssueGroup
     from loopcanary.report.model import Report
 
 IN_FULL = 3
@@ -67,7 +67,7 @@ def _bugs(report: Report, *, in_detail: bool) -> Iterator[Block]:
     watched = f"; watched for {format_duration(report.watched.total_ns)}" if report.watched.total_ns else ""
     yield Heading(
         said(
-            strong(f"{count_of(found.stalls, 'stall')} in {count_of(found.groups, 'bug')}"),
+            strong(f"{count_of(found.issues, 'stall')} in {count_of(found.groups, 'bug')}"),
             f", {format_duration(found.total_ns)} in all{watched}",
         )
     )
@@ -98,7 +98,7 @@ def _table(report: Report, *, in_detail: bool) -> Table:
     return Table(tuple(columns), tuple(rows), is_airy=True)
 
 
-def _row(at: int, group: StallGroup, report: Report, *, in_detail: bool) -> TableRow:
+def _row(at: int, group: IssueGroup, report: Report, *, in_detail: bool) -> TableRow:
     figures = report.figures.get(group.fingerprint)
     trend = figures.trend.direction.value if figures else ""
     worst = report.worst.get(group.fingerprint)
@@ -122,7 +122,7 @@ def _row(at: int, group: StallGroup, report: Report, *, in_detail: bool) -> Tabl
     return TableRow(cells, said(f"{at}. ", printable(group.title, 200)), below)
 
 
-def _place(group: StallGroup, worst: Stall | None) -> Pieces:
+def _place(group: IssueGroup, worst: Stall | None) -> Pieces:
     if is_anywhere(group):
         return said(dim(ANYWHERE))
     holder = worst.holder if worst is not None and group.cause in _HELD else None
@@ -135,7 +135,7 @@ def _place(group: StallGroup, worst: Stall | None) -> Pieces:
     return spot(group.culprit, group.cause)
 
 
-def _facts(group: StallGroup, worst: Stall | None, report: Report) -> Iterator[Block]:
+def _facts(group: IssueGroup, worst: Stall | None, report: Report) -> Iterator[Block]:
     """What one must know at once."""
     figures = report.figures.get(group.fingerprint)
     if group.cause in _CALLS_NOTHING or group.culprit is None:
@@ -160,7 +160,7 @@ def _facts(group: StallGroup, worst: Stall | None, report: Report) -> Iterator[B
     )
 
 
-def _in_detail(group: StallGroup, worst: Stall | None, report: Report) -> Iterator[Block]:
+def _in_detail(group: IssueGroup, worst: Stall | None, report: Report) -> Iterator[Block]:
     yield sums(group)
     yield seen(group, report.figures.get(group.fingerprint), report.generated_wall_ns)
     if worst is None:

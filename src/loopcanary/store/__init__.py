@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from loopcanary.store.location import Location, find, locate
     from loopcanary.store.recovery import FLIGHT_FOLDER, Recovery, recover, settle
     from loopcanary.store.retention import Retention
-    from loopcanary.store.store import Store, Totals
+    from loopcanary.store.store import Store
 
 __all__ = [
     "FLIGHT_FOLDER",
@@ -26,7 +26,6 @@ __all__ = [
     "Store",
     "StoreError",
     "TakenIn",
-    "Totals",
     "find",
     "locate",
     "recover",
@@ -40,7 +39,7 @@ _HOMES = {
     "location": "Location find locate",
     "recovery": "FLIGHT_FOLDER Recovery recover settle",
     "retention": "Retention",
-    "store": "Store Totals",
+    "store": "Store",
 }
 
 

@@ -40,9 +40,10 @@ starve while the lock lies idle. Ours below polls at random moments."""
 _PAUSE_LEAST_S, _PAUSE_SPREAD_S = 0.002, 0.018
 
 # Result codes of sqlite.org/rescode.html; the low byte is the primary one.
-_ERROR, _BUSY, _LOCKED, _CORRUPT, _NOTADB, _FULL, _READONLY, _PROTOCOL = 1, 5, 6, 11, 26, 13, 8, 15
+_BUSY, _LOCKED, _CORRUPT, _NOTADB, _FULL, _READONLY, _PROTOCOL = 5, 6, 11, 26, 13, 8, 15
 _IOERR, _CANTOPEN = 10, 14
 _READONLY_MOVED = 8 | 4 << 8
+_WRITE = "BEGIN IMMEDIATE"
 
 
 class Database:
@@ -52,7 +53,7 @@ class Database:
         self.folder = folder
         self.path = folder / FILE_NAME
         self._read_only = False
-        self._told_older = False
+        self._is_copy = False
         self._connections = 0
         self._notify = notify
         self._lock = unpatched("_thread", "allocate_lock")()
@@ -64,7 +65,7 @@ class Database:
 
     def write(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Runs the work in one writing transaction. It may run again after a conflict. StoreError."""
-        return self._run(work, "BEGIN IMMEDIATE")
+        return self._run(work, _WRITE)
 
     def read(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Runs the work on one unchanging view of the database. StoreError."""
@@ -145,6 +146,8 @@ class Database:
     ) -> _T:
         if begin is None:
             return work(connection)
+        if begin == _WRITE and self._is_copy:
+            raise StoreError(self._unwritable())
         connection.execute(begin)
         try:
             result = work(connection)
@@ -174,8 +177,8 @@ class Database:
         code = _code(error) & 0xFF
         if code == _FULL:
             return f"the disk is full: nothing more can be stored in {self.folder}"
-        if code == _READONLY or (code == _ERROR and self._told_older):
-            return f"{self.path} cannot be written: check its owner and mode, or choose another --store"
+        if code == _READONLY:
+            return self._unwritable()
         if _is_busy(error):
             return f"{self.path} is locked by another process; nothing was changed, try again"
         if code in (_CORRUPT, _NOTADB):
@@ -188,6 +191,9 @@ class Database:
         if code == _IOERR:
             return f"{self.path} cannot be read ({error}): check its disk and the filesystem that it is on"
         return f"{self.path}: {error}"
+
+    def _unwritable(self) -> str:
+        return f"{self.path} cannot be written: check its owner and mode, or choose another --store"
 
     def _set_aside(self, error: sqlite3.Error) -> None:
         with alone(self._lock_path()):
@@ -267,51 +273,59 @@ class Database:
             check_same_thread=False,
         )
         try:
-            self._prepare(connection)
+            connection = self._prepared(connection)
         except BaseException:
             connection.close()
             raise
         return connection
 
-    def _prepare(self, connection: sqlite3.Connection) -> None:
-        self._refuse_newer(connection)
+    def _prepared(self, connection: sqlite3.Connection) -> sqlite3.Connection:
+        version = self._refuse_unknown(connection)
         # Sources and names of other programs are data: a crafted schema must not run functions.
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA mmap_size = 0")
-        if not self._read_only:
-            if schema.version_of(connection) < schema.VERSION:
+        self._is_copy = self._read_only and version < schema.VERSION
+        if self._is_copy:
+            connection = self._copied(connection, version)
+        elif not self._read_only:
+            if version < schema.VERSION:
                 with alone(self._lock_path()):
                     self._create_or_migrate(connection)
             # A crash may lose the last stalls but never the database (WAL with NORMAL).
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA secure_delete = FAST")
-        elif (version := schema.version_of(connection)) < schema.VERSION:
-            self._read_older(connection, version)
         if self._on_connect is not None:
             self._on_connect(connection)
+        return connection
 
-    def _refuse_newer(self, connection: sqlite3.Connection) -> None:
+    def _refuse_unknown(self, connection: sqlite3.Connection) -> int:
+        """The layout's version."""
         version = schema.version_of(connection)
         if version > schema.VERSION:
             raise StoreError(
                 f"{self.path} was written by a newer loopcanary (format {version}, this one knows "
                 f"{schema.VERSION}): upgrade loopcanary or choose another --store; nothing was changed"
             )
+        if version != schema.VERSION and version not in schema.STEPS:
+            raise StoreError(
+                f"{self.path} has format {version}, which no loopcanary reads; nothing was changed"
+            )
+        return version
 
-    def _read_older(self, connection: sqlite3.Connection, version: int) -> None:
+    def _copied(self, connection: sqlite3.Connection, version: int) -> sqlite3.Connection:
+        """An older database that may not be changed, brought up to date in memory."""
+        import sqlite3
+
         if version == 0:
             raise StoreError(f"{self.path} is no store, and cannot be written to make it one")
-        schema.cover_older(connection)
-        if not self._told_older:
-            self._told_older = True
-            self._notify(
-                f"{self.path} has an older format ({version}, now {schema.VERSION}) and cannot be written to "
-                f"bring it up to date: read without {schema.lacking(version)}, and without what runs now"
-            )
+        copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        connection.backup(copy)
+        connection.close()
+        schema.migrate(copy)
+        return copy
 
     def _create_or_migrate(self, connection: sqlite3.Connection) -> None:
-        self._refuse_newer(connection)
-        if schema.version_of(connection) == 0:
+        if self._refuse_unknown(connection) == 0:
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # only before the first table
         _choose_journal(connection)
         schema.migrate(connection)

@@ -1,4 +1,4 @@
-"""Stalls by bug, and by bug and time, as SQL."""
+"""Issues by bug, and by bug and time, as SQL."""
 
 # ruff: noqa: S608 - statements are put together from this package's own literals; values are bound
 
@@ -9,8 +9,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from loopcanary.model import Cause, IssueKind
-from loopcanary.model.search import StallGroup, StallQuery, StallTime, TimeCell
-from loopcanary.store.search import bounded, condition, narrowed, stall_of, storable
+from loopcanary.model.search import IssueGroup, IssueQuery, IssueTime, TimeCell
+from loopcanary.store.records import issue_of
+from loopcanary.store.search import bounded, narrowed, storable, summed_condition
 
 if TYPE_CHECKING:
     import sqlite3
@@ -21,7 +22,7 @@ class _Sums(NamedTuple):
     """A group as far as rows tell it."""
 
     fingerprint: str
-    stalls: int
+    issues: int
     total_ns: int
     max_ns: int
     first_wall_ns: int
@@ -29,16 +30,17 @@ class _Sums(NamedTuple):
 
 
 class _Picked(NamedTuple):
-    """What of a group is of one stall."""
+    """What of a group is of one issue."""
 
     p50_ns: int
     worst_id: str
+    worst_row: int
     latest_row: int
 
 
 def groups(
-    connection: sqlite3.Connection, query: StallQuery, limit: int, fingerprints: Sequence[str] | None = None
-) -> list[StallGroup]:
+    connection: sqlite3.Connection, query: IssueQuery, limit: int, fingerprints: Sequence[str] | None = None
+) -> list[IssueGroup]:
     """Groups by total time, largest first, at most `limit`; 0: all. `fingerprints`: of these only."""
     if _is_by_index(query) and not _is_covered(connection):
         return _by_index(connection, query, limit, fingerprints)
@@ -47,23 +49,27 @@ def groups(
 
 def _is_covered(connection: sqlite3.Connection) -> bool:
     """Whether stalls that go on lie over the stored ones."""
-    return connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'stalls'").fetchone() is not None
+    return connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'issues'").fetchone() is not None
 
 
-def _is_by_index(query: StallQuery) -> bool:
+def _is_by_index(query: IssueQuery) -> bool:
     """Whether the index of groups answers it; for words, texts are read."""
     return not query.words
 
 
-def _is_filtered(query: StallQuery) -> bool:
-    """Whether it asks for more than fingerprint and time."""
-    return query != StallQuery(
-        since_wall_ns=query.since_wall_ns, until_wall_ns=query.until_wall_ns, fingerprint=query.fingerprint
+def _is_filtered(query: IssueQuery) -> bool:
+    """Whether it asks for more than kind, fingerprint and time."""
+    return query != IssueQuery(
+        since_wall_ns=query.since_wall_ns,
+        until_wall_ns=query.until_wall_ns,
+        fingerprint=query.fingerprint,
+        kind=query.kind,
+        other_than=query.other_than,
     )
 
 
-def _of_these(query: StallQuery, fingerprints: Sequence[str] | None) -> tuple[str, list[Any]]:
-    clause, values = condition(query)
+def _of_these(query: IssueQuery, fingerprints: Sequence[str] | None) -> tuple[str, list[Any]]:
+    clause, values = summed_condition(query)
     if fingerprints is None:
         return clause, values
     clause = narrowed(clause, f"fingerprint IN ({', '.join('?' * len(fingerprints))})")
@@ -71,19 +77,19 @@ def _of_these(query: StallQuery, fingerprints: Sequence[str] | None) -> tuple[st
 
 
 def _by_index(
-    connection: sqlite3.Connection, query: StallQuery, limit: int, fingerprints: Sequence[str] | None
-) -> list[StallGroup]:
+    connection: sqlite3.Connection, query: IssueQuery, limit: int, fingerprints: Sequence[str] | None
+) -> list[IssueGroup]:
     clause, values = _of_these(query, fingerprints)
     # GROUP BY of a column whose order an index has: asked for by name, as a filter's own index leads to rows.
     rows = connection.execute(
         f"""SELECT fingerprint, count(*), CAST(total(duration_ns) AS INTEGER), max(duration_ns),
                    min(began_wall_ns), max(began_wall_ns)
-            FROM stalls INDEXED BY stalls_by_group {clause}
+            FROM issues INDEXED BY issues_by_group {clause}
             GROUP BY fingerprint ORDER BY 3 DESC, 1 LIMIT ?""",
         [*values, limit or -1],
     ).fetchall()
     found = [_Sums._make(row) for row in rows]
-    clause, values = condition(query)
+    clause, values = summed_condition(query)
     pick = _picked_of_filtered if _is_filtered(query) else _picked
     return [_group(connection, one, pick(connection, one, clause, values)) for one in found]
 
@@ -92,13 +98,15 @@ def _picked(connection: sqlite3.Connection, sums: _Sums, clause: str, values: li
     clause, values = narrowed(clause, "fingerprint = ?"), [*values, sums.fingerprint]
 
     def pick(columns: str, order: str, offset: int = 0) -> Any:
-        statement = f"SELECT {columns} FROM stalls {clause} ORDER BY {order} LIMIT 1 OFFSET {offset}"
-        return connection.execute(statement, values).fetchone()[0]
+        statement = f"SELECT {columns} FROM issues {clause} ORDER BY {order} LIMIT 1 OFFSET {offset}"
+        return connection.execute(statement, values).fetchone()
 
+    worst_id, worst_row = pick("id, row", "duration_ns DESC, began_wall_ns DESC")
     return _Picked(
-        p50_ns=pick("duration_ns", "duration_ns", (sums.stalls - 1) // 2),
-        worst_id=pick("id", "duration_ns DESC, began_wall_ns DESC"),
-        latest_row=pick("row", "began_wall_ns DESC"),
+        p50_ns=pick("duration_ns", "duration_ns", (sums.issues - 1) // 2)[0],
+        worst_id=worst_id,
+        worst_row=worst_row,
+        latest_row=pick("row", "began_wall_ns DESC")[0],
     )
 
 
@@ -107,18 +115,18 @@ def _picked_of_filtered(
 ) -> _Picked:
     """Reads the group's part of the index once: the index by duration does not know the filters."""
     clause = narrowed(clause, "fingerprint = ?")
-    statement = f"SELECT duration_ns, began_wall_ns, row FROM stalls INDEXED BY stalls_by_group {clause}"
+    statement = f"SELECT duration_ns, began_wall_ns, row FROM issues INDEXED BY issues_by_group {clause}"
     return _picked_of(connection, connection.execute(statement, [*values, sums.fingerprint]).fetchall())
 
 
 def _by_scan(
-    connection: sqlite3.Connection, query: StallQuery, limit: int, fingerprints: Sequence[str] | None
-) -> list[StallGroup]:
-    """Reads the rows once: picking each group's stalls by their own statements would search all texts again
+    connection: sqlite3.Connection, query: IssueQuery, limit: int, fingerprints: Sequence[str] | None
+) -> list[IssueGroup]:
+    """Reads the rows once: picking each group's issues by their own statements would search all texts again
     and again."""
     clause, values = _of_these(query, fingerprints)
     found: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
-    statement = f"SELECT fingerprint, duration_ns, began_wall_ns, row FROM stalls {clause}"
+    statement = f"SELECT fingerprint, duration_ns, began_wall_ns, row FROM issues {clause}"
     for fingerprint, duration_ns, began_ns, row in connection.execute(statement, values):
         found[fingerprint].append((duration_ns, began_ns, row))
     sums = sorted(
@@ -132,11 +140,16 @@ def _by_scan(
 
 
 def _picked_of(connection: sqlite3.Connection, found: list[tuple[int, int, int]]) -> _Picked:
-    """Of (duration, begin, row) of all stalls of a group."""
-    stalls = sorted(found)
-    worst_row, latest_row = stalls[-1][2], max(stalls, key=lambda stall: stall[1])[2]
-    worst_id = connection.execute("SELECT id FROM stalls WHERE row = ?", [worst_row]).fetchone()[0]
-    return _Picked(p50_ns=stalls[(len(stalls) - 1) // 2][0], worst_id=worst_id, latest_row=latest_row)
+    """Of (duration, begin, row) of all issues of a group."""
+    issues = sorted(found)
+    worst_row, latest_row = issues[-1][2], max(issues, key=lambda issue: issue[1])[2]
+    worst_id = connection.execute("SELECT id FROM issues WHERE row = ?", [worst_row]).fetchone()[0]
+    return _Picked(
+        p50_ns=issues[(len(issues) - 1) // 2][0],
+        worst_id=worst_id,
+        worst_row=worst_row,
+        latest_row=latest_row,
+    )
 
 
 def _summed(fingerprint: str, stalls: Sequence[tuple[int, int, int]]) -> _Sums:
@@ -144,43 +157,50 @@ def _summed(fingerprint: str, stalls: Sequence[tuple[int, int, int]]) -> _Sums:
     return _Sums(fingerprint, len(stalls), sum(durations), max(durations), min(moments), max(moments))
 
 
-def _group(connection: sqlite3.Connection, sums: _Sums, picked: _Picked) -> StallGroup:
-    payload = connection.execute("SELECT payload FROM payloads WHERE row = ?", [picked.latest_row])
-    stall = stall_of(payload.fetchone()[0])
-    return StallGroup(
+def _group(connection: sqlite3.Connection, sums: _Sums, picked: _Picked) -> IssueGroup:
+    latest = issue_of(_payload(connection, picked.latest_row))
+    # The title of a stall is the same for the whole group; other kinds have their figures in it.
+    named = latest if latest.kind is IssueKind.STALL else issue_of(_payload(connection, picked.worst_row))
+    # The host strikes any code: the latest place says nothing of the group.
+    is_anywhere = latest.kind is IssueKind.STALL and latest.cause is Cause.HOST and sums.issues > 1
+    return IssueGroup(
         fingerprint=sums.fingerprint,
-        kind=IssueKind.STALL,
-        title=stall.title,
-        cause=Cause(stall.cause),
-        count=sums.stalls,
+        kind=named.kind,
+        title=named.title,
+        cause=named.cause,
+        count=sums.issues,
         total_ns=sums.total_ns,
         p50_ns=picked.p50_ns,
         max_ns=sums.max_ns,
         first_wall_ns=sums.first_wall_ns,
         last_wall_ns=sums.last_wall_ns,
-        # The host strikes any code: the latest place says nothing of the group.
-        culprit=None if stall.cause is Cause.HOST and sums.stalls > 1 else stall.culprit,
+        culprit=None if is_anywhere else named.culprit,
         worst_id=picked.worst_id,
     )
 
 
-def stall_times(
-    connection: sqlite3.Connection, query: StallQuery, sessions: Sequence[str] | None
-) -> list[StallTime]:
-    """When each stall was, and how long, in no order; `sessions`: of these only."""
-    clause, values = condition(query)
+def _payload(connection: sqlite3.Connection, row: int) -> str:
+    found = connection.execute("SELECT payload FROM payloads WHERE row = ?", [row]).fetchone()
+    return str(found[0])
+
+
+def issue_times(
+    connection: sqlite3.Connection, query: IssueQuery, sessions: Sequence[str] | None
+) -> list[IssueTime]:
+    """When each issue was, and how long, in no order; `sessions`: of these only."""
+    clause, values = summed_condition(query)
     if sessions is not None:
         clause = narrowed(clause, f"session IN ({', '.join('?' * len(sessions))})")
         values = [*values, *map(storable, sessions)]
     # The index has all that is asked for; one by session would lead to each row by itself.
-    index = "INDEXED BY stalls_by_group" if _is_by_index(query) and not _is_covered(connection) else ""
-    statement = f"SELECT fingerprint, session, began_wall_ns, duration_ns FROM stalls {index} {clause}"
+    index = "INDEXED BY issues_by_group" if _is_by_index(query) and not _is_covered(connection) else ""
+    statement = f"SELECT fingerprint, session, began_wall_ns, duration_ns FROM issues {index} {clause}"
     return connection.execute(statement, values).fetchall()
 
 
 def time_cells(
     connection: sqlite3.Connection,
-    query: StallQuery,
+    query: IssueQuery,
     key: Literal["fingerprint", "cause"],
     *,
     begin_wall_ns: int,
@@ -188,13 +208,13 @@ def time_cells(
     cells: int,
     keys: Sequence[str] | None,
 ) -> list[TimeCell]:
-    """Stalls by key and span of time: `cells` spans of `step_ns` from `begin_wall_ns` on. `keys`: these
+    """Issues by key and span of time: `cells` spans of `step_ns` from `begin_wall_ns` on. `keys`: these
     only."""
     begin, step = bounded(begin_wall_ns), max(step_ns, 1)
     edges = [bounded(begin + cell * step) for cell in range(cells + 1)]
     if key == "fingerprint" and keys is not None and _is_by_index(query) and not _is_covered(connection):
         return list(_cells_by_index(connection, query, keys, edges))
-    clause, values = condition(query)
+    clause, values = summed_condition(query)
     # The sign keeps the index by time out: it would lead to every row.
     clause = narrowed(clause, "+began_wall_ns >= ? AND +began_wall_ns < ?")
     values = [begin, step, *values, begin, edges[-1]]
@@ -203,20 +223,20 @@ def time_cells(
         values += map(storable, keys)
     rows = connection.execute(
         f"""SELECT {key}, (began_wall_ns - ?) / ?, count(*), CAST(total(duration_ns) AS INTEGER)
-            FROM stalls {clause} GROUP BY +{key}, 2""",
+            FROM issues {clause} GROUP BY +{key}, 2""",
         values,
     )
     return [TimeCell._make(row) for row in rows]
 
 
 def _cells_by_index(
-    connection: sqlite3.Connection, query: StallQuery, fingerprints: Sequence[str], edges: Sequence[int]
+    connection: sqlite3.Connection, query: IssueQuery, fingerprints: Sequence[str], edges: Sequence[int]
 ) -> Iterator[TimeCell]:
-    """A range of the index each: a GROUP BY would sort every stall first."""
-    clause, values = condition(query)
+    """A range of the index each: a GROUP BY would sort every issue first."""
+    clause, values = summed_condition(query)
     clause = narrowed(clause, "fingerprint = ? AND began_wall_ns >= ? AND began_wall_ns < ?")
     statement = f"""SELECT count(*), CAST(total(duration_ns) AS INTEGER)
-                    FROM stalls INDEXED BY stalls_by_group {clause}"""
+                    FROM issues INDEXED BY issues_by_group {clause}"""
     for fingerprint in fingerprints:
         for cell, (low, high) in enumerate(pairwise(edges)):
             count, total_ns = connection.execute(statement, [*values, fingerprint, low, high]).fetchone()

@@ -13,22 +13,21 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from loopcanary.store import remarks, schema, search
+from loopcanary.store import records, remarks, schema
 from loopcanary.store.errors import StoreError
 
 if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from loopcanary.model import LagIssue, Session, Stall
+    from loopcanary.model import Issue, Session
     from loopcanary.model.search import Remark
 
 _SESSION = "id, host, pid, started_wall_ns, ended_wall_ns, end, name, version, payload"
-_STALL = (
+_ISSUE = (
     "id, session, fingerprint, kind, state, cause, began_wall_ns, duration_ns, search, thread, loop, scene,"
     " in_app"
 )
-_ISSUE = "id, session, fingerprint, kind, cause, began_wall_ns, duration_ns, search, payload"
 
 
 def _marks(columns: str) -> str:
@@ -44,29 +43,33 @@ def _taken(columns: str) -> str:
 _INTO_SESSIONS = f"""
 INSERT INTO main.sessions ({_SESSION}) {{values}}
 ON CONFLICT (id) DO UPDATE SET {_taken(_SESSION)}
-WHERE sessions.end = '{search.LEFT}'
-    AND (excluded.end <> '{search.LEFT}' OR excluded.ended_wall_ns > sessions.ended_wall_ns)
+WHERE sessions.end = '{records.LEFT}'
+    AND (excluded.end <> '{records.LEFT}' OR excluded.ended_wall_ns > sessions.ended_wall_ns)
 """
 _ORDER = "'ongoing killed ended'"
-_INTO_STALLS = f"""
-INSERT INTO main.stalls ({_STALL}) {{values}}
-ON CONFLICT (id) DO UPDATE SET {_taken(_STALL)}
-WHERE instr({_ORDER}, excluded.state) > instr({_ORDER}, stalls.state)
+_INTO_ISSUES = f"""
+INSERT INTO main.issues ({_ISSUE}) {{values}}
+ON CONFLICT (id) DO UPDATE SET {_taken(_ISSUE)}
+WHERE instr({_ORDER}, excluded.state) > instr({_ORDER}, issues.state)
 """
-_INTO_ISSUES = f"INSERT OR IGNORE INTO main.issues ({_ISSUE}) {{values}}"
 
 _FRESH = f"""
-CREATE TEMP TABLE fresh_stalls AS
-SELECT theirs.row AS row, ours.row IS NOT NULL AS known FROM staged.stalls AS theirs
-LEFT JOIN main.stalls AS ours ON ours.id = theirs.id
+CREATE TEMP TABLE fresh_issues AS
+SELECT theirs.row AS row, theirs.kind = 'stall' AS is_stall, ours.row IS NOT NULL AS known
+FROM staged.issues AS theirs LEFT JOIN main.issues AS ours ON ours.id = theirs.id
 WHERE ours.row IS NULL OR instr({_ORDER}, theirs.state) > instr({_ORDER}, ours.state)
 """
 _FRESH_PAYLOADS = """
 INSERT OR REPLACE INTO main.payloads
-SELECT ours.row, staged.payloads.payload FROM temp.fresh_stalls AS fresh
-JOIN staged.stalls AS theirs ON theirs.row = fresh.row
-JOIN main.stalls AS ours ON ours.id = theirs.id
+SELECT ours.row, staged.payloads.payload FROM temp.fresh_issues AS fresh
+JOIN staged.issues AS theirs ON theirs.row = fresh.row
+JOIN main.issues AS ours ON ours.id = theirs.id
 JOIN staged.payloads ON staged.payloads.row = theirs.row
+"""
+_COUNTED = "SELECT total(is_stall), total(is_stall AND known), total(NOT is_stall) FROM temp.fresh_issues"
+_TOO_OLD = """
+SELECT count(*) FROM staged.issues WHERE kind = 'stall' AND began_wall_ns < ?
+    AND row IN (SELECT row FROM temp.fresh_issues)
 """
 
 
@@ -83,6 +86,7 @@ class TakenIn:
     sessions: int
     """New, or known better now."""
     issues: int
+    """Of other kinds, that were not in it."""
     remarks: int
     too_old: int
     """New stalls that the store's retention does not keep for long: they are older than it keeps any."""
@@ -104,22 +108,18 @@ class Intake:
     def add_session(self, session: Session) -> None:
         """Adds a session, or what it knows beyond the same one of before."""
         statement = _INTO_SESSIONS.format(values=f"VALUES ({_marks(_SESSION)})")
-        self._execute(statement, search.session_columns(session))
+        self._execute(statement, records.session_columns(session))
 
-    def add_stall(self, stall: Stall) -> None:
-        """Adds a stall, or a later state of the same one."""
-        statement = _INTO_STALLS.format(values=f"VALUES ({_marks(_STALL)})") + "RETURNING row"
-        columns, payload = search.stall_columns(stall), search.stall_payload(stall)
+    def add_issue(self, issue: Issue) -> None:
+        """Adds an issue, or a later state of the same one."""
+        statement = _INTO_ISSUES.format(values=f"VALUES ({_marks(_ISSUE)})") + "RETURNING row"
+        columns, payload = records.issue_columns(issue), records.issue_payload(issue)
         try:
             row = self._connection.execute(statement, columns).fetchone()
             if row is not None:
                 self._connection.execute("INSERT OR REPLACE INTO payloads VALUES (?, ?)", [row[0], payload])
         except sqlite3.Error as error:
             raise self._failed(error) from error
-
-    def add_issue(self, issue: LagIssue) -> None:
-        """Adds an issue that is no stall."""
-        self._execute(_INTO_ISSUES.format(values=f"VALUES ({_marks(_ISSUE)})"), search.issue_columns(issue))
 
     def add_remark(self, fingerprint: str, remark: Remark) -> None:
         """Adds what was said of a bug, unless something was said of it before."""
@@ -179,23 +179,19 @@ def _merge(connection: sqlite3.Connection, oldest_kept: int) -> TakenIn:
 
     sessions = take(_INTO_SESSIONS, _SESSION, "sessions WHERE true")
     connection.execute(_FRESH)
-    counted = "SELECT count(*), total(known) FROM temp.fresh_stalls"
-    fresh, updated = (int(number) for number in connection.execute(counted).fetchone())
-    too_old = """SELECT count(*) FROM staged.stalls
-                 WHERE began_wall_ns < ? AND row IN (SELECT row FROM temp.fresh_stalls)"""
-    old = int(connection.execute(too_old, [oldest_kept]).fetchone()[0])
-    take(_INTO_STALLS, _STALL, "stalls WHERE row IN (SELECT row FROM temp.fresh_stalls)")
+    fresh, updated, others = (int(number) for number in connection.execute(_COUNTED).fetchone())
+    old = int(connection.execute(_TOO_OLD, [oldest_kept]).fetchone()[0])
+    take(_INTO_ISSUES, _ISSUE, "issues WHERE row IN (SELECT row FROM temp.fresh_issues)")
     connection.execute(_FRESH_PAYLOADS)
-    connection.execute("DROP TABLE temp.fresh_stalls")
-    issues = take(_INTO_ISSUES, _ISSUE, "issues")
+    connection.execute("DROP TABLE temp.fresh_issues")
     said = connection.execute("INSERT OR IGNORE INTO main.remarks SELECT * FROM staged.remarks").rowcount
-    total = int(connection.execute("SELECT count(*) FROM staged.stalls").fetchone()[0])
+    total = connection.execute("SELECT count(*) FROM staged.issues WHERE kind = 'stall'").fetchone()[0]
     return TakenIn(
         stalls=fresh - updated,
         updated=updated,
-        stalls_known=total - fresh,
+        stalls_known=int(total) - fresh,
         sessions=sessions,
-        issues=issues,
+        issues=others,
         remarks=said,
         too_old=old,
     )

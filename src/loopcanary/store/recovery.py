@@ -7,13 +7,14 @@ once are safe: a file is renamed before it is taken, and what was put twice is s
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from loopcanary.model import Session, SessionEnd, Stall, StallEvidence, StallState
+from loopcanary.model.search import IssueQuery
 from loopcanary.store.files import set_aside
 from loopcanary.store.forensics import Forensics, Header, Remains, session_of
 from loopcanary.store.store import Store
@@ -76,10 +77,17 @@ def settle(
     lost = [known for known in store.running_sessions(host) if known.id not in running and is_gone(known)]
     for session in lost:
         unfinished = store.ongoing_stalls(session.id)
-        ended_wall_ns = store.last_sign_wall_ns(session.id) or session.started_wall_ns
+        ended_wall_ns = max(_ends(store, session.id), default=session.started_wall_ns)
         ended = replace(session, end=SessionEnd.KILLED, ended_wall_ns=ended_wall_ns)
         store.put([ended], [replace(stall, state=StallState.KILLED) for stall in unfinished])
     return lost
+
+
+def _ends(store: Store, session: str) -> Iterator[int]:
+    """When each stored stall of a session was over."""
+    for mark in store.marks(IssueQuery(session=session).stalls):
+        if mark.session == session:
+            yield mark.began_wall_ns + mark.duration_ns
 
 
 class _Visit(Generic[_R]):

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from loopcanary.store.search import bounded
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from loopcanary.store.database import Database
 
 _BATCH = 500
-"""Stalls deleted in one transaction: some milliseconds, so that writers hardly wait."""
+"""Issues deleted in one transaction: some milliseconds, so that writers hardly wait."""
 _BATCHES_MAX = 40
 """A sweep is bounded; the next one goes on."""
-_TABLES = ("stalls", "issues")
-OVER_AND_EMPTY = """end <> 'running' AND id NOT IN (SELECT session FROM main.stalls)
-    AND id NOT IN (SELECT session FROM main.issues)"""
+_PARTS = ("kind = 'stall'", "kind <> 'stall'")
+"""Stalls, and all other issues: many of one leave room for the other."""
+OVER_AND_EMPTY = "end <> 'running' AND id NOT IN (SELECT session FROM main.issues)"
 """Sessions of which nothing is kept."""
 
 
@@ -30,24 +30,24 @@ class Retention:
 
     age_ns: int = 30 * 86_400 * 1_000_000_000
     stalls: int = 100_000
-    """And as many issues that are no stalls."""
+    """And as many issues of all other kinds."""
     bytes: int = 1 << 30
 
 
 def sweep(database: Database, retention: Retention, now_wall_ns: int) -> int:
-    """Removes what retention does not keep, oldest first, and gives the number of stalls. StoreError."""
-    stalls = others = 0
+    """Removes what retention does not keep, oldest first, and gives the number of issues. StoreError."""
+    issues = 0
     oldest_kept = bounded(now_wall_ns - retention.age_ns)
     for _ in range(_BATCHES_MAX):
         batch = database.write(lambda connection: _delete_batch(connection, retention, oldest_kept))
-        stalls, others = stalls + batch.stalls, others + batch.issues
-        if batch == _NOTHING:
+        issues += batch
+        if not batch:
             break
-    others += database.write(lambda connection: _delete_sessions(connection, retention.stalls, oldest_kept))
+    others = database.write(lambda connection: _delete_sessions(connection, retention.stalls, oldest_kept))
     others += database.write(lambda connection: _delete_traces(connection, oldest_kept))
-    if stalls or others:
+    if issues or others:
         database.outside_transaction(give_back_space)
-    return stalls
+    return issues
 
 
 def give_back_space(connection: sqlite3.Connection) -> None:
@@ -58,66 +58,52 @@ def give_back_space(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
-class _Batch(NamedTuple):
-    """How many were deleted."""
-
-    stalls: int
-    issues: int
-
-
-_NOTHING = _Batch(0, 0)
-
-
-def _delete_batch(connection: sqlite3.Connection, retention: Retention, oldest_kept: int) -> _Batch:
+def _delete_batch(connection: sqlite3.Connection, retention: Retention, oldest_kept: int) -> int:
     """The next few that are too many, too old, or, with the oldest first whatever they are, too large."""
     if excess := _excess_bytes(connection, retention):
         latest = _latest_of_oldest(connection, excess)
-        return _Batch(
-            *(
-                _delete_oldest(connection, table, excess, f"WHERE began_wall_ns <= {latest}")
-                for table in _TABLES
-            )
+        return sum(
+            _delete_oldest(connection, excess, f"{part} AND began_wall_ns <= {latest}") for part in _PARTS
         )
-    deleted = []
-    for table in _TABLES:
-        too_many = _count(connection, table) - retention.stalls
+    deleted = 0
+    for part in _PARTS:
+        too_many = _count(connection, part) - retention.stalls
         if too_many > 0:
-            deleted.append(_delete_oldest(connection, table, min(too_many, _BATCH)))
+            deleted += _delete_oldest(connection, min(too_many, _BATCH), part)
         else:
-            old = f"WHERE began_wall_ns < {oldest_kept}"
-            deleted.append(_delete_oldest(connection, table, _BATCH, old))
-    return _Batch(*deleted)
+            deleted += _delete_oldest(connection, _BATCH, f"{part} AND began_wall_ns < {oldest_kept}")
+    return deleted
 
 
-def _count(connection: sqlite3.Connection, table: str) -> int:
-    return int(connection.execute(f"SELECT count(*) FROM main.{table}").fetchone()[0])
+def _count(connection: sqlite3.Connection, part: str) -> int:
+    return int(connection.execute(f"SELECT count(*) FROM main.issues WHERE {part}").fetchone()[0])
 
 
 def _excess_bytes(connection: sqlite3.Connection, retention: Retention) -> int:
-    """How many of stalls and issues to delete, so that the rest takes no more than it may: a guess, since
-    they differ in size, that the next batch corrects."""
+    """How many issues to delete, so that the rest takes no more than it may: a guess, since they differ in
+    size, that the next batch corrects."""
     used = used_bytes(connection)
     if used <= retention.bytes:
         return 0
-    count = sum(_count(connection, table) for table in _TABLES)
+    count = sum(_count(connection, part) for part in _PARTS)
     return min(count, count * (used - retention.bytes) // used + 1, _BATCH)
 
 
 def _latest_of_oldest(connection: sqlite3.Connection, number: int) -> int:
-    """When the last one of so many of the oldest stalls and issues began."""
+    """When the last one of so many of the oldest issues began."""
     began = [
         row[0]
-        for table in _TABLES
+        for part in _PARTS
         for row in connection.execute(
-            f"SELECT began_wall_ns FROM main.{table} ORDER BY began_wall_ns LIMIT ?", [number]
+            f"SELECT began_wall_ns FROM main.issues WHERE {part} ORDER BY began_wall_ns LIMIT ?", [number]
         )
     ]
     return int(sorted(began)[number - 1])
 
 
-def _delete_oldest(connection: sqlite3.Connection, table: str, number: int, clause: str = "") -> int:
-    chosen = f"SELECT row FROM main.{table} {clause} ORDER BY began_wall_ns LIMIT ?"
-    return connection.execute(f"DELETE FROM main.{table} WHERE row IN ({chosen})", [number]).rowcount
+def _delete_oldest(connection: sqlite3.Connection, number: int, part: str) -> int:
+    chosen = f"SELECT row FROM main.issues WHERE {part} ORDER BY began_wall_ns LIMIT ?"
+    return connection.execute(f"DELETE FROM main.issues WHERE row IN ({chosen})", [number]).rowcount
 
 
 def used_bytes(connection: sqlite3.Connection) -> int:

@@ -15,9 +15,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from loopcanary.model.search import Remark, StallQuery
-from loopcanary.ui import beats
-from loopcanary.ui.asking import before_of, filters_of, kind_of, page_of
+from loopcanary.model.search import IssueQuery, Remark
+from loopcanary.ui import sse
 from loopcanary.ui.export import exported
 from loopcanary.ui.live import Now, Watch
 from loopcanary.ui.pages.changes import changes_page
@@ -31,6 +30,7 @@ from loopcanary.ui.pages.overview import overview_page
 from loopcanary.ui.pages.sessions import session_page, sessions_page
 from loopcanary.ui.pages.stall import stall_page
 from loopcanary.ui.pages.startups import start_page, startup_page
+from loopcanary.ui.query_params import before_of, filters_of, kind_of, page_of
 from loopcanary.ui.rendering import STATIC, Renderer, url
 from loopcanary.ui.tools import Tools
 
@@ -173,7 +173,7 @@ class _Pages:
 
     def ask_delete(self, request: Request, now: Now) -> Page:
         del now
-        found = self._source.groups(StallQuery(fingerprint=request.query_params.get("f", "")), 1)
+        found = self._source.groups(IssueQuery(fingerprint=request.query_params.get("f", "")), 1)
         return ("delete.html", {"group": found[0]}) if found else None
 
     def stall(self, request: Request, now: Now) -> Page:
@@ -235,7 +235,7 @@ class _Pages:
         if not fingerprint or form.get("sure") != "yes":
             return RedirectResponse(url("/group/delete", f=fingerprint), 303)
         return await self._changing(
-            lambda: self._source.delete(StallQuery(fingerprint=fingerprint)), "/groups"
+            lambda: self._source.delete(IssueQuery(fingerprint=fingerprint)), "/groups"
         )
 
     async def remark(self, request: Request) -> Response:
@@ -272,7 +272,7 @@ class _Pages:
 
     async def live(self, request: Request) -> Response:
         """What goes on, as server-sent events."""
-        stream = beats.beats(self._site.watch.now, self._site.is_over, request.is_disconnected)
+        stream = sse.events(self._site.watch.now, self._site.is_over, request.is_disconnected)
         return StreamingResponse(stream, media_type="text/event-stream")
 
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 from loopcanary.document import markdown
 from loopcanary.document.layout import Sheet, lines
 from loopcanary.document.paint import painted
+from loopcanary.model import Stall
+from loopcanary.protocols import IssueStore
 from loopcanary.report import as_json
 from loopcanary.report.documents import document_of
 from loopcanary.report.model import of_stall
-from loopcanary.ui.sources import Source
 
 _WIDTH = 110
 
 
-def exported(source: Source, stall_id: str, form: str, now_wall_ns: int) -> tuple[str, str] | None:
+def exported(source: IssueStore, stall_id: str, form: str, now_wall_ns: int) -> tuple[str, str] | None:
     """(media type, text); None where there is no such stall or form."""
-    stall = source.stall(stall_id)
-    if stall is None or form not in ("text", "markdown", "json"):
+    stall = source.issue(stall_id)
+    if not isinstance(stall, Stall) or form not in ("text", "markdown", "json"):
         return None
     report = of_stall(source, stall, now_wall_ns=now_wall_ns)
     if form == "json":

@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from loopcanary.model import IssueKind, Session, Stall
-from loopcanary.model.search import StallQuery
+from loopcanary.model.search import IssueQuery
 from loopcanary.model.units import format_size
+from loopcanary.protocols import IssueStore
 from loopcanary.report.times import moment
-from loopcanary.ui.remembered import Remembered
-from loopcanary.ui.sources import Failures, Source, StoreLike, as_one
+from loopcanary.ui.cached import cached
+from loopcanary.ui.sources import Failures, OneStore, as_one
 
 LOOK_EVERY_S = 1.0
 _NOTICES_MAX = 20
@@ -35,7 +36,7 @@ class Sight:
 _MET_TOLD_S = 60.0
 """For so long a failure is told of that pages met and the look once a second does not."""
 
-Look = Callable[[StoreLike], Sight]
+Look = Callable[[OneStore], Sight]
 """Takes in what dead processes left, and lays what runs now over the store. Raises only `errors`."""
 
 
@@ -62,10 +63,10 @@ class Now:
 class Watch:
     """The stores, looked at again at most every second, when somebody asks. Thread-safe."""
 
-    def __init__(self, stores: Sequence[StoreLike], look: Look, errors: tuple[type[Exception], ...]) -> None:
+    def __init__(self, stores: Sequence[OneStore], look: Look, errors: tuple[type[Exception], ...]) -> None:
         self.stores = tuple(stores)
-        self._remembered = tuple(Remembered(store) for store in self.stores)
-        self.source: Source = as_one(self._remembered, Failures(errors=errors, tell=self._heard))
+        self._cached = tuple(cached(store) for store in self.stores)
+        self.source: IssueStore = as_one(self._cached, Failures(errors=errors, tell=self._heard))
         self._look = look
         self._errors = errors
         self._lock = threading.Lock()
@@ -107,14 +108,13 @@ class Watch:
         sights: list[Sight] = []
         trouble: list[str] = []
         stored: list[int] = []
-        for store, remembered in zip(self.stores, self._remembered, strict=True):
+        for store, known in zip(self.stores, self._cached, strict=True):
             try:
                 sight = self._look(store)
                 sums = [
-                    remembered.totals(StallQuery()),
-                    remembered.issue_totals(StallQuery()),
+                    known.totals(IssueQuery()),
                     # With those within their limit, which the others leave out.
-                    remembered.issue_totals(StallQuery(kind=IssueKind.STARTUP)),
+                    known.totals(IssueQuery(kind=IssueKind.STARTUP)),
                 ]
             except self._errors as error:
                 trouble.append(_of(store, str(error)))
@@ -124,7 +124,7 @@ class Watch:
             sights.append(sight)
             trouble += [_of(store, line) for line in sight.trouble]
             self._note([_of(store, line) for line in sight.notices])
-            stored += [figure for one in sums for figure in (one.stalls, one.total_ns)]
+            stored += [figure for one in sums for figure in (one.issues, one.total_ns)]
         for store in self.stores:
             trouble += self._aside(store)
         since_s = time.monotonic() - _MET_TOLD_S
@@ -139,7 +139,7 @@ class Watch:
             trouble=(*self._notices, *trouble),
         )
 
-    def _aside(self, store: StoreLike) -> list[str]:
+    def _aside(self, store: OneStore) -> list[str]:
         """Lines of what others have set aside: the program, a report, the pages before they were ended."""
         since = time.time_ns() - _ASIDE_TOLD_NS
         return [
@@ -159,7 +159,7 @@ class Watch:
             del self._notices[old]
 
 
-def _of(store: StoreLike, line: str) -> str:
+def _of(store: OneStore, line: str) -> str:
     """The line, which says of which store it is."""
     folder = str(store.folder)
     return line if folder in line else f"{folder}: {line}"

@@ -13,7 +13,7 @@ from loopcanary.ui.app import Site, application
 from loopcanary.ui.guard import TOKEN, App, Guard
 from loopcanary.ui.live import Look, Watch
 from loopcanary.ui.rendering import Renderer
-from loopcanary.ui.sources import StoreLike
+from loopcanary.ui.sources import OneStore
 from loopcanary.ui.tools import Tools
 
 HOST = "127.0.0.1"
@@ -24,7 +24,7 @@ _GRACE_S = 2
 class Parts:
     """What is served."""
 
-    stores: Sequence[StoreLike]
+    stores: Sequence[OneStore]
     tools: Tools
     look: Look
     errors: tuple[type[Exception], ...]

@@ -30,16 +30,13 @@ _TABLES = (
         receiver TEXT NOT NULL, id TEXT NOT NULL, state TEXT NOT NULL, PRIMARY KEY (receiver, id)
     ) WITHOUT ROWID""",
 )
-ISSUE = ""
-"""The state of an issue that is no stall: it has none."""
-
 Item = tuple[str, str]
 """Id and state, by which a stall that went on since is another thing to send."""
 
 
-def item_of(stall_id: str, state: StallState) -> Item:
-    """A stall as it was sent."""
-    return stall_id, state.value
+def item_of(issue_id: str, state: StallState) -> Item:
+    """An issue as it was sent."""
+    return issue_id, state.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
-from loopcanary.model import LagIssue, Stall, StallState
+from loopcanary.model import Issue, StallState
 from loopcanary.uploads.client import Post
 from loopcanary.uploads.errors import UploadError
-from loopcanary.uploads.journal import ISSUE, Item, Journal, Parcel, item_of
+from loopcanary.uploads.journal import Item, Journal, Parcel, item_of
 from loopcanary.uploads.retrying import (
     ATTEMPTS,
     PATIENCE_S,
@@ -32,9 +32,9 @@ class Progress:
 
     bundles: int = 0
     sent: int = 0
-    """Stalls and issues."""
+    """Issues."""
     before: int = 0
-    """Stalls and issues that the receiver had already."""
+    """Issues that the receiver had already."""
     deleted: int = 0
 
 
@@ -63,24 +63,18 @@ class Upload:
             self._deliver(parcel)
 
     def send(
-        self,
-        stalls: Iterator[Stall],
-        issues: Iterator[LagIssue],
-        write: Callable[[IO[bytes], Iterator[Stall], Iterator[LagIssue]], Iterable[Item]],
+        self, issues: Iterator[Issue], write: Callable[[IO[bytes], Iterator[Issue]], Iterable[Item]]
     ) -> None:
         """Sends what the receiver has not. `write` puts as many as a bundle shall have into a file."""
-        new_stalls = (stall for stall in stalls if self._is_new(stall))
-        new_issues = (issue for issue in issues if self._is_new(issue))
-        while (
-            parcel := self.journal.pack(self.receiver, lambda out: write(out, new_stalls, new_issues))
-        ) is not None:
+        new = filter(self._is_new, issues)
+        while (parcel := self.journal.pack(self.receiver, lambda out: write(out, new))) is not None:
             self._deliver(parcel)
         self._delete_known()
 
-    def _is_new(self, issue: Stall | LagIssue) -> bool:
-        if isinstance(issue, Stall) and issue.state is StallState.ONGOING:
+    def _is_new(self, issue: Issue) -> bool:
+        if issue.state is StallState.ONGOING:
             return False  # it is sent when it is over
-        item = item_of(issue.id, issue.state) if isinstance(issue, Stall) else (issue.id, ISSUE)
+        item = item_of(issue.id, issue.state)
         if self.journal.state_acknowledged(self.receiver, issue.id) != item[1]:
             return True
         self.progress.before += item not in self._finished

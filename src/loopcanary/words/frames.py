@@ -21,7 +21,7 @@ NAME_MAX = 60
 def issues_title(groups: Sequence[IssueGroup]) -> str:
     """What a list of such issues is called: by the kinds in it."""
     traced = {IssueKind.STARTUP: "starts", IssueKind.SLOW_METHOD: "methods"}
-    kinds = {group.worst.kind for group in groups}
+    kinds = {group.kind for group in groups}
     words = ["frames", "input", "idle work"] if kinds - set(traced) else []
     words += [word for kind, word in traced.items() if kind in kinds]
     return ", ".join(words).capitalize()

@@ -59,7 +59,7 @@ def command(
             return NOTHING_FOUND
         with opened_output(output) as out:
             written = write_bundle(out, contents, made_by=made_by(), redaction=redaction)
-            if next(contents.stalls, None) is not None or next(contents.issues, None) is not None:
+            if next(contents.issues, None) is not None:
                 raise BundleError("this is more than a bundle can hold: choose fewer stalls")
     if output != STDOUT:
         click.echo(f"{output}: {_words(written)}.")
@@ -67,16 +67,13 @@ def command(
 
 
 def _with_something(contents: Contents) -> Contents | None:
-    """The same; None where neither stalls nor issues are in it."""
-    stall = next(contents.stalls, None)
-    if stall is not None:
-        return replace(contents, stalls=chain((stall,), contents.stalls))
+    """The same; None where no issue is in it."""
     issue = next(contents.issues, None)
     return None if issue is None else replace(contents, issues=chain((issue,), contents.issues))
 
 
 def _words(written: Written) -> str:
-    words = count_of(len(written.stalls), "stall")
-    if written.issues:
-        words += f" and {count_of(len(written.issues), 'other issue')}"
+    words = count_of(written.stalls, "stall")
+    if others := len(written.issues) - written.stalls:
+        words += f" and {count_of(others, 'other issue')}"
     return f"{words} of {count_of(written.sessions, 'session')}"

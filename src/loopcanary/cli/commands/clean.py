@@ -11,7 +11,7 @@ import click
 from loopcanary.cli.opening import NOTHING_FOUND, one_store, opened
 from loopcanary.cli.times import Duration, Size
 from loopcanary.cli.words import Renamed, Word
-from loopcanary.model.search import StallQuery
+from loopcanary.model.search import STALLS, IssueQuery
 from loopcanary.words.text import count_of
 
 if TYPE_CHECKING:
@@ -57,23 +57,24 @@ def command(
             return NOTHING_FOUND
         if everything and not yes:
             _ask(source)
-        before = source.issue_totals(StallQuery()).stalls
+        before = source.totals(STALLS).issues
         if max_size is not None:
             deleted = source.shrink(max_size)
         elif keep is not None:
             deleted = source.delete_all_but_newest(keep)
         elif older_than is not None:
-            deleted = source.delete(StallQuery(until_wall_ns=time.time_ns() - older_than))
+            deleted = source.delete(IssueQuery(until_wall_ns=time.time_ns() - older_than))
         else:
-            deleted = source.delete(StallQuery(fingerprint=fingerprint))
-        others = max(before - source.issue_totals(StallQuery()).stalls, 0)
+            deleted = source.delete(IssueQuery(fingerprint=fingerprint))
+        stalls = min(max(before - source.totals(STALLS).issues, 0), deleted)
+        others = deleted - stalls
         issues = f" and {count_of(others, 'other issue')}" if others else ""
-        click.echo(f"Deleted {count_of(deleted, 'stall')}{issues}.")
-        return NOTHING_FOUND if fingerprint is not None and deleted + others == 0 else 0
+        click.echo(f"Deleted {count_of(stalls, 'stall')}{issues}.")
+        return NOTHING_FOUND if fingerprint is not None and deleted == 0 else 0
 
 
 def _ask(source: Store) -> None:
     if not sys.stdin.isatty():
         raise click.UsageError("--all asks first, and there is no terminal to ask on: add --yes")
-    count = source.totals(StallQuery()).stalls
+    count = source.totals(STALLS).issues
     click.confirm(f"Delete {count_of(count, 'stall')} in {source.folder}?", abort=True, err=True)

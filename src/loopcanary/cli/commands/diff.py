@@ -14,7 +14,7 @@ from loopcanary.cli.formats import LIMITS, current_folder, format_option
 from loopcanary.cli.opening import NOTHING_FOUND, more_stores_option, opened
 from loopcanary.cli.times import Moment
 from loopcanary.cli.words import Folder, Word
-from loopcanary.model.search import StallQuery
+from loopcanary.model.search import IssueQuery
 
 if TYPE_CHECKING:
     from loopcanary.report.diff.comparison import Comparison, Side
@@ -96,7 +96,7 @@ def _side(source: Store, version: str | None, *, since: int | None = None, until
     words += [f"until {moment(until)}"] if until is not None else []
     return Side(
         source=source,
-        query=StallQuery(since_wall_ns=since, until_wall_ns=until),
+        query=IssueQuery(since_wall_ns=since, until_wall_ns=until),
         label=", ".join(words),
         version=version,
     )

@@ -12,7 +12,7 @@ from loopcanary.cli.opening import NOTHING_FOUND, one_store, opened
 from loopcanary.cli.output import STDOUT, opened_output, output_option
 from loopcanary.cli.selecting import Choice, choice_options
 from loopcanary.exporters import Exported, Format, Program, find, names
-from loopcanary.model.search import StallQuery
+from loopcanary.model.search import IssueQuery
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,11 +68,11 @@ def command(*, store: Path | None, form: Format, output: str, **asked: Any) -> i
     return 0
 
 
-def _exported(source: Store, query: StallQuery, first: Stall, rest: Iterator[Stall]) -> Exported:
+def _exported(source: Store, query: IssueQuery, first: Stall, rest: Iterator[Stall]) -> Exported:
     from itertools import chain
 
-    earliest = source.first_wall_ns(query)
-    marks = source.session_marks(StallQuery(session=query.session))
+    earliest = source.totals(query.stalls).first_wall_ns
+    marks = source.session_marks(IssueQuery(session=query.session))
     return Exported(
         stalls=chain((first,), rest),
         origin_wall_ns=min(first.began_wall_ns, first.began_wall_ns if earliest is None else earliest),

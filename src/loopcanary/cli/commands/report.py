@@ -12,7 +12,7 @@ from loopcanary.cli.formats import LIMITS, current_folder, format_option, write
 from loopcanary.cli.opening import NOTHING_FOUND, one_store, opened
 from loopcanary.cli.output import STDOUT, opened_output, output_option
 from loopcanary.cli.selecting import selection_options
-from loopcanary.model.search import StallQuery
+from loopcanary.model.search import IssueQuery
 from loopcanary.model.stall import Cause
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def command(
     """
     if form == "html" and (missing := _missing_for_pages()):
         return refuse(f'the HTML report needs {missing}: pip install "loopcanary[ui]"')
-    query = StallQuery(
+    query = IssueQuery(
         since_wall_ns=since,
         until_wall_ns=until,
         causes=frozenset(Cause(cause) for cause in causes),
@@ -72,11 +72,11 @@ def command(
             with_worst=form != "json",
             delays=delays,
         )
-        if report.finds_nothing and form != "json" and output == STDOUT and query != StallQuery():
+        if report.finds_nothing and form != "json" and output == STDOUT and query != IssueQuery():
             click.echo("No stall matches.")
         else:
             write(report, form, "report", output)
-        return NOTHING_FOUND if report.finds_nothing and query != StallQuery() else 0
+        return NOTHING_FOUND if report.finds_nothing and query != IssueQuery() else 0
 
 
 def _missing_for_pages() -> str:
@@ -91,7 +91,7 @@ def _missing_for_pages() -> str:
     return ""
 
 
-def _write_page(source: Store, query: StallQuery, limit: int, output: str) -> int:
+def _write_page(source: Store, query: IssueQuery, limit: int, output: str) -> int:
     from loopcanary.cli.tools import page_tools
     from loopcanary.ui.document import document
     from loopcanary.ui.pages.report import report_page
@@ -99,4 +99,4 @@ def _write_page(source: Store, query: StallQuery, limit: int, output: str) -> in
     page = report_page(source, query, page_tools(), limit=limit, now_wall_ns=time.time_ns())
     with opened_output(output) as out:
         out.write(document(page, current_folder()))
-    return NOTHING_FOUND if page.finds_nothing and query != StallQuery() else 0
+    return NOTHING_FOUND if page.finds_nothing and query != IssueQuery() else 0

@@ -12,7 +12,7 @@ from loopcanary.cli.formats import LIMITS, format_option, write
 from loopcanary.cli.opening import NOTHING_FOUND, one_store, opened
 from loopcanary.cli.selecting import CANDIDATES_MAX, ambiguity
 from loopcanary.cli.words import Word
-from loopcanary.model.search import StallQuery
+from loopcanary.model.search import STALLS, IssueQuery
 from loopcanary.words.text import printable
 
 if TYPE_CHECKING:
@@ -57,7 +57,6 @@ def command(which: str, store: Path | None, form: str) -> int:
         return 0
 
 
-_Like: TypeAlias = "Callable[[str, int], list[str]]"
 _Show: TypeAlias = "Callable[[Store, str, str], None]"
 
 
@@ -67,38 +66,32 @@ def _is_rank(which: str) -> bool:
 
 def _of_rank(source: Store, rank: int) -> list[tuple[_Show, str]]:
     """The bug that a report of the whole store has at this rank: 1 is the one with most stalled time."""
-    ranking = source.groups(StallQuery(), rank) if rank else []
+    ranking = source.groups(STALLS, rank) if rank else []
     return [(_show_group, ranking[-1].fingerprint)] if len(ranking) == rank > 0 else []
 
 
 def _matches(source: Store, which: str) -> list[tuple[_Show, str]]:
     """What is meant, with what shows it; what is given in full is the one."""
-    ids: list[tuple[_Show, str]] = []
-    of_ids: list[tuple[_Like, _Show]] = [
-        (source.ids_like, _show_stall),
-        (source.issue_ids_like, _show_issue),
-    ]
-    of_bugs: list[tuple[_Like, _Show]] = [
-        (source.fingerprints_like, _show_group),
-        (source.issue_fingerprints_like, _show_issue_group),
-    ]
-    for like, show in of_ids:
-        found = like(which, CANDIDATES_MAX + 1)
-        if which in found:
-            return [(show, which)]
-        ids += [(show, name) for name in found]
+    enough = CANDIDATES_MAX + 1
+    ids = source.like("id", which, IssueQuery(), enough)
+    if which in ids:
+        return [(_show_issue, which)]
     # People leave out the version of a fingerprint.
     starts = [which] if ":" in which else [which, *(version + which for version in _VERSIONS)]
-    bugs: list[tuple[_Show, str]] = []
+    bugs: list[str] = []
     for start in starts:
-        begin_so: list[tuple[_Show, str]] = []
-        for like, show in of_bugs:
-            found = like(start, CANDIDATES_MAX + 1)
-            if start in found:
-                return [(show, start)]
-            begin_so += [(show, name) for name in found]
+        begin_so = source.like("fingerprint", start, IssueQuery(), enough)
+        if start in begin_so:
+            return [(_show_bug, start)]
         bugs = bugs or begin_so
-    return bugs + ids
+    return [*((_show_bug, name) for name in bugs), *((_show_issue, name) for name in ids)]
+
+
+def _show_bug(source: Store, fingerprint: str, form: str) -> None:
+    if source.groups(IssueQuery(fingerprint=fingerprint).stalls, 1):
+        _show_group(source, fingerprint, form)
+    else:
+        _show_issue_group(source, fingerprint, form)
 
 
 def _show_group(source: Store, fingerprint: str, form: str) -> None:
@@ -114,14 +107,6 @@ def _show_group(source: Store, fingerprint: str, form: str) -> None:
         delays=delays,
     )
     write(report, form, "group")
-
-
-def _show_stall(source: Store, stall_id: str, form: str) -> None:
-    from loopcanary.report.model import of_stall
-
-    stall = source.stall(stall_id)
-    if stall is not None:
-        write(of_stall(source, stall, now_wall_ns=time.time_ns()), form, "stall")
 
 
 def _show_issue_group(source: Store, fingerprint: str, form: str) -> None:
@@ -141,9 +126,13 @@ def _show_issue_group(source: Store, fingerprint: str, form: str) -> None:
 
 def _show_issue(source: Store, issue_id: str, form: str) -> None:
     from loopcanary.assembly.explanations import why_issues_grouped
+    from loopcanary.model import Stall
+    from loopcanary.report.model import of_stall
     from loopcanary.report.of_issues import of_issue
 
     issue = source.issue(issue_id)
-    if issue is not None:
+    if isinstance(issue, Stall):
+        write(of_stall(source, issue, now_wall_ns=time.time_ns()), form, "stall")
+    elif issue is not None:
         report = of_issue(source, issue, now_wall_ns=time.time_ns(), explain=why_issues_grouped)
         write(report, form, "issue")

@@ -18,7 +18,7 @@ from loopcanary.cli.words import Folder
 if TYPE_CHECKING:
     from loopcanary.store import Store
     from loopcanary.ui.live import Sight
-    from loopcanary.ui.sources import StoreLike
+    from loopcanary.ui.sources import OneStore
 
 _EXTRA = ("starlette", "uvicorn", "jinja2")
 
@@ -85,7 +85,7 @@ def _tell_at_start(store: Store) -> None:
     store.notices += sight.notices  # the pages tell them, too
 
 
-def _look(store: StoreLike) -> Sight:
+def _look(store: OneStore) -> Sight:
     """Takes in what dead processes left, and lays what runs now over the store. StoreError."""
     from loopcanary.assembly.store import recover
     from loopcanary.store import Store, StoreError

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -18,8 +19,7 @@ from loopcanary.words.text import count_of
 
 if TYPE_CHECKING:
     from loopcanary.bundles import Contents, Redactor
-    from loopcanary.model import LagIssue, Stall
-    from loopcanary.store import Store
+    from loopcanary.model import Issue
     from loopcanary.uploads import Progress, Receiver
     from loopcanary.uploads.journal import Item
 
@@ -93,12 +93,12 @@ def command(
                     journal=journal,
                     receiver=receiver.key(",".join(redaction.classes)),
                     post=post,
-                    delete=_deleter(source) if delete else None,
+                    delete=source.delete_as_seen if delete else None,
                     say=lambda line: click.echo(f"{receiver.shown}: {line}", err=True),
                 )
                 upload.finish_pending()
                 chosen = contents_of([source], Choice(**asked))
-                upload.send(chosen.stalls, chosen.issues, _writer(chosen, redaction, part_size))
+                upload.send(chosen.issues, _writer(chosen, redaction, part_size))
             finally:
                 journal.close()
     return _tell(upload.progress, receiver)
@@ -106,31 +106,18 @@ def command(
 
 def _writer(
     chosen: Contents, redaction: Redactor, enough_bytes: int
-) -> Callable[[IO[bytes], Iterator[Stall], Iterator[LagIssue]], Iterable[Item]]:
-    from loopcanary.bundles import Contents, write_bundle
-    from loopcanary.uploads.journal import ISSUE, item_of
+) -> Callable[[IO[bytes], Iterator[Issue]], Iterable[Item]]:
+    from loopcanary.bundles import write_bundle
+    from loopcanary.uploads.journal import item_of
 
-    def write(out: IO[bytes], stalls: Iterator[Stall], issues: Iterator[LagIssue]) -> Iterable[Item]:
-        contents = Contents(stalls=stalls, issues=issues, session=chosen.session, remarks=chosen.remarks)
+    def write(out: IO[bytes], issues: Iterator[Issue]) -> Iterable[Item]:
+        contents = replace(chosen, issues=issues)
         written = write_bundle(
             out, contents, made_by=made_by(), redaction=redaction, enough_bytes=enough_bytes
         )
-        sent = [item_of(stall_id, state) for stall_id, state in written.stalls]
-        return [*sent, *((issue_id, ISSUE) for issue_id in written.issues)]
+        return [item_of(issue_id, state) for issue_id, state in written.issues]
 
     return write
-
-
-def _deleter(source: Store) -> Callable[[Sequence[Item]], int]:
-    from loopcanary.model import StallState
-    from loopcanary.uploads.journal import ISSUE
-
-    def delete(items: Sequence[Item]) -> int:
-        issues = [item_id for item_id, state in items if state == ISSUE]
-        stalls = [(item_id, StallState(state)) for item_id, state in items if state != ISSUE]
-        return source.delete_as_seen(stalls) + (source.delete_issues(issues) if issues else 0)
-
-    return delete
 
 
 def _tell(progress: Progress, receiver: Receiver) -> int:

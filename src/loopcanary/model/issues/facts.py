@@ -1,4 +1,4 @@
-"""What all issues that are no stalls have."""
+"""What issues of every kind but stalls have."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.spelling import spelled
-from loopcanary.model.stall import Cause, Culprit, WeightedStack
+from loopcanary.model.stall import Cause, Culprit, StallState, WeightedStack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,3 +33,8 @@ class IssueFacts:
     stalls: tuple[str, ...] = field(default=(), metadata=spelled(name="stall_ids"))
     """Ids of the stalls in it."""
     stacks: tuple[WeightedStack, ...] = ()
+
+    @property
+    def state(self) -> StallState:
+        """Always ended: only stalls are stored while they last."""
+        return StallState.ENDED

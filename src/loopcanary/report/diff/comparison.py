@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from loopcanary.model.search import StallQuery
+from loopcanary.model.search import IssueQuery
 from loopcanary.report.figures.rates import Amount, Interval, amount, interval, is_less, is_more, ratio
 from loopcanary.report.figures.watched import Watched
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from loopcanary.model import Cause, Culprit
-    from loopcanary.model.search import SessionMark, StallGroup
-    from loopcanary.report.model import StallSource
+    from loopcanary.model.search import IssueGroup, SessionMark
+    from loopcanary.protocols import IssueStore
 
 _S = 1_000_000_000
 _LOAD_SESSIONS = 50
@@ -42,8 +42,8 @@ _RANKS = {Change.WORSE: 1, Change.GONE: 3, Change.BETTER: 4, Change.UNCHANGED: 5
 class Side:
     """One of the two sets of runs: sessions of a store, of some time, of some version."""
 
-    source: StallSource
-    query: StallQuery
+    source: IssueStore
+    query: IssueQuery
     """By time only."""
     label: str
     """For people: `before 2026-11-21 05:00`, `version 1.2`."""
@@ -169,7 +169,8 @@ class _Runs:
         """(began_wall_ns, duration_ns) by fingerprint."""
         self._programs: dict[str, set[str]] = defaultdict(set)
         asked = list(self._program) if len(self._program) <= _ASKED_BY_NAME_MAX else None
-        for fingerprint, session_id, began_wall_ns, duration_ns in side.source.stall_times(side.query, asked):
+        times = side.source.times(side.query.stalls, asked)
+        for fingerprint, session_id, began_wall_ns, duration_ns in times:
             program = self._program.get(session_id)
             if program is not None:
                 self.stalls[fingerprint].append((began_wall_ns, duration_ns))
@@ -195,16 +196,16 @@ class _Runs:
         stalls = self.stalls.get(fingerprint, ())
         return Seen(time=amount([(began_ns, duration_ns / _S) for began_ns, duration_ns in stalls], watched))
 
-    def groups(self, fingerprints: Sequence[str]) -> dict[str, StallGroup]:
+    def groups(self, fingerprints: Sequence[str]) -> dict[str, IssueGroup]:
         """These groups, as far as they are there, as the store describes them. Their sums are those of all
         versions."""
-        query = StallQuery(
+        query = IssueQuery(
             since_wall_ns=self.side.query.since_wall_ns, until_wall_ns=self.side.query.until_wall_ns
         )
-        found: dict[str, StallGroup] = {}
+        found: dict[str, IssueGroup] = {}
         for begin in range(0, len(fingerprints), _ASKED_BY_NAME_MAX):
             some = fingerprints[begin : begin + _ASKED_BY_NAME_MAX]
-            found |= {group.fingerprint: group for group in self.side.source.groups(query, 0, some)}
+            found |= {group.fingerprint: group for group in self.side.source.groups(query.stalls, 0, some)}
         return found
 
     def sums(self) -> SideSums:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from loopcanary.model import Session
-    from loopcanary.model.search import StallMark
+    from loopcanary.model.search import IssueMark
 
 
 Delay = Callable[[Sequence[int]], int | None]
@@ -76,7 +76,7 @@ class Loops:
         self._keys[session.id, loop.thread, loop.kind] = key
         return key
 
-    def gains(self, marks: Iterable[StallMark]) -> Gains:
+    def gains(self, marks: Iterable[IssueMark]) -> Gains:
         """What the end of these stalls, all of one group, would bring."""
         durations: dict[LoopKey, list[int]] = defaultdict(list)
         for mark in marks:
@@ -86,7 +86,7 @@ class Loops:
         known = [wait for wait in waits if wait is not None]
         return Gains(loops=self._loop_gains(durations), waiting_ns=sum(known) if known else None)
 
-    def _loop_of(self, mark: StallMark) -> LoopKey | None:
+    def _loop_of(self, mark: IssueMark) -> LoopKey | None:
         if not mark.thread:
             return self._only.get(mark.session)
         return self._keys.get((mark.session, mark.thread, mark.loop))

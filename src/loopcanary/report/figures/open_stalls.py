@@ -5,24 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from loopcanary.model import SessionEnd, StallState
-from loopcanary.model.search import StallQuery
+from loopcanary.model import SessionEnd, Stall, StallState
+from loopcanary.model.search import IssueQuery, of_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loopcanary.model import LoopHealth, Session, Stall
-    from loopcanary.report.model import StallSource
+    from loopcanary.model import LoopHealth, Session
+    from loopcanary.protocols import IssueStore
 
 _LATEST = 4
 """Such a stall is the last one of its loop."""
 
 
-def with_open_stalls(source: StallSource, session: Session) -> Session:
+def with_open_stalls(source: IssueStore, session: Session) -> Session:
     """The session with the stalls that were going on when it was killed, or go on now, counted."""
     if session.end is SessionEnd.EXIT or not session.loops:
         return session
-    latest = source.stalls(StallQuery(session=session.id), _LATEST)
+    latest = of_type(Stall, source.issues(IssueQuery(session=session.id).stalls, _LATEST))
     still = [stall for stall in latest if stall.session == session.id and stall.state is not StallState.ENDED]
     if not still:
         return session

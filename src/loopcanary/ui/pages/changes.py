@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loopcanary.model.search import SessionMark, StallQuery
+from loopcanary.model.search import IssueQuery, SessionMark
+from loopcanary.protocols import IssueStore
 from loopcanary.report.diff.comparison import Change, Compared, Comparison, Side, compare
 from loopcanary.report.times import moment
-from loopcanary.ui.sources import Source
 
 _ROWS = 100
 _PROGRAMS = 200
-_EVER = StallQuery()
+_EVER = IssueQuery()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +28,9 @@ class ChangesPage:
     counts: tuple[tuple[Change, int], ...]
 
 
-def changes_page(source: Source, program: str | None, now_wall_ns: int) -> ChangesPage:
+def changes_page(source: IssueStore, program: str | None, now_wall_ns: int) -> ChangesPage:
     """Of one program; None, and one that was never watched: of the one that ran last."""
-    marks = source.session_marks(StallQuery())
+    marks = source.session_marks(IssueQuery())
     programs = tuple(dict.fromkeys(mark.name for mark in marks))
     chosen = program if program in programs else programs[0] if programs else ""
     sides = _sides(source, [mark for mark in marks if mark.name == chosen])
@@ -44,13 +44,13 @@ def changes_page(source: Source, program: str | None, now_wall_ns: int) -> Chang
     )
 
 
-def _sides(source: Source, marks: Sequence[SessionMark]) -> tuple[Side, Side] | None:
+def _sides(source: IssueStore, marks: Sequence[SessionMark]) -> tuple[Side, Side] | None:
     """`marks`: of one program, newest first."""
     if not marks:
         return None
     latest, earlier = marks[0], marks[1:]
 
-    def side(label: str, query: StallQuery = _EVER, version: str | None = None) -> Side:
+    def side(label: str, query: IssueQuery = _EVER, version: str | None = None) -> Side:
         return Side(source=source, query=query, label=label, version=version, program=latest.name)
 
     before = next((one.version for one in earlier if one.version and one.version != latest.version), None)
@@ -63,6 +63,6 @@ def _sides(source: Source, marks: Sequence[SessionMark]) -> tuple[Side, Side] | 
     if not any(mark.started_wall_ns < begin for mark in earlier):
         return None
     return (
-        side(f"before {moment(begin)}", StallQuery(until_wall_ns=begin)),
-        side(f"since {moment(begin)}", StallQuery(since_wall_ns=begin)),
+        side(f"before {moment(begin)}", IssueQuery(until_wall_ns=begin)),
+        side(f"since {moment(begin)}", IssueQuery(since_wall_ns=begin)),
     )

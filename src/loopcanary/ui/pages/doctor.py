@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loopcanary.model.search import StallQuery
-from loopcanary.ui.sources import AsideLike, StoreLike
+from loopcanary.model.search import STALLS
+from loopcanary.ui.sources import AsideLike, OneStore
 from loopcanary.ui.tools import Row, Tools
 
 
@@ -32,7 +32,7 @@ class DoctorPage:
     stores: tuple[StoreRow, ...]
 
 
-def doctor_page(stores: Sequence[StoreLike], tools: Tools, errors: tuple[type[Exception], ...]) -> DoctorPage:
+def doctor_page(stores: Sequence[OneStore], tools: Tools, errors: tuple[type[Exception], ...]) -> DoctorPage:
     """Asks every part."""
     rows = tuple(tools.doctor())
     return DoctorPage(
@@ -42,13 +42,13 @@ def doctor_page(stores: Sequence[StoreLike], tools: Tools, errors: tuple[type[Ex
     )
 
 
-def _store(store: StoreLike, errors: tuple[type[Exception], ...]) -> StoreRow:
+def _store(store: OneStore, errors: tuple[type[Exception], ...]) -> StoreRow:
     folder = str(store.folder)
     try:
-        sums = store.totals(StallQuery())
+        sums = store.totals(STALLS)
     except errors as error:
         return StoreRow(
             folder=folder, stalls=None, groups=None, wrong=str(error), aside=tuple(store.set_aside())
         )
     aside = tuple(store.set_aside())  # asking may have set one aside
-    return StoreRow(folder=folder, stalls=sums.stalls, groups=sums.groups, wrong="", aside=aside)
+    return StoreRow(folder=folder, stalls=sums.issues, groups=sums.groups, wrong="", aside=aside)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from loopcanary.model import IdleFigures, InputFigures, IssueKind, Jank, SceneFrames, Session
-from loopcanary.model.search import StallQuery
-from loopcanary.ui.sources import Source
+from loopcanary.model.search import IssueQuery
+from loopcanary.protocols import IssueStore
 
 _SESSIONS = 50
 _ISSUES = 200
@@ -43,10 +43,10 @@ class FramesPage:
     worst: tuple[WorstFrame, ...]
 
 
-def frames_page(source: Source) -> FramesPage:
+def frames_page(source: IssueStore) -> FramesPage:
     """Of the newest sessions that have any."""
-    sessions = [one for one in source.sessions(StallQuery(), _SESSIONS) if not one.traces.is_empty]
-    found = source.issues(StallQuery(kind=IssueKind.JANK), _ISSUES)
+    sessions = [one for one in source.sessions(IssueQuery(), _SESSIONS) if not one.traces.is_empty]
+    found = source.issues(IssueQuery(kind=IssueKind.JANK), _ISSUES)
     janks = [issue for issue in found if isinstance(issue, Jank)]
     worst = [
         WorstFrame(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from loopcanary.model import Session, Stall
-from loopcanary.model.search import Remark, StallGroup, StallQuery
+from loopcanary.model.search import STALLS, IssueGroup, IssueQuery, Remark, of_type
+from loopcanary.protocols import IssueStore
 from loopcanary.report.figures.affected import Affected
 from loopcanary.report.figures.gain_words import gain_words
 from loopcanary.report.figures.trend import trend_words
@@ -13,7 +14,6 @@ from loopcanary.report.model import of_group
 from loopcanary.ui.drawing import HeatMap, heat_map
 from loopcanary.ui.pages.code import AROUND, CodeView, code_view
 from loopcanary.ui.pages.flame import Flame, flame
-from loopcanary.ui.sources import Source
 from loopcanary.ui.tools import Tools
 
 LATEST = 20
@@ -26,7 +26,7 @@ _RANKS = 100
 class GroupPage:
     """What the template shows."""
 
-    group: StallGroup
+    group: IssueGroup
     share: float
     """Of all stalled time in the stores."""
     rank: int | None
@@ -46,7 +46,7 @@ class GroupPage:
     remark: Remark
 
 
-def group_page(source: Source, fingerprint: str, tools: Tools, now_wall_ns: int) -> GroupPage | None:
+def group_page(source: IssueStore, fingerprint: str, tools: Tools, now_wall_ns: int) -> GroupPage | None:
     """None where there is no such bug."""
     report = of_group(
         source,
@@ -59,7 +59,7 @@ def group_page(source: Source, fingerprint: str, tools: Tools, now_wall_ns: int)
     if not report.groups or report.details is None:
         return None
     group, worst = report.groups[0], report.worst.get(fingerprint)
-    sums = source.totals(StallQuery())
+    sums = source.totals(STALLS)
     figures = report.figures.get(fingerprint)
     with_worst = {stall.id: stall for stall in [*report.stalls, *([worst] if worst is not None else [])]}
     return GroupPage(
@@ -83,30 +83,34 @@ def group_page(source: Source, fingerprint: str, tools: Tools, now_wall_ns: int)
     )
 
 
-def _rank_of(fingerprint: str, source: Source) -> int | None:
+def _rank_of(fingerprint: str, source: IssueStore) -> int | None:
     """As the list of bugs has it."""
-    first = enumerate(source.groups(StallQuery(), _RANKS), start=1)
+    first = enumerate(source.groups(STALLS, _RANKS), start=1)
     return next((rank for rank, other in first if other.fingerprint == fingerprint), None)
 
 
 def code_of(
-    group: StallGroup, worst: Stall | None, source: Source, tools: Tools, around: int = AROUND
+    group: IssueGroup, worst: Stall | None, source: IssueStore, tools: Tools, around: int = AROUND
 ) -> CodeView | None:
     """The group's line with its neighbours, as its latest stall has it."""
     if group.culprit is None:
         return None
-    latest = next(iter(source.stalls(StallQuery(fingerprint=group.fingerprint), 1)), worst)
+    latest = next(
+        iter(of_type(Stall, source.issues(IssueQuery(fingerprint=group.fingerprint).stalls, 1))), worst
+    )
     return code_view(group.culprit, started_of(source, latest), tools.read_source, around)
 
 
-def holder_code(stall: Stall | None, source: Source, tools: Tools, around: int = AROUND) -> CodeView | None:
+def holder_code(
+    stall: Stall | None, source: IssueStore, tools: Tools, around: int = AROUND
+) -> CodeView | None:
     """The line of the thread that held the GIL or lock; None where nobody did, or it is not known."""
     if stall is None or stall.holder is None or stall.holder.culprit is None:
         return None
     return code_view(stall.holder.culprit, started_of(source, stall), tools.read_source, around)
 
 
-def started_of(source: Source, stall: Stall | None) -> int | None:
+def started_of(source: IssueStore, stall: Stall | None) -> int | None:
     """When the process of a stall started here; None where that is not known.
 
     What was imported ran elsewhere, and who made the bundle can name any file and guess a line of it: a page
@@ -116,11 +120,11 @@ def started_of(source: Source, stall: Stall | None) -> int | None:
     return None if session is None or session.imported_wall_ns is not None else session.started_wall_ns
 
 
-def session_of(source: Source, stall: Stall | None) -> Session | None:
+def session_of(source: IssueStore, stall: Stall | None) -> Session | None:
     """The process of a stall."""
     if stall is None:
         return None
-    found = source.sessions(StallQuery(session=stall.session), 2)
+    found = source.sessions(IssueQuery(session=stall.session), 2)
     return next((session for session in found if session.id == stall.session), None)
 
 

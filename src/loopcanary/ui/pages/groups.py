@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from loopcanary.model import Cause
-from loopcanary.model.search import Remark, SessionMark, StallGroup, StallQuery
+from loopcanary.model.search import IssueGroup, IssueQuery, Remark, SessionMark
+from loopcanary.protocols import IssueStore
 from loopcanary.ui.drawing import TimeScale, exact_scale
-from loopcanary.ui.sources import Source
 
 ROWS = 50
 SPARK_CELLS = 24
@@ -18,7 +18,7 @@ SPARK_CELLS = 24
 class Filters:
     """What was asked for, as it was asked: the page shows it again."""
 
-    query: StallQuery = field(default_factory=StallQuery)
+    query: IssueQuery = field(default_factory=IssueQuery)
     since: str = ""
     text: str = ""
     with_ignored: bool = False
@@ -29,7 +29,7 @@ class Filters:
     @property
     def is_any(self) -> bool:
         """Something is left out."""
-        return self.query != StallQuery() or self.with_ignored
+        return self.query != IssueQuery() or self.with_ignored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class GroupRow:
     """One bug in a list."""
 
     rank: int
-    group: StallGroup
+    group: IssueGroup
     share: float
     """Of all stalled time that the list is about."""
     spark: tuple[int, ...]
@@ -63,9 +63,9 @@ class GroupsPage:
     sessions: tuple[SessionMark, ...]
 
 
-def groups_page(source: Source, filters: Filters) -> GroupsPage:
+def groups_page(source: IssueStore, filters: Filters) -> GroupsPage:
     """Groups that the filters let through, one page of them."""
-    query = filters.query
+    query = filters.query.stalls
     remarks = source.remarks()
     ignored = set() if filters.with_ignored else ignored_in(source, query, remarks)
     sums = source.totals(query)
@@ -77,7 +77,7 @@ def groups_page(source: Source, filters: Filters) -> GroupsPage:
     rows, scale = group_rows(source, query, shown[first:end], sums.total_ns, remarks, first_rank=first + 1)
     return GroupsPage(
         filters=filters,
-        stalls=sums.stalls,
+        stalls=sums.issues,
         groups=sums.groups,
         total_ns=sums.total_ns,
         rows=rows,
@@ -86,23 +86,23 @@ def groups_page(source: Source, filters: Filters) -> GroupsPage:
         spark_scale=scale,
         causes=tuple(Cause),
         scenes=tuple(source.scenes()),
-        sessions=tuple(source.session_marks(StallQuery())[:100]),
+        sessions=tuple(source.session_marks(IssueQuery())[:100]),
     )
 
 
-def ignored_in(source: Source, query: StallQuery, remarks: dict[str, Remark]) -> set[str]:
+def ignored_in(source: IssueStore, query: IssueQuery, remarks: dict[str, Remark]) -> set[str]:
     """Of the bugs that the query finds, those that are ignored. A remark outlives the stalls of its bug."""
     return {
         name
         for name, remark in remarks.items()
-        if remark.ignored and source.totals(replace(query, fingerprint=name)).stalls
+        if remark.ignored and source.totals(replace(query, fingerprint=name)).issues
     }
 
 
 def group_rows(
-    source: Source,
-    query: StallQuery,
-    groups: Sequence[StallGroup],
+    source: IssueStore,
+    query: IssueQuery,
+    groups: Sequence[IssueGroup],
     total_ns: int,
     remarks: dict[str, Remark],
     *,

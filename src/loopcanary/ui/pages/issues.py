@@ -6,8 +6,10 @@ from collections import Counter
 from dataclasses import dataclass
 
 from loopcanary.model import IssueKind
-from loopcanary.model.search import IssueGroup, StallQuery
-from loopcanary.ui.sources import Source
+from loopcanary.model.search import OTHERS
+from loopcanary.protocols import IssueStore
+from loopcanary.report.model import others_of
+from loopcanary.ui.pages.report import IssuePart
 
 _ROWS = 200
 
@@ -20,17 +22,21 @@ class IssuesPage:
     """Only this kind."""
     kinds: tuple[tuple[IssueKind, int], ...]
     """Every kind that can be here, with the number of its issues."""
-    rows: tuple[IssueGroup, ...]
+    rows: tuple[IssuePart, ...]
 
 
-def issues_page(source: Source, kind: IssueKind | None = None) -> IssuesPage:
+def issues_page(source: IssueStore, kind: IssueKind | None = None) -> IssuesPage:
     """All issues by bug, most time first."""
-    groups = source.issue_groups(StallQuery())
+    groups = source.groups(OTHERS)
     counts: Counter[IssueKind] = Counter()
     for group in groups:
-        counts[group.worst.kind] += group.count
+        counts[group.kind] += group.count
     return IssuesPage(
         kind=kind,
         kinds=tuple((one, counts[one]) for one in IssueKind if one is not IssueKind.STALL),
-        rows=tuple([group for group in groups if kind is None or group.worst.kind is kind][:_ROWS]),
+        rows=tuple(
+            IssuePart(group=group, worst=worst)
+            for group in [one for one in groups if kind is None or one.kind is kind][:_ROWS]
+            for worst in others_of(filter(None, [source.issue(group.worst_id)]))
+        ),
     )

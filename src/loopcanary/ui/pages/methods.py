@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from loopcanary.model import IssueKind, Session, SlowMethod
-from loopcanary.model.search import IssueGroup, StallQuery
+from loopcanary.model.search import IssueGroup, IssueQuery, of_type
+from loopcanary.protocols import IssueStore
 from loopcanary.ui.pages.trees import Branch, call_branches
-from loopcanary.ui.sources import Source
 from loopcanary.words.lags import evidence_of
 
 ROWS = 50
@@ -20,7 +20,6 @@ class MethodRow:
 
     rank: int
     group: IssueGroup
-    worst: SlowMethod
     share: float
     """Of the time of all."""
 
@@ -50,46 +49,42 @@ class MethodPage:
     """Of the same bug, latest first."""
 
 
-def methods_page(source: Source, page: int = 1) -> MethodsPage:
+def methods_page(source: IssueStore, page: int = 1) -> MethodsPage:
     """Bugs by total time, one page of them."""
-    query = StallQuery(kind=IssueKind.SLOW_METHOD)
-    sums = source.issue_totals(query)
+    query = IssueQuery(kind=IssueKind.SLOW_METHOD)
+    sums = source.totals(query)
     pages = max(-(-sums.groups // ROWS), 1)
     page = min(max(page, 1), pages)
-    found = source.issue_groups(query, page * ROWS)
+    found = source.groups(query, page * ROWS)
     first = (page - 1) * ROWS
     return MethodsPage(
         rows=tuple(
             MethodRow(
-                rank=rank,
-                group=group,
-                worst=group.worst,
-                share=group.total_ns / sums.total_ns if sums.total_ns > 0 else 0.0,
+                rank=rank, group=group, share=group.total_ns / sums.total_ns if sums.total_ns > 0 else 0.0
             )
             for rank, group in enumerate(found[first:], start=first + 1)
-            if isinstance(group.worst, SlowMethod)
         ),
         groups=sums.groups,
         total_ns=sums.total_ns,
-        count=sums.stalls,
+        count=sums.issues,
         page=page,
         pages=pages,
     )
 
 
-def method_page(source: Source, issue_id: str) -> MethodPage | None:
+def method_page(source: IssueStore, issue_id: str) -> MethodPage | None:
     """One slow method; None where there is none."""
     slow = source.issue(issue_id)
     if not isinstance(slow, SlowMethod):
         return None
-    query = StallQuery(kind=IssueKind.SLOW_METHOD, fingerprint=slow.fingerprint)
-    sessions = source.sessions(StallQuery(session=slow.session), 2)
+    query = IssueQuery(kind=IssueKind.SLOW_METHOD, fingerprint=slow.fingerprint)
+    sessions = source.sessions(IssueQuery(session=slow.session), 2)
     same = source.issues(query, _OTHERS)
     return MethodPage(
         slow=slow,
         session=next((one for one in sessions if one.id == slow.session), None),
         evidence=evidence_of(slow),
         branches=call_branches(slow),
-        group=next(iter(source.issue_groups(query, 1)), None),
-        others=tuple(one for one in same if isinstance(one, SlowMethod) and one.id != slow.id),
+        group=next(iter(source.groups(query, 1)), None),
+        others=tuple(one for one in of_type(SlowMethod, same) if one.id != slow.id),
     )

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from loopcanary.model import LoopHealth, SceneFrames, Session, Stall
-from loopcanary.model.search import StallQuery
+from loopcanary.model.search import OTHERS, STALLS, IssueQuery, of_type
+from loopcanary.protocols import IssueStore
 from loopcanary.report.figures.gain_words import gain_words
 from loopcanary.report.figures.loop_figures import LoopFigures, figures_of
 from loopcanary.report.figures.loops import Loops
@@ -17,7 +18,6 @@ from loopcanary.ui.drawing import TimeScale, round_scale
 from loopcanary.ui.pages.code import CodeView
 from loopcanary.ui.pages.group import code_of, holder_code
 from loopcanary.ui.pages.groups import GroupRow, group_rows, ignored_in
-from loopcanary.ui.sources import Source
 from loopcanary.ui.tools import Tools
 
 _TOP = 7
@@ -97,9 +97,9 @@ class OverviewPage:
     issues: int
 
 
-def overview_page(source: Source, tools: Tools, ongoing: Sequence[str], now_wall_ns: int) -> OverviewPage:
+def overview_page(source: IssueStore, tools: Tools, ongoing: Sequence[str], now_wall_ns: int) -> OverviewPage:
     """Of all that is stored and runs. `ongoing`: ids of stalls that go on."""
-    query = StallQuery()
+    query = STALLS
     sums = source.totals(query)
     sessions = [with_open_stalls(source, session) for session in source.sessions(query, _SESSIONS)]
     marks = source.session_marks(query)
@@ -107,10 +107,10 @@ def overview_page(source: Source, tools: Tools, ongoing: Sequence[str], now_wall
     ignored = ignored_in(source, query, remarks)
     found = [group for group in source.groups(query, _TOP + len(ignored)) if group.fingerprint not in ignored]
     rows, _ = group_rows(source, query, found[:_TOP], sums.total_ns, remarks)
-    newest = source.stalls(query, 1)
-    going_on = [source.stall(stall_id) for stall_id in ongoing]
+    newest = of_type(Stall, source.issues(query, 1))
+    going_on = of_type(Stall, map(source.issue, ongoing))
     return OverviewPage(
-        stalls=sums.stalls,
+        stalls=sums.issues,
         groups=sums.groups,
         total_ns=sums.total_ns,
         watched_ns=Watched.by(marks, now_wall_ns).total_ns,
@@ -118,7 +118,7 @@ def overview_page(source: Source, tools: Tools, ongoing: Sequence[str], now_wall
         sessions=len(marks),
         killed=sum(mark.killed for mark in marks),
         running=tuple(session for session in sessions if session.is_running),
-        ongoing=tuple(stall for stall in going_on if stall is not None),
+        ongoing=tuple(going_on),
         top=spotlight(source, rows[0], tools, sessions) if rows else None,
         rows=rows,
         ignored=len(ignored),
@@ -130,15 +130,15 @@ def overview_page(source: Source, tools: Tools, ongoing: Sequence[str], now_wall
         ),
         loops=loop_rows(sessions),
         scenes=scene_rows(sessions),
-        issues=source.issue_totals(query).stalls,
+        issues=source.totals(OTHERS).issues,
     )
 
 
-def spotlight(source: Source, row: GroupRow, tools: Tools, sessions: Sequence[Session]) -> Spotlight:
+def spotlight(source: IssueStore, row: GroupRow, tools: Tools, sessions: Sequence[Session]) -> Spotlight:
     """The first bug, with what tells most of it."""
     group = row.group
-    worst = source.stall(group.worst_id)
-    gains = Loops(sessions, tools.delays).gains(source.marks(StallQuery(), [group.fingerprint]))
+    worst = next(iter(of_type(Stall, [source.issue(group.worst_id)])), None)
+    gains = Loops(sessions, tools.delays).gains(source.marks(STALLS, [group.fingerprint]))
     return Spotlight(
         row=row,
         worst=worst,
@@ -171,7 +171,7 @@ def loop_rows(sessions: Sequence[Session]) -> tuple[LoopRow, ...]:
 
 
 def stacked_time(
-    source: Source, query: StallQuery, last: int | None, begins: Sequence[int]
+    source: IssueStore, query: IssueQuery, last: int | None, begins: Sequence[int]
 ) -> StackedTime | None:
     """What the query finds by cause, from the first of `begins` to the `last` stall; None without one."""
     if last is None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from loopcanary.model import Stall, StallState
-from loopcanary.model.search import IssueGroup, Remark, StallGroup, StallQuery
+from loopcanary.model import LagIssue, Stall, StallState
+from loopcanary.model.search import IssueGroup, IssueQuery, Remark, of_type
+from loopcanary.protocols import IssueStore
 from loopcanary.report.figures.affected import Affected, affected
 from loopcanary.report.figures.gain_words import gain_words
 from loopcanary.report.figures.trend import trend_words
@@ -29,7 +30,6 @@ from loopcanary.ui.pages.overview import (
 )
 from loopcanary.ui.pages.sessions import SessionRow, session_row
 from loopcanary.ui.pages.timeline import TimelineView, timeline_view
-from loopcanary.ui.sources import Source
 from loopcanary.ui.tools import Tools
 from loopcanary.words.text import printable
 
@@ -45,7 +45,7 @@ class BugPart:
     """One bug, with the names that the page of one bug has."""
 
     row: GroupRow
-    group: StallGroup
+    group: IssueGroup
     worst: Stall | None
     code: CodeView | None
     holder: CodeView | None
@@ -63,6 +63,14 @@ class BugPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IssuePart:
+    """One bug of another kind than stalls."""
+
+    group: IssueGroup
+    worst: LagIssue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
     """What the report has no room for."""
 
@@ -73,7 +81,7 @@ class LeftOut:
     killed: int
     """Of these sessions."""
     issues: int
-    """Groups of issues that are no stalls."""
+    """Groups of other kinds than stalls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +106,7 @@ class ReportPage:
     chart: StackedTime | None
     loops: tuple[LoopRow, ...]
     scenes: tuple[SceneRow, ...]
-    issues: tuple[IssueGroup, ...]
+    issues: tuple[IssuePart, ...]
     session_rows: tuple[SessionRow, ...]
     left_out: LeftOut
 
@@ -109,12 +117,12 @@ class ReportPage:
 
 
 def report_page(
-    source: Source, query: StallQuery, tools: Tools, *, limit: int, now_wall_ns: int
+    source: IssueStore, query: IssueQuery, tools: Tools, *, limit: int, now_wall_ns: int
 ) -> ReportPage:
     """Of what the query finds: at most `limit` bugs, sessions and other issues; 0: all."""
     report = build(source, query, limit=limit, now_wall_ns=now_wall_ns, delays=tools.delays)
     remarks = source.remarks()
-    rows, _ = group_rows(source, query, report.groups, report.sums.total_ns, remarks)
+    rows, _ = group_rows(source, query.stalls, report.groups, report.sums.total_ns, remarks)
     bugs = tuple(_bug(source, query, tools, report, row) for row in rows)
     marks = source.session_marks(query)
     newest = next(iter(report.stalls), None)
@@ -124,7 +132,7 @@ def report_page(
         generated_wall_ns=now_wall_ns,
         programs=tuple(dict.fromkeys(mark.name for mark in marks if mark.name))[:_PROGRAMS],
         chosen=tuple(query_words(query)),
-        stalls=report.sums.stalls,
+        stalls=report.sums.issues,
         groups=report.sums.groups,
         total_ns=report.sums.total_ns,
         watched_ns=report.watched.total_ns,
@@ -139,15 +147,22 @@ def report_page(
         chart=None
         if newest is None
         else stacked_time(
-            source, query, newest.began_wall_ns, [*begins, *(one.first_wall_ns for one in report.groups)]
+            source,
+            query.stalls,
+            newest.began_wall_ns,
+            [*begins, *(one.first_wall_ns for one in report.groups)],
         ),
         loops=loop_rows(report.sessions),
         scenes=scene_rows(report.sessions),
-        issues=tuple(report.issue_groups),
+        issues=tuple(
+            IssuePart(group=group, worst=report.worst_issues[group.fingerprint])
+            for group in report.issue_groups
+            if group.fingerprint in report.worst_issues
+        ),
         session_rows=tuple(session_row(session, now_wall_ns) for session in report.sessions),
         left_out=LeftOut(
             bugs=report.sums.groups - len(report.groups),
-            stalls=report.sums.stalls - sum(group.count for group in report.groups),
+            stalls=report.sums.issues - sum(group.count for group in report.groups),
             total_ns=report.sums.total_ns - sum(group.total_ns for group in report.groups),
             sessions=max(len(marks) - len(report.sessions), 0),
             killed=sum(mark.killed for mark in marks[len(report.sessions) :]),
@@ -156,10 +171,11 @@ def report_page(
     )
 
 
-def _bug(source: Source, query: StallQuery, tools: Tools, report: Report, row: GroupRow) -> BugPart:
+def _bug(source: IssueStore, query: IssueQuery, tools: Tools, report: Report, row: GroupRow) -> BugPart:
     group = row.group
     worst = report.worst.get(group.fingerprint)
-    latest = source.stalls(replace(query, fingerprint=group.fingerprint), _FLAME_STALLS)
+    own = replace(query, fingerprint=group.fingerprint).stalls
+    latest = of_type(Stall, source.issues(own, _FLAME_STALLS))
     figures = report.figures.get(group.fingerprint)
     with_worst = {stall.id: stall for stall in [*latest, *([worst] if worst is not None else [])]}
     return BugPart(
@@ -179,7 +195,7 @@ def _bug(source: Source, query: StallQuery, tools: Tools, report: Report, row: G
     )
 
 
-def _spotlight(source: Source, tools: Tools, bug: BugPart) -> Spotlight:
+def _spotlight(source: IssueStore, tools: Tools, bug: BugPart) -> Spotlight:
     return Spotlight(
         row=bug.row,
         worst=bug.worst,
@@ -189,7 +205,7 @@ def _spotlight(source: Source, tools: Tools, bug: BugPart) -> Spotlight:
     )
 
 
-def query_words(query: StallQuery) -> Iterator[str]:
+def query_words(query: IssueQuery) -> Iterator[str]:
     """What a query leaves in, in words."""
     if query.since_wall_ns is not None:
         yield f"since {moment(query.since_wall_ns)}"

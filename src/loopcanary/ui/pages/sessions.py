@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from loopcanary.model import LoopHealth, Session, Stall
-from loopcanary.model.search import StallQuery
+from loopcanary.model.search import IssueQuery, of_type
+from loopcanary.protocols import IssueStore
 from loopcanary.report.figures.loop_figures import LoopFigures, figures_of
 from loopcanary.report.figures.open_stalls import with_open_stalls
-from loopcanary.ui.sources import Source
 from loopcanary.words.guards import guard_words
 
 LIMIT = 200
@@ -37,10 +37,10 @@ class SessionsPage:
     more: int
 
 
-def sessions_page(source: Source, now_wall_ns: int) -> SessionsPage:
+def sessions_page(source: IssueStore, now_wall_ns: int) -> SessionsPage:
     """All processes, at most LIMIT of them."""
-    marks = source.session_marks(StallQuery())
-    sessions = source.sessions(StallQuery(), LIMIT)
+    marks = source.session_marks(IssueQuery())
+    sessions = source.sessions(IssueQuery(), LIMIT)
     return SessionsPage(
         rows=tuple(session_row(with_open_stalls(source, session), now_wall_ns) for session in sessions),
         more=max(len(marks) - len(sessions), 0),
@@ -72,9 +72,9 @@ class SessionPage:
     latest: tuple[Stall, ...]
 
 
-def session_page(source: Source, session_id: str, now_wall_ns: int) -> SessionPage | None:
+def session_page(source: IssueStore, session_id: str, now_wall_ns: int) -> SessionPage | None:
     """None where there is no such session."""
-    found = source.sessions(StallQuery(session=session_id), 2)
+    found = source.sessions(IssueQuery(session=session_id), 2)
     session = next((one for one in found if one.id == session_id), None)
     if session is None:
         return None
@@ -83,5 +83,5 @@ def session_page(source: Source, session_id: str, now_wall_ns: int) -> SessionPa
         row=session_row(session, now_wall_ns),
         loops=tuple((loop, figures_of(loop)) for loop in session.loops),
         guards=tuple(guard_words(session)),
-        latest=tuple(source.stalls(StallQuery(session=session_id), _LATEST)),
+        latest=tuple(of_type(Stall, source.issues(IssueQuery(session=session_id).stalls, _LATEST))),
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from loopcanary.model import Holder, Session, StackFrame, Stall, ThreadView
-from loopcanary.model.search import StallQuery
+from loopcanary.model.search import IssueQuery
+from loopcanary.protocols import IssueStore
 from loopcanary.report.folding import Fold, folded
 from loopcanary.report.surroundings import surroundings_words
 from loopcanary.ui.pages.code import CodeView, code_view
@@ -13,7 +14,6 @@ from loopcanary.ui.pages.earlier import EarlierView, earlier_view
 from loopcanary.ui.pages.flame import Flame, flame
 from loopcanary.ui.pages.group import holder_code, session_of, started_of
 from loopcanary.ui.pages.timeline import TimelineView, timeline_view
-from loopcanary.ui.sources import Source
 from loopcanary.ui.tools import Tools
 
 
@@ -59,13 +59,13 @@ class StallPage:
     older: str | None
 
 
-def stall_page(source: Source, stall_id: str, tools: Tools) -> StallPage | None:
+def stall_page(source: IssueStore, stall_id: str, tools: Tools) -> StallPage | None:
     """None where there is no such stall."""
-    stall = source.stall(stall_id)
-    if stall is None:
+    stall = source.issue(stall_id)
+    if not isinstance(stall, Stall):
         return None
     session = session_of(source, stall)
-    query = StallQuery(fingerprint=stall.fingerprint)
+    query = IssueQuery(fingerprint=stall.fingerprint)
     newer, older = _neighbours(source, stall)
     return StallPage(
         stall=stall,
@@ -90,24 +90,24 @@ def stall_page(source: Source, stall_id: str, tools: Tools) -> StallPage | None:
         holders=stall.holders or ((stall.holder,) if stall.holder is not None else ()),
         surroundings=surroundings_words(stall.surroundings) if stall.surroundings is not None else "",
         flame=flame([stall]),
-        of_group=source.totals(query).stalls,
+        of_group=source.totals(query).issues,
         newer=newer,
         older=older,
     )
 
 
-def _neighbours(source: Source, stall: Stall) -> tuple[str | None, str | None]:
+def _neighbours(source: IssueStore, stall: Stall) -> tuple[str | None, str | None]:
     """The next later and the next earlier stall of the same bug."""
-    before = StallQuery(fingerprint=stall.fingerprint, until_wall_ns=stall.began_wall_ns)
-    older = next(iter(source.stalls(before, 1)), None)
+    before = IssueQuery(fingerprint=stall.fingerprint, until_wall_ns=stall.began_wall_ns)
+    older = next(iter(source.issues(before, 1)), None)
     moments = sorted(
         mark.began_wall_ns
-        for mark in source.marks(StallQuery(since_wall_ns=stall.began_wall_ns + 1), [stall.fingerprint])
+        for mark in source.marks(IssueQuery(since_wall_ns=stall.began_wall_ns + 1), [stall.fingerprint])
     )
     if not moments:
         return None, None if older is None else older.id
-    next_one = StallQuery(
+    next_one = IssueQuery(
         fingerprint=stall.fingerprint, since_wall_ns=moments[0], until_wall_ns=moments[0] + 1
     )
-    newer = next(iter(source.stalls(next_one, 1)), None)
+    newer = next(iter(source.issues(next_one, 1)), None)
     return None if newer is None else newer.id, None if older is None else older.id

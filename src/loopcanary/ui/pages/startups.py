@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loopcanary.model import IssueKind, Session, Startup
-from loopcanary.model.search import StallQuery
+from loopcanary.model.search import IssueQuery, of_type
+from loopcanary.protocols import IssueStore
 from loopcanary.ui.pages.trees import Branch, phase_branches
-from loopcanary.ui.sources import Source
 from loopcanary.words.lags import evidence_of
 
 ROWS = 50
@@ -66,13 +66,13 @@ class StartPage:
     """Other starts of the program, latest first."""
 
 
-def startup_page(source: Source, until_wall_ns: int | None = None) -> StartupPage:
+def startup_page(source: IssueStore, until_wall_ns: int | None = None) -> StartupPage:
     """Starts, latest first; `until_wall_ns`: those before."""
-    query = StallQuery(kind=IssueKind.STARTUP, until_wall_ns=until_wall_ns)
+    query = IssueQuery(kind=IssueKind.STARTUP, until_wall_ns=until_wall_ns)
     found = _starts(source, query, ROWS + 1)
     rows = tuple(found[:ROWS])
     return StartupPage(
-        total=source.issue_totals(StallQuery(kind=IssueKind.STARTUP)).stalls,
+        total=source.totals(IssueQuery(kind=IssueKind.STARTUP)).issues,
         rows=rows,
         courses=courses(rows),
         is_first=until_wall_ns is None,
@@ -80,13 +80,13 @@ def startup_page(source: Source, until_wall_ns: int | None = None) -> StartupPag
     )
 
 
-def start_page(source: Source, issue_id: str) -> StartPage | None:
+def start_page(source: IssueStore, issue_id: str) -> StartPage | None:
     """One start; None where there is none."""
     start = source.issue(issue_id)
     if not isinstance(start, Startup):
         return None
-    sessions = source.sessions(StallQuery(session=start.session), 2)
-    others = _starts(source, StallQuery(kind=IssueKind.STARTUP), 4 * ROWS)
+    sessions = source.sessions(IssueQuery(session=start.session), 2)
+    others = _starts(source, IssueQuery(kind=IssueKind.STARTUP), 4 * ROWS)
     return StartPage(
         start=start,
         session=next((one for one in sessions if one.id == start.session), None),
@@ -131,5 +131,5 @@ def _course(program: str, starts: Sequence[Startup]) -> Course:
     )
 
 
-def _starts(source: Source, query: StallQuery, limit: int) -> list[Startup]:
-    return [one for one in source.issues(query, limit) if isinstance(one, Startup)]
+def _starts(source: IssueStore, query: IssueQuery, limit: int) -> list[Startup]:
+    return of_type(Startup, source.issues(query, limit))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from starlette.datastructures import QueryParams
 
 from loopcanary.model import Cause, IssueKind
-from loopcanary.model.search import StallQuery
+from loopcanary.model.search import IssueQuery
 from loopcanary.model.units import parse_duration_ns
 from loopcanary.ui.pages.groups import Filters
 from loopcanary.words.text import printable
@@ -25,7 +25,7 @@ def filters_of(asked: QueryParams, now_wall_ns: int) -> Filters:
     text = asked.get("text", "").strip()
     scene = asked.get("scene", "")
     return Filters(
-        query=StallQuery(
+        query=IssueQuery(
             since_wall_ns=_since(asked.get("since", ""), now_wall_ns, wrong),
             causes=_causes(asked.getlist("cause"), wrong),
             words=tuple(text.split()[:_WORDS_MAX]),

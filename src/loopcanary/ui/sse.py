@@ -14,7 +14,7 @@ _SILENT_MAX = 15
 """Seconds without news after which a comment is sent: a connection that is gone is noticed."""
 
 
-async def beats(
+async def events(
     look: Callable[[], Now],
     is_over: Callable[[], bool],
     is_gone: Callable[[], Awaitable[bool]],

@@ -7,30 +7,32 @@ from typing import Any
 
 from tests.store.samples import BEGAN, ISSUES, SESSION, STALL, S, stall
 
-from loopcanary.model.search import Remark, StallQuery
+from loopcanary.model.search import OTHERS, STALLS, IssueQuery, Remark
 from loopcanary.store import Retention, Store
+from loopcanary.ui.cached import cached
 from loopcanary.ui.pages.groups import Filters, groups_page
-from loopcanary.ui.remembered import Remembered
 from loopcanary.ui.sources import as_one
 
-ALL = StallQuery()
+ALL = IssueQuery()
 SPAN: dict[str, Any] = {"begin_wall_ns": BEGAN, "step_ns": 3_600 * S, "cells": 2}
 ASKED: dict[str, Callable[[Any], Any]] = {
-    "totals": lambda source: source.totals(ALL).total_ns,
-    "group_sums": lambda source: source.group_sums(ALL),
-    "groups": lambda source: source.groups(ALL, 5),
-    "some groups": lambda source: source.groups(ALL, 0, [STALL.fingerprint]),
-    "issue_totals": lambda source: source.issue_totals(ALL).stalls,
-    "issue_groups": lambda source: source.issue_groups(ALL),
-    "marks": lambda source: sorted(source.marks(ALL)),
-    "marks of a bug": lambda source: sorted(source.marks(ALL, [STALL.fingerprint])),
-    "stall_times": lambda source: sorted(source.stall_times(ALL)),
-    "stall_times of a session": lambda source: sorted(source.stall_times(ALL, [SESSION.id])),
+    "totals": lambda source: source.totals(STALLS).total_ns,
+    "group_sums": lambda source: source.group_sums(STALLS),
+    "groups": lambda source: source.groups(STALLS, 5),
+    "some groups": lambda source: source.groups(STALLS, 0, [STALL.fingerprint]),
+    "issue_totals": lambda source: source.totals(OTHERS).issues,
+    "issue_groups": lambda source: source.groups(OTHERS),
+    "marks": lambda source: sorted(source.marks(STALLS)),
+    "marks of a bug": lambda source: sorted(source.marks(STALLS, [STALL.fingerprint])),
+    "times": lambda source: sorted(source.times(STALLS)),
+    "times of a session": lambda source: sorted(source.times(STALLS, [SESSION.id])),
     "session_marks": lambda source: source.session_marks(ALL),
-    "time_cells": lambda source: sorted(source.time_cells(ALL, "cause", **SPAN)),
-    "cells of a bug": lambda source: source.time_cells(ALL, "fingerprint", keys=[STALL.fingerprint], **SPAN),
+    "time_cells": lambda source: sorted(source.time_cells(STALLS, "cause", **SPAN)),
+    "cells of a bug": lambda source: source.time_cells(
+        STALLS, "fingerprint", keys=[STALL.fingerprint], **SPAN
+    ),
     **{
-        f"{what} with {word}": lambda source, ask=ask, words=(word,): ask(source, StallQuery(words=words))
+        f"{what} with {word}": lambda source, ask=ask, words=(word,): ask(source, IssueQuery(words=words))
         for word in ("orders", "task-17", "nothing has this")
         for what, ask in {
             "groups": lambda source, query: source.groups(query, 5),
@@ -68,7 +70,7 @@ def answers(source: Any) -> dict[str, Any]:
 
 
 def test_it_answers_as_the_store_does_after_every_change(filled: Store):
-    remembered = Remembered(filled)
+    kept = cached(filled)
     other = Store(filled.folder, retention=Retention(age_ns=1 << 62))
     changes: list[Callable[[], object]] = [
         lambda: None,
@@ -76,35 +78,35 @@ def test_it_answers_as_the_store_does_after_every_change(filled: Store):
         lambda: other.put([], [stall(id="s1-8", fingerprint="1:else")]),
         lambda: other.put([], [stall(id="s1-6", task="another")]),
         lambda: other.put_issue(ISSUES[0]),
-        lambda: remembered.remark("1:f00d", Remark(note="mine")),
+        lambda: kept.remark("1:f00d", Remark(note="mine")),
         lambda: filled.overlay([], [stall(id="live", duration_ns=60 * S)]),
         lambda: filled.overlay([], []),
-        lambda: remembered.delete(StallQuery(fingerprint="1:dead")),
+        lambda: kept.delete(IssueQuery(fingerprint="1:dead")),
     ]
     for change in changes:
         change()
-        assert answers(remembered) == answers(remembered) == answers(filled)
+        assert answers(kept) == answers(kept) == answers(filled)
     other.close()
 
 
 def test_the_same_is_asked_once(filled: Store):
     counting = Counting(filled)
-    remembered = Remembered(counting)
-    first = answers(remembered)
+    kept = cached(counting)
+    first = answers(kept)
     asked = counting.asked
-    assert answers(remembered) == first
+    assert answers(kept) == first
     assert counting.asked == asked
     filled.put([SESSION], [stall(id="s1-9")])
-    assert answers(remembered) != first
+    assert answers(kept) != first
     assert counting.asked == 2 * asked
 
 
 def test_a_page_seen_again_asks_the_store_for_nothing(filled: Store):
     counting = Counting(filled)
-    remembered = Remembered(counting)
-    page = groups_page(remembered, Filters())
+    kept = cached(counting)
+    page = groups_page(kept, Filters())
     asked = counting.asked
-    assert groups_page(remembered, Filters()) == page
+    assert groups_page(kept, Filters()) == page
     assert counting.asked == asked
 
 
@@ -114,7 +116,7 @@ def test_of_several_stores_only_the_groups_of_the_page_are_read_in_full(filled: 
     asked: list[Any] = []
 
     class Watched(Counting):
-        def groups(self, query: StallQuery, limit: int = 0, fingerprints: Any = None) -> Any:
+        def groups(self, query: IssueQuery, limit: int = 0, fingerprints: Any = None) -> Any:
             asked.append(fingerprints)
             return self._store.groups(query, limit, fingerprints)
 

@@ -1,0 +1,125 @@
+"""What keeps a store small and whole: deleting, sweeping, what dead processes left unfinished."""
+
+# ruff: noqa: S608 - statements are put together from this package's own literals; values are bound
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from loopcanary.model import Session, SessionEnd, Stall, StallState
+from loopcanary.model.search import IssueQuery, of_type
+from loopcanary.store import records, search
+from loopcanary.store.retention import OVER_AND_EMPTY, Retention, give_back_space, sweep, used_bytes
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from loopcanary.store.damage import Aside
+    from loopcanary.store.database import Database
+
+_DELETE_BATCH = 1_000
+
+
+class Maintenance:
+    """Thread-safe; every method raises only StoreError."""
+
+    folder: Path
+    _database: Database
+    _retention: Retention
+
+    def sweep(self) -> int:
+        """Removes what retention does not keep; the number of issues removed."""
+        return sweep(self._database, self._retention, time.time_ns())
+
+    def shrink(self, most_bytes: int) -> int:
+        """Removes the oldest issues until the rest takes no more; the number of issues removed."""
+        narrow = Retention(age_ns=1 << 62, stalls=1 << 62, bytes=most_bytes)
+        removed = 0
+        while self.used_bytes() > most_bytes and self._holds_something():
+            removed += sweep(self._database, narrow, time.time_ns())
+        return removed
+
+    def _holds_something(self) -> bool:
+        statement = "SELECT EXISTS (SELECT 1 FROM main.issues)"
+        return bool(self._database.read(lambda connection: connection.execute(statement).fetchone()[0]))
+
+    def delete(self, query: IssueQuery) -> int:
+        """Deletes the issues that the query finds, and gives their number.
+
+        A query by time alone also deletes the ended sessions of that time that have no issues left.
+        """
+        deleted = self._delete_rows(*search.condition(query))
+        if query == IssueQuery(until_wall_ns=query.until_wall_ns):
+            self._delete_sessions(query.until_wall_ns)
+        return deleted
+
+    def delete_as_seen(self, seen: Iterable[tuple[str, str]]) -> int:
+        """Deletes those of these issues, by id, that still are in the state in which they were seen; the
+        number deleted."""
+        rows = [(search.storable(issue_id), state) for issue_id, state in seen]
+        statement = "DELETE FROM main.issues WHERE id = ? AND state = ?"
+        deleted = 0
+        for begin in range(0, len(rows), _DELETE_BATCH):
+            some = rows[begin : begin + _DELETE_BATCH]
+            deleted += self._database.write(partial(_delete_each, statement, some))
+        if deleted:
+            self._database.outside_transaction(give_back_space)
+        return deleted
+
+    def delete_all_but_newest(self, keep: int) -> int:
+        """Deletes all stalls except the newest `keep`; the number deleted."""
+        newest = (
+            "SELECT row FROM main.issues WHERE kind = 'stall' ORDER BY began_wall_ns DESC, row DESC LIMIT ?"
+        )
+        return self._delete_rows(f"WHERE kind = 'stall' AND row NOT IN ({newest})", [max(keep, 0)])
+
+    def _delete_rows(self, clause: str, values: list[Any]) -> int:
+        chosen = f"SELECT row FROM main.issues {clause} LIMIT {_DELETE_BATCH}"
+        statement = f"DELETE FROM main.issues WHERE row IN ({chosen})"
+        deleted = 0
+        while True:
+            batch = self._database.write(lambda connection: connection.execute(statement, values).rowcount)
+            deleted += batch
+            if batch < _DELETE_BATCH:
+                break
+        if deleted:
+            self._database.outside_transaction(give_back_space)
+        return deleted
+
+    def _delete_sessions(self, until_wall_ns: int | None) -> None:
+        statement = f"DELETE FROM main.sessions WHERE started_wall_ns < ? AND {OVER_AND_EMPTY}"
+        until = search.bounded(1 << 63 if until_wall_ns is None else until_wall_ns)
+        self._database.write(lambda connection: connection.execute(statement, [until]))
+
+    def running_sessions(self, host: str) -> list[Session]:
+        """Stored sessions of this host of which no end is known."""
+        statement = "SELECT payload FROM main.sessions WHERE end = ? AND host = ?"
+        values = [SessionEnd.RUNNING.value, search.storable(host)]
+        rows = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
+        return [records.session_of(payload) for (payload,) in rows]
+
+    def ongoing_stalls(self, session: str) -> list[Stall]:
+        """Stalls of a session that were stored while they lasted and never completed."""
+        statement = """SELECT payload FROM main.payloads WHERE row IN
+                       (SELECT row FROM main.issues WHERE session = ? AND state = ?)"""
+        values = [search.storable(session), StallState.ONGOING.value]
+        rows = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
+        return of_type(Stall, (records.issue_of(payload) for (payload,) in rows))
+
+    def set_aside(self) -> list[Aside]:
+        """Damaged databases that were set aside in the folder, by anybody, newest first. Raises nothing."""
+        from loopcanary.store.damage import set_aside_in
+
+        return set_aside_in(self.folder)
+
+    def used_bytes(self) -> int:
+        """Bytes that the database holds."""
+        return self._database.read(used_bytes)
+
+
+def _delete_each(statement: str, rows: Sequence[tuple[str, ...]], connection: sqlite3.Connection) -> int:
+    return connection.executemany(statement, rows).rowcount

@@ -1,0 +1,123 @@
+"""Issues, sessions and figures as rows of the store, and back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from loopcanary.model import IssueKind, Session, SessionEnd, SlowMethod, Stall, Startup, TraceFigures
+from loopcanary.model.issues.issue import is_news
+from loopcanary.store.errors import StoreError
+from loopcanary.store.packing import pack, unpack
+from loopcanary.store.search import QUIET, bounded, storable
+from loopcanary.wire import WireError, from_wire, issue_from_wire, to_wire
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from loopcanary.model import Issue
+
+_UNREADABLE = "a newer loopcanary wrote it, or it is damaged: upgrade, or remove it with `loopcanary clean`"
+LEFT = "left"
+"""The column `end` of a session that ran when its bundle was made: nobody here will ever end it."""
+
+
+def issue_columns(issue: Issue) -> dict[str, Any]:
+    """A row of `issues`."""
+    return {
+        "id": storable(issue.id),
+        "session": storable(issue.session),
+        "fingerprint": storable(issue.fingerprint),
+        "kind": issue.kind.value if is_news(issue) else issue.kind.value + QUIET,
+        "state": issue.state.value,
+        "cause": issue.cause.value,
+        "began_wall_ns": bounded(issue.began_wall_ns),
+        "duration_ns": bounded(issue.duration_ns),
+        "search": storable("\n".join(part for part in _searched(issue) if part).casefold()),
+        "thread": storable(issue.thread),
+        "loop": storable(issue.loop),
+        "scene": storable(issue.scene or ""),
+        "in_app": None if issue.culprit is None else int(issue.culprit.in_app),
+    }
+
+
+def _searched(issue: Issue) -> Iterator[str | None]:
+    yield from (issue.title, issue.scene, issue.thread, issue.loop, issue.cause.value)
+    if issue.culprit is not None:
+        yield from (issue.culprit.file, issue.culprit.qualname, issue.culprit.source)
+    match issue:
+        case Stall():
+            yield from (issue.callback, issue.task)
+            if issue.blocker is not None:
+                yield from (issue.blocker.call, issue.blocker.function)
+            return
+        case Startup():
+            yield from (issue.program, issue.start.value, *(phase.name for phase in issue.phases))
+        case SlowMethod():
+            yield from (row.frame.qualname for row in issue.rows)
+    yield issue.kind.value
+
+
+def issue_payload(issue: Issue) -> str:
+    """The issue as JSON text. ASCII, so that nothing in a name can trouble a reader."""
+    return _to_json(pack(issue) if isinstance(issue, Stall) else to_wire(issue))
+
+
+def issue_of(payload: str) -> Issue:
+    """The issue of a payload. StoreError where it is not one."""
+    try:
+        document = json.loads(payload)
+        if isinstance(document, dict) and document.get("kind") == IssueKind.STALL.value:
+            return unpack(document)
+        return issue_from_wire(document)
+    except (WireError, ValueError, RecursionError) as error:
+        raise StoreError(f"a stored issue cannot be read ({error}): {_UNREADABLE}") from error
+
+
+def readable_issue(payload: str) -> Issue | None:
+    """The issue of a payload; None where it is not one."""
+    try:
+        return issue_of(payload)
+    except StoreError:
+        return None
+
+
+def traces_payload(figures: TraceFigures) -> str:
+    """Figures of traces as JSON text."""
+    return _to_json(to_wire(figures))
+
+
+def session_columns(session: Session) -> dict[str, Any]:
+    """A row of `sessions`."""
+    ended = session.ended_wall_ns
+    return {
+        "id": storable(session.id),
+        "host": storable(session.host),
+        "pid": bounded(session.pid),
+        "started_wall_ns": bounded(session.started_wall_ns),
+        "ended_wall_ns": None if ended is None else bounded(ended),
+        "end": LEFT if session.end is SessionEnd.RUNNING and not session.is_running else session.end.value,
+        "name": storable(session.name),
+        "version": storable(session.version or ""),
+        "payload": _to_json(to_wire(session)),
+    }
+
+
+def _to_json(value: dict[str, Any]) -> str:
+    try:
+        return json.dumps(value, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise StoreError(f"a record holds what JSON cannot: {error}") from error
+
+
+def session_of(payload: str, traces: str | None = None) -> Session:
+    """The session of a payload; `traces`: what it told while it ran, for one that did not come to its end.
+    StoreError where it is not one."""
+    try:
+        session = from_wire(Session, json.loads(payload))
+        if traces is not None and session.traces.is_empty:
+            session = replace(session, traces=from_wire(TraceFigures, json.loads(traces)))
+    except (WireError, ValueError, RecursionError) as error:
+        raise StoreError(f"a stored session cannot be read ({error}): {_UNREADABLE}") from error
+    return session
