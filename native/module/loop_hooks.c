@@ -34,8 +34,7 @@ typedef struct {
 /* On the heap, and freed with its thread: thread-local memory of a library that reaches it directly, as this one does
  * (thread_lane.h), is scarce. */
 static _Thread_local begun *own_begun;
-static pthread_key_t begun_key;  /* made with the type */
-static PyTypeObject *hooks_type; /* one interpreter: the module refuses subinterpreters */
+static pthread_key_t begun_key; /* made with the type */
 
 static begun *get_begun(void)
 {
@@ -50,82 +49,22 @@ static begun *get_begun(void)
     return own_begun;
 }
 
-bool lc_loop_hooks_run_begin(PyObject *self)
-{
-    loop_hooks *hooks = (loop_hooks *)self;
-    if (hooks->loop_seen != NULL && !lc_call_ours(hooks->loop_seen, NULL)) {
-        return false;
-    }
-    begun *own = get_begun();
-    if (own != NULL && own->run_depth++ < NESTED_RUNS_MAX) {
-        own->runs[own->run_depth - 1u] = lc_loop_run_begin(hooks->kind_text);
-    }
-    return !PyErr_Occurred();
-}
-
-void lc_loop_hooks_run_end(void)
-{
-    begun *own = own_begun;
-    if (own == NULL || own->run_depth == 0) {
-        lc_loop_run_end((lc_loop_run){0}); /* it began before the engine did */
-    } else if (--own->run_depth < NESTED_RUNS_MAX) {
-        lc_loop_run_end(own->runs[own->run_depth]);
-    }
-}
-
-bool lc_loop_hooks_wait_begin(PyObject *self)
-{
-    lc_loop_wait_begin(((loop_hooks *)self)->kind_text);
-    return !PyErr_Occurred();
-}
-
-bool lc_loop_hooks_work_begin(PyObject *self, PyObject *work)
-{
-    lc_lane *lane = lc_thread_lane_get(((loop_hooks *)self)->kind_text);
-    if (lane == NULL && PyErr_Occurred()) {
-        return false;
-    }
-    begun *own = get_begun();
-    if (own != NULL && own->work_depth++ < NESTED_WORKS_MAX) {
-        const lc_bracket bracket = lc_bracket_begin(lane, (uint64_t)(uintptr_t)work, 0);
-        own->works[own->work_depth - 1u] = (begun_work){bracket, Py_XNewRef(work)};
-        if (bracket.lane != NULL && lc_the_agent.scene_variable != NULL) {
-            lc_thread_lane_note_scene();
-        }
-    }
-    return true;
-}
-
-static lc_work_kind kind_of(PyObject *work)
-{
-    if (work == NULL || PyUnicode_Check(work)) {
-        return (lc_work_kind){(uint64_t)(uintptr_t)work, 0};
-    }
-    return lc_work_kind_of(&lc_the_agent.source, work);
-}
-
-void lc_loop_hooks_work_end(void)
-{
-    begun *own = own_begun;
-    if (own == NULL || own->work_depth == 0 || --own->work_depth >= NESTED_WORKS_MAX) {
-        return;
-    }
-    const begun_work ended = own->works[own->work_depth];
-    own->works[own->work_depth] = (begun_work){0};
-    if (__builtin_expect(LC_AGENT_RUNS(ended.bracket.generation) && lc_bracket_is_tallied(ended.bracket), 0) &&
-        LC_LOAD(ended.bracket.lane->epoch) == ended.bracket.epoch) {
-        lc_bracket_end_tallied(ended.bracket, kind_of(ended.work), 0);
-    } else {
-        lc_bracket_end_late(ended.bracket);
-    }
-    Py_XDECREF(ended.work);
-}
+/* What is raised is the program's own, which came up meanwhile. */
+static PyObject *none_unless_raised(void) { return PyErr_Occurred() ? NULL : Py_NewRef(Py_None); }
 
 static PyObject *run_begin(PyObject *self, PyObject *const *unused, Py_ssize_t count)
 {
     (void)unused;
     (void)count;
-    return lc_loop_hooks_run_begin(self) ? Py_NewRef(Py_None) : NULL;
+    loop_hooks *hooks = (loop_hooks *)self;
+    if (hooks->loop_seen != NULL && !lc_call_ours(hooks->loop_seen, NULL)) {
+        return NULL;
+    }
+    begun *own = get_begun();
+    if (own != NULL && own->run_depth++ < NESTED_RUNS_MAX) {
+        own->runs[own->run_depth - 1u] = lc_loop_run_begin(hooks->kind_text);
+    }
+    return none_unless_raised();
 }
 
 static PyObject *run_end(PyObject *self, PyObject *const *unused, Py_ssize_t count)
@@ -133,7 +72,12 @@ static PyObject *run_end(PyObject *self, PyObject *const *unused, Py_ssize_t cou
     (void)self;
     (void)unused;
     (void)count;
-    lc_loop_hooks_run_end();
+    begun *own = own_begun;
+    if (own == NULL || own->run_depth == 0) {
+        lc_loop_run_end((lc_loop_run){0}); /* it began before the engine did */
+    } else if (--own->run_depth < NESTED_RUNS_MAX) {
+        lc_loop_run_end(own->runs[own->run_depth]);
+    }
     Py_RETURN_NONE;
 }
 
@@ -141,7 +85,8 @@ static PyObject *wait_begin(PyObject *self, PyObject *const *unused, Py_ssize_t 
 {
     (void)unused;
     (void)count;
-    return lc_loop_hooks_wait_begin(self) ? Py_NewRef(Py_None) : NULL;
+    lc_loop_wait_begin(((loop_hooks *)self)->kind_text);
+    return none_unless_raised();
 }
 
 static PyObject *wait_end(PyObject *self, PyObject *const *unused, Py_ssize_t count)
@@ -155,7 +100,28 @@ static PyObject *wait_end(PyObject *self, PyObject *const *unused, Py_ssize_t co
 
 static PyObject *work_begin(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    return lc_loop_hooks_work_begin(self, count > 0 ? args[0] : NULL) ? Py_NewRef(Py_None) : NULL;
+    PyObject *work = count > 0 ? args[0] : NULL;
+    lc_lane *lane = lc_thread_lane_get(((loop_hooks *)self)->kind_text);
+    if (lane == NULL && PyErr_Occurred()) {
+        return NULL;
+    }
+    begun *own = get_begun();
+    if (own != NULL && own->work_depth++ < NESTED_WORKS_MAX) {
+        const lc_bracket bracket = lc_bracket_begin(lane, (uint64_t)(uintptr_t)work, 0);
+        own->works[own->work_depth - 1u] = (begun_work){bracket, Py_XNewRef(work)};
+        if (bracket.lane != NULL && lc_the_agent.scene_variable != NULL) {
+            lc_thread_lane_note_scene();
+        }
+    }
+    Py_RETURN_NONE;
+}
+
+static lc_work_kind kind_of(PyObject *work)
+{
+    if (work == NULL || PyUnicode_Check(work)) {
+        return (lc_work_kind){(uint64_t)(uintptr_t)work, 0};
+    }
+    return lc_work_kind_of(&lc_the_agent.source, work);
 }
 
 static PyObject *work_end(PyObject *self, PyObject *const *unused, Py_ssize_t count)
@@ -163,7 +129,19 @@ static PyObject *work_end(PyObject *self, PyObject *const *unused, Py_ssize_t co
     (void)self;
     (void)unused;
     (void)count;
-    lc_loop_hooks_work_end();
+    begun *own = own_begun;
+    if (own == NULL || own->work_depth == 0 || --own->work_depth >= NESTED_WORKS_MAX) {
+        Py_RETURN_NONE;
+    }
+    const begun_work ended = own->works[own->work_depth];
+    own->works[own->work_depth] = (begun_work){0};
+    if (__builtin_expect(LC_AGENT_RUNS(ended.bracket.generation) && lc_bracket_is_tallied(ended.bracket), 0) &&
+        LC_LOAD(ended.bracket.lane->epoch) == ended.bracket.epoch) {
+        lc_bracket_end_tallied(ended.bracket, kind_of(ended.work), 0);
+    } else {
+        lc_bracket_end_late(ended.bracket);
+    }
+    Py_XDECREF(ended.work);
     Py_RETURN_NONE;
 }
 
@@ -252,8 +230,6 @@ int lc_loop_hooks_add(PyObject *module)
     has_key = true;
     PyObject *type = PyType_FromModuleAndSpec(module, &spec, NULL);
     const int result = type ? PyModule_AddObjectRef(module, "LoopHooks", type) : -1;
-    Py_XSETREF(hooks_type, (PyTypeObject *)type);
+    Py_XDECREF(type);
     return result;
 }
-
-PyTypeObject *lc_loop_hooks_type(void) { return hooks_type; }

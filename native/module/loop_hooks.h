@@ -1,4 +1,4 @@
-/* Brackets for loops that tell by hooks of their own what they do: LoopHooks(kind) in Python, the same in C.
+/* Brackets for loops that tell by hooks of their own what they do: LoopHooks(kind) in Python.
  *
  *     run_begin()        the loop begins to run on this thread: its lane, and the first turn
  *     wait_begin()       the loop is about to wait: the turn is over
@@ -19,17 +19,6 @@
 
 /* Adds the type LoopHooks to the module; negative with an exception set where that fails. */
 int lc_loop_hooks_add(PyObject *module);
-
-/* What LoopHooks' methods of these names do, for callers in C; `hooks` is a LoopHooks. False: an exception is set, the
- * program's own, which came up meanwhile. With an exception set already they may not be called, but for the ends. */
-bool lc_loop_hooks_run_begin(PyObject *hooks);
-void lc_loop_hooks_run_end(void);
-bool lc_loop_hooks_wait_begin(PyObject *hooks);
-bool lc_loop_hooks_work_begin(PyObject *hooks, PyObject *work);
-void lc_loop_hooks_work_end(void);
-
-/* Borrowed. */
-PyTypeObject *lc_loop_hooks_type(void);
 
 typedef struct {
     lc_lane *lane; /* NULL: nothing was begun */

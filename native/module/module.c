@@ -10,7 +10,6 @@
 #include "bracket.h"
 #include "c_code.h"
 #include "exit_status.h"
-#include "game_calls.h"
 #include "gc_stamp.h"
 #include "glib_context.h"
 #include "glib_input.h"
@@ -376,8 +375,7 @@ static int fill(PyObject *module)
         return -1;
     }
     int (*const add[])(PyObject *) = {lc_turn_select_add,   lc_loop_hooks_add,    lc_trio_run_add,
-                                      lc_gevent_tracer_add, lc_other_process_add, lc_patched_function_add,
-                                      lc_game_calls_add};
+                                      lc_gevent_tracer_add, lc_other_process_add, lc_patched_function_add};
     for (size_t i = 0; i < sizeof add / sizeof *add; i++) {
         if (add[i](module) != 0) {
             return -1;

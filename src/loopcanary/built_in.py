@@ -92,7 +92,7 @@ _LOOPS = (
         "pygame",
         awaits=("pygame",),
         probe=f"{_P}.pygame.probe:PygameProbe",
-        portable=f"{_P}.pygame.portable:PortablePygameProbe",
+        portable=f"{_P}.pygame.probe:PygameProbe",
     ),
     LoopKind("gevent", awaits=("gevent.hub",), probe=f"{_P}.gevent.probe:GeventProbe"),
     LoopKind(

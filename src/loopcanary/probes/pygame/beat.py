@@ -27,7 +27,7 @@ _POSTED_MAX = 256
 
 
 class Calls(Protocol):
-    """GameCalls of the native engine."""
+    """See calls.GameCalls."""
 
     def on_shown(self, function: Callable[[int], object] | None, /) -> None:
         """Who is called with the time after each frame."""

@@ -1,5 +1,4 @@
-"""The calls by which a game's thread shows frames, looks for events and waits, in Python: what the portable
-engine has in the place of the native one's GameCalls (native/module/game_calls.h, where the roles are told).
+"""The calls by which a game's thread shows frames, looks for events and waits.
 
 What the library's function is given, gives and raises is as if it were called itself.
 """
@@ -24,6 +23,18 @@ _TICKS_WITHOUT_FRAME = 3
 """So many ticks in a row, and no frame shown: the game is paused."""
 
 
+class StandIn(staticmethod):  # type: ignore[type-arg] # not subscriptable at run time
+    """In the place of a C function: as an attribute of a class, too, it is called without the instance; it is
+    copied and pickled by its name."""
+
+    @property
+    def __wrapped__(self) -> Any:
+        return self.__func__.__wrapped__  # type: ignore[attr-defined] # set by functools.wraps
+
+    def __reduce__(self) -> str:
+        return self.__qualname__
+
+
 class GameCalls:
     """Of one game. One thread is watched: the first that shows a frame, until `over` or its end."""
 
@@ -43,7 +54,11 @@ class GameCalls:
         self._is_pending = False
 
     def stand_in(self, function: Callable[..., Any], role: str) -> Callable[..., Any]:
-        """What is called in its place."""
+        """What is called in its place.
+
+        `role`: flip (shows a frame), look (takes events), await (waits for one), wait, modal (a dialog), tick
+        (a method that waits for the next frame).
+        """
         call: Callable[..., Any] = getattr(self, f"_{role}")
         if role == "tick":
             # Of a type whose instances hold the library's object as `_real`.
@@ -57,8 +72,7 @@ class GameCalls:
         def stand_in(*args: Any, **names: Any) -> Any:
             return call(function, *args, **names)
 
-        # As an attribute of a class, too, it is called as the C function was, without the instance.
-        return staticmethod(stand_in)
+        return StandIn(stand_in)
 
     def tell(self, beat: Any) -> None:
         """Whose methods hear of the rest."""

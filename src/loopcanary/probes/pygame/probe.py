@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopcanary.probes.on_import import ImportWatch
 from loopcanary.probes.pygame.beat import FRAME, KIND, Beat
+from loopcanary.probes.pygame.calls import GameCalls, StandIn
 from loopcanary.probes.pygame.clock import clock_type
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from loopcanary.protocols import Tracers
 
-# Module, function, and its role (native/module/game_calls.h).
+# Module, function, and its role (GameCalls.stand_in).
 _CALLS = (
     ("pygame.display", "flip", "flip"),
     ("pygame.display", "update", "flip"),
@@ -58,9 +59,10 @@ class PygameProbe:
         loop_seen: Callable[[], None],
         contain: Callable[[Callable[[], None]], object],
     ) -> None:
-        """`loop_seen` hears of the first flip. `contain` calls a function, and nothing it raises gets out."""
+        """`native`: the extension, or a protocols.PortableSide. `loop_seen` hears of the first flip.
+        `contain` calls a function, and nothing it raises gets out."""
         self._watch = ImportWatch("pygame", lambda: contain(self._patch))
-        self._calls = native.GameCalls(native.LoopHooks(KIND, loop_seen), FRAME)
+        self._calls = GameCalls(native.LoopHooks(KIND, loop_seen), FRAME)
         self._beat = Beat(
             self._calls,
             refresh_hz=_screen_refresh_hz,
@@ -173,14 +175,13 @@ class PygameProbe:
 
 
 def _alike(stand_in: Any, original: Any) -> Any:
-    """The stand-in under the original's name. A static method: as an attribute of a class, too, it is called
-    as the C function was, without the instance."""
+    """The stand-in under the original's name."""
     for attribute in ("__module__", "__name__", "__qualname__", "__doc__"):
         value = getattr(original, attribute, None)
         if value is not None:
             setattr(stand_in, attribute, value)
     stand_in.__wrapped__ = original
-    return staticmethod(stand_in)
+    return StandIn(stand_in)
 
 
 def _screen_refresh_hz() -> float | None:
