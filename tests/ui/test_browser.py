@@ -450,19 +450,19 @@ def test_a_large_store_is_filtered_paged_and_opened(chromium: Any, large: str):
     page = visit.to("/groups")
     rows = page.locator(".groups tbody tr")
     assert rows.count() == 50
-    assert "100,000 stalls in 400 places" in page.locator("#groups").inner_text()
+    assert "100,000 stalls in 400 bugs" in page.locator("#groups").inner_text()
     page.get_by_role("link", name="Further").click()
     page.get_by_text("2 of 8").wait_for()
     assert rows.first.locator("td").first.inner_text() == "51"
     page.get_by_label("Cause").select_option("lock")
     page.get_by_role("button", name="Filter").click()
-    page.get_by_text("15,000 stalls in 60 places").wait_for()
+    page.get_by_text("15,000 stalls in 60 bugs").wait_for()
     page.get_by_role("link", name="Further").click()
     page.get_by_text("2 of 2").wait_for()
     assert rows.count() == 10
     page.get_by_label("Text").fill("load_59 ")
     page.get_by_label("Text").press("Enter")
-    page.get_by_text("250 stalls in 1 place,").wait_for()
+    page.get_by_text("250 stalls in 1 bug,").wait_for()
     page.get_by_role("link", name="load_59").click()
     page.locator(".flame svg").wait_for()
     assert "250 stalls" in page.locator(".figures").first.inner_text()

@@ -143,7 +143,7 @@ def test_a_group_and_its_stall_tell_all(client: TestClient):
         "orders.py:87",
         "vscode://file/srv/shop/orders.py:87",
         "Task-17",
-        "From begin to end",
+        "Timeline",
     ):
         assert words in one
 
@@ -311,7 +311,7 @@ def test_what_goes_on_now_stands_above_all(store: Store):
     text = client.get("/").text
     checked(text)
     assert "Stalled now for" in text
-    assert "1 stall going on" in text
+    assert "1 stall in progress" in text
 
 
 def test_a_process_of_another_host_runs_as_far_as_is_known(store: Store):

@@ -108,7 +108,7 @@ def test_it_says_which_line_why_and_what_to_do(filled: Store):
     assert b"<bdi>shop</bdi>" in document(page_of(filled), "")
     found = parsed(filled)
     for words in (
-        "Stalls most: 85 % of all stalled time",
+        "Biggest cause of stalls: 85 % of all stalled time",
         "lock.acquire() in flush (cache.py:12)",
         "Waiting for a lock",
         "asyncio.to_thread(json.loads, body)",
@@ -201,8 +201,8 @@ def test_what_has_no_room_is_said(store: Store):
     assert (left.bugs, left.stalls, left.sessions, left.killed) == (29, 29, 1, 1)
     assert left.total_ns == page.total_ns - (S - 0)
     words = parsed(store, limit=1).text
-    assert "Left out: 29 more places" in words
-    assert "and 1 session before, 1 killed" in words
+    assert "Left out: 29 more bugs" in words
+    assert "and 1 run before, 1 killed" in words
     assert len(page_of(store, limit=0).bugs) == 30
 
 

@@ -141,8 +141,8 @@ def test_one_of_either_says_its_limit_its_place_and_its_like(filled: Store):
     assert (start_page(filled, SLOW_METHOD.id), method_page(filled, STARTUP.id)) == (None, None)
     client = let_in(client_of(filled))
     text = client.get("/start", params={"id": START_IN_TIME.id}).text
-    assert "within it" in text
-    assert "over it" in text.partition('id="others"')[2]
+    assert "within the limit" in text
+    assert "over the limit" in text.partition('id="others"')[2]
     assert "92 %" in client.get("/method", params={"id": SLOW_METHOD.id}).text
 
 

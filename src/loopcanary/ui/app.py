@@ -146,7 +146,7 @@ class _Pages:
         return HTMLResponse(html.encode("utf-8", "backslashreplace"), status)
 
     def _missing(self, now: Now) -> HTMLResponse:
-        words = "It may have been deleted, or swept out as the oldest of too many."
+        words = "It may have been deleted, or removed to keep the store within its limits."
         return self._render(404, "trouble.html", now, title="There is nothing here", words=words)
 
     async def not_found(self, request: Request, error: Exception) -> Response:
