@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from loopcanary.model.search import IssueQuery
-from loopcanary.report.figures.rates import Amount, Interval, amount, interval, is_less, is_more, ratio
+from loopcanary.report.figures.rates import Amount, Interval, amount, interval, ratio
 from loopcanary.report.figures.watched import Watched
 
 if TYPE_CHECKING:
@@ -248,7 +248,8 @@ def _judged(fingerprint: str, first: _Runs, second: _Runs) -> _Judged:
     programs = {*first.programs_of(fingerprint), *second.programs_of(fingerprint), ""}
     before = first.seen(fingerprint, first.watched(programs))
     after = second.seen(fingerprint, second.watched(programs))
-    more, less = is_more(before.time, after.time), is_less(before.time, after.time)
+    between = ratio(before.time, after.time)
+    more, less = between.low > 1, between.high < 1
     return _Judged(
         fingerprint=fingerprint,
         change=_change(before, after, more=more, less=less),

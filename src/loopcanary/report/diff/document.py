@@ -17,7 +17,7 @@ from loopcanary.report.diff.words import (
     unsure_words,
     verdict_words,
 )
-from loopcanary.report.figures.rates import LEVEL
+from loopcanary.report.figures.chance import LEVEL
 from loopcanary.report.stall import NOTHING
 from loopcanary.words.text import count_of, printable
 from loopcanary.words.waiting import share_words

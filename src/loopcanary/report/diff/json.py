@@ -6,7 +6,7 @@ from math import isinf
 from typing import TYPE_CHECKING
 
 from loopcanary.report.as_json import render_members
-from loopcanary.report.figures.rates import LEVEL
+from loopcanary.report.figures.chance import LEVEL
 from loopcanary.wire import Json, time_to_text, to_wire
 
 if TYPE_CHECKING:

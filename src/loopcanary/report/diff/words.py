@@ -76,7 +76,10 @@ def _ratio(one: Compared) -> str:
     if not (one.before.count and one.after.count):
         return ""
     quotient = one.after.time.per_hour / one.before.time.per_hour
-    return f", x{format_number(quotient)} ({format_number(low)} to {format_number(high)})"
+    between = (
+        f"at least {format_number(low)}" if isinf(high) else f"{format_number(low)} to {format_number(high)}"
+    )
+    return f", x{format_number(quotient)} ({between})"
 
 
 def _rate(seen: Seen) -> str:

@@ -4,7 +4,7 @@ Stalls of one group are taken as a compound Poisson process: they come at random
 The interval of such a weighted sum is that of Fay and Feuer (Statistics in Medicine 16, 1997, 791), which for
 equal weights is the exact one of Garwood (Biometrika 28, 1936, 437); the interval of a ratio of two is that
 of Fay (Communications in Statistics, Theory and Methods 28, 1999, 2141), which for equal weights is the exact
-conditional one. Both err on the wide side.
+conditional one. Both err on the wide side. `chance` has their quantiles.
 
 Stalls come in clusters, though: a burst of load, a cron job. So their variance is measured over slices of the
 watched time, and where it is larger than a Poisson process would have, it is the variance that counts
@@ -17,15 +17,13 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
-from loopcanary.report.figures.chance import beta_quantile, beta_share, gamma_quantile
+from loopcanary.report.figures.chance import gamma_high, gamma_low, quotient_high, quotient_low
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loopcanary.report.figures.watched import Watched
 
-LEVEL = 0.99
-"""Of every interval and test: reports list many groups, and at 0.95 one in twenty would be wrong."""
 SLICES = 16
 
 
@@ -86,14 +84,13 @@ def interval(one: Amount) -> Interval:
     """Of the amount per watched hour."""
     if not one.hours:
         return Interval(low=0.0, high=inf)
-    tail = (1 - LEVEL) / 2
     low, high = 0.0, inf
     if one.count:
         shape, scale = _lower(one)
-        low = gamma_quantile(shape, tail) * scale
+        low = gamma_low(shape) * scale
     if one.largest:
         shape, scale = _upper(one, one.largest)
-        high = gamma_quantile(shape, 1 - tail) * scale
+        high = gamma_high(shape) * scale
     return Interval(low=low / one.hours, high=high / one.hours)
 
 
@@ -101,44 +98,17 @@ def ratio(before: Amount, after: Amount) -> Interval:
     """Of the amount per hour after, in units of that before."""
     if not (before.hours and after.hours):
         return Interval(low=0.0, high=inf)
-    tail = (1 - LEVEL) / 2
     # Where there was none, one more would have been as large as those of the other side.
     largest = before.largest or after.largest, after.largest or before.largest
     exposure = before.hours / after.hours
     low, high = 0.0, inf
     if after.count:
         (a, a_scale), (b, b_scale) = _lower(after), _upper(before, largest[0])
-        low = _odds(beta_quantile(a, b, tail)) * a_scale / b_scale * exposure
+        low = quotient_low(a, b) * (a * a_scale) / (b * b_scale) * exposure
     if before.count:
         (a, a_scale), (b, b_scale) = _upper(after, largest[1]), _lower(before)
-        high = _odds(beta_quantile(a, b, 1 - tail)) * a_scale / b_scale * exposure
+        high = quotient_high(a, b) * (a * a_scale) / (b * b_scale) * exposure
     return Interval(low=low, high=high)
-
-
-def is_more(before: Amount, after: Amount) -> bool:
-    """Whether there is more after than before, for sure: whether `ratio` begins above 1, in a twentieth of
-    the time that finding its bounds takes."""
-    if not (before.hours and after.hours and after.count):
-        return False
-    (a, a_scale), (b, b_scale) = _lower(after), _upper(before, before.largest or after.largest)
-    even = a_scale / b_scale * (before.hours / after.hours)
-    return beta_share(a, b, 1 / (1 + even)) < (1 - LEVEL) / 2
-
-
-def is_less(before: Amount, after: Amount) -> bool:
-    """Whether there is less after than before, for sure: whether `ratio` ends below 1."""
-    if not (before.hours and after.hours and before.count):
-        return False
-    (a, a_scale), (b, b_scale) = _upper(after, after.largest or before.largest), _lower(before)
-    even = a_scale / b_scale * (before.hours / after.hours)
-    return beta_share(a, b, 1 / (1 + even)) > 1 - (1 - LEVEL) / 2
-
-
-def chance_of_halves(first: float, last: float) -> float:
-    """How often chance alone divides as many, or more, unevenly between two equal halves (two-sided, exact:
-    Przyborowski and Wilenski, Biometrika 31, 1940, 313). Numbers need not be whole."""
-    least, most = sorted((first, last))
-    return min(1.0, 2 * beta_share(most, least + 1, 0.5))
 
 
 def _lower(one: Amount) -> tuple[float, float]:
@@ -152,7 +122,3 @@ def _upper(one: Amount, largest: float) -> tuple[float, float]:
     weight = one.dispersion * largest
     total, variance = one.total + weight, one.dispersion * one.squares + weight * weight
     return total**2 / variance, variance / total
-
-
-def _odds(share: float) -> float:
-    return share / (1 - share) if share < 1 else inf

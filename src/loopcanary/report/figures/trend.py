@@ -7,7 +7,8 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from loopcanary.model.spelling import spelled
-from loopcanary.report.figures.rates import LEVEL, SLICES, chance_of_halves, dispersion
+from loopcanary.report.figures.chance import LEVEL, chance_of_halves
+from loopcanary.report.figures.rates import SLICES, dispersion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
