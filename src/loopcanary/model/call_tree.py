@@ -34,7 +34,7 @@ def levels(depths: Sequence[int]) -> list[int]:
 def heaviest(
     rows: Sequence[_T], most: int, *, depth: Callable[[_T], int], weight: Callable[[_T], int]
 ) -> list[int]:
-    """Indices, in order, of at most so many rows: those with most weight, and none without the rows that it
+    """Indices, in order, of at most `most` rows: those with most weight, and none without the rows that it
     is inside of."""
     if len(rows) <= most:
         return list(range(len(rows)))

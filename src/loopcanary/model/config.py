@@ -103,5 +103,5 @@ class Config:
 
     @property
     def first_sample_ns(self) -> int:
-        """The sample delay in force."""
+        """The sample delay: `sample_delay_ns`, or a fifth of the threshold."""
         return self.threshold_ns // 5 if self.sample_delay_ns is None else self.sample_delay_ns

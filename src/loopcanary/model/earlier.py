@@ -20,11 +20,13 @@ class ShortWork:
     """What a loop did in a time without long work."""
 
     turns: int = field(metadata=spelled(absent=0))
-    """That began and ended in it."""
+    """Turns that began and ended in this time."""
     callbacks: int = field(metadata=spelled(absent=0))
     busy_ns: int = field(metadata=spelled(absent=0))
+    """Time in which the loop ran."""
+    """Time in which the loop ran."""
     idle_ns: int = field(metadata=spelled(absent=0))
-    """In which the loop waited."""
+    """Time in which the loop waited."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +40,9 @@ class LongWork:
     """Of a callback; None: not known."""
     task: str | None = None
     callbacks: int = 1
-    """Of a turn, how many..."""
+    """Of a turn, how many it ran."""
     longest_ns: int = 0
-    """...and the longest of them; of a callback its own time."""
+    """Of a turn, its longest callback; of a callback, its own time."""
     short: ShortWork | None = None
     """Since the long work before it or, within a turn that is recorded, since what was before it there; None:
     not known."""
@@ -48,14 +50,19 @@ class LongWork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierWork:
-    """The same in a stall's timeline."""
+    """A long callback or turn before a stall, as its timeline has it."""
 
     kind: WorkKind = WorkKind.TURN
     name: str | None = None
+    """Of a callback; None: unknown."""
     task: str | None = None
+    """Name of the task that a callback ran for; None: none, or unknown."""
     ago_ns: int
-    """Its begin, before that of the stall."""
+    """From its begin to that of the stall."""
     length_ns: int
     callbacks: int = field(metadata=spelled(absent=0))
+    """Of a turn, how many it ran."""
     longest_ns: int = field(metadata=spelled(absent=0))
+    """Of a turn, its longest callback; of a callback, its own time."""
+    """Of a turn, its longest callback; of a callback, its own time."""
     short: ShortWork | None = field(default=None, metadata=spelled(apart=True))

@@ -1,4 +1,4 @@
-"""What was seen of one stall, before anyone judges it.
+"""What was seen of one stall, before it is judged.
 
 The native flight reader and the portable engine both produce these values; the diagnosis consumes
 them. Nothing here is a verdict.
@@ -25,9 +25,9 @@ class KernelView:
     involuntary_switches: int = 0
     major_faults: int = 0
     thread_state: str = ""
-    """Letter of /proc/TID/stat: R S D T t Z, or empty where unknown."""
+    """Letter of /proc/TID/stat: R S D T t Z; empty: unknown."""
     syscall: int | None = None
-    """Number of the system call the thread slept in; None where it was running or unknown."""
+    """Number of the system call that the thread slept in; None: it ran, or it is unknown."""
     syscall_args: tuple[int, int, int] = (0, 0, 0)
 
 
@@ -64,7 +64,7 @@ class ThreadStack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collection:
-    """One garbage collection."""
+    """A garbage collection on any thread of the process. Times of the monotonic clock."""
 
     begin_ns: int
     end_ns: int
@@ -93,7 +93,7 @@ class ThreadReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostReading:
-    """Counters of machine, container and process at one moment. None: not told here."""
+    """Counters of machine, container and process at one moment. None: not measured here."""
 
     at_ns: int
     process_cpu_ns: int | None = None
@@ -116,7 +116,7 @@ class HostReading:
 
 
 SLICE_NS: Final = 100_000_000
-"""Length of the slices by which congestion is told."""
+"""Length of the slices in which congestion is counted."""
 
 
 def congested_slices(begin_ns: int, end_ns: int) -> int:
@@ -224,8 +224,8 @@ class StallEvidence:
     earlier: tuple[LongWork, ...] = ()
     """Of the lane, over before the stall began; in order of their begins, a turn before its callbacks."""
     earlier_from_ns: int | None = None
-    """Since when it is told; None: it is not."""
+    """When the record of earlier work begins; None: there is none."""
     earlier_last: ShortWork | None = None
-    """Between the last of it and the stall; None: not known."""
+    """Between the last earlier work and the stall; None: unknown."""
     earlier_collections: tuple[Collection, ...] = ()
     """Garbage collections that were over before the stall began."""

@@ -16,10 +16,10 @@ class Life(Enum):
 
     RUNS = "runs"
     EXITED = "exited"
-    """It ended by its own will."""
+    """It ended by itself."""
     KILLED = "killed"
     UNKNOWN = "unknown"
-    """It belongs to another pid namespace, and nothing tells whether it runs."""
+    """It belongs to another pid namespace, and nothing shows whether it runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,4 +73,4 @@ class ProcessReading:
     last: Mapping[int, Stall] = field(default_factory=dict)
     """The latest stall of a lane, judged."""
     store: str | None = None
-    """Folder of its store; None: not told."""
+    """Folder of its store; None: unknown."""

@@ -47,7 +47,7 @@ class WaitedLock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadSight:
-    """One thread of the process."""
+    """A thread of the process at that moment."""
 
     tid: int
     name: str
@@ -56,7 +56,7 @@ class ThreadSight:
     state: str
     """Letter of /proc/PID/stat: R S D T t; empty: unknown."""
     syscall: str | None = None
-    """Name, or number, of the system call it is in; None: in none, or that cannot be told."""
+    """Name, or number, of the system call it is in; None: in none, or unknown."""
     target: Target | None = None
     interpreter: int | None = 0
     """Number of its interpreter, the main one first; None: it has never run Python."""

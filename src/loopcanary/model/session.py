@@ -36,12 +36,17 @@ class LoopHealth:
     mean = sum(d * d) / 2T (DESIGN section 4)."""
 
     thread: str
+    """Its name."""
     kind: str
+    """asyncio, uvloop, qt, thread, ..."""
     turns: int
     callbacks: int = field(metadata=spelled(absent=0))
     utilization: float
+    """busy_ns / window_ns, 0 to 1."""
     busy_ns: int = field(metadata=spelled(absent=0))
     window_ns: int = field(metadata=spelled(absent=0))
+    """How long the loop was watched."""
+    """How long the loop was watched."""
     delay_p50_ns: int = field(metadata=spelled(inside="delay_ms", name="p50"))
     delay_p99_ns: int = field(metadata=spelled(inside="delay_ms", name="p99"))
     delay_max_ns: int = field(metadata=spelled(inside="delay_ms", name="max"))
@@ -52,18 +57,20 @@ class LoopHealth:
     queue_max_ns: int = field(default=0, metadata=spelled(inside="queue_ms", name="max"))
     stalls: int = 0
     stalled_ns: int = 0
-    """Of all stalls of this loop that were stored or counted."""
+    """Time of all its stalls that were stored or counted."""
     callback_weighted_ns: int | None = None
-    """Time-weighted mean duration of callbacks: sum(d * d) / sum(d)."""
+    """Time-weighted mean duration of callbacks: sum(d * d) / sum(d); None: callbacks are not seen."""
     slices: int = 0
+    """Slices of 100 ms of the window."""
     slices_congested: int = 0
-    """Slices of 100 ms of the window, and those in which something that arrived met a turn that had been
-    going on for 100 ms before; see LaneTotals."""
+    """Those in which an arrival met a turn that had lasted 100 ms; see LaneTotals."""
     gc_ns: int | None = None
+    """In collections on this thread; None: not measured."""
     run_queue_ns: int | None = None
+    """The thread was ready, and the host did not run it; None: not measured."""
     histogram: tuple[tuple[int, int], ...] = field(default=(), metadata=spelled(row=("up_to_ns", "turns")))
-    """(upper bound in ns, turns in the bucket) of the buckets that are not empty, ascending: by it, loops of
-    several sessions are added up, and a delay is told as it would be without some of the stalls."""
+    """(upper bound in ns, turns in the bucket) of the buckets that are not empty, ascending. It adds up over
+    sessions, and gives the delay as it would be without some of the stalls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,10 +88,15 @@ class Session:
     """`native` or `portable`."""
     started_wall_ns: int
     ended_wall_ns: int | None = None
+    """None: it runs, or its end is unknown."""
+    """None: it runs, or its end is unknown."""
     end: SessionEnd = field(default=SessionEnd.RUNNING, metadata=NEEDED)
     threshold_ns: int = 0
+    """What counted as a stall."""
     version: str | None = None
+    """Of the program; None here and below: the settings do not say."""
     qualifier: str | None = None
+    """Build or deployment label."""
     user: str | None = None
     network: str | None = None
     command: str = ""
@@ -94,19 +106,21 @@ class Session:
     cores: int = 0
     memory_bytes: int = 0
     memory_limit_bytes: int | None = None
-    """Of the cgroup, None without one."""
+    """Of the cgroup; None: no limit."""
     cpu_limit: float | None = None
-    """Cores granted by the cgroup's quota, None without one."""
+    """Cores granted by the cgroup's quota; None: no limit."""
     loops: tuple[LoopHealth, ...] = ()
     statistics: dict[str, int] = field(default_factory=dict)
+    """The engine's own counters, by name."""
+    """The engine's own counters, by name."""
     traces: TraceFigures = field(default_factory=TraceFigures, metadata=spelled(flat=True))
     """Frames, input and idle work."""
     imported_wall_ns: int | None = None
-    """When it was taken in from a bundle; None: it was watched for this store."""
+    """When it was imported from a bundle; None: it was watched for this store."""
     imported_from: str | None = None
-    """Name of the bundle's file."""
+    """Name of the bundle's file; None: it was not imported."""
 
     @property
     def is_running(self) -> bool:
-        """It runs, as far as is known. What ran when its bundle was made may have ended since."""
+        """Whether it runs, as far as is known. What ran when its bundle was made may have ended since."""
         return self.end is SessionEnd.RUNNING and self.imported_wall_ns is None

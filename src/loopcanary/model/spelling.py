@@ -29,7 +29,7 @@ class Spelling:
     inside: str = ""
     """The JSON object that holds it, together with other fields; empty: none of its own."""
     flat: bool = False
-    """The fields of the nested value stand among those of the outer one."""
+    """The fields of the nested value are written among those of the outer one."""
     apart: bool = False
     """`loopcanary.wire.special` writes and reads it."""
     absent: Any = NO_DEFAULT

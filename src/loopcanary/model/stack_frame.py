@@ -12,7 +12,11 @@ class StackFrame:
     """A frame as reports show it."""
 
     function: str
+    """Last part of `qualname`."""
+    """Last part of `qualname`."""
     qualname: str = field(metadata=spelled(like="function"))
     file: str
     line: int
+    """From 1; 0 unknown."""
     in_app: bool
+    """It is the program's own code."""

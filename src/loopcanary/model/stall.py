@@ -14,7 +14,7 @@ from loopcanary.model.waiting import Contributor, LockProof, Target
 
 
 class StallScope(Enum):
-    """What was too long: one callback, or a whole turn none of whose callbacks was."""
+    """What was too long: one callback, or a turn as a whole, none of whose callbacks was too long."""
 
     CALLBACK = "callback"
     TURN = "turn"
@@ -64,9 +64,13 @@ class Culprit:
     """The frame that the user can change: innermost own frame that held most of the stall."""
 
     function: str
+    """Last part of `qualname`."""
     qualname: str = field(metadata=spelled(like="function"))
+    """Qualified name: `Orders.load`."""
     file: str
+    """Path as the code object has it."""
     line: int
+    """Line of the call, from 1; 0 unknown."""
     source: str | None
     """The line of source, stripped; None where the file cannot be read or has changed."""
     in_app: bool
@@ -81,37 +85,44 @@ class Blocker:
     """What the culprit was doing: the call as written, and the function that was reached."""
 
     call: str | None
-    """Source text of the call, such as `json.loads(body)`; None where unknown."""
+    """Source text of the call, such as `json.loads(body)`; None: unknown."""
     function: str | None
-    """Qualified name of the innermost frame below the culprit, None where it was in C directly."""
+    """Qualified name of the innermost frame below the culprit; None: the culprit called C directly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """The thread that held the GIL (or lock) the stalled thread waited for."""
+    """The thread that held the GIL, or the lock, for which the stalled thread waited."""
 
     thread: str
+    """Its name."""
     culprit: Culprit | None
+    """The frame that held it; None: its frames were not read."""
     share: float = 1.0
-    """Of the stall's seen time, 0 to 1."""
+    """Part of the stall's seen time, 0 to 1."""
     lock: str | None = None
-    """Type of the lock that it held; None: the GIL."""
+    """Type of the lock; None: the GIL."""
     proof: LockProof | None = None
-    """How it is known; None: the GIL's own word."""
+    """How the holder is known; None: the GIL names it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
-    """Where the wall time went, in nanoseconds. `gc` is a part of `on_cpu`, the others sum to the
-    stall's duration as far as they are known; None: not measured."""
+    """Where the wall time went. None: not measured. What is known sums to the stall's duration; `gc_ns` is a
+    part of `on_cpu_ns`."""
 
     on_cpu_ns: int | None = None
+    """The thread ran."""
     gil_wait_ns: int | None = None
+    """It waited for the GIL."""
     run_queue_ns: int | None = None
+    """It was ready, and the host did not run it."""
     blocked_ns: int | None = None
+    """It waited for anything else."""
     gc_ns: int | None = None
+    """It collected garbage."""
     error_ns: int | None = None
-    """No entry is further from the truth than this; None unknown."""
+    """No entry is further from the truth than this; None: unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,10 +130,12 @@ class Portion:
     """A part of a stall that has a culprit and cause of its own."""
 
     share: float
-    """Of the seen time, 0 to 1."""
+    """Part of the seen time, 0 to 1."""
     cause: Cause
     culprit: Culprit | None
+    """None: no frame could be read."""
     blocker: Blocker | None
+    """None: unknown."""
 
 
 class Grade(Enum):
@@ -138,43 +151,56 @@ class Surroundings:
     """What machine, container and process did while the stall lasted. None: not measured."""
 
     window_ns: int
+    """The time between the two readings that the others are differences of."""
     system_cpu: float | None = None
     """Share of all cores that was busy, 0 to 1."""
     process_cpu: float | None = None
     """Cores that this process used."""
     throttled_ns: int | None = None
+    """Time for which the cgroup's quota kept it from running."""
     pressure_cpu: float | None = None
-    """Share of the window in which something waited for a core, for memory, for a disk (PSI, `some`)."""
+    """Share of the window in which something waited for a core (PSI, `some`)."""
     pressure_memory: float | None = None
+    """The same for memory."""
     pressure_io: float | None = None
+    """The same for a disk."""
     major_faults: int | None = None
-    """Of the stalled thread, as the switches are."""
+    """Pages that the stalled thread had to read from a disk."""
     voluntary_switches: int | None = None
+    """How often the stalled thread began to wait."""
     involuntary_switches: int | None = None
+    """How often the host took the core from it."""
     memory_available_bytes: int | None = None
+    """Of the machine, at the end."""
     memory_used_bytes: int | None = None
-    """Of the cgroup."""
+    """Of the cgroup, at the end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeightedStack:
-    """A distinct stack and how much of the stall it held, frames innermost first."""
+    """One of the different stacks that were seen."""
 
     weight_ns: int
+    """Time of the stall that it held."""
     truncated: bool = False
+    """Outer frames were left out."""
     frames: tuple[StackFrame, ...]
+    """Innermost first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadView:
-    """One of all threads, read when the stall became a hang."""
+    """A thread of the process when the stall became a hang."""
 
     tid: int
+    """As the kernel numbers it."""
     name: str
     state: str
+    """Letter of /proc/TID/stat: R S D T t Z; empty: unknown."""
     holds_gil: bool
     waits_for_gil: bool
     frames: tuple[StackFrame, ...]
+    """Innermost first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,55 +210,78 @@ class Stall:
     id: str
     """Unique over sessions: `<session>-<serial>`."""
     fingerprint: str
+    """The same for the same bug, in every run, on every host."""
     session: str
+    """Id of its session."""
     pid: int
     thread: str
+    """Name of the thread."""
     loop: str
     """Kind of loop: asyncio, uvloop, thread, ..."""
     kind: ClassVar[IssueKind] = IssueKind.STALL
     title: str = field(metadata=spelled(absent=""))
+    """One line for people."""
     scope: StallScope = field(metadata=spelled(absent=StallScope.CALLBACK))
     state: StallState
     severity: Severity
     began_wall_ns: int
     duration_ns: int
-    """To the end; for one that goes on or was killed, to when it was last seen."""
+    """To the end; of one that goes on or was killed, to when it was last seen."""
     threshold_ns: int
+    """What was too long."""
     queue_ns: int = 0
+    """How late its callback began."""
     callback: str | None = field(metadata=spelled(inside="callback", name="name"))
+    """Name of the callback; None: unknown, or the turn stalled."""
     task: str | None = field(metadata=spelled(inside="callback"))
+    """Name of the task that it ran for; None: none, or unknown."""
     scene: str | None
+    """Where the user was; None: the program did not say."""
     cause: Cause
     confidence: float
+    """Of the cause, 0 to 1."""
     evidence: tuple[str, ...]
+    """Sentences: what the verdict rests on."""
     advice: str | None
+    """What would help; None: nothing is known to."""
     culprit: Culprit | None
+    """None: no frame was read, or the cause strikes any code."""
     blocker: Blocker | None
+    """None: unknown."""
     holder: Holder | None
+    """The first of `holders`; None: the thread waited for no lock and not for the GIL."""
     ledger: Ledger
     samples: int
+    """Readings of the thread."""
     coverage: float
-    """Share of the stall's time that lies between samples of it, 0 to 1."""
+    """Share of the duration that the samples saw, 0 to 1."""
     dropped_samples: int
+    """Readings that were lost."""
     stacks: tuple[WeightedStack, ...]
+    """Most time first."""
     threads: tuple[ThreadView, ...] = ()
+    """All threads, when it became a hang; empty: it did not."""
     engine: str = "native"
+    """`native` or `portable`."""
     cause_share: float = 1.0
-    """Of the seen time that the cause explains, 0 to 1."""
+    """Part of the seen time that the cause explains, 0 to 1."""
     second_cause: Cause | None = None
-    """Named from a share of 25 %."""
+    """None: no other cause has a share of 25 %."""
     second_share: float = 0.0
+    """Part of the seen time that it explains, 0 to 1."""
     portions: tuple[Portion, ...] = ()
-    """Of a mixed stall, largest first; empty where one culprit and cause explain it."""
+    """Of a mixed stall, largest first; empty: one culprit and cause explain it."""
     grade: Grade = Grade.FAIR
     holders: tuple[Holder, ...] = ()
-    """All that held what the thread waited for, most time first; `holder` is the first of them."""
+    """All that held what the thread waited for, most time first."""
     waited_on: Target | None = None
+    """None: it waited for no file, socket, process or the like."""
     contributors: tuple[Contributor, ...] = ()
     """Of a turn: its callbacks by name, most time first."""
     surroundings: Surroundings | None = None
+    """None: not measured."""
     startup: bool = False
-    """Before the loop first waited."""
+    """It was before the loop first waited."""
     timeline: Timeline | None = None
     """None if the writer of the stall kept none."""
 

@@ -27,21 +27,22 @@ class Doing(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """What the stalled thread did, and who kept it from going on."""
+    """What the stalled thread did, and what kept it from going on."""
 
     doing: Doing
     state: str = ""
-    """The kernel's letter: R S D T t Z; empty where unknown."""
+    """The kernel's letter: R S D T t Z; empty: unknown."""
     syscall: str | None = None
-    """Name of the system call that it slept in."""
+    """Name of the system call that it slept in; None: in none, or unknown."""
     waited_on: Target | None = None
+    """What that call works on; None: unknown."""
     lock: str | None = None
-    """Type of the lock that it waited for."""
+    """Type of the lock that it waited for; None: for none."""
     gil: GilState = GilState.UNKNOWN
     holder: str | None = None
-    """The thread that held the lock or, without a `lock`, the GIL."""
+    """The thread that held the lock or, without a `lock`, the GIL; None: unknown."""
     holder_frames: tuple[StackFrame, ...] = ()
-    """What that thread ran, innermost first; empty where it was not read, or not kept."""
+    """What that thread ran, innermost first; empty: not read, or not kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,7 @@ class Span:
     offset_ns: int
     """From the stall's begin."""
     length_ns: int
+    """To the next span's begin."""
     samples: int = field(metadata=spelled(absent=1))
     stack: int | None
     """Index into the stall's `stacks`; None: it could not be read."""
@@ -62,12 +64,15 @@ class Pause:
     """One garbage collection."""
 
     offset_ns: int
-    """From the stall's begin; less than 0 where it began before."""
+    """From the stall's begin; below 0: it began before."""
     length_ns: int
     generation: int
+    """Which it collected, 0 to 2."""
     collected: int = field(metadata=spelled(absent=0))
+    """Objects that it freed."""
+    """Objects that it freed."""
     thread: str = field(metadata=spelled(absent=""))
-    """That ran it."""
+    """The thread that ran it."""
     own: bool = field(metadata=spelled(absent=False))
     """That was the stalled thread."""
 
@@ -78,22 +83,22 @@ class Timeline:
 
     spans: tuple[Span, ...] = field(metadata=spelled(apart=True))
     pauses: tuple[Pause, ...] = ()
-    """In order of time, from `earlier_from_ns` before the stall to its end."""
+    """Garbage collections in order of time, from `earlier_from_ns` before the stall to its end."""
     earlier: tuple[EarlierWork, ...] = ()
-    """In order of their begins, a turn before its callbacks."""
+    """What the loop ran before the stall, in order of begins, a turn before its callbacks."""
     earlier_last: ShortWork | None = None
     """Between the last of them and the stall; None: not known."""
     threads_at_ns: int | None = None
     """When the stall's `threads` were read, from its begin; None: they were not."""
     turn_ago_ns: int | None = None
-    """Of a stalled callback: its turn's begin before its own; None: not known, or the turn stalled..."""
+    """Of a stalled callback, how long before it its turn began; None: unknown, or the turn stalled."""
     turn_callbacks: int = 0
-    """...and how many callbacks of that turn were over then."""
+    """How many callbacks of that turn were over then."""
     earlier_from_ns: int | None = None
     """How far before the stall's begin the record of long work reaches back; None: there is none."""
     seen_from_ns: int = field(metadata=spelled(absent=0))
-    """When the first look was; before, the first span is a guess..."""
+    """When the first look was; before it, the first span is a guess."""
     seen_until_ns: int = field(metadata=spelled(absent=0))
-    """...as the last one is from here on."""
+    """When the last look was; after it, the last span is a guess."""
     thinned: bool = False
-    """Some spans stand for several that differed: there were too many."""
+    """There were too many spans: some show only the longest of several."""

@@ -36,14 +36,14 @@ class Target:
     name: str = field(metadata=spelled(absent=""))
     """Path, `host:port` of the peer, path of a unix socket, or the command of a child; empty unknown."""
     pid: int | None = None
-    """Of the child."""
+    """Of a child; None: unknown, or no child."""
 
 
 class LockProof(Enum):
     """How it is known who holds a lock."""
 
     OWNER = "owner"
-    """The lock itself says so (RLock)."""
+    """The lock says so (RLock)."""
     WITH = "with"
     """The thread is in a `with` block of this very lock."""
     NONE = "none"
@@ -74,7 +74,8 @@ class Contributor:
 
     name: str
     count: int
+    """How many ran."""
     total_ns: int
     longest_ns: int
     scheduled: tuple[Scheduler, ...] = ()
-    """Who scheduled them, most callbacks first; empty where the loop did not note it."""
+    """Lines that scheduled them, most callbacks first; empty: the loop did not note it."""

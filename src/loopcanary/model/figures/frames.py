@@ -36,7 +36,7 @@ class DropLevel(Enum):
 
     @property
     def least(self) -> int:
-        """Lower bound, in dropped frames."""
+        """The fewest dropped frames at this level."""
         return LEVEL_BOUNDS[LEVELS.index(self)]
 
 
@@ -71,7 +71,7 @@ def level_index(dropped: int) -> int:
 
 
 def level_of(dropped: int) -> DropLevel:
-    """The level of a frame that dropped so many."""
+    """The level of a frame that dropped this many."""
     return LEVELS[level_index(dropped)]
 
 
@@ -110,7 +110,7 @@ class ShownFrame:
 
     @property
     def duration_ns(self) -> int:
-        """What it took."""
+        """From `start_ns` to `shown_ns`."""
         return self.shown_ns - self.start_ns
 
     @property
@@ -124,9 +124,13 @@ class FrameFigures:
     """Figures of some frames of one refresh rate; two of the same rate add up with `+`."""
 
     frames: int = field(default=0, metadata=NEEDED)
+    """How many."""
+    """How many."""
     frame_ns: int = field(default=0, metadata=NEEDED)
     """Their time; pauses are not in it."""
     refresh_mhz: int = field(metadata=spelled(bounds=(1, 1_000_000_000)))
+    """The expected refresh rate."""
+    """The expected refresh rate."""
     drop_level: tuple[int, ...] = field(default=(0, 0, 0, 0, 0), metadata=_BY_LEVEL)
     """Frames at each level, best first."""
     drop_sum: tuple[int, ...] = field(default=(0, 0, 0, 0, 0), metadata=_BY_LEVEL)
@@ -136,11 +140,12 @@ class FrameFigures:
     janky_ns: int = 0
     """Lateness of those at level normal and worse."""
     frozen: int = field(default=0, metadata=NEEDED)
-    """Frames over FROZEN_NS."""
+    """Frames of more than 700 ms."""
     worst_ns: int = field(default=0, metadata=NEEDED)
+    """The longest frame."""
 
     def __add__(self, other: FrameFigures) -> FrameFigures:
-        """Both together."""
+        """The figures of the frames of both; `other` has the same refresh rate."""
         return FrameFigures(
             refresh_mhz=self.refresh_mhz,
             frames=self.frames + other.frames,
@@ -155,7 +160,7 @@ class FrameFigures:
 
     @property
     def refresh_hz(self) -> float:
-        """The rate that was expected."""
+        """The expected refresh rate in hertz."""
         return self.refresh_mhz / MHZ
 
     @property
@@ -179,7 +184,7 @@ class FrameFigures:
     @property
     @written(after="fps")
     def dropped(self) -> int:
-        """Dropped frames in all."""
+        """Dropped frames at all levels."""
         return sum(self.drop_sum)
 
     @property

@@ -29,10 +29,11 @@ class InputFigures:
     """As Interaction to Next Paint: of 50 events, one may be worse."""
     worst_ns: int
     worst: str | None
-    """The event that took longest, by class and receiver."""
+    """The event that took longest, by class and receiver; None: unknown."""
     queued_ns: int = field(metadata=spelled(absent=0))
-    """Time that events waited for the loop, added up; the rest of `lag_ns` was handling."""
+    """Time that events waited for the loop, added up."""
     lag_ns: int = field(metadata=spelled(absent=0))
+    """Time from arrival to the end of handling, added up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,4 +47,4 @@ class IdleFigures:
     total_ns: int
     longest_ns: int
     spun_ns: int = 0
-    """Time in which it kept the loop from waiting, by asking for itself anew each time."""
+    """Time in which it kept the loop from waiting by scheduling itself again each time."""

@@ -18,5 +18,5 @@ class TraceFigures:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing was traced."""
+        """Whether nothing was traced."""
         return not (self.frames or self.input or self.idle)

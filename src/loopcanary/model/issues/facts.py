@@ -12,27 +12,37 @@ from loopcanary.model.stall import Cause, Culprit, StallState, WeightedStack
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssueFacts:
-    """Who, when, how long, and what was behind it."""
+    """Which process and thread, when, how long, and what was behind it."""
 
     id: str
+    """Unique over sessions: `<session>-<kind>-<serial>`."""
     kind: ClassVar[IssueKind]
     fingerprint: str
+    """The same for the same bug, in every run, on every host."""
     session: str
     pid: int
     thread: str
+    """Name of the thread."""
     loop: str
+    """Kind of loop."""
     title: str
+    """One line for people."""
     scene: str | None
+    """Where the user was; None: the program did not say."""
     began_wall_ns: int
     """When the first frame began, the event arrived, the work or the program began."""
     duration_ns: int
     """To the end of the last frame, pauses included; of the handling; of the work; of the start."""
     cause: Cause = Cause.UNKNOWN
+    """Of the stalls in it; unknown without one."""
     culprit: Culprit | None = None
+    """None: no stall was in it, or the cause strikes any code."""
     advice: str | None = None
+    """None: nothing is known to help."""
     stalls: tuple[str, ...] = field(default=(), metadata=spelled(name="stall_ids"))
     """Ids of the stalls in it."""
     stacks: tuple[WeightedStack, ...] = ()
+    """Those of these stalls."""
 
     @property
     def state(self) -> StallState:

@@ -23,6 +23,8 @@ class LateFrame:
     began_wall_ns: int
     duration_ns: int
     dropped: int
+    """Refreshes of the screen without a new frame."""
+    """Refreshes of the screen without a new frame."""
     stalls: tuple[str, ...] = field(default=(), metadata=spelled(name="stall_ids"))
     """Ids of the stalls in it."""
 
@@ -35,13 +37,15 @@ class Handled:
     duration_ns: int
     """As far as it made the event wait."""
     culprit: Culprit | None = None
+    """None: it was no stall."""
+    """None: it was no stall."""
     stall: str | None = field(default=None, metadata=spelled(name="stall_id"))
-    """Id of the stall that it was, if it was one."""
+    """Id of the stall that it was; None: it was none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jank(IssueFacts):
-    """A stretch of frames in which people saw jank: see FrameFigures.is_janky."""
+    """A stretch of frames that people see stutter: see FrameFigures.is_janky."""
 
     kind = IssueKind.JANK
     figures: FrameFigures = field(metadata=spelled(name="frames"))
@@ -69,4 +73,4 @@ class IdleLag(IssueFacts):
     kind = IssueKind.IDLE
     handler: str
     runs: int = 1
-    """More than one: the loop never waited between so many runs."""
+    """More than one: the loop never waited between them."""

@@ -1,4 +1,4 @@
-"""What issues have that a tracer tells whole: it need not know who it is told to."""
+"""What issues have in common that a tracer reports whole."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from loopcanary.model.spelling import NEEDED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedFacts(IssueFacts):
-    """As IssueFacts. What is empty here is filled in when the issue is told (tracers.desk): the process and
-    the id always, the others where the tracer says nothing."""
+    """As IssueFacts. The desk (tracers.desk) fills in what is empty: the process and the id always, the
+    others where the tracer leaves them."""
 
     id: str = field(default="", metadata=NEEDED)
     session: str = field(default="", metadata=NEEDED)
     pid: int = field(default=0, metadata=NEEDED)
     fingerprint: str = field(default="", metadata=NEEDED)
-    """The tracer: any text that is the same for the same bug."""
+    """Of the tracer: any text that is the same for the same bug."""
     title: str = field(default="", metadata=NEEDED)
     thread: str = field(default="", metadata=NEEDED)
-    """Empty: the one that tells."""
+    """Empty: the thread that reports it."""
     loop: str = field(default="", metadata=NEEDED)
     scene: str | None = None

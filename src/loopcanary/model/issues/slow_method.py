@@ -1,7 +1,7 @@
 """A piece of work that took too long, as a tree of the calls in it (Matrix: evil method).
 
-The rows stand in one list, each before the calls inside it (`depth`), as in the original's `stack` field.
-Calls of one function by one path are one row, with their number.
+The rows are a tree in one list, each before the calls inside it (`depth`), as in the original's `stack`
+field. Calls of one function by one path are one row, with their number.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from loopcanary.model.spelling import spelled
 from loopcanary.model.stack_frame import StackFrame
 
 ROWS_MAX = 200
-"""So many rows of a tree are kept, those that took longest; `left_out` and `left_out_ns` have the others."""
+"""The longest rows of a tree that are kept; `left_out` and `left_out_ns` count the others."""
 METHOD_LIMIT_NS = 700_000_000
 """The original's limit, TraceConfig.DEFAULT_EVIL_METHOD_THRESHOLD_MS."""
 KEY_SHARE = 0.3
@@ -28,7 +28,9 @@ class CallRow:
     frame: StackFrame = field(metadata=spelled(flat=True))
     """The function; `line`: where it begins."""
     depth: int = 0
+    """How many rows it is inside of."""
     count: int = 1
+    """How many calls."""
     total_ns: int
     self_ns: int
     """Without the calls inside it, as far as these were measured."""
@@ -42,9 +44,11 @@ class SlowMethod(ReportedFacts):
 
     kind = IssueKind.SLOW_METHOD
     threshold_ns: int
+    """Longer is slow."""
+    """Longer is slow."""
     rows: tuple[CallRow, ...] = ()
     left_out: int = 0
-    """Rows that are not among these."""
+    """How many rows were not kept."""
     left_out_ns: int = 0
     """What these took by themselves."""
     key: int | None = None
@@ -52,7 +56,7 @@ class SlowMethod(ReportedFacts):
 
     @property
     def key_row(self) -> CallRow | None:
-        """The row that the fingerprint is made of."""
+        """The row that the fingerprint is made of; None: there is none."""
         key = self.key
         return self.rows[key] if key is not None and 0 <= key < len(self.rows) else None
 

@@ -1,6 +1,6 @@
 """A start of a program, from the begin of its process to the moment from which it is of use.
 
-The phases stand as a tree in one list, each before what is inside it (`depth`), in order of their begins. The
+The phases are a tree in one list, each before what is inside it (`depth`), in order of their begins. The
 original (Matrix, StartupTracer) knows three lengths; here any number, at least the words of PhaseKind.
 """
 
@@ -13,7 +13,7 @@ from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.issues.reported import ReportedFacts
 
 PHASES_MAX = 400
-"""So many of a start are kept, those that took longest; `left_out` has the others."""
+"""The longest phases of a start that are kept; `left_out` counts the others."""
 COLD_LIMIT_NS = 10_000_000_000
 WARM_LIMIT_NS = 4_000_000_000
 """The original's limits, TraceConfig.DEFAULT_STARTUP_THRESHOLD_MS_COLD and _WARM."""
@@ -47,7 +47,7 @@ class PhaseKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """A part of a start."""
+    """What a program did in a part of its start."""
 
     kind: PhaseKind = PhaseKind.OTHER
     name: str = ""
@@ -58,7 +58,7 @@ class Phase:
     """From the start's begin to its own."""
     duration_ns: int
     self_ns: int
-    """Without the phases inside it, whether these are kept or left out."""
+    """Without the phases inside it, kept or left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,12 +68,12 @@ class Startup(ReportedFacts):
     kind = IssueKind.STARTUP
     start: StartKind = StartKind.UNKNOWN
     program: str = ""
-    """The session's name; starts of one program are compared. Filled in when the start is told."""
+    """The session's name, filled in by the desk; starts of one program are compared."""
     threshold_ns: int
     """Longer is slow."""
     phases: tuple[Phase, ...] = ()
     left_out: int = 0
-    """Phases that are not among these."""
+    """How many phases were not kept."""
 
     @property
     def is_slow(self) -> bool:
@@ -82,5 +82,5 @@ class Startup(ReportedFacts):
 
     @property
     def slowest(self) -> Phase | None:
-        """The phase that took most time by itself."""
+        """The phase that took most time by itself; None: there are no phases."""
         return max(self.phases, key=lambda phase: phase.self_ns, default=None)
