@@ -161,7 +161,12 @@ def snake(name: str) -> str:
 
 def first_sentence(kind: type) -> str:
     """The first paragraph of a class's docstring."""
-    return " ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split())
+    return in_json((inspect.getdoc(kind) or "").partition("\n\n")[0])
+
+
+def in_json(text: str) -> str:
+    """A docstring on one line, with the names that fields have in JSON."""
+    return re.sub(r"\b[a-z_]+_ns\b", lambda name: wire_name(name[0]), " ".join(text.split()))
 
 
 def field_docs(kind: type) -> dict[str, str]:
@@ -176,7 +181,7 @@ def field_docs(kind: type) -> dict[str, str]:
                     ast.AnnAssign(target=ast.Name(id=name)),
                     ast.Expr(value=ast.Constant(value=str() as said)),
                 ):
-                    told[name] = " ".join(said.split())
+                    told[name] = in_json(said)
     return told
 
 
