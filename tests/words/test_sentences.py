@@ -50,13 +50,16 @@ def test_a_sentence_comes_back_from_a_store_with_its_values():
     back = through_json(document)
     assert back == document
     assert back["evidence"][0].values["target"].code == "of-name"
-    assert json.loads(json.dumps(coded(document)))["title"][0] == "slept"
 
 
 def test_a_stored_sentence_is_said_in_the_words_of_today(monkeypatch):
-    stored = json.dumps(coded({"title": say("title:sleep")}))
+    stored = json.dumps(coded({"title": say("title:sleep"), "evidence": [say("starting")], "advice": None}))
     monkeypatch.setattr(sentences, "TEMPLATES", {**TEMPLATES, "title:sleep": "asleep"})
-    assert spoken(json.loads(stored)) == {"title": "asleep"}
+    assert spoken(json.loads(stored)) == {
+        "title": "asleep",
+        "evidence": [TEMPLATES["starting"]],
+        "advice": None,
+    }
 
 
 def test_stalls_stored_as_sentences_stay_as_they_are():
@@ -65,11 +68,17 @@ def test_stalls_stored_as_sentences_stay_as_they_are():
     assert coded(old) == old
 
 
-def test_a_code_of_another_version_is_shown_with_its_values():
-    assert spoken({"title": ["new-code", {"count": 3, "name": "x"}]}) == {
-        "title": "new-code: count 3, name x"
-    }
-    assert spoken({"title": ["faults", {}]})["title"].startswith("? pages")
+@pytest.mark.parametrize(
+    "said",
+    [["new-code", {"count": 3}], ["call", {"call": ["new-code", {}]}], [], "call", 7, None],
+    ids=["a code of another version", "one inside another", "no code", "text", "a number", "nothing"],
+)
+def test_text_without_a_known_code_stays(said):
+    assert spoken({"title": "as it was", "said": {"title": said}}) == {"title": "as it was"}
+
+
+def test_a_value_that_is_not_there_is_a_question_mark():
+    assert spoken({"title": "x", "said": {"title": ["faults", {}]}})["title"].startswith("? pages")
 
 
 def test_copies_of_a_sentence_are_sentences():
@@ -93,7 +102,8 @@ JSON = st.recursive(
 @given(JSON, JSON)
 def test_no_document_is_too_strange_to_be_read(title, evidence):
     spoken(title)
-    spoken({"title": title, "evidence": evidence})
+    spoken({"title": "a", "evidence": ["b"], "advice": None, "said": {"title": title, "evidence": evidence}})
+    spoken({"title": title, "evidence": evidence, "said": {"title": evidence, "evidence": [title]}})
 
 
 def said_codes():

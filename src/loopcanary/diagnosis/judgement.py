@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from operator import attrgetter
+from dataclasses import replace
 
 from loopcanary.diagnosis.advice import advise
+from loopcanary.diagnosis.case import Case, open_case, thread_names
 from loopcanary.diagnosis.causes import rules
 from loopcanary.diagnosis.causes.marks import main_target
 from loopcanary.diagnosis.causes.unknown import no_sample
 from loopcanary.diagnosis.causes.verdict import Verdict, judge
-from loopcanary.diagnosis.code.call_sites import CallSites, callee_of
+from loopcanary.diagnosis.code.call_sites import callee_of
 from loopcanary.diagnosis.code.code_paths import CodePaths, captured
 from loopcanary.diagnosis.code.frame_table import FrameTable
-from loopcanary.diagnosis.code.ownership import Ownership, module_name
+from loopcanary.diagnosis.code.ownership import module_name
 from loopcanary.diagnosis.code.sources import FileSources, SourceReader
 from loopcanary.diagnosis.culprit.blocker import find_blocker
 from loopcanary.diagnosis.culprit.portions import find_portions
 from loopcanary.diagnosis.culprit.suspect import Suspect, find_suspect, to_culprit
 from loopcanary.diagnosis.fingerprint import fingerprint
 from loopcanary.diagnosis.grade import make_grade
-from loopcanary.diagnosis.ledger import make_ledger
-from loopcanary.diagnosis.samples.gaps import Gap, cut_out, find_gaps
-from loopcanary.diagnosis.samples.gil_waits import settle_gil_waits
 from loopcanary.diagnosis.samples.observation import Observation
-from loopcanary.diagnosis.samples.surroundings import make_surroundings
-from loopcanary.diagnosis.samples.views import SampleView, WeighedSample, one_of_each, see, weigh_stacks
+from loopcanary.diagnosis.samples.views import SampleView, WeighedSample, weigh_stacks
 from loopcanary.diagnosis.samples.weights import (
     MergedStacks,
-    SampleWeights,
-    fit_to_counters,
     merge_stacks,
-    weigh,
 )
 from loopcanary.diagnosis.timeline import make_timeline
 from loopcanary.diagnosis.title import make_title
@@ -41,7 +34,6 @@ from loopcanary.model import (
     Clock,
     Config,
     Holder,
-    Ledger,
     Session,
     Severity,
     Stall,
@@ -52,7 +44,7 @@ from loopcanary.model import (
     ThreadView,
 )
 from loopcanary.model.stall import ANR_NS, HANG_NS
-from loopcanary.words.sentences import Sentence, say
+from loopcanary.words.sentences import say
 
 _FILE_SOURCES = FileSources()
 _THIN_COVERAGE = 0.5
@@ -61,22 +53,6 @@ _THREAD = "thread"
 _LATE_NS = 5_000_000
 _STRUCK_SHARE = 0.25
 """Of a wait for the GIL, what a package's line must hold to be named as what waited."""
-_ASLEEP = ("S", "D")
-"""The kernel's letters for a thread that sleeps."""
-_at_ns = attrgetter("at_ns")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Case:
-    """What is worked out once and used by several parts."""
-
-    evidence: StallEvidence
-    weights: SampleWeights
-    seen_ns: tuple[int, ...]
-    coverage: float
-    table: FrameTable
-    observation: Observation
-    paths: CodePaths
 
 
 def diagnose(
@@ -95,22 +71,25 @@ def diagnose(
     nothing for any evidence a reader can produce. Takes 2 to 6 ms for 300 samples, by how many stacks differ;
     one thread at a time may use the same `sources`.
     """
-    case = _open_case(evidence, session, config, sources, paths or captured())
-    observation = case.observation
-    verdict = judge(observation, rules(), case.coverage)
-    first = verdict.first
-    suspect = _suspect(case, verdict)
+    case = open_case(evidence, session, config, sources, paths or captured())
+    verdict = judge(case.observation, rules(), case.coverage)
+    stall = _to_stall(case, verdict, session, clock, state)
+    return replace(stall, fingerprint=fingerprint(stall, case.paths))
+
+
+def _to_stall(case: Case, verdict: Verdict, session: Session, clock: Clock, state: StallState) -> Stall:
+    evidence, observation, first, second = case.evidence, case.observation, verdict.first, verdict.second
+    suspect, holders = _suspect(case, verdict), _holders(verdict)
     culprit = None if suspect is None else to_culprit(suspect, observation.sites)
-    blocker = None if suspect is None else find_blocker(suspect, observation.sites)
-    blocker = _fit_blocker(blocker, verdict.cause)
-    holders = _holders(verdict)
+    blocker = _blocker(suspect, observation, verdict.cause)
+    holder = holders[0] if holders else None
     names, merged = evidence.names, _merge(case)
-    stall = Stall(
+    return Stall(
         id=f"{session.id}-{evidence.serial}",
         session=session.id,
         pid=session.pid,
         fingerprint="",
-        title=make_title(evidence, first, culprit, blocker, holders[0] if holders else None),
+        title=make_title(evidence, first, culprit, blocker, holder),
         thread=evidence.thread_name or f"thread {evidence.tid}",
         loop=evidence.loop_kind,
         scope=evidence.scope,
@@ -131,12 +110,12 @@ def diagnose(
             _reached(suspect, case.paths),
             evidence.loop_kind,
             topic=None if first is None else first.topic,
-            holder=holders[0] if holders else None,
+            holder=holder,
             within=_within(case),
         ),
         culprit=culprit,
         blocker=blocker,
-        holder=holders[0] if holders else None,
+        holder=holder,
         ledger=observation.ledger,
         samples=len(evidence.samples),
         coverage=round(case.coverage, 4),
@@ -146,8 +125,8 @@ def diagnose(
         queue_ns=evidence.queue_ns,
         engine=evidence.engine,
         cause_share=1.0 if first is None else round(min(1.0, first.share), 4),
-        second_cause=None if verdict.second is None else verdict.second.cause,
-        second_share=0.0 if verdict.second is None else round(min(1.0, verdict.second.share), 4),
+        second_cause=None if second is None else second.cause,
+        second_share=0.0 if second is None else round(min(1.0, second.share), 4),
         portions=find_portions(observation, verdict, suspect),
         grade=make_grade(case.seen_ns, case.coverage, verdict.cause),
         holders=holders,
@@ -157,7 +136,6 @@ def diagnose(
         startup=evidence.first_turn and evidence.loop_kind != _THREAD,
         timeline=make_timeline(observation, case.weights, merged.numbers),
     )
-    return replace(stall, fingerprint=fingerprint(stall, case.paths))
 
 
 def severity_of(duration_ns: int) -> Severity:
@@ -167,77 +145,7 @@ def severity_of(duration_ns: int) -> Severity:
     return Severity.HANG if duration_ns >= HANG_NS else Severity.STALL
 
 
-def _own_machine() -> str:
-    import platform  # only where the session does not say it
-
-    return platform.machine()
-
-
-def _open_case(
-    evidence: StallEvidence, session: Session, config: Config, sources: SourceReader, paths: CodePaths
-) -> _Case:
-    end_ns = max(evidence.begin_ns, evidence.last_look_ns if evidence.end_ns is None else evidence.end_ns)
-    ordered = sorted(evidence.samples, key=_at_ns)
-    evidence = replace(evidence, samples=settle_gil_waits(ordered, evidence.begin_ns, evidence.before))
-    times = [sample.at_ns for sample in evidence.samples]
-    weights = weigh(times, evidence.begin_ns, end_ns, evidence.sample_interval_ns)
-    around = make_surroundings(evidence)
-    due_ns = max(config.first_sample_ns, evidence.threshold_ns // 5)
-    gaps = find_gaps(evidence, end_ns, due_ns, around)
-    counted = _without_gaps(evidence, times, end_ns, gaps) if gaps else weights
-    frozen_ns = sum(gap.length_ns for gap in gaps)
-    table = FrameTable(Ownership(paths, config.concern))
-    sites = CallSites(sources, session.started_wall_ns)
-    machine = session.machine or _own_machine()
-    ledger = make_ledger(evidence, end_ns, weights)
-    seen = see(evidence.samples, _votes(evidence, counted, ledger), table.place, sites, machine)
-    observation = Observation(
-        evidence=evidence,
-        duration_ns=weights.duration_ns,
-        seen=seen,
-        kinds=one_of_each(seen),
-        total_ns=counted.covered_ns + frozen_ns,
-        sample_count=len(seen),
-        ledger=ledger,
-        frozen_ns=frozen_ns,
-        surroundings=around,
-        sites=sites,
-        place=table.place,
-        threads=_names(evidence),
-    )
-    return _Case(
-        evidence=evidence,
-        weights=weights,
-        seen_ns=counted.seen_ns,
-        coverage=counted.covered_ns / weights.duration_ns
-        if gaps and weights.duration_ns
-        else weights.coverage,
-        table=table,
-        observation=observation,
-        paths=paths,
-    )
-
-
-def _votes(evidence: StallEvidence, counted: SampleWeights, ledger: Ledger) -> tuple[int, ...]:
-    """What each sample stands for, as far as the counters bear it out."""
-    if ledger.on_cpu_ns is None:
-        return counted.seen_ns
-    not_run_ns = counted.duration_ns - ledger.on_cpu_ns + (ledger.error_ns or 0)
-    asleep = [
-        sample.kernel is not None and sample.kernel.thread_state in _ASLEEP for sample in evidence.samples
-    ]
-    return fit_to_counters(counted.seen_ns, asleep, counted.duration_ns, max(0, not_run_ns))
-
-
-def _without_gaps(
-    evidence: StallEvidence, times_ns: list[int], end_ns: int, gaps: tuple[Gap, ...]
-) -> SampleWeights:
-    """What each sample stands for on a clock that stood still in the gaps."""
-    begin_ns, interval_ns = evidence.begin_ns, evidence.sample_interval_ns
-    return weigh(cut_out(times_ns, gaps), begin_ns, cut_out([end_ns], gaps)[0], interval_ns)
-
-
-def _suspect(case: _Case, verdict: Verdict) -> Suspect | None:
+def _suspect(case: Case, verdict: Verdict) -> Suspect | None:
     """By the samples that speak for the cause, so that culprit and cause belong together; by all where the
     cause is not about a line, or was found without samples."""
     first = verdict.first
@@ -266,8 +174,9 @@ def _waited_on(verdict: Verdict) -> Target | None:
     return None
 
 
-def _fit_blocker(blocker: Blocker | None, cause: Cause) -> Blocker | None:
+def _blocker(suspect: Suspect | None, observation: Observation, cause: Cause) -> Blocker | None:
     """Of Python code that computes, only a call blocks; the expression it happened to be at does not."""
+    blocker = None if suspect is None else find_blocker(suspect, observation.sites)
     if blocker is None or cause is not Cause.CPU or blocker.call is None:
         return blocker
     if callee_of(blocker.call) is not None:
@@ -285,14 +194,14 @@ def _reached(suspect: Suspect | None, paths: CodePaths) -> tuple[str, ...]:
     return tuple(module_name(file, paths) for file in files)
 
 
-def _within(case: _Case) -> frozenset[str]:
+def _within(case: Case) -> frozenset[str]:
     """The packages that the samples' stacks lead through: a framework, say."""
     paths = {seen.view.stack.path for seen in case.observation.seen}
     files = {function.file for function in set().union(*[path.whole for path in paths])}
     return frozenset([module_name(file, case.paths).partition(".")[0] for file in files])
 
 
-def _sentences(case: _Case, verdict: Verdict) -> tuple[Sentence, ...]:
+def _sentences(case: Case, verdict: Verdict) -> tuple[str, ...]:
     """The verdict's sentences, then what holds for any cause."""
     evidence, sentences = case.evidence, list(verdict.evidence)
     missing = no_sample(case.observation) if not evidence.samples else None
@@ -309,7 +218,7 @@ def _sentences(case: _Case, verdict: Verdict) -> tuple[Sentence, ...]:
     return tuple(sentences)
 
 
-def _merge(case: _Case) -> MergedStacks:
+def _merge(case: Case) -> MergedStacks:
     """Distinct stacks; equal ones that were read to a different depth are two here, and one to a person."""
     held: dict[SampleView, int] = {}
     for seen, weight_ns in zip(case.observation.seen, case.weights.weights_ns, strict=True):
@@ -318,15 +227,9 @@ def _merge(case: _Case) -> MergedStacks:
     return merge_stacks((view.stack, weight, view.truncated) for view, weight in held.items() if view.stack)
 
 
-def _names(evidence: StallEvidence) -> dict[int, str]:
-    own = ((evidence.tid, evidence.thread_name),)
-    read = tuple((thread.tid, thread.name) for thread in evidence.threads)
-    return {tid: name for tid, name in (*own, *evidence.thread_names, *read) if name}
-
-
-def _other_threads(evidence: StallEvidence, case: _Case) -> tuple[ThreadView, ...]:
+def _other_threads(evidence: StallEvidence, case: Case) -> tuple[ThreadView, ...]:
     """All threads but our own drain, which the program cannot see either."""
-    names = _names(evidence)
+    names = thread_names(evidence)
     return tuple(
         _view(thread, names.get(thread.tid, ""), case.table)
         for thread in evidence.threads

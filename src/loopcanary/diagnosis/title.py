@@ -5,6 +5,7 @@ from __future__ import annotations
 from loopcanary.diagnosis.causes.verdict import Finding
 from loopcanary.model import Blocker, Cause, Culprit, Holder, StallEvidence, StallScope
 from loopcanary.words.sentences import Sentence, say
+from loopcanary.words.titles import TITLES
 
 _EVERYWHERE = frozenset({"__init__.py", "__main__.py"})
 """Names of files that say nothing without their folder."""
@@ -19,12 +20,12 @@ def make_title(
     culprit: Culprit | None,
     blocker: Blocker | None,
     holder: Holder | None,
-) -> Sentence:
+) -> str:
     """Such as `time.sleep(0.3) in handler (app.py:41)`. `finding`: of the cause; None: unknown."""
     cause = Cause.UNKNOWN if finding is None else finding.cause
     if finding is not None and finding.title is not None:
         # What strikes any code names none: its stalls of many places are one group.
-        what = say(f"title:{finding.title}")
+        what = say(f"title:{finding.title}") if finding.title in TITLES else finding.title
         return what if finding.blameless else say("title:what", what=what, place=_place(culprit))
     if holder is not None and (cause is Cause.GIL or (cause is Cause.LOCK and holder.lock is not None)):
         return _held(holder, culprit)

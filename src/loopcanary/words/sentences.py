@@ -1,7 +1,7 @@
 """Sentences that remember what they say, so that they can be said anew in better words.
 
-A verdict holds codes and values; here they become English. A Sentence is text for all who read it. Stores and
-bundles keep its code and its values (`coded`) and read it back in the words of today (`spoken`).
+A verdict holds codes and values; here they become English. A Sentence is text for all who read it. Stores
+and bundles keep code and values beside the text (`coded`), and read them in the words of today (`spoken`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ TEMPLATES: Mapping[str, str] = {
     **{f"try:{remedy.id}": remedy.text for remedy in REMEDIES},
 }
 _SPOKEN_FIELDS = ("title", "evidence", "advice")
+_SAID = "said"
 _DEPTH_MAX = 4
 """How deep sentences lie in each other's values."""
 _UNKNOWN = {"`{call}`": "the call", "`{holder}`": "the thread that holds it"}
@@ -35,8 +36,8 @@ class Sentence(str):
     values: dict[str, Any]
 
     def __new__(cls, code: str, values: dict[str, Any]) -> Self:
-        """The words for a code; for one of another version's, the code and its values."""
-        self = super().__new__(cls, _words(code, values))
+        """The words for a code. Raises KeyError: there is no such code."""
+        self = super().__new__(cls, _filled(TEMPLATES[code], values))
         self.code, self.values = code, values
         return self
 
@@ -56,15 +57,25 @@ def advice(remedy: Remedy, values: dict[str, Any]) -> str:
 
 
 def coded(document: dict[str, Any]) -> dict[str, Any]:
-    """An issue's document for a store: in the place of each Sentence `[code, values]`."""
-    return {**document, **{name: _coded(document[name]) for name in _SPOKEN_FIELDS if name in document}}
+    """An issue's document for a store: as it is, and under `said` the codes and values of its sentences."""
+    said = {name: _coded(document[name]) for name in _SPOKEN_FIELDS if _has_code(document.get(name))}
+    return {**document, _SAID: said} if said else document
 
 
 def spoken(document: Any) -> Any:
-    """What `coded` made, with its sentences. Text that has no code stays; what is no document, too."""
-    if not isinstance(document, dict):
+    """The document that `coded` made from, its sentences in the words of today.
+
+    Text stays as it is where it has no code, or one of another version. Raises nothing.
+    """
+    if not isinstance(document, dict) or not isinstance(said := document.get(_SAID), dict):
         return document
-    return {**document, **{name: _spoken(document[name]) for name in _SPOKEN_FIELDS if name in document}}
+    texts = {name: value for name, value in document.items() if name != _SAID}
+    known = [name for name in _SPOKEN_FIELDS if name in said and name in texts]
+    return {**texts, **{name: _anew(said[name], texts[name]) for name in known}}
+
+
+def _has_code(value: Any) -> bool:
+    return any(isinstance(one, Sentence) for one in (value if isinstance(value, (list, tuple)) else (value,)))
 
 
 def _coded(value: Any) -> Any:
@@ -73,20 +84,29 @@ def _coded(value: Any) -> Any:
     return [_coded(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
-def _spoken(value: Any, depth: int = 0) -> Any:
-    if not isinstance(value, list) or depth > _DEPTH_MAX:
-        return value
-    match value:
-        case [str(code), dict(values)]:
-            return Sentence(code, {str(name): _spoken(inner, depth + 1) for name, inner in values.items()})
-    return [_spoken(one, depth + 1) for one in value]
+def _anew(said: Any, text: Any) -> Any:
+    """The field that a stored code, or a list of these, stands for; `text`: what the field has."""
+    if isinstance(text, list):
+        return [_anew(*pair) for pair in zip(said, text, strict=True)] if _fits(said, text) else text
+    try:
+        anew = _value(said)
+    except KeyError:
+        return text
+    return anew if isinstance(anew, Sentence) else text
 
 
-def _words(code: str, values: dict[str, Any]) -> str:
-    template = TEMPLATES.get(code)
-    if template is None:
-        return f"{code}: {', '.join(f'{name} {value}' for name, value in values.items())}"
-    return _filled(template, values)
+def _fits(said: Any, texts: list[Any]) -> bool:
+    return isinstance(said, list) and len(said) == len(texts)
+
+
+def _value(stored: Any, depth: int = 0) -> Any:
+    """A value of a sentence. Raises KeyError: a code of another version."""
+    match stored:
+        case [str(code), dict(values)] if depth < _DEPTH_MAX:
+            return Sentence(code, {name: _value(inner, depth + 1) for name, inner in values.items()})
+        case list() if depth < _DEPTH_MAX:
+            return [_value(one, depth + 1) for one in stored]
+    return stored
 
 
 def _filled(template: str, values: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause, Holder
-from loopcanary.words.sentences import Sentence, say
+from loopcanary.words.sentences import say
 
 SECOND_SHARE = 0.25
 """A second cause is named from this share on."""
@@ -23,13 +23,14 @@ class Finding:
     """Of the stall's time that it explains, 0 to 1."""
     confidence: float
     """That it is right where it applies, 0 to 1."""
-    evidence: tuple[Sentence, ...]
+    evidence: tuple[str, ...]
+    """Sentences, made by `words.sentences.say`; a third party's may be plain text."""
     explained: tuple[WeighedSample, ...] = ()
     """The samples it speaks for; the rules after it do not see them."""
     holders: tuple[Holder, ...] = ()
     """Who held what the thread waited for, most time first."""
     title: str | None = None
-    """What to call it, where the cause's own word says less: a key of words.titles."""
+    """What to call it, where the cause's own word says less: a key of words.titles, or text."""
     topic: str | None = None
     """What the advice is about, where that is more than the cause: the `topic` of a row of words.remedies."""
     blameless: bool = False
@@ -50,7 +51,7 @@ class Verdict:
 
     cause: Cause
     confidence: float
-    evidence: tuple[Sentence, ...]
+    evidence: tuple[str, ...]
     findings: tuple[Finding, ...] = ()
     second: Finding | None = None
 
