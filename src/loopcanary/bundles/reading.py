@@ -17,6 +17,7 @@ from loopcanary.bundles.errors import BundleError
 from loopcanary.model import Issue, Session, SessionEnd, Stall
 from loopcanary.model.search import Remark
 from loopcanary.wire import SCHEMA_VERSION, from_wire, issue_from_wire
+from loopcanary.words.sentences import spoken
 
 _INTEGER_MAX = 1 << 63
 _DIGITS_MAX = 20
@@ -140,8 +141,8 @@ class _Reader:
     def take_of(self, kind: str, bundle: str, now_wall_ns: int) -> Callable[[Any], None]:
         """What becomes of records of this kind."""
         return {
-            layout.STALLS: lambda value: self._take_issue(from_wire(Stall, value)),
-            layout.ISSUES: lambda value: self._take_issue(issue_from_wire(value)),
+            layout.STALLS: lambda value: self._take_issue(from_wire(Stall, spoken(value))),
+            layout.ISSUES: lambda value: self._take_issue(issue_from_wire(spoken(value))),
             layout.REMARKS: self._take_remark,
             layout.SESSIONS: lambda value: self._take_session(value, bundle, now_wall_ns),
         }[kind]

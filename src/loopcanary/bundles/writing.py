@@ -18,6 +18,7 @@ from loopcanary.bundles.errors import BundleError
 from loopcanary.model import Issue, Session, Stall, StallState
 from loopcanary.model.search import Remark
 from loopcanary.wire import SCHEMA_VERSION, time_to_text, to_wire
+from loopcanary.words.sentences import coded
 
 _DATE = (1980, 1, 1, 0, 0, 0)
 """The first that a zip can tell."""
@@ -145,7 +146,7 @@ class _Writer:
     def _noted(self, issue: Issue) -> dict[str, Any]:
         self._note(issue)
         self.written.issues.append((issue.id, issue.state))
-        return to_wire(self._redaction.issue(issue))
+        return coded(to_wire(self._redaction.issue(issue)))
 
     def _note(self, issue: Issue) -> None:
         self._sessions[issue.session] = None

@@ -12,6 +12,7 @@ from loopcanary.store.errors import StoreError
 from loopcanary.store.packing import pack, unpack
 from loopcanary.store.search import QUIET, bounded, storable
 from loopcanary.wire import WireError, from_wire, issue_from_wire, to_wire
+from loopcanary.words.sentences import coded, spoken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,13 +62,13 @@ def _searched(issue: Issue) -> Iterator[str | None]:
 
 def issue_payload(issue: Issue) -> str:
     """The issue as JSON text. ASCII, so that nothing in a name can trouble a reader."""
-    return _to_json(pack(issue) if isinstance(issue, Stall) else to_wire(issue))
+    return _to_json(coded(pack(issue) if isinstance(issue, Stall) else to_wire(issue)))
 
 
 def issue_of(payload: str) -> Issue:
     """The issue of a payload. StoreError where it is not one."""
     try:
-        document = json.loads(payload)
+        document = spoken(json.loads(payload))
         if isinstance(document, dict) and document.get("kind") == IssueKind.STALL.value:
             return unpack(document)
         return issue_from_wire(document)

@@ -22,6 +22,7 @@ TEMPLATES: Mapping[str, str] = {
 }
 _SPOKEN_FIELDS = ("title", "evidence", "advice")
 _SAID = "said"
+_BEFORE = (" ", ",", ";")
 _DEPTH_MAX = 4
 """How deep sentences lie in each other's values."""
 _UNKNOWN = {"`{call}`": "the call", "`{holder}`": "the thread that holds it"}
@@ -137,18 +138,23 @@ class _Shown:
 
 
 def _show(value: Any, form: str) -> str:
-    """`ns`: a duration; `%`: a share; `n`: a count; `#thing`: things counted; `and`: a list. Any other form
-    comes before a value that is there."""
-    if form == "ns":
-        return format_duration(value)
-    if form == "%":
-        return f"{round(100 * value)} %"
-    if form == "n":
-        return f"{value:,}"
-    if form.startswith("#"):
-        return count_of(value, form[1:])
+    """`ns`: a duration; `%`: a share; `n`: a count; `#thing`: things counted; `and`: a list. A blank or
+    punctuation goes before a value that is there."""
+    if isinstance(value, (int, float)):
+        return _figure(value, form)
     words = _listed(value, form) if isinstance(value, list) else "" if value is None else str(value)
-    return words if form in ("", "and") or not words else form + words
+    return form + words if words and form.startswith(_BEFORE) else words
+
+
+def _figure(value: float, form: str) -> str:
+    match form[:1]:
+        case "":
+            return str(value)
+        case "%":
+            return f"{round(100 * value)} %"
+        case "#":
+            return count_of(int(value), form[1:])
+    return format_duration(int(value)) if form == "ns" else f"{value:,}"
 
 
 def _listed(values: list[Any], form: str) -> str:
