@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from loopcanary.model.spelling import spelled
 from loopcanary.model.stack import Stack
 from loopcanary.model.waiting import LockView, Target
 
@@ -26,7 +27,7 @@ class StackReading(Enum):
 class LaneSight:
     """What loopcanary's lane of a thread says, where the process is watched."""
 
-    loop_kind: str
+    loop_kind: str = field(metadata=spelled(name="kind"))
     threshold_ns: int
     busy_ns: int | None = None
     """For how long the running callback, or the turn, has been running; None: the loop waits."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from loopcanary.model.stall import Stall
 from loopcanary.top.rows import Delays, LaneRow
-from loopcanary.wire import Json, time_to_text
+from loopcanary.wire import Json, time_to_text, to_wire
 
 SCHEMA: Final = 1
 
@@ -69,14 +69,5 @@ def _last(last: Stall) -> Json:
         "began_at": time_to_text(last.began_wall_ns),
         "duration_ms": _ms(last.duration_ns),
         "cause": last.cause.value,
-        "culprit": None
-        if culprit is None
-        else {
-            "function": culprit.function,
-            "qualname": culprit.qualname,
-            "file": culprit.file,
-            "line": culprit.line,
-            "source": culprit.source,
-            "in_app": culprit.in_app,
-        },
+        "culprit": None if culprit is None else to_wire(culprit),
     }

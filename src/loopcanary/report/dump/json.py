@@ -6,13 +6,13 @@ import json
 from typing import TYPE_CHECKING
 
 from loopcanary.report.dump.words import deadlocks, doing_words
-from loopcanary.wire import Json, time_to_text
+from loopcanary.wire import Json, time_to_text, to_wire
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from loopcanary.model import Frame
-    from loopcanary.model.outside import LaneSight, ProcessSight, ThreadSight, WaitedLock
+    from loopcanary.model.outside import ProcessSight, ThreadSight, WaitedLock
 
 SCHEMA = 1
 
@@ -49,13 +49,11 @@ def _thread(thread: ThreadSight, threads: Mapping[int, ThreadSight]) -> Json:
         "doing": doing_words(thread, threads),
         "state": thread.state,
         "syscall": thread.syscall,
-        "target": None
-        if thread.target is None
-        else {"kind": thread.target.kind.value, "name": thread.target.name, "pid": thread.target.pid},
+        "target": None if thread.target is None else to_wire(thread.target),
         "holds_gil": thread.holds_gil,
         "waits_for_gil": thread.waits_for_gil,
         "lock": None if thread.lock is None else _lock(thread.lock),
-        "loop": None if thread.lane is None else _lane(thread.lane),
+        "loop": None if thread.lane is None else to_wire(thread.lane),
         "stack": thread.reading.value,
         "inner_cut": thread.stack is not None and thread.stack.inner_cut,
         "truncated": thread.stack is not None and thread.stack.truncated,
@@ -69,17 +67,6 @@ def _lock(lock: WaitedLock) -> Json:
         "holder_tid": lock.holder_tid,
         "proof": lock.view.proof.value,
         "module": lock.module,
-    }
-
-
-def _lane(lane: LaneSight) -> Json:
-    return {
-        "kind": lane.loop_kind,
-        "threshold_ms": lane.threshold_ns / 1_000_000,
-        "busy_ms": None if lane.busy_ns is None else lane.busy_ns / 1_000_000,
-        "callback": lane.callback,
-        "task": lane.task,
-        "scene": lane.scene,
     }
 
 
