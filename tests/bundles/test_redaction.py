@@ -204,7 +204,7 @@ def test_titles_of_starts_and_slow_methods_say_what_took_long_with_what_is_left(
     assert isinstance(slow, SlowMethod)
     assert slow.key_row is not None
     frame = slow.key_row.frame
-    assert slow.title == f"{frame.qualname} had 1.10 s of 1.20 s ({frame.file}:80)"
+    assert slow.title == f"{frame.qualname} took 1.10 s of 1.20 s ({frame.file}:80)"
     assert "load_orders" not in slow.title
     assert "orders.py" not in slow.title
 

@@ -109,12 +109,12 @@ def test_nothing_of_the_programs_values_is_in_a_notice():
         (
             INPUT_LAG,
             "late input: KeyDown was handled after 266 ms",
-            "of 266 ms it waited 16.0 ms (6%) for the loop",
+            "of 266 ms the event waited 16.0 ms (6.0 %) for the loop",
         ),
         (
             IDLE_LAG,
             "idle work thumbs took 4.00 s",
-            "one run took 4.00 s; more than 2.00 s is",
+            "one call took 4.00 s; the limit is 2.00 s",
         ),
     ],
     ids=lambda found: getattr(found, "id", ""),
@@ -209,7 +209,7 @@ def test_another_issue_is_news_once_where_somebody_waited_long_enough_and_its_ki
 
 def test_of_a_start_the_phase_that_took_most_is_told():
     assert told(STARTUP).cause == (
-        "12.0 s, and 10.0 s is the limit; import pandas had most of it by itself: 6.00 s (50%); "
+        "12.0 s; the limit is 10.0 s; import pandas has the largest own time: 6.00 s (50 %); "
         "import: importing modules"
     )
 

@@ -95,7 +95,7 @@ def test_a_part_that_no_line_is_at_fault_for_is_not_called_unreadable(store, cau
     [
         "lock (certain): waiting for a lock; 30 % disk-io",
         "waited on socket to 10.0.0.5:5432",
-        "held by  thread pool-1 for 70 %, holding the RLock (the lock itself says so) at /srv/shop",
+        "held by  thread pool-1 for 70 %, holding the RLock (the lock itself says so)",
         "held by  thread pool-2 for 30 %, holding the RLock (not certain)",
         " 30 %  disk-io  /srv/shop/orders.py:87 in save         os.fsync(fd)",
         "200 ms    900  222 us  2.00 ms  Feed.poll",

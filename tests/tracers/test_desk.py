@@ -191,7 +191,7 @@ def test_what_the_tracer_leaves_empty_is_filled_in():
     assert start.title == "cold start took 5.00 s"
     assert start.is_slow
     slow = whole(replace(SLOW, rows=(call("load", 0, 900),)))
-    assert slow.title == "load had 900 ms of 1.00 s (load.py:3)"
+    assert slow.title == "load took 900 ms of 1.00 s (load.py:3)"
     assert slow.culprit is not None
     assert (slow.culprit.function, slow.culprit.line) == ("load", 3)
 

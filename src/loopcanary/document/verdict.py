@@ -86,9 +86,9 @@ def holders_of(stall: Stall) -> tuple[Holder, ...]:
     return stall.holders or ((stall.holder,) if stall.holder is not None else ())
 
 
-def held_by(holder: Holder, cause: Cause) -> Pieces:
-    """The thread that held it, and where."""
-    at = said(" at ", spot(holder.culprit, cause)) if holder.culprit is not None else ()
+def held_by(holder: Holder, cause: Cause, *, is_placed: bool = False) -> Pieces:
+    """The thread that held it, and where. `is_placed`: the place is said already."""
+    at = () if holder.culprit is None or is_placed else said(" at ", spot(holder.culprit, cause))
     return said(holder_words(holder), at)
 
 

@@ -35,11 +35,13 @@ if TYPE_CHECKING:
 
     from loopcanary.model import Issue, Session, Stall
     from loopcanary.model.search import IssueGroup
-    from loopcanary.report.figures.affected import Affected, Counts
+    from loopcanary.report.figures.affected import Affected
     from loopcanary.report.model import Figures, GroupDetails, Report
 
 _NAMES_MAX = 5
 LATEST_MAX = 10
+_NAMELESS = "Task-#"
+"""What affected() calls all tasks that were given no name."""
 
 
 def bug_document(report: Report) -> Document:
@@ -102,7 +104,7 @@ def _affected(found: Affected) -> Facts:
     startup = f"{found.startup:,} of {found.examined:,} before the loop first waited"
     return facts(
         ("scenes", _counted(found.scenes, found.examined)),
-        ("tasks", _counted(found.tasks, found.examined)),
+        ("tasks", _counted([one for one in found.tasks if one[0] != _NAMELESS], found.examined)),
         ("callback", _counted(found.callbacks, found.examined)),
         ("threads", _counted(found.threads, found.examined)),
         ("causes", _counted(found.causes, found.examined) if len(found.causes) > 1 else None),
@@ -110,7 +112,7 @@ def _affected(found: Affected) -> Facts:
     )
 
 
-def _counted(counts: Counts, examined: int) -> Pieces:
+def _counted(counts: Sequence[tuple[str, int]], examined: int) -> Pieces:
     found: list[Piece | str] = []
     for word, count in counts[:_NAMES_MAX]:
         found += [", " if found else "", name(word)]

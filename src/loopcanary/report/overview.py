@@ -153,7 +153,7 @@ def _facts(group: IssueGroup, worst: Stall | None, report: Report) -> Iterator[B
     holders = holders_of(worst)
     yield facts(
         ("waited on", waited_on(worst)),
-        ("held by", held_by(holders[0], worst.cause) if holders else None),
+        ("held by", held_by(holders[0], worst.cause, is_placed=group.cause in _HELD) if holders else None),
         ("and by", count_of(len(holders) - 1, "more thread") if len(holders) > 1 else None),
         ("gain", gain),
         ("try", advice(worst.advice)),

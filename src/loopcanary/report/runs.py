@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _RUNS_MAX = 6
 _LOOPS_MAX = 6
+_HOURLY_NS = 600_000_000_000
 _HEADS = tuple(
     Head(words, is_number=True) for words in ("busy", "delay mean", "p50", "p90", "p99", "p99.9", "max")
 )
@@ -88,15 +89,19 @@ def _loop(loop: LoopHealth) -> TableRow:
     p999 = format_duration(loop.delay_p999_ns) if loop.delay_p999_ns or not loop.delay_p99_ns else "-"
     cells = [share_words(loop.utilization), *map(format_duration, delays), p999]
     cells.append(format_duration(loop.delay_max_ns))
-    more = "; ".join(_more(figures_of(loop)))
+    more = "; ".join(_more(loop, figures_of(loop)))
     below: tuple[Paragraph, ...] = (sentences(dim(more)),) if more else ()
     return TableRow((said(name(f"{loop.thread}{kind}")), *map(said, cells)), below=below)
 
 
-def _more(loop: LoopFigures) -> Iterator[str]:
+def _more(health: LoopHealth, loop: LoopFigures) -> Iterator[str]:
     if loop.stalled_s_per_hour is not None:
         stalls = f" ({count_of(loop.stalls, 'stall')})" if loop.stalls else ""
-        yield f"stalled {format_number(loop.stalled_s_per_hour)} s an hour{stalls}"
+        # Of a short run nobody knows what an hour would bring.
+        is_short = health.window_ns < _HOURLY_NS
+        hourly = f"{format_number(loop.stalled_s_per_hour)} s an hour"
+        share = f"{share_words(health.stalled_ns / health.window_ns)} of the time"
+        yield f"stalled {share if is_short else hourly}{stalls}"
     if loop.callbacks_per_s is not None and loop.turns_per_s is not None:
         turns = format_number(loop.turns_per_s)
         yield f"{format_number(loop.callbacks_per_s)} callbacks/s in {turns} turns/s"
@@ -104,7 +109,7 @@ def _more(loop: LoopFigures) -> Iterator[str]:
         yield f"a callback lasts {format_duration(loop.callback_weighted_ns)} (weighted by time)"
     if loop.congested is not None:
         yield f"congested {share_words(loop.congested)} of the time"
-    if loop.gc_ns is not None:
+    if loop.gc_ns:
         yield f"gc {format_duration(loop.gc_ns)}"
     if loop.run_queue is not None:
         yield f"runnable without a CPU {share_words(loop.run_queue)} of the time"

@@ -107,7 +107,10 @@ def _verdict(stall: Stall) -> Iterator[Block]:
     yield facts(
         ("call", _call(stall)),
         ("waited on", waited_on(stall)),
-        *(("held by", held_by(holder, stall.cause)) for holder in holders_of(stall)[:_HOLDERS_MAX]),
+        *(
+            ("held by", held_by(holder, stall.cause, is_placed=holder == stall.holder))
+            for holder in holders_of(stall)[:_HOLDERS_MAX]
+        ),
         ("and by", _more_holders(stall)),
     )
     yield from ledger(stall.ledger, stall.duration_ns)

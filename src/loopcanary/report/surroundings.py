@@ -57,7 +57,7 @@ def surroundings_words(around: Surroundings) -> str:
         (_notable(around.pressure_memory), lambda v: f"pressure on memory {share_words(v)}"),
         (_notable(around.pressure_io), lambda v: f"pressure on disks {share_words(v)}"),
         (around.major_faults or None, lambda v: count_of(v, "major fault")),
-        (around.voluntary_switches, lambda _: _switches(around)),
+        (_switches(around) or None, str),
         (around.memory_available_bytes, lambda v: f"{format_size(v)} of memory free"),
         (around.memory_used_bytes, lambda v: f"{format_size(v)} used by the container"),
     ]
@@ -66,6 +66,8 @@ def surroundings_words(around: Surroundings) -> str:
 
 def _switches(around: Surroundings) -> str:
     voluntary, forced = around.voluntary_switches or 0, around.involuntary_switches or 0
+    if not voluntary and not forced:
+        return ""
     return f"{voluntary:,} voluntary and {forced:,} forced context switches"
 
 

@@ -12,6 +12,7 @@ from loopcanary.model.issues.startup import Startup
 from loopcanary.model.units import format_duration, format_number
 from loopcanary.words.text import count_of, printable
 from loopcanary.words.traced import phase_words
+from loopcanary.words.waiting import share_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,25 +38,25 @@ def evidence_of(issue: LagIssue) -> tuple[str, ...]:
 
 def _of_start(start: Startup) -> Iterator[str]:
     took, limit = format_duration(start.duration_ns), format_duration(start.threshold_ns)
-    yield f"{took}, and {limit} {'is' if start.is_slow else 'would be'} the limit"
+    yield f"{took}; the limit is {limit}"
     slowest = start.slowest
     if slowest is not None and start.duration_ns > 0:
         share = slowest.self_ns / start.duration_ns
         own = format_duration(slowest.self_ns)
-        yield f"{phase_words(slowest)} had most of it by itself: {own} ({share:.0%})"
+        yield f"{phase_words(slowest)} has the largest own time: {own} ({share_words(share)})"
     if start.left_out:
         yield f"{count_of(start.left_out, 'short phase')} left out"
 
 
 def _of_method(slow: SlowMethod) -> Iterator[str]:
     took, limit = format_duration(slow.duration_ns), format_duration(slow.threshold_ns)
-    yield f"{took}, and more than {limit} is an issue"
+    yield f"{took}; the limit is {limit}"
     key = slow.key_row
     if key is not None and slow.duration_ns > 0:
         share = key.total_ns / slow.duration_ns
         name = printable(key.frame.qualname, 120)
-        enough = "" if share >= KEY_SHARE else f"; no call had {KEY_SHARE:.0%}"
-        yield f"{name} had {share:.0%} of it in {count_of(key.count, 'call')}{enough}"
+        enough = "" if share >= KEY_SHARE else f"; no call took {share_words(KEY_SHARE)}"
+        yield f"{name} took {share_words(share)} of the time in {count_of(key.count, 'call')}{enough}"
     if slow.left_out:
         own = format_duration(slow.left_out_ns)
         yield f"{count_of(slow.left_out, 'short row')} left out, {own} in all by themselves"
@@ -69,7 +70,7 @@ def _of_jank(jank: Jank) -> Iterator[str]:
         limit = format_number(HITCH_RATIO_MAX)
         yield (
             f"{late:,} of {count_of(figures.frames, 'frame')} dropped three and more: "
-            f"{format_number(per_second)} ms late in each second, and more than {limit} is jank"
+            f"{format_number(per_second)} ms late in each second; the limit is {limit} ms"
         )
     if figures.frozen:
         yield f"{count_of(figures.frozen, 'frame')} took more than {format_duration(FROZEN_NS)}"
@@ -79,19 +80,19 @@ def _of_lag(lag: InputLag | IdleLag) -> Iterator[str]:
     took = format_duration(lag.duration_ns)
     if isinstance(lag, InputLag):
         handling = format_duration(max(0, lag.duration_ns - lag.queued_ns))
-        share = lag.queued_ns / lag.duration_ns if lag.duration_ns else 0.0
+        share = share_words(lag.queued_ns / lag.duration_ns if lag.duration_ns else 0.0)
         yield (
-            f"of {took} it waited {format_duration(lag.queued_ns)} ({share:.0%}) for the loop; "
-            f"{handling} were its handling"
+            f"of {took} the event waited {format_duration(lag.queued_ns)} ({share}) for the loop; "
+            f"handling took {handling}"
         )
     elif lag.runs > 1:
         each = format_duration(lag.duration_ns // lag.runs)
         yield (
             f"{lag.runs:,} rounds in {took}, {each} each, and the loop never waited between them; "
-            f"more than {format_duration(SPIN_NS)} of that is an issue"
+            f"the limit is {format_duration(SPIN_NS)}"
         )
     else:
-        yield f"one run took {took}; more than {format_duration(IDLE_LAG_NS)} is an issue"
+        yield f"one call took {took}; the limit is {format_duration(IDLE_LAG_NS)}"
 
 
 def _of_stalls(issue: LagIssue) -> str:

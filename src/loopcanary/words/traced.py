@@ -47,4 +47,4 @@ def method_words(slow: SlowMethod) -> str:
         return f"a piece of work took {took}"
     frame = row.frame
     place = f"{frame.file.rpartition('/')[2]}:{frame.line}"
-    return printable(f"{frame.qualname} had {format_duration(row.total_ns)} of {took} ({place})", _NAME_MAX)
+    return printable(f"{frame.qualname} took {format_duration(row.total_ns)} of {took} ({place})", _NAME_MAX)

@@ -17,9 +17,9 @@ _KIND_WORDS = {
     TargetKind.CHILD: "child process",
     TargetKind.OTHER: "",
 }
-_PROOF_WORDS = {
+PROOF_WORDS = {
     LockProof.OWNER: "the lock itself says so",
-    LockProof.WITH: "it stands in a `with` block of this lock",
+    LockProof.WITH: "it is inside a with block of this lock",
     LockProof.NONE: "not certain",
 }
 
@@ -58,7 +58,7 @@ def holder_words(holder: Holder) -> str:
     if holder.lock is not None:
         words += f", holding the {printable(holder.lock, _NAME_MAX)}"
     if holder.proof is not None:
-        words += f" ({_PROOF_WORDS[holder.proof]})"
+        words += f" ({PROOF_WORDS[holder.proof]})"
     return words
 
 

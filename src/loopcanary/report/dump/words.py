@@ -9,7 +9,7 @@ from loopcanary.model.units import format_duration
 from loopcanary.model.waiting import LockProof
 from loopcanary.report.folding import library_path
 from loopcanary.words.text import count_of, printable
-from loopcanary.words.waiting import target_words
+from loopcanary.words.waiting import PROOF_WORDS, target_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,10 +29,6 @@ _LOCK_WORDS = {
     "RLock": "an RLock",
     "import lock": "the import lock",
     "end of a thread": "the end of a thread",
-}
-_PROOF_WORDS = {
-    LockProof.OWNER: "the lock itself says so",
-    LockProof.WITH: "it stands in a `with` block of this lock",
 }
 _NAMED_MAX = 6
 
@@ -101,7 +97,7 @@ def _waiting(thread: ThreadSight) -> str:
 
 
 def lock_words(lock: WaitedLock, threads: Mapping[int, ThreadSight]) -> str:
-    """`waits for a lock that thread 13 holds (it stands in a `with` block of this lock)`."""
+    """`waits for a lock that thread 13 holds (it is inside a with block of this lock)`."""
     what = _LOCK_WORDS.get(lock.view.kind, "a lock")
     if lock.module is not None:
         what = f"the import of {printable(lock.module, _NAME_MAX)}"
@@ -113,7 +109,7 @@ def lock_words(lock: WaitedLock, threads: Mapping[int, ThreadSight]) -> str:
     who = thread_words(holder) if holder is not None else f"thread {lock.holder_tid}"
     if lock.view.kind == "end of a thread":
         return f"waits for the end of {who}"
-    proof = _PROOF_WORDS.get(lock.view.proof, "")
+    proof = "" if lock.view.proof is LockProof.NONE else PROOF_WORDS[lock.view.proof]
     return f"waits for {what} that {who} holds" + (f" ({proof})" if proof else "")
 
 
