@@ -47,7 +47,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 tool_path := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
 
 sources := pyproject.toml CMakeLists.txt README.md LICENSE \
-	$(shell find native/core native/cpython native/module src \( -name __pycache__ -prune \) -o -print 2>/dev/null)
+	$(shell find native/core native/cpython native/probes native/module src \( -name __pycache__ -prune \) -o -print 2>/dev/null)
 
 empty :=
 tools_stamp := $(VENV)/.loopcanary-tools

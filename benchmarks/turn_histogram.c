@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "histogram.h"
-#include "lane.h"
+#include "core/lane/histogram.h"
+#include "core/lane/lane.h"
 
 enum { LENGTHS = 1u << 16, TURNS = 1u << 20 };
 

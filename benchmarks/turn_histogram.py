@@ -19,7 +19,8 @@ from harness import table
 ROUNDS = 41
 BUDGET_NS = 5.0
 HERE = Path(__file__).resolve().parent
-CORE = HERE.parent / "native" / "core"
+NATIVE = HERE.parent / "native"
+SOURCES = ("core/lane/lane.c", "core/lane/long_work.c", "core/clock/clock.c")
 
 
 def rounds() -> list[tuple[float, float]]:
@@ -27,8 +28,8 @@ def rounds() -> list[tuple[float, float]]:
     compiler = os.environ.get("CC") or (sysconfig.get_config_var("CC") or "cc").split()[0]
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "turn_histogram"
-        sources = [HERE / "turn_histogram.c", CORE / "lane.c", CORE / "long_work.c", CORE / "clock.c"]
-        flags = ["-D_GNU_SOURCE", "-std=c11", "-O2", f"-I{CORE}"]
+        sources = [HERE / "turn_histogram.c", *(NATIVE / source for source in SOURCES)]
+        flags = ["-D_GNU_SOURCE", "-std=c11", "-O2", f"-I{NATIVE}"]
         subprocess.run([compiler, *flags, *sources, "-lm", "-o", program], check=True)
         told = subprocess.run([program, str(ROUNDS)], check=True, capture_output=True, text=True).stdout
     return [(float(plain), float(more)) for plain, more in map(str.split, told.splitlines())]

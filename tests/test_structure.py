@@ -151,7 +151,7 @@ def test_the_core_sees_nothing_of_python(path: Path):
     text = path.read_text(encoding="utf-8")
     assert (
         re.findall(
-            r'^\s*#\s*include\s*[<"](?:Python\.h|cpython/|internal/|\.\./(?:cpython|module)/).*',
+            r'^\s*#\s*include\s*[<"](?:Python\.h|internal/|(?:\.\./)*(?:cpython|probes|module)/).*',
             text,
             re.MULTILINE,
         )
@@ -173,6 +173,11 @@ def test_layouts_of_cpython_are_data_and_not_conditions_in_the_walker(path: Path
         re.MULTILINE,
     )
     assert conditions == [] or path.name.startswith("layout")
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in C_FILES}), ids=lambda folder: folder.name)
+def test_a_folder_of_c_holds_twenty_files_at_most(folder: Path):
+    assert len([path for path in C_FILES if path.parent == folder]) <= 20
 
 
 def strip_comments(text: str) -> str:

@@ -3,9 +3,9 @@
  * where (2 bytes, in words), how (a pointer into the memory, or a number), and what (2 bytes). */
 #include <string.h>
 
-#include "made_up_memory.h"
-#include "target.h"
-#include "work_called.h"
+#include "fuzz/made_up_memory.h"
+#include "fuzz/target.h"
+#include "cpython/names/work_called.h"
 
 #define CHANGE_BYTES 6u
 #define CHANGES_MAX 48u

@@ -1,8 +1,8 @@
 /* The location table: 4 bytes of first line, 2 of the unit asked for, then the table. */
 #include <string.h>
 
-#include "linetable.h"
-#include "target.h"
+#include "cpython/walker/linetable.h"
+#include "fuzz/target.h"
 
 LC_FUZZ_TARGET(linetable)
 {

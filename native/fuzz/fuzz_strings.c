@@ -1,8 +1,8 @@
 /* PEP 393 text: a byte for the kind, one for the room, then the characters. */
 #include <string.h>
 
-#include "strings.h"
-#include "target.h"
+#include "cpython/objects/strings.h"
+#include "fuzz/target.h"
 
 static int is_utf8(const unsigned char *s, size_t bytes)
 {

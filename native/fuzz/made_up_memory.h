@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cpython_source.h"
-#include "memory_reader.h"
+#include "cpython/source/cpython_source.h"
+#include "core/memory/memory_reader.h"
 
 #define MADE_UP_BASE UINT64_C(0x10000000)
 #define MADE_UP_BYTES (256u * 1024u)

@@ -1,5 +1,5 @@
 /* A fuzz target is one function of bytes. Built by itself with clang's -fsanitize=fuzzer it is libFuzzer's; a
- * program that replays the corpus (native/tests/cpython/test_fuzz_corpus.c) includes them all, each under its name. */
+ * program that replays the corpus (native/tests/cpython/walker/test_fuzz_corpus.c) includes them all, each under its name. */
 #ifndef LOOPCANARY_FUZZ_TARGET_H
 #define LOOPCANARY_FUZZ_TARGET_H
 

@@ -1,8 +1,8 @@
-#include "agent.h"
+#include "module/agent.h"
 
 #include <string.h>
 
-#include "answers.h"
+#include "core/answers/answers.h"
 
 lc_agent lc_the_agent;
 

@@ -11,8 +11,8 @@
 #include <Python.h>
 #include <stdbool.h>
 
-#include "cpython_source.h"
-#include "watchdog.h"
+#include "cpython/source/cpython_source.h"
+#include "core/watchdog/watchdog.h"
 
 typedef struct {
     bool running;

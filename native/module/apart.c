@@ -1,9 +1,9 @@
 #define PY_SSIZE_T_CLEAN
-#include "apart.h"
+#include "module/apart.h"
 
 #include <errno.h>
 
-#include "spawn_apart.h"
+#include "core/host/spawn_apart.h"
 
 /* The texts of a list of bytes, NULL at their end; they live as long as the list, which nobody changes meanwhile: it is a
  * tuple of ours. NULL with an exception. */

@@ -1,4 +1,4 @@
-#include "c_code.h"
+#include "module/c_code.h"
 
 PyObject *lc_c_code(PyObject *module, PyObject *function)
 {

@@ -1,5 +1,5 @@
 #define _DEFAULT_SOURCE
-#include "exit_status.h"
+#include "module/exit_status.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,9 +1,9 @@
-#include "gc_stamp.h"
+#include "module/gc_stamp.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "thread_lane.h"
+#include "module/thread_lane.h"
 
 static uint64_t number_in(PyObject *info, const char *key)
 {

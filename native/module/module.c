@@ -2,35 +2,35 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "agent.h"
-#include "answer_hook.h"
-#include "apart.h"
-#include "asyncio_handle.h"
-#include "asyncio_loop.h"
-#include "bracket.h"
-#include "c_code.h"
-#include "exit_status.h"
-#include "gc_stamp.h"
-#include "glib_context.h"
-#include "glib_input.h"
-#include "glib_loop.h"
-#include "glib_signals.h"
-#include "gevent_tracer.h"
-#include "loop_hooks.h"
-#include "other_process.h"
-#include "patched_function.h"
-#include "qt_loop.h"
-#include "qt_trace.h"
-#include "quiet_thread.h"
-#include "thread_lane.h"
-#include "tk_callback.h"
-#include "tk_frames.h"
-#include "tk_loop.h"
-#include "tk_source.h"
-#include "trio_run.h"
-#include "turn_select.h"
-#include "uvloop_hooks.h"
-#include "wait_hook.h"
+#include "module/agent.h"
+#include "probes/answers/hook.h"
+#include "module/apart.h"
+#include "probes/asyncio/handle.h"
+#include "probes/asyncio/loop.h"
+#include "probes/hooks/bracket.h"
+#include "module/c_code.h"
+#include "module/exit_status.h"
+#include "module/gc_stamp.h"
+#include "probes/glib/context.h"
+#include "probes/glib/input.h"
+#include "probes/glib/loop.h"
+#include "probes/glib/signals.h"
+#include "probes/gevent/tracer.h"
+#include "probes/hooks/loop_hooks.h"
+#include "module/other_process.h"
+#include "probes/hooks/patched_function.h"
+#include "probes/qt/loop.h"
+#include "probes/qt/trace.h"
+#include "module/quiet_thread.h"
+#include "module/thread_lane.h"
+#include "probes/tk/callback.h"
+#include "probes/tk/frames.h"
+#include "probes/tk/loop.h"
+#include "probes/tk/source.h"
+#include "probes/trio/run.h"
+#include "probes/asyncio/turn_select.h"
+#include "probes/uvloop/hooks.h"
+#include "probes/hooks/wait_hook.h"
 
 static PyObject *start(PyObject *module, PyObject *args, PyObject *names)
 {
@@ -326,44 +326,44 @@ static PyMethodDef methods[] = {
     {"gc_stamp", (PyCFunction)(void (*)(void))lc_gc_stamp, METH_FASTCALL, "For gc.callbacks."},
     {"spawn_apart", lc_spawn_apart_py, METH_VARARGS, "spawn_apart(words, environment, log): see apart.h."},
     {"fail_exit", lc_fail_exit, METH_O, "fail_exit(status): replaces an exit status of 0."},
-    {"asyncio_handle_method", lc_asyncio_handle_method, METH_VARARGS, "See asyncio_handle.h."},
-    {"asyncio_handle_forget", lc_asyncio_handle_forget, METH_O, "See asyncio_handle.h."},
-    {"asyncio_loop_method", lc_asyncio_loop_method, METH_VARARGS, "See asyncio_loop.h."},
-    {"asyncio_loop_forget", lc_asyncio_loop_forget, METH_O, "See asyncio_loop.h."},
+    {"asyncio_handle_method", lc_asyncio_handle_method, METH_VARARGS, "See probes/asyncio/handle.h."},
+    {"asyncio_handle_forget", lc_asyncio_handle_forget, METH_O, "See probes/asyncio/handle.h."},
+    {"asyncio_loop_method", lc_asyncio_loop_method, METH_VARARGS, "See probes/asyncio/loop.h."},
+    {"asyncio_loop_forget", lc_asyncio_loop_forget, METH_O, "See probes/asyncio/loop.h."},
     {"start_thread", lc_start_thread, METH_O, "See quiet_thread.h."},
     {"join_thread", lc_join_thread, METH_VARARGS, "See quiet_thread.h."},
-    {"learn_trio", lc_learn_trio, METH_O, "See trio_run.h."},
+    {"learn_trio", lc_learn_trio, METH_O, "See probes/trio/run.h."},
     {"c_code", lc_c_code, METH_O, "See c_code.h."},
     {"hook_waits", lc_hook_waits, METH_O, "See wait_hook.h."},
     {"unhook_waits", lc_unhook_waits, METH_O, "See wait_hook.h."},
     {"hooked_waits", lc_hooked_waits, METH_NOARGS, "See wait_hook.h."},
-    {"hook_answers", lc_hook_answers, METH_O, "See answer_hook.h."},
-    {"unhook_answers", lc_unhook_answers, METH_O, "See answer_hook.h."},
-    {"hooked_answers", lc_hooked_answers, METH_NOARGS, "See answer_hook.h."},
-    {"answers_elsewhere", lc_answers_elsewhere, METH_O, "See answer_hook.h."},
-    {"answers", lc_read_answers, METH_NOARGS, "See answer_hook.h."},
-    {"hook_uvloop", lc_hook_uvloop, METH_VARARGS, "See uvloop_hooks.h."},
-    {"unhook_uvloop", lc_unhook_uvloop, METH_NOARGS, "See uvloop_hooks.h."},
+    {"hook_answers", lc_hook_answers, METH_O, "See probes/answers/hook.h."},
+    {"unhook_answers", lc_unhook_answers, METH_O, "See probes/answers/hook.h."},
+    {"hooked_answers", lc_hooked_answers, METH_NOARGS, "See probes/answers/hook.h."},
+    {"answers_elsewhere", lc_answers_elsewhere, METH_O, "See probes/answers/hook.h."},
+    {"answers", lc_read_answers, METH_NOARGS, "See probes/answers/hook.h."},
+    {"hook_uvloop", lc_hook_uvloop, METH_VARARGS, "See probes/uvloop/hooks.h."},
+    {"unhook_uvloop", lc_unhook_uvloop, METH_NOARGS, "See probes/uvloop/hooks.h."},
     {"hook_epoll_wait", lc_hook_epoll_wait, METH_O, "See wait_hook.h."},
     {"unhook_epoll_wait", lc_unhook_epoll_wait, METH_NOARGS, "See wait_hook.h."},
-    {"qt_install", lc_qt_install, METH_VARARGS, "See qt_loop.h."},
-    {"qt_uninstall", lc_qt_uninstall, METH_NOARGS, "See qt_loop.h."},
-    {"qt_listen", lc_qt_listen, METH_O, "See qt_trace.h."},
-    {"glib_hook", lc_glib_hook, METH_NOARGS, "See glib_context.h."},
-    {"glib_unhook", lc_glib_unhook, METH_NOARGS, "See glib_context.h."},
-    {"glib_hook_signals", lc_glib_hook_signals, METH_O, "See glib_signals.h."},
-    {"glib_unhook_signals", lc_glib_unhook_signals, METH_O, "See glib_signals.h."},
-    {"glib_listen", lc_glib_listen, METH_VARARGS, "See glib_input.h."},
-    {"glib_run", lc_glib_run, METH_VARARGS, "See glib_loop.h."},
-    {"glib_source", lc_glib_source, METH_VARARGS, "See glib_loop.h."},
-    {"tk_listen", lc_tk_listen, METH_VARARGS, "See tk_frames.h."},
-    {"tk_titled", lc_tk_titled, METH_O, "See tk_frames.h."},
-    {"tk_learn", lc_tk_learn, METH_O, "See tk_source.h."},
-    {"tk_callback", lc_tk_callback, METH_VARARGS, "See tk_callback.h."},
-    {"tk_idle", lc_tk_idle, METH_VARARGS, "See tk_callback.h."},
-    {"tk_loop", lc_tk_loop, METH_VARARGS, "See tk_loop.h."},
-    {"tk_adopt", lc_tk_adopt, METH_NOARGS, "See tk_loop.h."},
-    {"tk_release", lc_tk_release, METH_NOARGS, "See tk_loop.h."},
+    {"qt_install", lc_qt_install, METH_VARARGS, "See probes/qt/loop.h."},
+    {"qt_uninstall", lc_qt_uninstall, METH_NOARGS, "See probes/qt/loop.h."},
+    {"qt_listen", lc_qt_listen, METH_O, "See probes/qt/trace.h."},
+    {"glib_hook", lc_glib_hook, METH_NOARGS, "See probes/glib/context.h."},
+    {"glib_unhook", lc_glib_unhook, METH_NOARGS, "See probes/glib/context.h."},
+    {"glib_hook_signals", lc_glib_hook_signals, METH_O, "See probes/glib/signals.h."},
+    {"glib_unhook_signals", lc_glib_unhook_signals, METH_O, "See probes/glib/signals.h."},
+    {"glib_listen", lc_glib_listen, METH_VARARGS, "See probes/glib/input.h."},
+    {"glib_run", lc_glib_run, METH_VARARGS, "See probes/glib/loop.h."},
+    {"glib_source", lc_glib_source, METH_VARARGS, "See probes/glib/loop.h."},
+    {"tk_listen", lc_tk_listen, METH_VARARGS, "See probes/tk/frames.h."},
+    {"tk_titled", lc_tk_titled, METH_O, "See probes/tk/frames.h."},
+    {"tk_learn", lc_tk_learn, METH_O, "See probes/tk/source.h."},
+    {"tk_callback", lc_tk_callback, METH_VARARGS, "See probes/tk/callback.h."},
+    {"tk_idle", lc_tk_idle, METH_VARARGS, "See probes/tk/callback.h."},
+    {"tk_loop", lc_tk_loop, METH_VARARGS, "See probes/tk/loop.h."},
+    {"tk_adopt", lc_tk_adopt, METH_NOARGS, "See probes/tk/loop.h."},
+    {"tk_release", lc_tk_release, METH_NOARGS, "See probes/tk/loop.h."},
     {NULL, NULL, 0, NULL},
 };
 

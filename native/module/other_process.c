@@ -1,10 +1,10 @@
 #define PY_SSIZE_T_CLEAN
-#include "other_process.h"
+#include "module/other_process.h"
 
 #include <stddef.h>
 
-#include "outside.h"
-#include "threads.h"
+#include "cpython/source/outside.h"
+#include "cpython/gil/threads.h"
 
 enum { INTERPRETERS_MAX = 64, THREADS_MAX = 4096 };
 

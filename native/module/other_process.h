@@ -1,4 +1,4 @@
-/* Binds native/cpython/outside.h: the interpreter of another process, read from outside.
+/* Binds native/cpython/source/outside.h: the interpreter of another process, read from outside.
  *
  *   outside_open(pid, version_hex, addresses) -> handle      RuntimeError: why that CPython cannot be read
  *   outside_threads(handle) -> [(interpreter, thread, tid)]  of all interpreters; also learns their locks

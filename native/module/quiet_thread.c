@@ -1,4 +1,4 @@
-#include "quiet_thread.h"
+#include "module/quiet_thread.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 
-#include "clock.h"
-#include "futex.h"
-#include "thread_lane.h"
+#include "core/clock/clock.h"
+#include "core/watchdog/futex.h"
+#include "module/thread_lane.h"
 
 static const char capsule_name[] = "loopcanary.thread";
 

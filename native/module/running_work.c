@@ -1,4 +1,4 @@
-#include "running_work.h"
+#include "module/running_work.h"
 
 #include <structmember.h>
 

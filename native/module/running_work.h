@@ -6,9 +6,9 @@
 #ifndef LOOPCANARY_RUNNING_WORK_H
 #define LOOPCANARY_RUNNING_WORK_H
 
-#include "bracket.h"
-#include "work.h"
-#include "work_note.h"
+#include "probes/hooks/bracket.h"
+#include "cpython/names/work.h"
+#include "cpython/names/work_note.h"
 
 /* On the C stack of whoever runs the work. */
 typedef struct lc_running {

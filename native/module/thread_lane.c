@@ -1,11 +1,11 @@
-#include "thread_lane.h"
+#include "module/thread_lane.h"
 
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "lane_reading.h"
-#include "long_work.h"
+#include "core/lane/lane_reading.h"
+#include "core/lane/long_work.h"
 
 _Thread_local lc_thread_lane lc_own_lane __attribute__((tls_model("initial-exec")));
 _Thread_local bool lc_thread_is_ours __attribute__((tls_model("initial-exec")));

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "agent.h"
+#include "module/agent.h"
 
 typedef struct {
     lc_lane *lane;

@@ -79,7 +79,7 @@ class Probe(Protocol):
 
 class LoopHooks(Protocol):
     """How a probe reports a loop that has hooks: the native engine's LoopHooks, or the portable one's
-    (native/module/loop_hooks.h). On the loop's thread; further arguments are ignored."""
+    (native/probes/hooks/loop_hooks.h). On the loop's thread; further arguments are ignored."""
 
     def run_begin(self, *ignored: object) -> None:
         """The loop begins to run on this thread: the first turn."""

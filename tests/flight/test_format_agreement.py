@@ -1,4 +1,4 @@
-"""format.py and native/core/flight_format.h state the same facts: the compiler is asked."""
+"""format.py and native/core/flight/flight_format.h state the same facts: the compiler is asked."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ FLIGHT_CONSTANTS = {"VERSION": "LC_FLIGHT_VERSION", "BYTE_ORDER_MARK": "LC_BYTE_
 PROGRAM = """
 #include <inttypes.h>
 #include <stdio.h>
-#include "flight_format.h"
+#include "core/flight/flight_format.h"
 #define FIELD(s, f) printf("\\"%s.%s\\": [%zu, %zu, %d],\\n", #s, #f, offsetof(s, f), \\
     sizeof(((s *)0)->f), _Generic(((s *)0)->f, int64_t: 1, default: 0));
 #define SIZE(s) printf("\\"sizeof %s\\": %zu,\\n", #s, sizeof(s));
@@ -125,12 +125,12 @@ def c(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]
     compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         pytest.skip("no C compiler: the header cannot be asked")
-    if not (tree / "native/core/flight_format.h").exists():
+    if not (tree / "native/core/flight/flight_format.h").exists():
         pytest.skip("no C sources here: this is an installed package")
     folder = tmp_path_factory.mktemp("agreement")
     source = folder / "facts.c"
     source.write_text(program())
-    include = f"-I{tree / 'native/core'}"
+    include = f"-I{tree / 'native'}"
     command = [*compiler.split(), "-std=c11", include, str(source), "-o", str(folder / "facts")]
     subprocess.run(command, check=True)
     answer = subprocess.run([folder / "facts"], check=True, capture_output=True)
@@ -192,7 +192,7 @@ def test_enums_agree(c, enum):
 
 
 def test_every_enumerator_of_the_header_is_known(tree):
-    header = tree / "native/core/flight_format.h"
+    header = tree / "native/core/flight/flight_format.h"
     if not header.exists():
         pytest.skip("no C sources here: this is an installed package")
     named = set(re.findall(r"\b(LC_[A-Z0-9_]+) = \d", header.read_text()))

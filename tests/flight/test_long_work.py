@@ -21,8 +21,8 @@ LIMIT = 2 * MS
 
 @dataclass
 class Recorder:
-    """What native/core/long_work.c records of a lane, in nanoseconds for ticks: turns of callbacks, told by
-    their lengths, with waits in between."""
+    """What native/core/lane/long_work.c records of a lane, in nanoseconds for ticks: turns of callbacks,
+    told by their lengths, with waits in between."""
 
     flight: FlightBuilder
     lane: int

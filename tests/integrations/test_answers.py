@@ -156,7 +156,7 @@ def test_a_server_that_ends_by_the_signal_that_asked_it_to_has_stored_what_it_kn
 
 
 SEEN_OF = 16
-"""Of so many requests of other servers one is timed (native/core/answers.h)."""
+"""Of so many requests of other servers one is timed (native/core/answers/answers.h)."""
 
 
 def told_by(child, line=""):

@@ -23,8 +23,8 @@ def sources() -> list[Path]:
     native = ROOT / "native"
     return [
         HERE / "walker_probe.c",
-        native / "core" / "memory_reader.c",
-        *sorted((native / "cpython").glob("*.c")),
+        native / "core" / "memory" / "memory_reader.c",
+        *sorted((native / "cpython").rglob("*.c")),
     ]
 
 
@@ -38,8 +38,7 @@ def build(into: Path) -> Path:
             *FLAGS,
             "-Werror",
             *(f"-I{path}" for path in sorted(includes)),
-            f"-I{ROOT / 'native' / 'core'}",
-            f"-I{ROOT / 'native' / 'cpython'}",
+            f"-I{ROOT / 'native'}",
             *map(str, sources()),
             "-o",
             str(target),

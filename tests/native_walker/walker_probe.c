@@ -11,9 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cpython_source.h"
-#include "memory_reader.h"
-#include "walker.h"
+#include "cpython/source/cpython_source.h"
+#include "core/memory/memory_reader.h"
+#include "cpython/walker/walker.h"
 
 #define THREADS_ROOM 256
 #define QUEUE_ROOM 8192

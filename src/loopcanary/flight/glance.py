@@ -174,7 +174,7 @@ def _with_present(
     reading: LaneReading, fields: dict[str, Any], before: bytes, after: bytes, clock: TickClock
 ) -> LaneReading:
     """With what the thread is in. An epoch that is the same before and after belongs to the begin that was
-    read between them (native/core/lane.h)."""
+    read between them (native/core/lane/lane.h)."""
     epoch, turn = _word(after, _EPOCH), _word(after, _TURN_EPOCH)
     in_callback = epoch & 1 and epoch == _word(before, _EPOCH)
     in_turn = turn & 1 and turn == _word(before, _TURN_EPOCH)

@@ -239,7 +239,7 @@ class FlightFile:
         lane = read_lane(self._source, section, index)
         if lane["generation"] != slot.facts["lane_generation"]:
             return None
-        # After the epochs: see the order of stores in native/core/lane.h.
+        # After the epochs: see the order of stores in native/core/lane/lane.h.
         clock = self.tick_clock
         ended = read_ended(self._source, section, index, clock)
         return LaneView(

@@ -121,7 +121,8 @@ SLICE_NS: Final = 100_000_000
 
 def congested_slices(begin_ns: int, end_ns: int) -> int:
     """How many slices of a lane a turn congests that is busy from `begin_ns` to `end_ns` after the lane's
-    opening: all that it is busy in after its own first SLICE_NS (lc_congested_slices of native/core/lane.h).
+    opening: all that it is busy in after its own first SLICE_NS (lc_congested_slices of
+    native/core/lane/lane.h).
     """
     from_ns = begin_ns + SLICE_NS
     if begin_ns < 0 or end_ns <= from_ns:

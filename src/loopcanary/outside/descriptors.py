@@ -1,7 +1,7 @@
 """What a system call of another process's thread works on: the file, peer or child, by name.
 
-As native/core/wait_target.c does in the watched process itself, from /proc alone: nothing that the descriptor
-stands for is opened or resolved.
+As native/core/waits/wait_target.c does in the watched process itself, from /proc alone: nothing that the
+descriptor stands for is opened or resolved.
 """
 
 from __future__ import annotations

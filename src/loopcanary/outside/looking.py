@@ -15,7 +15,7 @@ from loopcanary.outside.interpreter import Interpreter
 from loopcanary.outside.processes import Process
 from loopcanary.outside.tasks import Task, read_task
 
-# As native/core/frame_source.h and flight_format.h have them.
+# As native/core/watchdog/frame_source.h and flight_format.h have them.
 _READINGS: Final = {0: StackReading.READ, 1: StackReading.NO_FRAMES, 2: StackReading.MOVING}
 _GIL_HELD_BY_SELF: Final = 2
 _LOCK_KINDS: Final = {1: "lock", 2: "RLock", 3: "import lock", 4: "end of a thread"}

@@ -1,8 +1,8 @@
 """What a lane of the portable engine ran before a stall: long turns by themselves, short ones as sums.
 
 The limit of what is long begins at a millisecond and doubles while the log goes round in less than four
-seconds, up to half the threshold, as in the native engine (native/core/long_work.h). A turn is recorded once:
-as the callback that held most of it, or as a turn.
+seconds, up to half the threshold, as in the native engine (native/core/lane/long_work.h). A turn is recorded
+once: as the callback that held most of it, or as a turn.
 """
 
 from __future__ import annotations

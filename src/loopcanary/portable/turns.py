@@ -1,7 +1,7 @@
 """How the portable engine hears of loops that tell by hooks of their own what they do.
 
-The same words as the native engine's LoopHooks (native/module/loop_hooks.h), in Python: a probe that speaks
-them serves both.
+The same words as the native engine's LoopHooks (native/probes/hooks/loop_hooks.h), in Python: a probe that
+speaks them serves both.
 
     run_begin()        the loop begins to run on this thread: the first turn
     wait_begin()       the loop is about to wait: the turn is over

@@ -1,5 +1,5 @@
 """How long servers' answers take: seen where the program's sockets ask the system to receive and send
-(native/module/answer_hook.c), whatever server, protocol or stream of Python's is above them.
+(native/probes/answers/hook.c), whatever server, protocol or stream of Python's is above them.
 """
 
 from __future__ import annotations

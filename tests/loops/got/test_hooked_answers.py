@@ -1,4 +1,4 @@
-"""Hooked calls of OpenSSL (native/module/answer_hook.h), by libraries that are compiled here."""
+"""Hooked calls of OpenSSL (native/probes/answers/hook.h), by libraries that are compiled here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Hooked waits (native/module/wait_hook.h), in a library that is compiled here, by a loop of our own."""
+"""Hooked waits (native/probes/hooks/wait_hook.h), in a library that is compiled here, by a loop of
+our own."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """hypercorn: how long its answers over HTTP/2 take, in clear and behind TLS; those over HTTP/1 are timed by
-the engine (native/core/answers.h), like any server's.
+the engine (native/core/answers/answers.h), like any server's.
 
 The kernel knows when the connection's last bytes came, and not whose they were: where others came after its
 own, a request has waited for longer than is told, and never for less. Handling begins when the connection's

@@ -1,8 +1,8 @@
 """uvicorn: how long a request takes from its bytes' arrival to the first byte of its answer, and how much of
 that it waited for the loop.
 
-The engine times the answers of all servers (native/core/answers.h), but knows neither tasks nor routes: of
-uvicorn's requests on TCP, in clear and behind TLS, more is known here.
+The engine times the answers of all servers (native/core/answers/answers.h), but knows neither tasks nor
+routes: of uvicorn's requests on TCP, in clear and behind TLS, more is known here.
 
 Handling begins with the first step of the request's task. What it waits for the loop later on, at its own
 awaits, is not told apart from its handling.

@@ -1,6 +1,6 @@
 """The asyncio probe: callbacks bracketed in `Handle._run`, turns around the selector's wait.
 
-With the native engine both brackets are C (native/module/asyncio_handle.c, turn_select.c, wait_hook.c): a
+With the native engine both brackets are C (native/probes/asyncio/handle.c, turn_select.c, wait_hook.c): a
 callback costs less than in an unwatched program. With the portable engine only `run_forever` is patched, to
 learn of loops. asyncio itself is never imported here: the patches are laid when the program has
 imported it.

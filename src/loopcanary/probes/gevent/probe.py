@@ -2,7 +2,7 @@
 
 The wait is hooked in the object that holds libev or libuv; where that cannot be done, prepare and check
 watchers of the loop do. Switches are told by greenlet's own trace function, in C
-(native/module/gevent_tracer.c). Both are laid on a thread when its hub begins to run, or now, if it runs
+(native/probes/gevent/tracer.c). Both are laid on a thread when its hub begins to run, or now, if it runs
 already.
 """
 

@@ -1,5 +1,5 @@
 """The GLib probe, for programs on PyGObject: turns seen by the poll function of main contexts, callbacks of
-timeout and idle sources and of handlers of signals by their functions (native/module/glib_*.c).
+timeout and idle sources and of handlers of signals by their functions (native/probes/glib).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How late the input of GTK's windows is, and which of them is in front: told to the tracers, and as scene of
 the thread.
 
-Called from C (native/module/glib_input.h) on the windows' thread when an event has been handled: once a key,
+Called from C (native/probes/glib/input.h) on the windows' thread when an event has been handled: once a key,
 a button, a turn of the wheel, a touch, and when another window may be in front. Nothing is raised.
 """
 
@@ -38,7 +38,7 @@ class GtkWindows:
     def heard(  # noqa: PLR0917 - as C calls it
         self, event: str, stamp_ms: int, begin_ns: int, end_ns: int, signal: str | None, handler: object
     ) -> None:
-        """See glib_listen in native/module/glib_input.h. Raises nothing."""
+        """See glib_listen in native/probes/glib/input.h. Raises nothing."""
         try:
             if event:
                 late_ms = self._stamps.late_ms(stamp_ms, begin_ns // _MS) if stamp_ms else 0

@@ -4,8 +4,8 @@ A game has no loop of its own that could be hooked: its main thread draws, flips
 lies between two of these calls is work: a callback called "frame". The flip itself, a wait, and the look for
 events are the loop's: while a game looks for events its window answers, however long it draws nothing.
 
-One thread is watched, the one that flips. All that each frame does is C (native/module/game_calls.h); what
-is here is told only where there is something to tell. A frame comes after a wait, when none of our code is in
+One thread is watched, the one that flips. What each frame does is in `calls`; what is here is
+told only where there is something to tell. A frame comes after a wait, when none of our code is in
 the processor's cache: each line of Python would cost several times what it costs in a loop.
 """
 
@@ -75,7 +75,7 @@ class Beat:
         """Name, arrival, begin of the handling, of input that is being handled."""
         self._posted: dict[int, deque[int]] = {}
 
-    # ---- what the calls tell; see native/module/game_calls.h ----------------------------------
+    # ---- what the calls tell; see calls.GameCalls ------------------------------------------------
 
     def began(self) -> None:
         """The first flip: from here on this thread is watched."""

@@ -1,6 +1,6 @@
 """The Qt probe: PySide and PyQt, windows and services, on any of their event loops.
 
-The work is done in C (native/module/qt_loop.c): Qt delivers many thousands of events a second. Here is only
+The work is done in C (native/probes/qt/loop.c): Qt delivers many thousands of events a second. Here is only
 found which Qt the program uses, and where its loops wait. What is drawn and put in is told by `traces`.
 """
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _STAMP_OFFSET = 24
-"""In a QInputEvent; see native/module/qt_trace.c."""
+"""In a QInputEvent; see native/probes/qt/trace.c."""
 _PROBE = 0x1F2E3D4C
 _MS = 1_000_000
 

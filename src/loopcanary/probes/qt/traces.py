@@ -87,7 +87,7 @@ class QtTraces:
     def heard(  # noqa: PLR0917 - as C calls it
         self, kind: int, name: str, receiver: int, begin_ns: int, end_ns: int, number: int, asked_ns: int
     ) -> None:
-        """See qt_listen in native/module/qt_trace.h. Raises nothing."""
+        """See qt_listen in native/probes/qt/trace.h. Raises nothing."""
         try:
             if kind in _DRAWING:
                 self._drawn(receiver, asked_ns or begin_ns, end_ns, number)

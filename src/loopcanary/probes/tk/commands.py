@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from types import CodeType
 
 LOOPS = (
-    # Of tkinter.Misc: what runs Tcl's loop, and as what (native/module/tk_loop.h).
+    # Of tkinter.Misc: what runs Tcl's loop, and as what (native/probes/tk/loop.h).
     ("mainloop", "run"),
     ("update", "update"),
     ("wait_window", "nested"),

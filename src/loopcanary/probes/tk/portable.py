@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from loopcanary.protocols import PortableSide, Tracers
 
 _BY_HAND = 3
-"""From so many calls of update() outside any loop on, the program turns the loop by itself (tk_thread.h)."""
+"""From so many calls of update() outside any loop on, the program turns the loop by itself
+(native/probes/tk/thread.h)."""
 _PARTIALS_MAX = 8
 
 
@@ -203,7 +204,7 @@ class _Command:
 
     def work_names(self) -> tuple[str, None]:
         """`after: App.poll`, `.send: App.on_click`, `.field: on_press (<Button-1>)`, as the native engine has
-        it (native/cpython/work_note.c)."""
+        it (native/cpython/names/work_note.c)."""
         function = _function_of_after(self._func, self._commands.after)
         if function is not None:
             way = "after"

@@ -1,5 +1,5 @@
 """The Tk probe: turns seen by an event source of Tcl's, commands in `CallWrapper.__call__`, which becomes a C
-function that does what tkinter's own does (native/module/tk_callback.c).
+function that does what tkinter's own does (native/probes/tk/callback.c).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What Tk's windows show, and which of them is in front: told to the tracers, and as scene of the thread.
 
-Called from C (native/module/tk_frames.h) where tkinter may be called: before a command, after update().
+Called from C (native/probes/tk/frames.h) where tkinter may be called: before a command, after update().
 Nothing is raised.
 """
 

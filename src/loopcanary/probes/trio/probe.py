@@ -1,4 +1,4 @@
-"""The trio probe: each run's group of instruments is one that tells us, too, in C (native/module/trio_run.c).
+"""The trio probe: each run's group of instruments is one that tells us, too, in C (native/probes/trio/run.c).
 
 A run makes its group by the name `Instruments` of trio._core._run, so that it matters not by which name trio
 is run: `trio.run`, `anyio.run`, pytest-trio. Instruments that the program adds are called as ever.

@@ -1,5 +1,5 @@
 """The uvloop probe: runs, turns and callbacks seen in the calls by which uvloop's shared object asks libuv,
-the system and CPython (native/module/uvloop_hooks.c). Nothing of uvloop's own is touched.
+the system and CPython (native/probes/uvloop/hooks.c). Nothing of uvloop's own is touched.
 """
 
 from __future__ import annotations

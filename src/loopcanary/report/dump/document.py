@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _ROWS_MAX = 40
 _OWN_NAME = "loopcanary"
-"""What threads of ours are called: native/module/quiet_thread.c, native/core/watchdog.c."""
+"""What threads of ours are called: native/module/quiet_thread.c, native/core/watchdog/watchdog.c."""
 
 
 def dump_document(process: ProcessSight, *, everything: bool) -> Document:

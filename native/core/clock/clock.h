@@ -1,0 +1,70 @@
+/* Time: nanoseconds of CLOCK_MONOTONIC, and ticks, the cheapest counter that runs along with it.
+ *
+ * Ticks are the time stamp counter (x86-64, where the CPU says it is invariant and the kernel trusts
+ * it as its own clock source), the virtual counter (aarch64), or else nanoseconds. Which one is
+ * chosen once, before any other thread looks. Reading ticks is a load and an instruction; no call, no
+ * lock; any thread, any context.
+ */
+#ifndef LOOPCANARY_CLOCK_H
+#define LOOPCANARY_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "core/flight/flight_format.h"
+
+extern lc_clock_kind lc_clock_chosen; /* written by lc_clock_choose only */
+
+/* Chooses and answers the kind of ticks. Not thread-safe; idempotent. */
+lc_clock_kind lc_clock_choose(void);
+
+static inline uint64_t lc_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static inline uint64_t lc_now_ticks(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_expect(lc_clock_chosen == LC_CLOCK_TSC, 1)) {
+        return __builtin_ia32_rdtsc();
+    }
+#elif defined(__aarch64__)
+    if (__builtin_expect(lc_clock_chosen == LC_CLOCK_CNTVCT, 1)) {
+        uint64_t ticks;
+        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+        return ticks;
+    }
+#endif
+    return lc_now_ns();
+}
+
+/* A reading of both clocks at (nearly) the same moment: the closest of a few tries. */
+typedef struct {
+    uint64_t ns;
+    uint64_t ticks;
+} lc_instant;
+
+lc_instant lc_clock_pair(void);
+
+/* The rate, in nanoseconds a tick times 2^32, from two pairings; `fallback` where they are too close
+ * together to tell. */
+uint64_t lc_clock_rate_q32(lc_instant from, lc_instant to, uint64_t fallback);
+
+static inline uint64_t lc_ticks_to_ns(uint64_t ticks, uint64_t rate_q32)
+{
+    const unsigned __int128 half = 1u << 31; /* to the nearest: 10 ms in ticks and back is 10 ms */
+    return (uint64_t)(((unsigned __int128)ticks * rate_q32 + half) >> 32);
+}
+
+static inline uint64_t lc_ns_to_ticks(uint64_t ns, uint64_t rate_q32)
+{
+    const uint64_t rate = rate_q32 ? rate_q32 : 1u;
+    const unsigned __int128 ticks = (((unsigned __int128)ns << 32) + rate / 2u) / rate;
+    return ticks > UINT64_MAX ? UINT64_MAX : (uint64_t)ticks;
+}
+
+#endif

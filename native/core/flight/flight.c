@@ -1,0 +1,258 @@
+#include "core/flight/flight.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/host/process_facts.h"
+
+#define PAGE 4096u
+
+static uint64_t pages(uint64_t bytes) { return (bytes + PAGE - 1u) / PAGE * PAGE; }
+
+/* Where everything is; answers the size of the file. */
+static uint64_t lay_out(lc_section sections[LC_SECTION_COUNT])
+{
+    static const struct {
+        uint64_t stride, count;
+    } shape[LC_SECTION_COUNT] = {
+        [LC_SECTION_FACTS] = {LC_FACTS_BYTES, 1},
+        [LC_SECTION_COUNTERS] = {sizeof(lc_word), LC_COUNTER_ROOM},
+        [LC_SECTION_GC] = {sizeof(lc_gc_entry), LC_GC_COUNT},
+        [LC_SECTION_LANES] = {LC_LANE_BYTES, LC_LANE_COUNT},
+        [LC_SECTION_SLOTS] = {LC_SLOT_BYTES, LC_SLOT_COUNT},
+    };
+    uint64_t at = LC_HEADER_BYTES;
+    for (int i = 0; i < LC_SECTION_COUNT; i++) {
+        sections[i].offset = at;
+        sections[i].stride = shape[i].stride;
+        sections[i].count = shape[i].count;
+        at += pages(shape[i].stride * shape[i].count);
+    }
+    return at;
+}
+
+/* posix_fallocate writes zeros where the filesystem cannot set blocks aside: slow, but as safe. */
+static int set_aside(int fd, uint64_t offset, uint64_t bytes)
+{
+    int error;
+    do {
+        error = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
+    } while (error == EINTR);
+    return error;
+}
+
+static void measure_rate(lc_flight *flight)
+{
+    enum { SPIN_NS = 2000000 };
+    flight->paired = lc_clock_pair();
+    uint64_t rate = UINT64_C(1) << 32;
+    if (lc_clock_chosen != LC_CLOCK_MONOTONIC) {
+        while (lc_now_ns() < flight->paired.ns + SPIN_NS) {
+        }
+        rate = lc_clock_rate_q32(flight->paired, lc_clock_pair(), rate);
+    }
+    atomic_store_explicit(&flight->header->tick_ns_q32, rate, memory_order_relaxed);
+    flight->header->anchor_ticks = flight->paired.ticks;
+    flight->header->anchor_monotonic_ns = flight->paired.ns;
+}
+
+static uint64_t slept_ns(void)
+{
+    struct timespec boot;
+    if (clock_gettime(CLOCK_BOOTTIME, &boot) != 0) {
+        return 0;
+    }
+    const uint64_t boot_ns = (uint64_t)boot.tv_sec * 1000000000u + (uint64_t)boot.tv_nsec;
+    const uint64_t now_ns = lc_now_ns();
+    return boot_ns > now_ns ? boot_ns - now_ns : 0u;
+}
+
+static void fill_header(lc_flight *flight, const lc_section sections[LC_SECTION_COUNT])
+{
+    lc_header *header = flight->header;
+    struct timespec wall;
+    header->version = LC_FLIGHT_VERSION;
+    header->byte_order = LC_BYTE_ORDER_MARK;
+    header->file_bytes = flight->bytes;
+    header->pid = (uint64_t)getpid();
+    header->parent_pid = (uint64_t)getppid();
+    header->process_start = lc_process_start();
+    header->pid_namespace = lc_pid_namespace();
+    lc_boot_id(header->boot_id);
+    header->clock_kind = lc_clock_chosen;
+    memcpy(header->sections, sections, sizeof header->sections);
+    atomic_store_explicit(&header->sections[LC_SECTION_COUNTERS].used, LC_COUNTER_COUNT,
+                          memory_order_relaxed);
+    measure_rate(flight);
+    header->started_ns = flight->paired.ns;
+    flight->slept_ns = slept_ns();
+    clock_gettime(CLOCK_REALTIME, &wall);
+    const uint64_t wall_ns = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec;
+    header->anchor_wall_ns = (int64_t)(wall_ns - (lc_now_ns() - header->anchor_monotonic_ns));
+    atomic_store_explicit(&header->state, LC_PROCESS_RUNNING, memory_order_relaxed);
+    /* The magic comes last: a file without it is still being made. */
+    atomic_thread_fence(memory_order_release);
+    memcpy(header->magic, LC_FLIGHT_MAGIC, sizeof header->magic);
+}
+
+static int map_new_file(lc_flight *flight, uint64_t bytes, uint64_t first_bytes)
+{
+    struct stat facts;
+    if (ftruncate(flight->fd, (off_t)bytes) != 0 || fstat(flight->fd, &facts) != 0) {
+        return errno;
+    }
+    const int error = set_aside(flight->fd, 0, first_bytes);
+    if (error) {
+        return error;
+    }
+    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, flight->fd, 0);
+    if (base == MAP_FAILED) {
+        return errno;
+    }
+    flight->base = base;
+    flight->bytes = bytes;
+    flight->file_device = (uint64_t)facts.st_dev;
+    flight->file_inode = (uint64_t)facts.st_ino;
+    return 0;
+}
+
+int lc_flight_create(lc_flight *flight, const char *path)
+{
+    lc_section sections[LC_SECTION_COUNT];
+    memset(sections, 0, sizeof sections);
+    const uint64_t bytes = lay_out(sections);
+    memset(flight, 0, sizeof *flight);
+    flight->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (flight->fd < 0) {
+        return errno;
+    }
+    /* Tells readers in other pid namespaces that this process lives; gone with it, however it ends. */
+    (void)flock(flight->fd, LOCK_EX | LOCK_NB);
+    const int error = map_new_file(flight, bytes, sections[LC_SECTION_LANES].offset);
+    if (error) {
+        close(flight->fd);
+        unlink(path);
+        return error;
+    }
+    flight->header = (lc_header *)flight->base;
+    flight->counters = (lc_word *)(flight->base + sections[LC_SECTION_COUNTERS].offset);
+    flight->collections = (lc_gc_entry *)(flight->base + sections[LC_SECTION_GC].offset);
+    lc_clock_choose();
+    fill_header(flight, sections);
+    return 0;
+}
+
+static bool descriptor_is_ours(const lc_flight *flight)
+{
+    struct stat facts;
+    return fstat(flight->fd, &facts) == 0 && (uint64_t)facts.st_dev == flight->file_device &&
+           (uint64_t)facts.st_ino == flight->file_inode;
+}
+
+void lc_flight_close(lc_flight *flight, bool ended)
+{
+    if (flight->base == NULL) {
+        return;
+    }
+    if (ended) {
+        atomic_store_explicit(&flight->header->ended_ns, lc_now_ns(), memory_order_relaxed);
+        atomic_store_explicit(&flight->header->state, LC_PROCESS_ENDED, memory_order_release);
+    }
+    if (flight->is_stored_to) {
+        mmap(flight->base, flight->bytes, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+    } else {
+        munmap(flight->base, flight->bytes);
+    }
+    if (descriptor_is_ours(flight)) {
+        close(flight->fd);
+    }
+    memset(flight, 0, sizeof *flight);
+    flight->fd = -1;
+}
+
+bool lc_flight_set_facts(lc_flight *flight, const char *json, size_t bytes)
+{
+    lc_section *section = &flight->header->sections[LC_SECTION_FACTS];
+    if (bytes > LC_FACTS_BYTES) {
+        return false;
+    }
+    atomic_store_explicit(&section->used, 0, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    memcpy(flight->base + section->offset, json, bytes);
+    atomic_store_explicit(&section->used, bytes, memory_order_release);
+    return true;
+}
+
+void *lc_flight_at(const lc_flight *flight, int section, uint64_t index)
+{
+    const lc_section *s = &flight->header->sections[section];
+    return flight->base + s->offset + index * s->stride;
+}
+
+void *lc_flight_claim(lc_flight *flight, int section, uint64_t index)
+{
+    lc_section *s = &flight->header->sections[section];
+    if (index >= s->count) {
+        return NULL;
+    }
+    if (index >= atomic_load_explicit(&s->used, memory_order_acquire)) {
+        if (!descriptor_is_ours(flight) ||
+            set_aside(flight->fd, s->offset + index * s->stride, s->stride) != 0) {
+            return NULL;
+        }
+        atomic_store_explicit(&s->used, index + 1u, memory_order_release);
+    }
+    return lc_flight_at(flight, section, index);
+}
+
+bool lc_flight_note_sleep(lc_flight *flight, lc_instant now, uint64_t slept)
+{
+    enum { SLEPT_NS = 1000000 };
+    if (slept <= flight->slept_ns + SLEPT_NS) {
+        return false;
+    }
+    lc_flight_count(flight, LC_COUNTER_suspends, 1);
+    flight->slept_ns = slept;
+    if (flight->header->clock_kind != LC_CLOCK_MONOTONIC) {
+        flight->paired = now; /* the rate of before the sleep is as good as ever; the offset is not */
+        flight->header->anchor_ticks = now.ticks;
+        flight->header->anchor_wall_ns += (int64_t)(now.ns - flight->header->anchor_monotonic_ns);
+        flight->header->anchor_monotonic_ns = now.ns;
+    }
+    return true;
+}
+
+lc_instant lc_flight_pair_clocks(lc_flight *flight)
+{
+    enum { REFINE_EVERY_NS = 1000000000 };
+    const lc_instant now = lc_clock_pair();
+    if (now.ns < flight->refined_ns + REFINE_EVERY_NS) {
+        return now;
+    }
+    flight->refined_ns = now.ns;
+    if (lc_flight_note_sleep(flight, now, slept_ns()) || flight->header->clock_kind == LC_CLOCK_MONOTONIC) {
+        return now;
+    }
+    lc_word *rate = &flight->header->tick_ns_q32;
+    const uint64_t old = atomic_load_explicit(rate, memory_order_relaxed);
+    atomic_store_explicit(rate, lc_clock_rate_q32(flight->paired, now, old), memory_order_relaxed);
+    return now;
+}
+
+uint64_t lc_flight_ns(const lc_flight *flight, uint64_t ticks)
+{
+    const uint64_t rate = atomic_load_explicit(&flight->header->tick_ns_q32, memory_order_relaxed);
+    const uint64_t anchor = flight->paired.ticks;
+    if (ticks < anchor) {
+        const uint64_t before = lc_ticks_to_ns(anchor - ticks, rate);
+        return before < flight->paired.ns ? flight->paired.ns - before : 0u;
+    }
+    return flight->paired.ns + lc_ticks_to_ns(ticks - anchor, rate);
+}

@@ -1,0 +1,85 @@
+/* Making, growing and giving back the flight file of this process. */
+#ifndef LOOPCANARY_FLIGHT_H
+#define LOOPCANARY_FLIGHT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/clock/clock.h"
+#include "core/flight/flight_format.h"
+
+typedef struct {
+    uint8_t *base; /* NULL: none */
+    size_t bytes;
+    int fd;
+    uint64_t file_device; /* identity, so that a descriptor that the program closed and reused */
+    uint64_t file_inode;  /* is not taken for ours */
+    lc_header *header;
+    lc_word *counters;
+    lc_gc_entry *collections;
+    lc_instant paired;   /* the clocks at creation, or after the last suspend */
+    uint64_t slept_ns;   /* CLOCK_BOOTTIME less CLOCK_MONOTONIC at that pairing */
+    uint64_t refined_ns; /* when the rate was last refined */
+    bool is_stored_to; /* set before the close: a thread may still store to a lane after it */
+} lc_flight;
+
+/* Creates the file `path` (must not exist; mode 0600; sparse) and maps it. Blocks of the file are set aside
+ * as parts of it come into use, so that a full disk or tmpfs is an error here and not a SIGBUS later.
+ * 0, or an errno. Takes about 2 ms: it measures the rate of the tick counter. */
+int lc_flight_create(lc_flight *flight, const char *path);
+
+/* Unmaps and closes; the file stays. `ended`: the process says good-bye in the header first. Where lanes are
+ * still stored to, memory of no meaning takes the file's place at its addresses and is never given back. */
+void lc_flight_close(lc_flight *flight, bool ended);
+
+/* Stores the session's facts (JSON). False: too long, nothing stored. */
+bool lc_flight_set_facts(lc_flight *flight, const char *json, size_t bytes);
+
+/* Sets the blocks of element `index` of a section aside and returns its address; NULL: no room left on
+ * the device. Idempotent. */
+void *lc_flight_claim(lc_flight *flight, int section, uint64_t index);
+
+/* Address of an element that was claimed before. */
+void *lc_flight_at(const lc_flight *flight, int section, uint64_t index);
+
+/* Notes that the machine was suspended, if `slept` (CLOCK_BOOTTIME less CLOCK_MONOTONIC, ns) has grown since `now`'s last
+ * pairing: counts it, and pairs anew. Answers whether it was. One thread (the watchdog). */
+bool lc_flight_note_sleep(lc_flight *flight, lc_instant now, uint64_t slept);
+
+/* Pairs the clocks anew and answers the pairing; refines the tick rate, once a second, from all the time since
+ * the last good pairing. A machine that slept breaks a pairing: CLOCK_MONOTONIC stands still then, the counter may
+ * not. One thread (the watchdog). */
+lc_instant lc_flight_pair_clocks(lc_flight *flight);
+
+/* Nanoseconds (monotonic) of a tick reading of this process. Any thread. */
+uint64_t lc_flight_ns(const lc_flight *flight, uint64_t ticks);
+
+/* Nanoseconds of a tick reading, reckoned from a fresh pairing: exact for what is near, whatever the clocks did
+ * before. */
+static inline uint64_t lc_flight_ns_near(const lc_flight *flight, lc_instant now, uint64_t ticks)
+{
+    const uint64_t rate = atomic_load_explicit(&flight->header->tick_ns_q32, memory_order_relaxed);
+    if (ticks >= now.ticks) {
+        return now.ns + lc_ticks_to_ns(ticks - now.ticks, rate);
+    }
+    const uint64_t ago = lc_ticks_to_ns(now.ticks - ticks, rate);
+    return ago < now.ns ? now.ns - ago : 0u;
+}
+
+static inline lc_lane *lc_flight_lane(const lc_flight *flight, uint64_t index)
+{
+    return (lc_lane *)lc_flight_at(flight, LC_SECTION_LANES, index);
+}
+
+static inline lc_slot *lc_flight_slot(const lc_flight *flight, uint64_t index)
+{
+    return (lc_slot *)lc_flight_at(flight, LC_SECTION_SLOTS, index);
+}
+
+static inline void lc_flight_count(const lc_flight *flight, lc_counter counter, uint64_t by)
+{
+    atomic_fetch_add_explicit(&flight->counters[counter], by, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,199 @@
+#include "core/flight/slot_writer.h"
+
+#include <string.h>
+
+#include "core/lane/lane.h"
+
+enum { PROBES = 8 }; /* tries in a table before an entry is simply stored again */
+
+void lc_slot_writer_begin(lc_slot_writer *writer, lc_slot *slot)
+{
+    memset(writer, 0, sizeof *writer);
+    writer->slot = slot;
+    memset((char *)slot + offsetof(lc_slot, lane), 0,
+           offsetof(lc_slot, threads) - offsetof(lc_slot, lane));
+    LC_STORE(slot->heap_used, LC_SLOT_HEAP_OFFSET);
+}
+
+/* Room of `bytes` (aligned to 8) at the heap's end; nothing is in use until heap_used says so. */
+static uint32_t reserve(const lc_slot *slot, uint64_t bytes)
+{
+    const uint64_t at = (LC_LOAD(slot->heap_used) + 7u) & ~UINT64_C(7);
+    return at + bytes <= LC_SLOT_BYTES ? (uint32_t)at : LC_NO_REF;
+}
+
+static void *in_slot(lc_slot *slot, uint32_t offset) { return (char *)slot + offset; }
+
+static uint64_t hash_text(lc_text text)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a, 64 bits */
+    for (uint32_t i = 0; i < text.length; i++) {
+        hash = (hash ^ (uint8_t)text.bytes[i]) * UINT64_C(0x100000001b3);
+    }
+    return hash;
+}
+
+static bool same_text(lc_slot *slot, lc_ref ref, lc_text text)
+{
+    return ref.bytes == text.length && memcmp(in_slot(slot, ref.offset), text.bytes, text.length) == 0;
+}
+
+lc_ref lc_slot_put_text(lc_slot_writer *writer, lc_text text)
+{
+    const lc_ref none = {0, 0};
+    lc_slot *slot = writer->slot;
+    if (text.length == 0) {
+        return none;
+    }
+    const uint64_t hash = hash_text(text) | 1u;
+    uint32_t place = (uint32_t)hash % LC_KNOWN_STRINGS;
+    for (int i = 0; i < PROBES && writer->strings[place].hash != 0; i++) {
+        if (writer->strings[place].hash == hash && same_text(slot, writer->strings[place].ref, text)) {
+            return writer->strings[place].ref;
+        }
+        place = (place + 1u) % LC_KNOWN_STRINGS;
+    }
+    const uint32_t offset = reserve(slot, text.length);
+    if (offset == LC_NO_REF) {
+        return none;
+    }
+    memcpy(in_slot(slot, offset), text.bytes, text.length);
+    LC_RELEASE(slot->heap_used, offset + text.length);
+    writer->strings[place].hash = hash;
+    writer->strings[place].ref = (lc_ref){offset, text.length};
+    return writer->strings[place].ref;
+}
+
+static uint32_t put_code(lc_slot_writer *writer, const lc_code_facts *code)
+{
+    lc_slot *slot = writer->slot;
+    uint32_t place = (uint32_t)(code->serial * 0x9E3779B1u) % LC_KNOWN_CODES;
+    for (int i = 0; i < PROBES && writer->codes[place].serial != 0; i++) {
+        if (writer->codes[place].serial == code->serial) {
+            return writer->codes[place].offset;
+        }
+        place = (place + 1u) % LC_KNOWN_CODES;
+    }
+    const lc_code_entry entry = {
+        .filename = lc_slot_put_text(writer, code->filename),
+        .qualname = lc_slot_put_text(writer, code->qualname),
+        .first_line = code->first_line,
+        .code_flags = code->code_flags,
+    };
+    const uint32_t offset = reserve(slot, sizeof entry);
+    if (offset == LC_NO_REF) {
+        return LC_NO_REF;
+    }
+    memcpy(in_slot(slot, offset), &entry, sizeof entry);
+    LC_RELEASE(slot->heap_used, offset + sizeof entry);
+    writer->codes[place].serial = code->serial;
+    writer->codes[place].offset = offset;
+    return offset;
+}
+
+/* Codes first, so that the stack's own bytes lie together; false: the heap is full. */
+static bool resolve(lc_slot_writer *writer, const lc_stack *stack, lc_frame_entry *entries)
+{
+    for (uint32_t i = 0; i < stack->count; i++) {
+        const lc_frame *frame = &stack->frames[i];
+        entries[i] = (lc_frame_entry){
+            .code = put_code(writer, frame->code),
+            .line = frame->line,
+            .end_line = frame->end_line,
+            .column = frame->column,
+            .end_column = frame->end_column,
+        };
+        if (entries[i].code == LC_NO_REF) {
+            return false;
+        }
+    }
+    return true;
+}
+
+uint32_t lc_slot_put_stack(lc_slot_writer *writer, const lc_stack *stack)
+{
+    lc_slot *slot = writer->slot;
+    lc_frame_entry entries[LC_STACK_FRAMES_MAX];
+    const uint64_t hash = stack->hash | 1u;
+    uint32_t place = (uint32_t)(hash >> 8) % LC_KNOWN_STACKS;
+    for (int i = 0; i < PROBES && writer->stacks[place].hash != 0; i++) {
+        if (writer->stacks[place].hash == hash) {
+            return writer->stacks[place].offset;
+        }
+        place = (place + 1u) % LC_KNOWN_STACKS;
+    }
+    if (!resolve(writer, stack, entries)) {
+        return LC_NO_REF;
+    }
+    const uint64_t frame_bytes = stack->count * sizeof(lc_frame_entry);
+    const uint32_t offset = reserve(slot, sizeof(lc_stack_entry) + frame_bytes);
+    if (offset == LC_NO_REF) {
+        return LC_NO_REF;
+    }
+    const uint32_t flags = (stack->truncated ? LC_STACK_TRUNCATED : 0u) |
+                           (stack->inner_cut ? LC_STACK_INNER_CUT : 0u);
+    const lc_stack_entry head = {stack->count, flags, hash};
+    memcpy(in_slot(slot, offset), &head, sizeof head);
+    memcpy(in_slot(slot, offset + (uint32_t)sizeof head), entries, frame_bytes);
+    LC_RELEASE(slot->heap_used, offset + sizeof head + frame_bytes);
+    writer->stacks[place].hash = hash;
+    writer->stacks[place].offset = offset;
+    return offset;
+}
+
+bool lc_slot_put_sample(lc_slot_writer *writer, const lc_sample_entry *sample)
+{
+    lc_slot *slot = writer->slot;
+    const uint64_t count = LC_LOAD(slot->sample_count);
+    if (count >= LC_SAMPLE_MAX) {
+        return false;
+    }
+    slot->samples[count] = *sample;
+    LC_RELEASE(slot->sample_count, count + 1u);
+    return true;
+}
+
+void lc_slot_thin_samples(lc_slot_writer *writer)
+{
+    lc_slot *slot = writer->slot;
+    const uint64_t count = LC_LOAD(slot->sample_count);
+    for (uint64_t i = 1; 2 * i < count; i++) {
+        slot->samples[i] = slot->samples[2 * i];
+    }
+    LC_RELEASE(slot->sample_count, (count + 1u) / 2u);
+}
+
+static void thin_hosts(lc_slot_writer *writer)
+{
+    lc_slot *slot = writer->slot;
+    LC_STORE(slot->host_count, 1); /* the first one stays where it is */
+    atomic_thread_fence(memory_order_release);
+    for (uint32_t i = 1; 2 * i < LC_HOST_MAX; i++) {
+        slot->hosts[i] = slot->hosts[2 * i];
+    }
+    LC_RELEASE(slot->host_count, LC_HOST_MAX / 2u);
+    writer->host_interval_ns *= 2u;
+}
+
+void lc_slot_put_host(lc_slot_writer *writer, const lc_host_entry *host)
+{
+    lc_slot *slot = writer->slot;
+    if (LC_LOAD(slot->host_count) >= LC_HOST_MAX) {
+        thin_hosts(writer);
+    }
+    const uint64_t count = LC_LOAD(slot->host_count);
+    slot->hosts[count] = *host;
+    LC_RELEASE(slot->host_count, count + 1u);
+}
+
+bool lc_slot_put_thread(lc_slot_writer *writer, const lc_thread_entry *thread)
+{
+    lc_slot *slot = writer->slot;
+    const uint64_t count = LC_LOAD(slot->thread_count);
+    if (count >= LC_SLOT_THREADS_MAX) {
+        return false;
+    }
+    slot->threads[count] = *thread;
+    LC_RELEASE(slot->thread_count, count + 1u);
+    return true;
+}

@@ -1,0 +1,57 @@
+/* Writing one stall into its slot: stacks, codes and strings are stored once and referred to.
+ *
+ * The watchdog's thread only; no allocation. Every count is stored (release) after what it counts, so
+ * that a reader, or a kill at any instruction, finds whole entries.
+ */
+#ifndef LOOPCANARY_SLOT_WRITER_H
+#define LOOPCANARY_SLOT_WRITER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/flight/flight_format.h"
+#include "core/watchdog/frame_source.h"
+
+/* What a writer remembers of the slot it fills; about 16 KiB, set aside with the watchdog. */
+enum { LC_KNOWN_CODES = 512, LC_KNOWN_STACKS = 256, LC_KNOWN_STRINGS = 128 };
+
+typedef struct {
+    lc_slot *slot; /* NULL: not in use */
+    struct {
+        uint64_t serial;
+        uint32_t offset;
+    } codes[LC_KNOWN_CODES];
+    struct {
+        uint64_t hash;
+        uint32_t offset;
+    } stacks[LC_KNOWN_STACKS];
+    struct {
+        uint64_t hash;
+        lc_ref ref;
+    } strings[LC_KNOWN_STRINGS];
+    uint8_t contributors[LC_TALLY_COUNT]; /* of each entry of the lane's tally: its contributor's number, from 1 */
+    uint64_t host_interval_ns; /* between readings of the host, now */
+} lc_slot_writer;
+
+/* Takes the (FREE) slot for a new stall: clears its facts and counts. The state is left FREE. */
+void lc_slot_writer_begin(lc_slot_writer *writer, lc_slot *slot);
+
+/* Stores a stack, or finds it; its offset, or LC_NO_REF where the heap is full. */
+uint32_t lc_slot_put_stack(lc_slot_writer *writer, const lc_stack *stack);
+
+/* Stores a text, or finds it; {0, 0} for an empty text or where the heap is full. */
+lc_ref lc_slot_put_text(lc_slot_writer *writer, lc_text text);
+
+/* Appends a sample; false where there is no room. */
+bool lc_slot_put_sample(lc_slot_writer *writer, const lc_sample_entry *sample);
+
+/* Drops every second sample, so that a long stall stays covered in bounded room. */
+void lc_slot_thin_samples(lc_slot_writer *writer);
+
+/* Appends a reading of the host; where the table is full, every second one goes first and the distance doubles. */
+void lc_slot_put_host(lc_slot_writer *writer, const lc_host_entry *host);
+
+/* Appends a thread; false where there is no room. */
+bool lc_slot_put_thread(lc_slot_writer *writer, const lc_thread_entry *thread);
+
+#endif

@@ -1,0 +1,137 @@
+/* process_vm_readv costs one system call for up to 64 ranges and about 1 us for the first 4 KiB; it
+ * needs no privilege for one's own process. Sandboxes (seccomp filters of containers before Linux
+ * 4.8, gVisor) may refuse it, where /proc/self/mem mostly still works, at a call a range. */
+#include "core/memory/memory_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static size_t whole_requests(const lc_read_request *requests, size_t count, size_t copied)
+{
+    size_t done = 0;
+    while (done < count && requests[done].bytes <= copied) {
+        copied -= requests[done].bytes;
+        done++;
+    }
+    return done;
+}
+
+static ssize_t vm_readv(pid_t pid, const lc_read_request *requests, size_t count)
+{
+    struct iovec local[LC_READ_BATCH_MAX];
+    struct iovec remote[LC_READ_BATCH_MAX];
+    for (size_t i = 0; i < count; i++) {
+        local[i].iov_base = requests[i].into;
+        local[i].iov_len = requests[i].bytes;
+        remote[i].iov_base = (void *)(uintptr_t)requests[i].address;
+        remote[i].iov_len = requests[i].bytes;
+    }
+    return process_vm_readv(pid, local, count, remote, count, 0);
+}
+
+static size_t read_vm(const lc_memory_reader *self, const lc_read_request *requests, size_t count)
+{
+    if (count == 0 || count > LC_READ_BATCH_MAX) {
+        return 0;
+    }
+    const ssize_t copied = vm_readv(self->pid, requests, count);
+    return copied < 0 ? 0 : whole_requests(requests, count, (size_t)copied);
+}
+
+static bool pread_whole(int fd, const lc_read_request *request)
+{
+    size_t done = 0;
+    while (done < request->bytes) {
+        const ssize_t got = pread(fd, (char *)request->into + done, request->bytes - done,
+                                  (off_t)(request->address + done));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            return false;
+        }
+        done += (size_t)got;
+    }
+    return true;
+}
+
+static size_t read_mem(const lc_memory_reader *self, const lc_read_request *requests, size_t count)
+{
+    if (count > LC_READ_BATCH_MAX) {
+        return 0;
+    }
+    size_t done = 0;
+    while (done < count && pread_whole(self->mem_fd, &requests[done])) {
+        done++;
+    }
+    return done;
+}
+
+/* For foreign processes, whose permission shows only when they are read. */
+static size_t read_either(const lc_memory_reader *self, const lc_read_request *requests, size_t count)
+{
+    if (count == 0 || count > LC_READ_BATCH_MAX) {
+        return 0;
+    }
+    const ssize_t copied = vm_readv(self->pid, requests, count);
+    if (copied >= 0) {
+        return whole_requests(requests, count, (size_t)copied);
+    }
+    const bool refused = errno == EPERM || errno == ENOSYS;
+    return refused && self->mem_fd >= 0 ? read_mem(self, requests, count) : 0;
+}
+
+static int open_mem(pid_t pid)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%ld/mem", (long)pid);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static bool reads_probe(const lc_memory_reader *reader)
+{
+    static const uint64_t probe = UINT64_C(0x6c6f6f7063616e61);
+    uint64_t copy = 0;
+    return lc_read(reader, (uint64_t)(uintptr_t)&probe, &copy, sizeof copy) && copy == probe;
+}
+
+lc_reader_kind lc_memory_reader_open(lc_memory_reader *reader, pid_t pid)
+{
+    *reader = (lc_memory_reader){.read = read_vm, .pid = pid, .mem_fd = -1};
+    if (pid != getpid()) {
+        reader->read = read_either;
+        reader->mem_fd = open_mem(pid);
+        return LC_READER_VM_READV;
+    }
+    if (reads_probe(reader)) {
+        return LC_READER_VM_READV;
+    }
+    reader->mem_fd = open_mem(pid);
+    if (reader->mem_fd >= 0) {
+        reader->read = read_mem;
+        if (reads_probe(reader)) {
+            return LC_READER_PROC_MEM;
+        }
+    }
+    lc_memory_reader_close(reader);
+    return LC_READER_NONE;
+}
+
+static size_t read_nothing(const lc_memory_reader *self, const lc_read_request *requests, size_t count)
+{
+    (void)self;
+    (void)requests;
+    (void)count;
+    return 0;
+}
+
+void lc_memory_reader_close(lc_memory_reader *reader)
+{
+    if (reader->mem_fd >= 0) {
+        close(reader->mem_fd);
+    }
+    *reader = (lc_memory_reader){.read = read_nothing, .pid = 0, .mem_fd = -1};
+}

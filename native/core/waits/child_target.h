@@ -1,0 +1,19 @@
+/* Children of this process, by their command. See wait_target.h for what may be asked. */
+#ifndef LOOPCANARY_CHILD_TARGET_H
+#define LOOPCANARY_CHILD_TARGET_H
+
+#include <stdbool.h>
+
+#include "core/waits/wait_target.h"
+
+/* The child `pid`; LC_TARGET_NONE if it is no child of this process. */
+void lc_child_target(uint64_t pid, lc_target *out);
+
+/* The only child that this process has; LC_TARGET_NONE if it has none or several, or too many threads to tell. */
+void lc_only_child_target(lc_target *out);
+
+/* Turns a pipe (its kernel's name in `target`) into the child of thread `tid` that has the other end as its
+ * standard input, output or error; leaves it as it is if there is none. */
+void lc_pipe_to_child(uint64_t tid, lc_target *target);
+
+#endif

@@ -1,0 +1,109 @@
+#include "core/waits/wait_view.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "core/lane/lane.h"
+#include "core/waits/lock_waiters.h"
+#include "core/waits/syscall_shape.h"
+#include "core/waits/wait_target.h"
+
+static bool same_wait(const lc_wait_memory *memory, const lc_slot *slot, const lc_thread_reading *reading)
+{
+    return memory->serial == LC_LOAD(slot->serial) && reading->sched.on_cpu_ns != 0 &&
+           memory->on_cpu_ns == reading->sched.on_cpu_ns &&
+           memcmp(&memory->call, &reading->syscall, sizeof memory->call) == 0;
+}
+
+static void begin_wait(lc_wait_memory *memory, const lc_slot *slot, const lc_thread_reading *reading)
+{
+    *memory = (lc_wait_memory){
+        .serial = LC_LOAD(slot->serial),
+        .on_cpu_ns = reading->sched.on_cpu_ns,
+        .call = reading->syscall,
+    };
+}
+
+/* ---- the target of a call ------------------------------------------------------------------------ */
+
+static void find_target(lc_wait_memory *memory, const lc_memory_reader *reader, const lc_thread_view *view,
+                        lc_slot_writer *writer)
+{
+    lc_target target;
+    lc_wait_target(reader, view->tid, &memory->call, &target);
+    /* Descriptors and memory are the program's to change: it must still be waiting, or all this may be of another. */
+    if (target.kind == LC_TARGET_NONE || !lc_thread_view_in_call(view, &memory->call)) {
+        return;
+    }
+    memory->target = lc_slot_put_text(writer, (lc_text){target.text, target.length});
+    memory->target_kind = (uint8_t)target.kind;
+    memory->target_pid = target.pid;
+}
+
+static void put_target(const lc_wait_memory *memory, lc_sample_entry *sample)
+{
+    sample->target = memory->target;
+    sample->target_kind = memory->target_kind;
+    sample->target_pid = memory->target_pid;
+}
+
+/* ---- the lock ------------------------------------------------------------------------------------ */
+
+/* All threads are searched for the holder at the first looks, then ever more rarely: whoever does not
+ * show at once mostly never does. A holder that was found is looked at each time. */
+static bool search_is_due(uint32_t looks) { return (looks & (looks - 1u)) == 0; }
+
+static uint64_t put_lock(lc_wait_memory *memory, lc_frame_source *source, const lc_thread_view *view,
+                         uint64_t thread_state, lc_slot_writer *writer, lc_sample_entry *sample)
+{
+    lc_lock_view lock = {.kind = LC_LOCK_NONE};
+    const lc_lock_question question = {
+        .thread_state = thread_state,
+        .futex = memory->call.args[0],
+        .known_holder = memory->holder_thread_state,
+        .search = search_is_due(memory->looks),
+    };
+    memory->looks++;
+    source->lock(source, &question, &lock);
+    if (question.search && lock.kind != LC_LOCK_NONE) {
+        lc_lock_waiters_put(source, thread_state, view->tid, lock.object, writer->slot);
+    }
+    if (lock.kind == LC_LOCK_NONE) {
+        return 0;
+    }
+    const lc_ref module = lc_slot_put_text(writer, lock.module);
+    if (!lc_thread_view_in_call(view, &memory->call)) {
+        return 0;
+    }
+    memory->holder_thread_state = lock.holder_thread_state;
+    sample->lock_kind = (uint8_t)lock.kind;
+    sample->lock_proof = (uint8_t)lock.proof;
+    sample->target = module;
+    sample->holder_tid = lock.holder_tid;
+    return lock.holder_thread_state;
+}
+
+uint64_t lc_wait_view_put(lc_wait_memory *memory, const lc_memory_reader *reader, lc_frame_source *source,
+                          const lc_thread_view *view, const lc_thread_reading *reading, uint64_t thread_state,
+                          lc_slot_writer *writer, lc_sample_entry *sample)
+{
+    if (reading->syscall.number < 0) {
+        return 0;
+    }
+    const bool sleeps_on_futex = reading->syscall.number == SYS_futex;
+    if (!sleeps_on_futex && lc_syscall_shape_of(reading->syscall.number).kind == LC_SHAPE_NONE) {
+        return 0;
+    }
+    const bool is_new = !same_wait(memory, writer->slot, reading);
+    if (is_new) {
+        begin_wait(memory, writer->slot, reading);
+    }
+    if (sleeps_on_futex) {
+        return put_lock(memory, source, view, thread_state, writer, sample);
+    }
+    if (is_new) {
+        find_target(memory, reader, view, writer);
+    }
+    put_target(memory, sample);
+    return 0;
+}

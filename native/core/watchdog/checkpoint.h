@@ -1,0 +1,30 @@
+/* A copy of a hang's evidence on disk.
+ *
+ * The flight file lies in memory, where a killed process leaves it; a container that is restarted loses it
+ * with its /dev/shm. So when a stall becomes a hang, and at each doubling from then on, the watchdog
+ * writes the parts that tell of it to a file in the store: the same format, the same offsets, all else
+ * holes. The watchdog may block in these writes; the program's threads never come here.
+ */
+#ifndef LOOPCANARY_CHECKPOINT_H
+#define LOOPCANARY_CHECKPOINT_H
+
+#include <limits.h>
+#include <stdint.h>
+
+#include "core/flight/flight.h"
+
+typedef struct {
+    char path[PATH_MAX]; /* empty: no checkpoints */
+    int fd;              /* -1 until the first one; locked (flock) as long as the process lives */
+    uint64_t file_device; /* identity: the program may close the descriptor, */
+    uint64_t file_inode;  /* and get its number for a file of its own */
+} lc_checkpoint;
+
+void lc_checkpoint_open(lc_checkpoint *checkpoint, const char *path);
+void lc_checkpoint_close(lc_checkpoint *checkpoint);
+
+/* Writes header, facts, counters, collections, one lane and one slot. Counts success or failure. */
+void lc_checkpoint_write(lc_checkpoint *checkpoint, const lc_flight *flight, uint64_t lane,
+                         const lc_slot *slot);
+
+#endif

@@ -1,0 +1,14 @@
+/* What the watchdog does with one lane at one look: the stall's life from its first sample to its end. */
+#ifndef LOOPCANARY_STALL_WATCH_H
+#define LOOPCANARY_STALL_WATCH_H
+
+#include "core/watchdog/watchdog.h"
+
+/* Looks at lane `index`; answers when it wants to look again, LC_NO_DEADLINE where the lane has been idle
+ * long enough for the watchdog to park. */
+uint64_t lc_stall_watch_look(lc_watchdog *watchdog, uint64_t index, uint64_t now_ns);
+
+void lc_stall_watch_close_view(lc_watchdog *watchdog, uint64_t index);
+void lc_stall_watch_close_readings(lc_watchdog *watchdog, uint64_t index);
+
+#endif

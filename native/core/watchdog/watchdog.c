@@ -1,0 +1,181 @@
+#include "core/watchdog/watchdog.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/watchdog/stall_watch.h"
+
+enum { LATE_NS = 10 * 1000 * 1000 };
+
+static long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
+
+static size_t aligned(size_t bytes) { return (bytes + 63u) & ~(size_t)63u; }
+
+int lc_watchdog_open(lc_watchdog *w, lc_flight *flight, lc_frame_source *source,
+                     const lc_watchdog_settings *settings, const char *checkpoint_path)
+{
+    memset(w, 0, sizeof *w);
+    lc_checkpoint_open(&w->checkpoint, checkpoint_path);
+    const size_t watches = aligned(LC_LANE_COUNT * sizeof *w->watches);
+    const size_t writers = aligned(LC_SLOT_COUNT * sizeof *w->writers);
+    const size_t stack = aligned(sizeof *w->stack);
+    w->memory_bytes = watches + writers + 2 * stack;
+    w->memory = mmap(NULL, w->memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (w->memory == MAP_FAILED) {
+        w->memory = NULL;
+        return errno;
+    }
+    char *at = w->memory;
+    w->watches = (lc_lane_watch *)at;
+    w->writers = (lc_slot_writer *)(at + watches);
+    w->stack = (lc_stack *)(at + watches + writers);
+    w->holder_stack = (lc_stack *)(at + watches + writers + stack);
+    w->flight = flight;
+    w->source = source;
+    w->settings = *settings;
+    lc_memory_reader_open(&w->reader, getpid());
+    w->can_park = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+    w->lanes = (lc_lane_context){
+        .header = flight->header,
+        .counters = flight->counters,
+        .watchdog_bell = &w->bell,
+        .begin_must_fence = !w->can_park,
+        .source = source,
+    };
+    return 0;
+}
+
+/* Descriptors are held while something is going on, and no longer. */
+static void close_files(lc_watchdog *w)
+{
+    for (uint64_t i = 0; i < LC_LANE_COUNT && w->views_open + w->readings_open > 0; i++) {
+        lc_stall_watch_close_view(w, i);
+        lc_stall_watch_close_readings(w, i);
+    }
+    lc_host_view_close(&w->host);
+}
+
+void lc_watchdog_close(lc_watchdog *w)
+{
+    if (w->memory != NULL) {
+        close_files(w); /* in a forked child: the parent's, inherited */
+        munmap(w->memory, w->memory_bytes);
+        lc_memory_reader_close(&w->reader);
+        lc_checkpoint_close(&w->checkpoint);
+    }
+    memset(w, 0, sizeof *w);
+}
+
+uint64_t lc_watchdog_look(lc_watchdog *w, uint64_t now_ns)
+{
+    const lc_section *lanes = &w->flight->header->sections[LC_SECTION_LANES];
+    const uint64_t used = LC_ACQUIRE(lanes->used);
+    uint64_t next = LC_NO_DEADLINE;
+    w->now = lc_flight_pair_clocks(w->flight);
+    LC_STORE(w->flight->header->heartbeat_ns, now_ns);
+    for (uint64_t i = 0; i < used && i < LC_LANE_COUNT; i++) {
+        const uint64_t wanted = lc_stall_watch_look(w, i, now_ns);
+        next = wanted < next ? wanted : next;
+    }
+    return next;
+}
+
+static bool some_lane_works(const lc_watchdog *w)
+{
+    const uint64_t used = LC_ACQUIRE(w->flight->header->sections[LC_SECTION_LANES].used);
+    for (uint64_t i = 0; i < used && i < LC_LANE_COUNT; i++) {
+        const lc_lane *lane = lc_flight_lane(w->flight, i);
+        if (LC_ACQUIRE(lane->state) == LC_LANE_ACTIVE &&
+            LC_ACQUIRE(lane->turn_epoch) != w->watches[i].turns_seen) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Dekker's problem: a lane stores "busy", then loads `parked`; we store `parked`, then load the lanes. One of
+ * the two must see the other's store. The barrier for both sides is here, where it is rare. */
+static void park(lc_watchdog *w, uint32_t bell_seen)
+{
+    lc_header *header = w->flight->header;
+    close_files(w);
+    atomic_store_explicit(&header->parked, 1, memory_order_seq_cst);
+    if (w->can_park) {
+        membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+    } else {
+        atomic_thread_fence(memory_order_seq_cst);
+    }
+    if (!some_lane_works(w) && !atomic_load_explicit(&w->stopping, memory_order_acquire)) {
+        lc_bell_wait(&w->bell, bell_seen, LC_NO_DEADLINE);
+    }
+    LC_STORE(header->parked, 0);
+}
+
+static void count_own_time(lc_watchdog *w)
+{
+    struct timespec cpu;
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) == 0) {
+        LC_STORE(w->flight->counters[LC_COUNTER_watchdog_cpu_ns],
+                 (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec);
+    }
+}
+
+static void *run(void *argument)
+{
+    lc_watchdog *w = argument;
+    prctl(PR_SET_NAME, "loopcanary", 0, 0, 0);
+    prctl(PR_SET_TIMERSLACK, 1000000, 0, 0, 0); /* 1 ms: lets the kernel join our wake-ups to others */
+    while (!atomic_load_explicit(&w->stopping, memory_order_acquire)) {
+        const uint32_t bell_seen = atomic_load_explicit(&w->bell, memory_order_acquire);
+        const uint64_t deadline = lc_watchdog_look(w, lc_now_ns());
+        if (deadline == LC_NO_DEADLINE) {
+            count_own_time(w);
+            park(w, bell_seen);
+        } else if (!lc_bell_wait(&w->bell, bell_seen, deadline) && lc_now_ns() > deadline + LATE_NS) {
+            lc_flight_count(w->flight, LC_COUNTER_watchdog_late, 1);
+        }
+        lc_flight_count(w->flight, LC_COUNTER_watchdog_wakeups, 1);
+    }
+    lc_watchdog_look(w, lc_now_ns());
+    count_own_time(w);
+    close_files(w);
+    return NULL;
+}
+
+int lc_watchdog_start(lc_watchdog *w)
+{
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    /* Signals belong to the program: none may land here. A thread inherits its maker's mask. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 256 * 1024);
+    int error = pthread_create(&w->thread, &attributes, run, w);
+    if (error == EINVAL) {
+        /* glibc takes static TLS out of the stack: a process with much of it needs a larger one. */
+        error = pthread_create(&w->thread, NULL, run, w);
+    }
+    pthread_attr_destroy(&attributes);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    w->running = error == 0;
+    return error;
+}
+
+void lc_watchdog_stop(lc_watchdog *w)
+{
+    if (!w->running) {
+        return;
+    }
+    atomic_store_explicit(&w->stopping, true, memory_order_release);
+    lc_bell_ring(&w->bell);
+    pthread_join(w->thread, NULL);
+    w->running = false;
+}

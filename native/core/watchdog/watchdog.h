@@ -1,0 +1,88 @@
+/* The watchdog: a native thread that looks at the lanes, samples what is busy for too long, and completes
+ * what has ended. It never takes the GIL, never allocates after its start, and blocks all signals.
+ *
+ * It ticks only while a lane is active. When all lanes have been idle for a second it parks: it sleeps
+ * without a deadline, and the next begin wakes it (lane.h).
+ */
+#ifndef LOOPCANARY_WATCHDOG_H
+#define LOOPCANARY_WATCHDOG_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/watchdog/checkpoint.h"
+#include "core/flight/flight.h"
+#include "core/watchdog/frame_source.h"
+#include "core/watchdog/futex.h"
+#include "core/host/host_view.h"
+#include "core/lane/lane.h"
+#include "core/lane/lane_reading.h"
+#include "core/flight/slot_writer.h"
+#include "core/host/thread_view.h"
+#include "core/waits/wait_view.h"
+
+typedef struct {
+    uint64_t threshold_ns; /* as configured; lanes have it in ticks, of a rate that is refined. 0: not known */
+    uint64_t sample_interval_ns;
+    uint64_t tick_ns;     /* between looks at idle lanes; the sample delay */
+    uint64_t park_ns;     /* idle for so long: park */
+    uint64_t hang_ns;     /* all threads are read */
+    uint64_t anr_ns;      /* published while it lasts */
+} lc_watchdog_settings;
+
+/* What the watchdog remembers of a lane between looks. */
+typedef struct {
+    uint64_t generation;
+    uint64_t turns_seen;      /* turn_epoch at the last look */
+    uint64_t active_ns;       /* when it was last seen busy or to have turned */
+    uint64_t next_sample_ns;
+    uint64_t next_checkpoint_ns; /* length of the stall at which its evidence is written to disk again */
+    lc_switch_fields switches;   /* last read; they are not read with every sample */
+    lc_slot_writer *writer;   /* of the open slot, NULL none */
+    lc_thread_view view;
+    lc_wait_memory wait;
+    lc_lane_readings readings;   /* of the thread, from before a stall */
+} lc_lane_watch;
+
+typedef struct {
+    lc_flight *flight;
+    lc_frame_source *source;
+    lc_memory_reader reader; /* of this process, for what system calls point to */
+    lc_watchdog_settings settings;
+    lc_lane_context lanes; /* what program threads need */
+    lc_bell bell;          /* rung to wake the watchdog */
+    lc_bell news;          /* rung to wake the drain */
+    lc_checkpoint checkpoint;
+    _Atomic bool stopping;
+    bool can_park;
+    pthread_t thread;
+    bool running;
+    uint64_t next_serial;
+    lc_instant now; /* the clocks at this look */
+    uint64_t views_open;
+    uint64_t readings_open; /* lanes whose readings hold a descriptor */
+    lc_host_view host;
+    lc_lane_watch *watches;   /* LC_LANE_COUNT */
+    lc_slot_writer *writers;  /* LC_SLOT_COUNT, writers[i] for slot i */
+    lc_stack *stack;          /* scratch: large */
+    lc_stack *holder_stack;
+    size_t memory_bytes;
+    void *memory;
+} lc_watchdog;
+
+/* Sets memory aside (one mapping, touched as used). `checkpoint_path`: NULL for no copies on disk.
+ * 0 or an errno. */
+int lc_watchdog_open(lc_watchdog *watchdog, lc_flight *flight, lc_frame_source *source,
+                     const lc_watchdog_settings *settings, const char *checkpoint_path);
+/* Starts the thread. 0 or an errno. */
+int lc_watchdog_start(lc_watchdog *watchdog);
+/* Stops and joins the thread, after a last look that completes what has ended. */
+void lc_watchdog_stop(lc_watchdog *watchdog);
+void lc_watchdog_close(lc_watchdog *watchdog);
+
+/* One look at all lanes at time `now`; answers when it wants to look again (LC_NO_DEADLINE: all lanes have
+ * been idle long enough to park). The thread's loop is this and a sleep; tests drive it by hand. */
+uint64_t lc_watchdog_look(lc_watchdog *watchdog, uint64_t now_ns);
+
+#endif

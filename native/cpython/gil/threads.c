@@ -1,0 +1,73 @@
+#include "cpython/gil/threads.h"
+
+#include "cpython/walker/snapshot.h"
+
+bool lc_interp_known(const lc_cpython_source *source, uint64_t interp)
+{
+    if (interp == 0 || interp == source->at.interp) {
+        return interp != 0;
+    }
+    const lc_layout *l = &source->layout;
+    uint64_t each = 0;
+    bool readable = lc_read(source->reader, source->at.runtime + l->runtime_interpreters, &each, 8);
+    for (uint32_t i = 0; i < LC_INTERPRETERS_MAX && readable && each != 0; i++) {
+        if (each == interp) {
+            return true;
+        }
+        readable = lc_read(source->reader, each + l->interp_next, &each, 8);
+    }
+    return false;
+}
+
+bool lc_thread_words_read(const lc_cpython_source *source, uint64_t thread_state,
+                          lc_thread_words *words)
+{
+    const lc_layout *l = &source->layout;
+    uint8_t header[LC_THREAD_HEADER_MAX];
+    if (thread_state == 0 || thread_state % 8 != 0 ||
+        !lc_read(source->reader, thread_state, header, l->thread_native_id + 8)) {
+        return false;
+    }
+    *words = lc_thread_words_in(l, header);
+    return lc_interp_known(source, words->interp);
+}
+
+lc_thread_words lc_thread_words_in(const lc_layout *layout, const uint8_t *header)
+{
+    return (lc_thread_words){
+        .next = lc_u64_at(header, layout->thread_next),
+        .interp = lc_u64_at(header, layout->thread_interp),
+        .tid = (uint32_t)lc_u64_at(header, layout->thread_native_id),
+    };
+}
+
+uint32_t lc_threads_of(const lc_cpython_source *source, uint64_t interp, lc_thread_ref *out, uint32_t room)
+{
+    lc_thread_words words;
+    uint64_t each = 0;
+    uint32_t count = 0;
+    if (!lc_read(source->reader, interp + source->layout.interp_threads, &each, 8)) {
+        return 0;
+    }
+    /* Threads come and go while the list is followed: a freed one ends the walk if it no longer
+     * looks like a thread of this interpreter, and the bound ends it in any case. */
+    for (uint32_t i = 0; i < LC_THREADS_MAX && each != 0 && count < room; i++) {
+        if (!lc_thread_words_read(source, each, &words) || words.interp != interp) {
+            break;
+        }
+        if (words.tid != 0) { /* 0: made, not yet started */
+            out[count++] = (lc_thread_ref){.thread_state = each, .tid = words.tid};
+        }
+        if (words.next == each) {
+            break;
+        }
+        each = words.next;
+    }
+    return count;
+}
+
+uint32_t lc_threads(lc_cpython_source *source, uint64_t thread_state, lc_thread_ref *out, uint32_t room)
+{
+    lc_thread_words words;
+    return lc_thread_words_read(source, thread_state, &words) ? lc_threads_of(source, words.interp, out, room) : 0;
+}

@@ -1,0 +1,87 @@
+#include "cpython/locks/lock_frames.h"
+
+#include <string.h>
+
+#include "cpython/walker/exception_table.h"
+#include "cpython/objects/objects.h"
+#include "cpython/walker/walker.h"
+
+static bool aligned(uint64_t address) { return address >= 4096 && address % 8 == 0; }
+
+uint64_t lc_word_at(const lc_cpython_source *source, uint64_t address)
+{
+    uint64_t value = 0;
+    return aligned(address) && lc_read(source->reader, address, &value, sizeof value) ? value : 0;
+}
+
+uint64_t lc_type_at(const lc_cpython_source *source, uint64_t object)
+{
+    return aligned(object) ? lc_word_at(source, object + source->layout.object_type) : 0;
+}
+
+bool lc_frame_shape_read(const lc_cpython_source *source, const lc_raw_frame *frame, lc_frame_shape *shape)
+{
+    const lc_layout *l = &source->layout;
+    uint8_t code[LC_CODE_HEADER_MAX];
+    if (!aligned(frame->code) || !lc_read(source->reader, frame->code, code, l->code_bytes) ||
+        lc_u64_at(code, l->object_type) != source->at.code_type) {
+        return false;
+    }
+    shape->exceptions = lc_u64_at(code, l->code_exceptions);
+    shape->filename = lc_u64_at(code, l->code_filename);
+    shape->qualname = lc_u64_at(code, l->code_qualname);
+    shape->locals = lc_u32_at(code, l->code_locals);
+    shape->stack = lc_u32_at(code, l->code_stack_size);
+    return shape->locals < UINT16_MAX && shape->stack < UINT16_MAX;
+}
+
+bool lc_frame_slots_read(const lc_cpython_source *source, const lc_raw_frame *frame, uint32_t first, uint32_t count,
+                         uint64_t *slots)
+{
+    const lc_layout *l = &source->layout;
+    const uint64_t at = frame->address + l->frame_bytes + 8u * (uint64_t)first;
+    if (count == 0 || count > LC_FRAME_SLOTS_MAX || !lc_read(source->reader, at, slots, count * sizeof slots[0])) {
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        slots[i] &= ~(uint64_t)l->frame_tags;
+    }
+    return true;
+}
+
+uint32_t lc_frame_stack_kept(const lc_cpython_source *source, const lc_raw_frame *frame, const lc_frame_shape *shape)
+{
+    const lc_layout *l = &source->layout;
+    uint8_t table[LC_EXCEPTION_TABLE_MAX];
+    const uint64_t offset = frame->instr - frame->code - l->code_bytes; /* wraps if it is before the code */
+    const uint64_t units = lc_word_at(source, frame->code + l->var_size);
+    if (lc_type_at(source, shape->exceptions) != source->at.bytes_type || offset / 2 >= units) {
+        return 0;
+    }
+    const uint64_t bytes = lc_word_at(source, shape->exceptions + l->var_size);
+    if (bytes == 0 || bytes > sizeof table ||
+        !lc_read(source->reader, shape->exceptions + l->bytes_data, table, (size_t)bytes)) {
+        return 0;
+    }
+    const uint32_t depth = lc_exception_depth(table, (uint32_t)bytes, (uint32_t)(offset / 2));
+    return depth <= shape->stack ? depth : 0;
+}
+
+uint32_t lc_frame_stack_used(const lc_cpython_source *source, const lc_raw_frame *frame, const lc_frame_shape *shape)
+{
+    const lc_layout *l = &source->layout;
+    if (l->frame_stack_bytes != 8) {
+        return 0;
+    }
+    const uint64_t base = frame->address + l->frame_bytes + 8u * (uint64_t)shape->locals;
+    const uint64_t used = (frame->stack - base) / 8; /* wraps if it points before the base */
+    return frame->stack % 8 == 0 && used <= shape->stack ? (uint32_t)used : 0;
+}
+
+bool lc_str_is(const lc_cpython_source *source, uint64_t address, const char *text)
+{
+    char bytes[LC_STRING_MAX];
+    lc_str_value value = {.bytes = bytes};
+    return lc_read_str(source, address, source->walker->scratch, &value) && value.length == strlen(text) &&
+           memcmp(bytes, text, value.length) == 0;
+}

@@ -1,0 +1,41 @@
+/* Values of a frame, for locks.c: locals and value stack, and which part of it is in use. */
+#ifndef LOOPCANARY_LOCK_FRAMES_H
+#define LOOPCANARY_LOCK_FRAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cpython/walker/chain.h"
+#include "cpython/source/cpython_source.h"
+
+#define LC_FRAME_SLOTS_MAX 192u
+
+typedef struct {
+    uint64_t exceptions; /* address of the table, a bytes object */
+    uint64_t filename;   /* addresses of str objects */
+    uint64_t qualname;
+    uint32_t locals; /* slots before the value stack */
+    uint32_t stack;  /* slots of the value stack */
+} lc_frame_shape;
+
+/* False if there is no code object, or none that is plausible. */
+bool lc_frame_shape_read(const lc_cpython_source *source, const lc_raw_frame *frame, lc_frame_shape *shape);
+
+/* Reads slots [first, first + count), tag bits taken off. False: not readable, or more than LC_FRAME_SLOTS_MAX. */
+bool lc_frame_slots_read(const lc_cpython_source *source, const lc_raw_frame *frame, uint32_t first, uint32_t count,
+                         uint64_t *slots);
+
+/* How many slots of the value stack are surely in use where the frame stands: those under its handler. */
+uint32_t lc_frame_stack_kept(const lc_cpython_source *source, const lc_raw_frame *frame, const lc_frame_shape *shape);
+
+/* How many are in use by the frame's own word, for versions whose frames keep a pointer while they call; 0 none. */
+uint32_t lc_frame_stack_used(const lc_cpython_source *source, const lc_raw_frame *frame, const lc_frame_shape *shape);
+
+/* A word, 0 where it cannot be read; the type of an object likewise. */
+uint64_t lc_word_at(const lc_cpython_source *source, uint64_t address);
+uint64_t lc_type_at(const lc_cpython_source *source, uint64_t object);
+
+/* Whether the str object at `address` is this text. */
+bool lc_str_is(const lc_cpython_source *source, uint64_t address, const char *text);
+
+#endif

@@ -1,0 +1,74 @@
+#include "cpython/names/work_called.h"
+
+#define CURRENT_TASKS_MAX 64u /* one for each loop that runs a task */
+#define INDEX_BITS_MAX 16u
+
+/* The head of a dict's keys (Include/internal/pycore_dict.h), the same from 3.11 to 3.13; asserted in layout_check.c. */
+typedef struct {
+    uint64_t references;
+    uint8_t bits;
+    uint8_t index_bits; /* of the bytes of the index that follows */
+    uint8_t kind;
+    uint8_t padding[5];
+    uint64_t usable;
+    uint64_t used; /* entries, some of which may be gone */
+} dict_keys;
+
+_Static_assert(offsetof(dict_keys, index_bits) == LC_DICT_INDEX_BITS && offsetof(dict_keys, kind) == LC_DICT_KIND &&
+                   offsetof(dict_keys, used) == LC_DICT_USED && sizeof(dict_keys) == LC_DICT_INDEX,
+               "as layout.h says");
+
+typedef struct {
+    uint64_t hash, key, value;
+} dict_entry;
+
+lc_text lc_called_function(uint64_t work, const lc_stack *stack)
+{
+    const uint64_t outside = work >> 48;
+    if (stack == NULL || stack->truncated || stack->count <= outside) {
+        return (lc_text){0};
+    }
+    return stack->frames[stack->count - outside - 1u].code->qualname;
+}
+
+static uint64_t word(const lc_cpython_source *source, uint64_t address)
+{
+    uint64_t value = 0;
+    return address % 8 == 0 && lc_read(source->reader, address, &value, sizeof value) ? value : 0;
+}
+
+/* The value of an object in a dict whose keys are no strings: the table is read from its first entry to its last, since other
+ * threads' loops change it meanwhile. */
+static uint64_t find_in_dict(const lc_cpython_source *source, uint64_t dict, uint64_t key)
+{
+    dict_keys keys;
+    dict_entry entry;
+    const uint64_t table = dict == 0 ? 0 : word(source, dict + source->layout.dict_keys);
+    if (table == 0 || !lc_read(source->reader, table, &keys, sizeof keys) || keys.kind != LC_DICT_GENERAL ||
+        keys.index_bits > INDEX_BITS_MAX || keys.used > CURRENT_TASKS_MAX) {
+        return 0;
+    }
+    const uint64_t entries = table + sizeof keys + (UINT64_C(1) << keys.index_bits);
+    for (uint64_t i = 0; i < keys.used; i++) {
+        if (!lc_read(source->reader, entries + i * sizeof entry, &entry, sizeof entry)) {
+            return 0;
+        }
+        if (entry.key == key && entry.value != 0) {
+            return entry.value;
+        }
+    }
+    return 0;
+}
+
+uint64_t lc_called_task(const lc_cpython_source *source, uint64_t work, uint64_t thread_state)
+{
+    const uint64_t loop = work & LC_WORK_CALLED_LOOP_MASK;
+    if (loop == 0) {
+        return 0;
+    }
+    if (source->layout.thread_task == LC_ABSENT) {
+        return find_in_dict(source, source->asyncio.current_tasks, loop);
+    }
+    const uint64_t task_at = thread_state + source->layout.thread_task;
+    return word(source, task_at - sizeof(uint64_t)) == loop ? word(source, task_at) : 0;
+}

@@ -1,0 +1,513 @@
+/* Two readings of a stack, compared; docs/decisions/0002-walker.md has the argument. In short:
+ *
+ *   - a reading whose thread did not run meanwhile, by its CPU clock, is one state;
+ *   - of two readings in a row, words that agree had their value all the time in between, unless they
+ *     changed and changed back; so all that agrees was true together, at the time between them;
+ *   - facts of a code object are read between two proofs that it is the same object;
+ *   - further readings, at random distances, make "changed and changed back, each time in step"
+ *     improbable.
+ */
+#include "cpython/walker/walker.h"
+
+#include <stddef.h>
+
+#include "core/clock/thread_clock.h"
+#include "cpython/gil/threads.h"
+
+#define TRIES 8u
+#define WHOLE_TRIES 5u /* after so many, the outer frames alone will do */
+#define CONFIRMED_FRAMES 16u /* from the innermost one: outer frames move less */
+#define CONFIRMATIONS_QUIET 1u  /* the two readings were equal to the last word: a C call, mostly */
+#define CONFIRMATIONS_MOVING 3u
+#define HEAD_RANGES 24u
+#define SPIN_MASK 255u
+
+#if defined(__x86_64__)
+#define RELAX() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define RELAX() __asm__ volatile("yield")
+#else
+#define RELAX() ((void)0)
+#endif
+
+static void count(_Atomic uint64_t *counter)
+{
+    atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+static void wait_a_random_moment(lc_walker *walker)
+{
+    walker->random ^= walker->random << 13;
+    walker->random ^= walker->random >> 7;
+    walker->random ^= walker->random << 17;
+    for (uint64_t i = walker->random >> 32 & SPIN_MASK; i > 0; i -= i < 8 ? i : 8) {
+        RELAX();
+    }
+}
+
+/* ---- memory of threads ----------------------------------------------------------------------- */
+
+static lc_remembered_thread *remembered(lc_walker *walker, uint64_t thread_state)
+{
+    lc_remembered_thread *oldest = &walker->threads[0];
+    for (uint32_t i = 0; i < LC_REMEMBERED_THREADS; i++) {
+        lc_remembered_thread *thread = &walker->threads[i];
+        if (thread->thread_state == thread_state) {
+            thread->used_at = walker->cache.walk;
+            return thread;
+        }
+        if (thread->used_at < oldest->used_at) {
+            oldest = thread;
+        }
+    }
+    oldest->thread_state = thread_state;
+    oldest->used_at = walker->cache.walk;
+    oldest->tid = 0;
+    oldest->still.still_cpu_ns = 0;
+    lc_read_plan_clear(&oldest->plan);
+    return oldest;
+}
+
+static void copy_plan(lc_read_plan *to, const lc_read_plan *from)
+{
+    to->count = from->count;
+    to->last = from->last;
+    memcpy(to->ranges, from->ranges, from->count * sizeof from->ranges[0]);
+}
+
+/* ---- one reading ----------------------------------------------------------------------------- */
+
+static uint64_t cpu_now(const lc_walker *walker, uint32_t tid)
+{
+    uint64_t ns = 0;
+    return walker->clock_proves && lc_thread_cpu_ns(tid, &ns) ? ns : 0;
+}
+
+static bool still(const lc_reading *reading)
+{
+    return reading->cpu_before_ns != 0 && reading->cpu_before_ns == reading->cpu_after_ns;
+}
+
+static void keep_head(lc_read_plan *head, const lc_read_plan *plan)
+{
+    head->count = plan->count < HEAD_RANGES ? plan->count : HEAD_RANGES;
+    head->last = plan->last;
+    memcpy(head->ranges, plan->ranges, head->count * sizeof plan->ranges[0]);
+}
+
+static lc_chain_result read_chain(lc_cpython_source *source, lc_reading *reading,
+                                  uint64_t thread_state)
+{
+    lc_walker *walker = source->walker;
+    lc_snapshot_take(&reading->snapshot, source->reader, &walker->plan);
+    lc_read_plan_clear(&walker->plan);
+    const lc_chain_result result =
+        lc_chain_follow(&reading->snapshot, &source->layout, thread_state, LC_WALK_FRAMES_MAX,
+                        &reading->chain, &walker->plan);
+    keep_head(&walker->head_plan, &walker->plan);
+    return result;
+}
+
+/* Whether the memory still is a thread state of a living interpreter, and of this native thread. */
+static bool is_thread(const lc_cpython_source *source, lc_reading *reading, uint64_t thread_state,
+                      lc_remembered_thread *thread)
+{
+    const lc_layout *l = &source->layout;
+    const uint8_t *words =
+        lc_snapshot_get(&reading->snapshot, thread_state, l->thread_native_id + 8);
+    if (words == NULL || !lc_interp_known(source, lc_u64_at(words, l->thread_interp))) {
+        return false;
+    }
+    const uint32_t tid = (uint32_t)lc_u64_at(words, l->thread_native_id);
+    /* Another interpreter's memory can be gone, at its end, with code objects in it that nobody saw die. */
+    reading->counted = source->deaths != NULL && lc_u64_at(words, l->thread_interp) == source->at.interp;
+    if (tid != thread->tid) {
+        thread->tid = tid;
+        reading->cpu_before_ns = 0; /* was another thread's */
+    }
+    return true;
+}
+
+static lc_walk_code *code_of(lc_walker *walker, lc_reading *reading, uint64_t address,
+                             bool *is_new)
+{
+    uint32_t slot = (uint32_t)(lc_mix(1, address) >> 32) & (LC_WALK_CODE_SLOTS - 1);
+    while (walker->code_slots[slot] != 0) { /* ends: there are more slots than codes */
+        lc_walk_code *code = &reading->codes[walker->code_slots[slot] - 1];
+        if (code->address == address) {
+            *is_new = false;
+            return code;
+        }
+        slot = (slot + 1) & (LC_WALK_CODE_SLOTS - 1);
+    }
+    if (reading->code_count == LC_WALK_FRAMES_MAX) {
+        return NULL;
+    }
+    lc_walk_code *code = &reading->codes[reading->code_count++];
+    walker->code_slots[slot] = (uint16_t)reading->code_count;
+    *code = (lc_walk_code){.address = address};
+    *is_new = true;
+    return code;
+}
+
+/* The index of the code unit that a frame stands on; -1: before the first. */
+static bool unit_of(const lc_layout *layout, const lc_raw_frame *frame, const lc_walk_code *code,
+                    int64_t *unit)
+{
+    const int64_t offset = (int64_t)(frame->instr - code->address - layout->code_bytes);
+    *unit = offset / 2;
+    return offset % 2 == 0 && *unit >= -1 && *unit < (int64_t)code->words.units;
+}
+
+/* Mirrors _PyFrame_IsIncomplete (pycore_frame.h, pycore_interpframe.h). */
+static bool incomplete(const lc_layout *layout, const lc_raw_frame *frame,
+                       const lc_walk_code *code, int64_t unit)
+{
+    return frame->owner != layout->owner_generator && unit < (int64_t)code->words.first_traceable;
+}
+
+static bool trusted(lc_cpython_source *source, lc_walk_code *code)
+{
+    code->entry = lc_code_cache_trusted(&source->walker->cache, code->address, code->deaths);
+    if (code->entry == NULL) {
+        return false;
+    }
+    code->trusted = true;
+    code->words = code->entry->words;
+    code->serial = code->entry->facts.serial;
+    count(&source->counts.codes_trusted);
+    return true;
+}
+
+/* The frames have been read: a code object of theirs that none has died in the place of since it was proven is that one.
+ * Of any other, the words are read. */
+static bool find_words(lc_cpython_source *source, lc_reading *reading, lc_walk_code *code)
+{
+    code->counted = reading->counted && lc_deaths_counted(source->deaths, code->address, &code->deaths);
+    return (code->counted && trusted(source, code)) ||
+           lc_code_words_read(source, &reading->snapshot, code->address, &code->words, &source->walker->plan);
+}
+
+static bool know_code(lc_cpython_source *source, lc_reading *reading, lc_walk_code *code)
+{
+    lc_walker *walker = source->walker;
+    code->entry = lc_code_cache_prove(&walker->cache, source, &reading->snapshot, code->address,
+                                      &code->words, &walker->plan);
+    if (code->entry == NULL) {
+        code->entry = lc_code_cache_load(&walker->cache, source, code->address, &code->words);
+        code->fresh = true;
+        reading->learned = true;
+        count(&source->counts.codes_loaded);
+    }
+    if (code->entry != NULL) {
+        code->serial = code->entry->facts.serial;
+    }
+    return code->entry != NULL;
+}
+
+/* Finds the code object and instruction of every frame, and what is known of the code objects. */
+static bool resolve_codes(lc_cpython_source *source, lc_reading *reading)
+{
+    lc_walker *walker = source->walker;
+    memset(walker->code_slots, 0, sizeof walker->code_slots);
+    reading->code_count = 0;
+    memset(reading->frames, 0, reading->chain.count * sizeof reading->frames[0]);
+    for (uint32_t i = 0; i < reading->chain.count; i++) {
+        const lc_raw_frame *raw = &reading->chain.frames[i];
+        lc_walk_frame *frame = &reading->frames[i];
+        if (raw->shim) {
+            continue;
+        }
+        bool is_new = false;
+        lc_walk_code *code = code_of(walker, reading, raw->code, &is_new);
+        if (code == NULL || (is_new && !find_words(source, reading, code))) {
+            return false;
+        }
+        int64_t unit = 0;
+        if (!unit_of(&source->layout, raw, code, &unit)) {
+            return false;
+        }
+        frame->shown = !incomplete(&source->layout, raw, code, unit);
+        frame->unit = unit < 0 ? 0 : (uint32_t)unit;
+        frame->code = (uint16_t)(code - reading->codes);
+        if (frame->shown && code->entry == NULL && !know_code(source, reading, code)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void find_positions(lc_cpython_source *source, lc_reading *reading)
+{
+    for (uint32_t i = 0; i < reading->chain.count; i++) {
+        lc_walk_frame *frame = &reading->frames[i];
+        if (frame->shown) {
+            frame->position =
+                lc_code_cache_position(&source->walker->cache, source,
+                                       reading->codes[frame->code].entry, frame->unit,
+                                       &frame->fresh_position);
+            reading->learned |= frame->fresh_position;
+        }
+    }
+}
+
+/* Also where positions of it have been read since. */
+static bool still_trusted(lc_cpython_source *source, const lc_walk_code *code)
+{
+    uint64_t deaths = 0;
+    return code->trusted && lc_deaths_counted(source->deaths, code->address, &deaths) && deaths == code->deaths &&
+           code->entry->address == code->address && code->entry->facts.serial == code->serial;
+}
+
+static bool still_proven(lc_cpython_source *source, const lc_walk_code *code, lc_snapshot *later)
+{
+    if (still_trusted(source, code)) {
+        return true;
+    }
+    lc_code_words words;
+    return lc_code_words_read(source, later, code->address, &words, NULL) &&
+           lc_code_cache_prove(&source->walker->cache, source, later, code->address, &words,
+                               NULL) == code->entry &&
+           code->entry->facts.serial == code->serial;
+}
+
+/* Keeps of what a reading learned only what `later`, taken after it, proves. True if all is proven. */
+static bool settle(lc_cpython_source *source, lc_reading *reading, lc_snapshot *later)
+{
+    lc_code_cache *cache = &source->walker->cache;
+    bool all = true;
+    for (uint32_t i = 0; i < reading->code_count; i++) {
+        lc_walk_code *code = &reading->codes[i];
+        if (code->entry == NULL || still_proven(source, code, later)) {
+            continue; /* NULL: of frames that are not shown */
+        }
+        if (code->fresh && code->entry->facts.serial == code->serial) {
+            lc_code_cache_forget(cache, code->entry);
+        }
+        code->entry = NULL;
+        all = false;
+    }
+    for (uint32_t i = 0; i < reading->chain.count; i++) {
+        const lc_walk_frame *frame = &reading->frames[i];
+        const lc_walk_code *code = &reading->codes[frame->code];
+        if (frame->fresh_position && code->entry == NULL) {
+            lc_code_cache_forget_position(cache, code->serial, frame->unit);
+        }
+    }
+    return all;
+}
+
+/* The same for the last reading of a walk, or one that came to nothing. */
+static void settle_now(lc_cpython_source *source, lc_reading *reading)
+{
+    if (!reading->learned) {
+        return;
+    }
+    lc_snapshot *now = &source->walker->confirmation;
+    lc_snapshot_take(now, source->reader, &source->walker->plan);
+    settle(source, reading, now);
+}
+
+/* The reading has been proven: its code objects were there, and were what their entries say. */
+static void trust_codes(lc_reading *reading, bool for_sure)
+{
+    for (uint32_t i = 0; i < reading->code_count; i++) {
+        const lc_walk_code *code = &reading->codes[i];
+        if (code->counted && !code->trusted && code->entry != NULL) {
+            lc_code_cache_trust(code->entry, code->deaths, for_sure);
+        }
+    }
+}
+
+/* ---- from a reading to a stack ----------------------------------------------------------------- */
+
+static lc_walk_result fill(const lc_reading *reading, uint32_t from, lc_stack *out)
+{
+    out->count = 0;
+    out->truncated = reading->chain.cut;
+    out->inner_cut = from != 0;
+    out->hash = lc_mix(0, out->inner_cut);
+    for (uint32_t i = from; i < reading->chain.count; i++) {
+        const lc_walk_frame *frame = &reading->frames[i];
+        if (!frame->shown) {
+            continue;
+        }
+        if (out->count == LC_STACK_FRAMES_MAX) {
+            out->truncated = true;
+            break;
+        }
+        const lc_code_facts *facts = &reading->codes[frame->code].entry->facts;
+        out->frames[out->count++] = (lc_frame){
+            .code = facts,
+            .line = frame->position.line,
+            .end_line = frame->position.end_line,
+            .column = frame->position.column,
+            .end_column = frame->position.end_column,
+        };
+        out->hash = lc_mix(out->hash, facts->serial);
+        out->hash = lc_mix(out->hash, (uint64_t)frame->position.line << 32 |
+                                          (uint64_t)frame->position.column << 16 |
+                                          frame->position.end_column);
+    }
+    return out->count == 0 ? LC_WALK_EMPTY : LC_WALK_OK;
+}
+
+/* More looks at the inner frames, out of step with the program. */
+static bool confirmed(lc_cpython_source *source, uint64_t thread_state, const lc_reading *reading,
+                      uint32_t from, uint32_t looks)
+{
+    lc_walker *walker = source->walker;
+    lc_chain *chain = &walker->confirmation_chain;
+    for (uint32_t look = 0; look < looks; look++) {
+        wait_a_random_moment(walker);
+        lc_snapshot_take(&walker->confirmation, source->reader, &walker->head_plan);
+        if (lc_chain_follow(&walker->confirmation, &source->layout, thread_state,
+                            CONFIRMED_FRAMES + from, chain, NULL) != LC_CHAIN_OK) {
+            return false;
+        }
+        const lc_agreement agreement = lc_chains_agree(&reading->chain, chain);
+        if (!agreement.any || agreement.in_first > from) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether the two readings prove frames [*from, ...) of the first. A whole stack is wanted; in the
+ * end, the outer frames that did not move are better than nothing: they hold most of a stall. */
+static bool proven(lc_cpython_source *source, uint64_t thread_state, lc_reading *first,
+                   lc_reading *second, bool want_whole, uint32_t *from)
+{
+    const bool codes_proven = settle(source, first, &second->snapshot);
+    const lc_agreement agreement = lc_chains_agree(&first->chain, &second->chain);
+    *from = agreement.in_first;
+    const bool whole = agreement.any && agreement.in_first == 0 && agreement.in_second == 0;
+    if (!codes_proven || !agreement.any || (want_whole && !whole)) {
+        return false;
+    }
+    const bool quiet = lc_chains_equal(&first->chain, &second->chain);
+    return confirmed(source, thread_state, first, *from,
+                     quiet ? CONFIRMATIONS_QUIET : CONFIRMATIONS_MOVING);
+}
+
+typedef enum { READ, READ_FAILED, READ_EMPTY } read_outcome;
+
+static read_outcome read_stack(lc_cpython_source *source, lc_remembered_thread *thread,
+                               uint64_t cpu_before_ns, lc_reading *reading, lc_walk_result *why)
+{
+    reading->code_count = 0;
+    reading->chain.count = 0;
+    reading->learned = false;
+    reading->counted = false;
+    reading->cpu_before_ns = cpu_before_ns;
+    const lc_chain_result chain = read_chain(source, reading, thread->thread_state);
+    const bool ours = is_thread(source, reading, thread->thread_state, thread);
+    *why = chain == LC_CHAIN_UNREADABLE || !ours ? LC_WALK_UNREADABLE : LC_WALK_MOVED;
+    if (chain != LC_CHAIN_OK || !ours) {
+        reading->chain.count = 0;
+        return READ_FAILED;
+    }
+    if (reading->chain.count == 0) {
+        return READ_EMPTY;
+    }
+    if (!resolve_codes(source, reading)) {
+        return READ_FAILED;
+    }
+    find_positions(source, reading);
+    reading->cpu_after_ns =
+        reading->cpu_before_ns == 0 ? 0 : cpu_now(source->walker, thread->tid);
+    return READ;
+}
+
+/* ---- a thread that has not run since ------------------------------------------------------------- */
+
+static void copy_stack(lc_stack *to, const lc_stack *from)
+{
+    memcpy(to, from, offsetof(lc_stack, frames) + from->count * sizeof from->frames[0]);
+}
+
+static void keep_still(const lc_walker *walker, lc_remembered_thread *thread, const lc_stack *stack)
+{
+    thread->cache_loads = walker->cache.loads;
+    copy_stack(&thread->still, stack);
+}
+
+/* The CPU time is that of a reading that was one state: the thread has not run since, so it has that stack. */
+static bool stands_as_before(const lc_walker *walker, const lc_remembered_thread *thread, uint64_t cpu_ns)
+{
+    return cpu_ns != 0 && cpu_ns == thread->still.still_cpu_ns && thread->cache_loads == walker->cache.loads;
+}
+
+lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stack *out)
+{
+    lc_walker *walker = source->walker;
+    walker->cache.walk++;
+    count(&source->counts.walks);
+    lc_remembered_thread *thread = remembered(walker, thread_state);
+    uint64_t cpu_before_ns = cpu_now(walker, thread->tid);
+    if (stands_as_before(walker, thread, cpu_before_ns)) {
+        count(&source->counts.still);
+        count(&source->counts.unmoved);
+        copy_stack(out, &thread->still);
+        return LC_WALK_OK;
+    }
+    thread->still.still_cpu_ns = 0;
+    copy_plan(&walker->plan, &thread->plan);
+    out->count = 0;
+    out->truncated = false;
+    out->inner_cut = false;
+    out->hash = 0;
+    out->still_cpu_ns = 0;
+    lc_walk_result why = LC_WALK_UNREADABLE;
+    lc_reading *first = NULL;
+    for (uint32_t try = 0; try < TRIES; try++) {
+        lc_reading *reading = &walker->readings[try % 2];
+        const read_outcome outcome = read_stack(source, thread, cpu_before_ns, reading, &why);
+        cpu_before_ns = 0; /* a thread that ran during the first try will hardly stand still during the next */
+        if (outcome == READ_EMPTY) {
+            why = LC_WALK_EMPTY;
+            break;
+        }
+        if (outcome == READ_FAILED) {
+            settle_now(source, reading);
+            if (first != NULL) {
+                settle_now(source, first);
+                first = NULL;
+            }
+            copy_plan(&walker->plan, &thread->plan); /* still the best guess */
+            continue;
+        }
+        uint32_t from = 0;
+        if (still(reading)) {
+            if (first != NULL) {
+                settle(source, first, &reading->snapshot);
+            }
+            count(&source->counts.still);
+            trust_codes(reading, true);
+            copy_plan(&thread->plan, &walker->plan);
+            const lc_walk_result result = fill(reading, 0, out);
+            out->still_cpu_ns = reading->cpu_after_ns;
+            if (result == LC_WALK_OK) {
+                keep_still(walker, thread, out);
+            }
+            return result;
+        }
+        if (first != NULL &&
+            proven(source, thread_state, first, reading, try < WHOLE_TRIES, &from)) {
+            settle_now(source, reading);
+            trust_codes(first, false);
+            count(from == 0 ? &source->counts.agreed : &source->counts.shortened);
+            copy_plan(&thread->plan, &walker->plan);
+            return fill(first, from, out);
+        }
+        if (first != NULL) {
+            count(&source->counts.retries);
+        }
+        why = LC_WALK_MOVED;
+        first = reading;
+    }
+    if (first != NULL) {
+        settle_now(source, first);
+    }
+    return why;
+}

@@ -1,0 +1,231 @@
+#include "probes/answers/hook.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "core/answers/answers.h"
+#include "core/clock/clock.h"
+#include "probes/hooks/hook_set.h"
+#include "module/thread_lane.h"
+
+/* ---- whose answer it is ------------------------------------------------------------------ */
+
+#define SCENE_CHARACTERS 96u
+
+/* The scene's name, read as other threads' memory is: nothing promises that the str is still there. Scenes are ASCII for the
+ * most part; others have no name here. */
+static bool read_scene(const lc_lane *lane, char *name, size_t room)
+{
+    const uint64_t address = LC_LOAD(lane->scene);
+    PyASCIIObject text;
+    if (address == 0 || !lc_lane_in_callback(lane) || !lc_read(&lc_the_agent.reader, address, &text, sizeof text) ||
+        text.ob_base.ob_type != &PyUnicode_Type || !text.state.ascii || !text.state.compact || text.length <= 0) {
+        return false;
+    }
+    const size_t length = (size_t)text.length < room - 1u ? (size_t)text.length : room - 1u;
+    if (!lc_read(&lc_the_agent.reader, address + sizeof text, name, length)) {
+        return false;
+    }
+    name[length] = '\0';
+    return true;
+}
+
+/* Without the GIL, mostly: the agent is kept from going meanwhile (wait_hook.c). */
+static void answered(const lc_answer *answer)
+{
+    const int error = errno;
+    char scene[SCENE_CHARACTERS];
+    __atomic_fetch_add(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST);
+    const bool own = __atomic_load_n(&lc_the_agent.generation, __ATOMIC_SEQ_CST) == lc_own_lane.generation;
+    const lc_lane *lane = own ? lc_own_lane.lane : NULL;
+    lc_answer_row *row = &lc_answer_rows[0];
+    if (lane != NULL && strcmp(lane->loop_kind, "thread") != 0) {
+        row = lc_answers_row((uint64_t)PyThread_get_thread_ident(), lane->thread_name);
+    }
+    if (lc_answers_count(row, answer)) {
+        const bool has_scene = lane != NULL && read_scene(lane, scene, sizeof scene);
+        lc_answers_name_worst(row, has_scene ? scene : lc_answers_method(answer));
+    }
+    __atomic_fetch_sub(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST);
+    errno = error;
+}
+
+static inline void sent(int fd, uint64_t sent_ns)
+{
+    lc_answer answer;
+    if (lc_answers_sent(fd, sent_ns, &answer)) {
+        answered(&answer);
+    }
+}
+
+/* MSG_TRUNC tells what had come, which may be more than was stored. */
+static inline void received_up_to(int fd, const void *data, ssize_t bytes, size_t room)
+{
+    lc_answers_received(fd, data, bytes < (ssize_t)room ? bytes : (ssize_t)room);
+}
+
+/* The first of several pieces is all that is looked at. */
+static inline void received_pieces(int fd, const struct msghdr *message, ssize_t bytes)
+{
+    if (message->msg_iovlen > 0) {
+        const struct iovec *first = &message->msg_iov[0];
+        received_up_to(fd, first->iov_base, bytes, first->iov_len);
+    }
+}
+
+/* ---- the hooks --------------------------------------------------------------------------- */
+
+#define RECEIVER(name, parameters, arguments, after)                                                              \
+    typedef ssize_t(*name##_function) parameters;                                                                 \
+    static name##_function name##_next[LC_HOOK_WAYS];                                                             \
+    RECEIVER_HOOK(name, 0, parameters, arguments, after)                                                          \
+    RECEIVER_HOOK(name, 1, parameters, arguments, after)                                                          \
+    RECEIVER_HOOK(name, 2, parameters, arguments, after)                                                          \
+    RECEIVER_HOOK(name, 3, parameters, arguments, after)
+
+#define RECEIVER_HOOK(name, way, parameters, arguments, after)                                                    \
+    static ssize_t hooked_##name##_##way parameters                                                               \
+    {                                                                                                             \
+        const ssize_t result = name##_next[way] arguments;                                                        \
+        after;                                                                                                    \
+        return result;                                                                                            \
+    }
+
+/* The first byte goes when the call begins: on a blocking socket it ends with the last one. */
+#define SENDER(name, parameters, arguments)                                                                       \
+    typedef ssize_t(*name##_function) parameters;                                                                 \
+    static name##_function name##_next[LC_HOOK_WAYS];                                                             \
+    SENDER_HOOK(name, 0, parameters, arguments)                                                                   \
+    SENDER_HOOK(name, 1, parameters, arguments)                                                                   \
+    SENDER_HOOK(name, 2, parameters, arguments)                                                                   \
+    SENDER_HOOK(name, 3, parameters, arguments)
+
+#define SENDER_HOOK(name, way, parameters, arguments)                                                             \
+    static ssize_t hooked_##name##_##way parameters                                                               \
+    {                                                                                                             \
+        const uint64_t sent_ns = __builtin_expect(lc_answers_awaited(fd), 0) ? lc_now_ns() : 0;                   \
+        const ssize_t result = name##_next[way] arguments;                                                        \
+        if (__builtin_expect(sent_ns != 0 && result > 0, 0)) {                                                    \
+            sent(fd, sent_ns);                                                                                    \
+        }                                                                                                         \
+        return result;                                                                                            \
+    }
+
+RECEIVER(recv, (int fd, void *data, size_t room, int flags), (fd, data, room, flags),
+         if (!(flags & MSG_PEEK)) received_up_to(fd, data, result, room))
+RECEIVER(read, (int fd, void *data, size_t room), (fd, data, room), lc_answers_received(fd, data, result))
+RECEIVER(recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags),
+         if (!(flags & MSG_PEEK)) received_pieces(fd, message, result))
+SENDER(send, (int fd, const void *data, size_t bytes, int flags), (fd, data, bytes, flags))
+SENDER(write, (int fd, const void *data, size_t bytes), (fd, data, bytes))
+SENDER(writev, (int fd, const struct iovec *pieces, int count), (fd, pieces, count))
+SENDER(sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
+
+enum { FUNCTIONS = 7 };
+static lc_hooked_function functions[FUNCTIONS] = {LC_HOOK_ROW(recv),  LC_HOOK_ROW(read),   LC_HOOK_ROW(recvmsg),
+                                                  LC_HOOK_ROW(send),  LC_HOOK_ROW(write),  LC_HOOK_ROW(writev),
+                                                  LC_HOOK_ROW(sendmsg)};
+static lc_hook_set hooks = {.functions = functions}; /* under the GIL */
+
+/* ---- the calls of Python ----------------------------------------------------------------- */
+
+PyObject *lc_hook_answers(PyObject *module, PyObject *where)
+{
+    lc_got_object asked;
+    (void)module;
+    if (!lc_hook_where(where, &asked)) {
+        return NULL;
+    }
+    return lc_hook_set_names(&hooks, lc_hook_set_add(&hooks, asked, FUNCTIONS));
+}
+
+PyObject *lc_unhook_answers(PyObject *module, PyObject *where)
+{
+    lc_got_object asked;
+    (void)module;
+    if (!lc_hook_where(where, &asked)) {
+        return NULL;
+    }
+    lc_hook_set_remove(&hooks, asked);
+    Py_RETURN_NONE;
+}
+
+PyObject *lc_hooked_answers(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return lc_hook_set_all(&hooks);
+}
+
+PyObject *lc_answers_elsewhere(PyObject *module, PyObject *descriptor)
+{
+    const long fd = PyLong_AsLong(descriptor);
+    (void)module;
+    if (fd == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    if (fd >= 0 && fd < (long)LC_ANSWERS_CONNECTIONS) {
+        lc_answers_leave((int)fd);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *counts_of(const lc_answer_row *row)
+{
+    PyObject *counts = PyDict_New();
+    for (unsigned bucket = 0; counts != NULL && bucket < LC_ANSWERS_BUCKETS; bucket++) {
+        const uint32_t count = atomic_load_explicit(&row->counts[bucket], memory_order_relaxed);
+        if (count != 0) {
+            PyObject *key = PyLong_FromUnsignedLong(bucket), *value = PyLong_FromUnsignedLong(count);
+            if (key == NULL || value == NULL || PyDict_SetItem(counts, key, value) != 0) {
+                Py_CLEAR(counts);
+            }
+            Py_XDECREF(key);
+            Py_XDECREF(value);
+        }
+    }
+    return counts;
+}
+
+/* Names may be cut in the middle of a character, and written to while they are read. */
+static PyObject *text_of(const char *text, size_t room)
+{
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strnlen(text, room), "replace");
+}
+
+static PyObject *row_to_tuple(const lc_answer_row *row)
+{
+    PyObject *thread = text_of(row->thread, sizeof row->thread), *worst = text_of(row->worst, sizeof row->worst);
+    PyObject *counts = counts_of(row), *tuple = NULL;
+    if (thread != NULL && worst != NULL && counts != NULL) {
+        tuple = Py_BuildValue("(OKKKKOO)", thread, (unsigned long long)row->events, (unsigned long long)row->lag_ns,
+                              (unsigned long long)row->waited_ns, (unsigned long long)row->worst_ns, worst, counts);
+    }
+    Py_XDECREF(thread);
+    Py_XDECREF(worst);
+    Py_XDECREF(counts);
+    return tuple;
+}
+
+PyObject *lc_read_answers(PyObject *module, PyObject *unused)
+{
+    PyObject *list = PyList_New(0);
+    (void)module;
+    (void)unused;
+    for (unsigned i = 0; list != NULL && i < LC_ANSWERS_ROWS; i++) {
+        if (lc_answer_rows[i].events == 0) {
+            continue;
+        }
+        PyObject *row = row_to_tuple(&lc_answer_rows[i]);
+        if (row == NULL || PyList_Append(list, row) != 0) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(row);
+    }
+    PyObject *tuple = list != NULL ? PyList_AsTuple(list) : NULL;
+    Py_XDECREF(list);
+    return tuple;
+}

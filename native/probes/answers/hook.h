@@ -1,0 +1,24 @@
+/* Answers of servers, seen in the calls by which the object that holds their sockets (Python's _socket, uvloop) asks the
+ * system to receive and send (native/core/answers/answers.h). No server, protocol or stream of Python's is touched: it is one
+ * place for all of them. What a call does is what it did; one that carries no request costs a load and a compare more.
+ */
+#ifndef LOOPCANARY_ANSWER_HOOK_H
+#define LOOPCANARY_ANSWER_HOOK_H
+
+#include <Python.h>
+
+/* All under the GIL.
+ *
+ * hook_answers(where) -> (symbol, ...): as hook_waits (wait_hook.h). unhook_answers(where) undoes one, hooked_answers() tells
+ * what is hooked.
+ * What is timed begins anew with each engine.
+ * answers_elsewhere(fd): somebody else times this connection's.
+ * answers() -> ((thread, events, lag_ns, waited_ns, worst_ns, worst, {bucket: count}), ...): one row a thread that runs a
+ * loop and has answered; first, with "" as its thread, what threads without one, or without a row, have answered together. */
+PyObject *lc_hook_answers(PyObject *module, PyObject *where);
+PyObject *lc_unhook_answers(PyObject *module, PyObject *where);
+PyObject *lc_hooked_answers(PyObject *module, PyObject *unused);
+PyObject *lc_answers_elsewhere(PyObject *module, PyObject *descriptor);
+PyObject *lc_read_answers(PyObject *module, PyObject *unused);
+
+#endif

@@ -1,0 +1,147 @@
+#include "probes/asyncio/turn_select.h"
+
+#include <stddef.h>
+#include <structmember.h>
+
+#include "probes/hooks/bracket.h"
+#include "probes/hooks/wait_hook.h"
+
+/* TurnSelect(select, spins=None): calls `select`; the call's begin ends the thread's turn, its end begins the next.
+ *
+ * A loop that has work that is ready asks with a timeout of 0. `spins(turns)` hears of each SPINS_LOOK such turns
+ * in a row, and, after that, once with 0 when the loop means to wait again. Nothing that it raises gets out. */
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *select;
+    PyObject *spins; /* or NULL */
+    uint32_t in_a_row;
+} turn_select;
+
+#define SPINS_LOOK 256u
+
+static bool is_zero(PyObject *timeout) { return PyLong_CheckExact(timeout) && !PyObject_IsTrue(timeout); }
+
+/* False with an exception set: the program's own came up meanwhile. */
+static bool count_spins(turn_select *self, bool spins)
+{
+    uint32_t told = self->in_a_row;
+    if (spins) {
+        if (++self->in_a_row % SPINS_LOOK != 0) {
+            return true;
+        }
+        told = SPINS_LOOK;
+    } else {
+        self->in_a_row = 0;
+        if (told < SPINS_LOOK) {
+            return true;
+        }
+        told = 0;
+    }
+    PyObject *turns = PyLong_FromUnsignedLong(told);
+    const bool passed = turns == NULL || lc_call_ours(self->spins, turns);
+    Py_XDECREF(turns);
+    if (turns == NULL) {
+        PyErr_Clear();
+    }
+    return passed;
+}
+
+static PyObject *call_select(PyObject *callable, PyObject *const *args, size_t count, PyObject *names)
+{
+    PyObject *select = ((turn_select *)callable)->select;
+    turn_select *self = (turn_select *)callable;
+    /* Before the lane is looked up: it runs Python, and the agent may stop meanwhile. */
+    if (self->spins != NULL && count > 0 && !count_spins(self, is_zero(args[0]))) {
+        return NULL;
+    }
+    lc_lane *lane = lc_thread_lane_get("asyncio");
+    if (lane == NULL) {
+        return PyErr_Occurred() ? NULL : PyObject_Vectorcall(select, args, count, names);
+    }
+    const uint64_t generation = lc_the_agent.generation;
+    /* Only a loop calls its own selector: inside a callback, that is a loop inside the callback. */
+    lc_bracket_interrupt(lane);
+    const lc_wait outer = lc_wait_enter(lane);
+    PyObject *result = PyObject_Vectorcall(select, args, count, names);
+    lc_wait_leave(outer);
+    if (LC_AGENT_RUNS(generation)) {
+        lc_turn_begin(&lc_the_agent.watchdog.lanes, lane);
+    }
+    return result;
+}
+
+static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *names)
+{
+    PyObject *select, *spins = NULL;
+    if (names != NULL && PyDict_GET_SIZE(names) != 0) {
+        PyErr_SetString(PyExc_TypeError, "TurnSelect() takes no keyword arguments");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(args, "O|O", &select, &spins)) {
+        return NULL;
+    }
+    turn_select *self = (turn_select *)type->tp_alloc(type, 0);
+    if (self != NULL) {
+        self->vectorcall = call_select;
+        self->select = Py_NewRef(select);
+        self->spins = spins == Py_None ? NULL : Py_XNewRef(spins);
+    }
+    return (PyObject *)self;
+}
+
+static int traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(((turn_select *)self)->select);
+    Py_VISIT(((turn_select *)self)->spins);
+    return 0;
+}
+
+static int clear(PyObject *self)
+{
+    Py_CLEAR(((turn_select *)self)->select);
+    Py_CLEAR(((turn_select *)self)->spins);
+    return 0;
+}
+
+static void dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    clear(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(turn_select, vectorcall), READONLY, NULL},
+    {"__wrapped__", T_OBJECT_EX, offsetof(turn_select, select), READONLY, "The select that is called."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "TurnSelect(select, spins=None)\n--\n\nCalls select between the end of a turn and the begin of the next."},
+    {Py_tp_new, make},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_traverse, traverse},
+    {Py_tp_clear, clear},
+    {Py_tp_dealloc, dealloc},
+    {Py_tp_members, members},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "loopcanary._native.TurnSelect",
+    .basicsize = sizeof(turn_select),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};
+
+int lc_turn_select_add(PyObject *module)
+{
+    PyObject *type = PyType_FromModuleAndSpec(module, &spec, NULL);
+    const int result = type ? PyModule_AddObjectRef(module, "TurnSelect", type) : -1;
+    Py_XDECREF(type);
+    return result;
+}

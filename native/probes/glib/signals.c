@@ -1,0 +1,215 @@
+#include "probes/glib/signals.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/glib/input.h"
+#include "probes/hooks/hook_set.h"
+#include "module/running_work.h"
+
+typedef void closure_notify(void *data, void *closure); /* GClosureNotify */
+
+/* Of libgobject-2.0; part of its ABI since 2.0. */
+static struct {
+    const char *(*signal_name)(unsigned signal);
+    int (*main_depth)(void); /* libglib-2.0's: how many dispatches of main contexts the thread is in */
+    void (*add_guards)(void *closure, void *before_data, closure_notify *before, void *after_data, closure_notify *after);
+} gobject;
+
+/* In the first word of a GClosure (gclosure.h), which has room for one pair of guards. */
+#define HAS_GUARDS (UINT32_C(1) << 16)
+
+/* ---- what runs --------------------------------------------------------------------------- */
+
+#define NESTED_MAX 16u
+
+/* Of one thread: the handlers that run, each inside the one before; deeper ones are counted, and not seen. */
+typedef struct {
+    uint32_t depth;
+    bool is_begun[NESTED_MAX];
+    lc_running running[NESTED_MAX];
+} handlers;
+
+/* On the heap, and freed with its thread: thread-local memory of a library that reaches it directly is scarce. */
+static _Thread_local handlers *own_handlers __attribute__((tls_model("initial-exec")));
+static pthread_key_t handlers_key;
+
+static void free_handlers(void *own)
+{
+    own_handlers = NULL;
+    free(own);
+}
+
+static handlers *get_handlers(void)
+{
+    if (own_handlers == NULL) {
+        handlers *fresh = calloc(1, sizeof *fresh);
+        if (fresh != NULL && pthread_setspecific(handlers_key, fresh) != 0) {
+            free(fresh);
+            fresh = NULL;
+        }
+        own_handlers = fresh;
+    }
+    return own_handlers;
+}
+
+/* Between these the lane's memory stays (wait_hook.c). NULL: the thread has no lane of the agent that runs. */
+static lc_lane *begin_storing(void)
+{
+    __atomic_fetch_add(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST);
+    return __atomic_load_n(&lc_the_agent.generation, __ATOMIC_SEQ_CST) == lc_own_lane.generation ? lc_own_lane.lane : NULL;
+}
+
+static void end_storing(void) { __atomic_fetch_sub(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST); }
+
+/* In a loop: in one of its turns, or, where it ran already when loopcanary came, in what it dispatches. Not in a callback, whose
+ * name counts. */
+static bool may_begin(const lc_lane *lane)
+{
+    return !lc_lane_in_callback(lane) && (lc_lane_in_turn(lane) || gobject.main_depth() > 0);
+}
+
+/* `name` is the signal's, a str that stays. */
+static void before_handler(void *name, void *closure)
+{
+    handlers *own = get_handlers();
+    if (own == NULL || own->depth++ >= NESTED_MAX) {
+        return;
+    }
+    const uint32_t level = own->depth - 1u;
+    lc_glib_input_handler(closure, name);
+    PyObject *handler = lc_glib_handler_of(closure);
+    lc_lane *lane = begin_storing();
+    own->is_begun[level] = lane != NULL && handler != NULL && may_begin(lane);
+    if (own->is_begun[level]) {
+        lc_running *running = &own->running[level];
+        *running = (lc_running){.note = {.callable = (uint64_t)(uintptr_t)lc_inside_partials(handler),
+                                         .widget = (uint64_t)(uintptr_t)name,
+                                         .way = LC_WAY_COMMAND}};
+        lc_running_begin_bare(running, lane);
+    }
+    end_storing();
+}
+
+static void after_handler(void *name, void *closure)
+{
+    handlers *own = own_handlers;
+    (void)name;
+    (void)closure;
+    if (own == NULL || own->depth == 0 || --own->depth >= NESTED_MAX || !own->is_begun[own->depth]) {
+        return;
+    }
+    (void)begin_storing();
+    lc_running_end(&own->running[own->depth]);
+    end_storing();
+}
+
+/* ---- the hook ---------------------------------------------------------------------------- */
+
+static PyObject *names; /* of signals, by their numbers: kept, for a lane may tell of them; under the GIL */
+
+/* Borrowed; NULL without an exception: it cannot be had. */
+static PyObject *name_of(unsigned signal)
+{
+    PyObject *number = PyLong_FromUnsignedLong(signal);
+    PyObject *name = number != NULL ? PyDict_GetItemWithError(names, number) : NULL;
+    if (number != NULL && name == NULL && !PyErr_Occurred()) {
+        const char *text = gobject.signal_name(signal);
+        PyObject *fresh = text != NULL ? PyUnicode_FromString(text) : NULL;
+        if (fresh != NULL && PyDict_SetItem(names, number, fresh) == 0) {
+            name = fresh;
+        }
+        Py_XDECREF(fresh);
+    }
+    Py_XDECREF(number);
+    return name;
+}
+
+static void guard(unsigned signal, void *closure)
+{
+    uint32_t bits;
+    if (closure == NULL || !PyGILState_Check()) {
+        return;
+    }
+    memcpy(&bits, closure, sizeof bits);
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *name = (bits & HAS_GUARDS) == 0 ? name_of(signal) : NULL;
+    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+    if (name != NULL) {
+        gobject.add_guards(closure, name, before_handler, name, after_handler);
+    }
+}
+
+typedef unsigned long (*connect_function)(void *instance, unsigned signal, unsigned detail, void *closure, int after);
+
+static connect_function connect_next[LC_HOOK_WAYS];
+static bool is_hooked; /* under the GIL */
+
+#define CONNECT(way)                                                                                              \
+    static unsigned long hooked_connect_##way(void *instance, unsigned signal, unsigned detail, void *closure,    \
+                                              int after)                                                          \
+    {                                                                                                             \
+        if (is_hooked) {                                                                                          \
+            guard(signal, closure);                                                                               \
+        }                                                                                                         \
+        return connect_next[way](instance, signal, detail, closure, after);                                       \
+    }
+
+CONNECT(0)
+CONNECT(1)
+CONNECT(2)
+CONNECT(3)
+
+static lc_hooked_function connect_functions[] = {
+    {"g_signal_connect_closure_by_id", NULL, (void **)connect_next,
+     {LC_HOOK_CODE(hooked_connect_0), LC_HOOK_CODE(hooked_connect_1), LC_HOOK_CODE(hooked_connect_2),
+      LC_HOOK_CODE(hooked_connect_3)}}};
+static lc_hook_set connects = {.functions = connect_functions};
+
+static bool learn(void)
+{
+    static bool has_key;
+    /* Stays open: closures call back. Of a loaded object dlsym looks into what that is linked to as well: libglib-2.0. */
+    void *object = dlopen("libgobject-2.0.so.0", RTLD_LAZY | RTLD_NOLOAD);
+    if (object == NULL) {
+        return false;
+    }
+    *(void **)&gobject.add_guards = dlsym(object, "g_closure_add_marshal_guards");
+    *(void **)&gobject.main_depth = dlsym(object, "g_main_depth");
+    *(void **)&gobject.signal_name = dlsym(object, "g_signal_name");
+    connect_functions[0].fallback = dlsym(object, "g_signal_connect_closure_by_id");
+    has_key = has_key || pthread_key_create(&handlers_key, free_handlers) == 0;
+    names = names != NULL ? names : PyDict_New();
+    return gobject.add_guards != NULL && gobject.main_depth != NULL && gobject.signal_name != NULL && has_key && names != NULL;
+}
+
+PyObject *lc_glib_hook_signals(PyObject *module, PyObject *path)
+{
+    lc_got_object where;
+    (void)module;
+    if (!lc_hook_where(path, &where)) {
+        return NULL;
+    }
+    const bool known = learn();
+    PyErr_Clear();
+    is_hooked = known && lc_hook_set_add(&connects, where, 1) != NULL;
+    return PyBool_FromLong(is_hooked);
+}
+
+PyObject *lc_glib_unhook_signals(PyObject *module, PyObject *path)
+{
+    lc_got_object where;
+    (void)module;
+    if (!lc_hook_where(path, &where)) {
+        return NULL;
+    }
+    if (is_hooked) {
+        is_hooked = false;
+        lc_hook_set_remove(&connects, where);
+    }
+    Py_RETURN_NONE;
+}

@@ -1,0 +1,64 @@
+/* A set of functions whose entries are replaced in the objects that are asked for (native/core/got/got.h), each by a hook of
+ * ours that leads on to what was there.
+ *
+ * A hook must know what it stands for, which need not be the same in all objects (others patch, too): one hook for each thing
+ * that has been found in an entry. What a hook leads to never changes again: threads may be inside it.
+ *
+ * All functions hold the GIL.
+ */
+#ifndef LOOPCANARY_HOOK_SET_H
+#define LOOPCANARY_HOOK_SET_H
+
+#include <Python.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/got/got.h"
+
+#define LC_HOOK_WAYS 4u
+#define LC_HOOK_OBJECTS 16u
+#define LC_HOOK_PATCHES 16u
+#define LC_HOOK_PATH 512u
+
+typedef struct {
+    const char *name;
+    void *fallback;
+    void **next; /* what each of the hooks leads to */
+    void *hooks[LC_HOOK_WAYS];
+} lc_hooked_function;
+
+typedef struct {
+    unsigned uses; /* 0: the row is free */
+    const void *base;
+    char path[LC_HOOK_PATH];
+    lc_got_patch patches[LC_HOOK_PATCHES];
+    uint8_t functions[LC_HOOK_PATCHES]; /* of the patches: which function each is of */
+    size_t count;
+} lc_hooked_object;
+
+typedef struct {
+    lc_hooked_function *functions;
+    lc_hooked_object objects[LC_HOOK_OBJECTS];
+} lc_hook_set;
+
+#define LC_HOOK_CODE(function) ((void *)(uintptr_t)(function))
+#define LC_HOOK_ROW(name)                                                                                         \
+    {#name, LC_HOOK_CODE(name), (void **)name##_next,                                                             \
+     {LC_HOOK_CODE(hooked_##name##_0), LC_HOOK_CODE(hooked_##name##_1), LC_HOOK_CODE(hooked_##name##_2),          \
+      LC_HOOK_CODE(hooked_##name##_3)}}
+
+/* Hooks the first `functions` of the set in the object; NULL: none could be. Counts: as many removals undo it. */
+const lc_hooked_object *lc_hook_set_add(lc_hook_set *set, lc_got_object where, uint8_t functions);
+void lc_hook_set_remove(lc_hook_set *set, lc_got_object where);
+
+/* What is hooked in the object (NULL: nothing), as a tuple of names. */
+PyObject *lc_hook_set_names(const lc_hook_set *set, const lc_hooked_object *object);
+/* ((path, name), ...): what goes through the set's hooks at this moment. */
+PyObject *lc_hook_set_all(const lc_hook_set *set);
+
+/* The object that Python means: an address in it (int), or its path or soname (str), which is the argument's own text.
+ * False with an exception set: neither. */
+bool lc_hook_where(PyObject *where, lc_got_object *out);
+
+#endif

@@ -1,0 +1,235 @@
+#include "probes/hooks/loop_hooks.h"
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <structmember.h>
+
+#include "cpython/names/work.h"
+
+/* LoopHooks(kind, loop_seen=None): `loop_seen` is called at each run's begin, and raises nothing. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *kind;
+    const char *kind_text; /* of `kind`, which keeps it */
+    PyObject *loop_seen;   /* or NULL */
+} loop_hooks;
+
+#define NESTED_RUNS_MAX 16u
+#define NESTED_WORKS_MAX 64u
+
+typedef struct {
+    lc_bracket bracket;
+    PyObject *work; /* kept: the watchdog reads its name */
+} begun_work;
+
+/* What a thread has begun, innermost last; deeper ones are counted, and not bracketed. */
+typedef struct {
+    uint32_t run_depth;
+    uint32_t work_depth;
+    lc_loop_run runs[NESTED_RUNS_MAX];
+    begun_work works[NESTED_WORKS_MAX];
+} begun;
+
+/* On the heap, and freed with its thread: thread-local memory of a library that reaches it directly, as this one does
+ * (thread_lane.h), is scarce. */
+static _Thread_local begun *own_begun;
+static pthread_key_t begun_key; /* made with the type */
+
+static begun *get_begun(void)
+{
+    if (__builtin_expect(own_begun == NULL, 0)) {
+        begun *fresh = calloc(1, sizeof *fresh);
+        if (fresh != NULL && pthread_setspecific(begun_key, fresh) != 0) {
+            free(fresh);
+            fresh = NULL;
+        }
+        own_begun = fresh;
+    }
+    return own_begun;
+}
+
+/* What is raised is the program's own, which came up meanwhile. */
+static PyObject *none_unless_raised(void) { return PyErr_Occurred() ? NULL : Py_NewRef(Py_None); }
+
+static PyObject *run_begin(PyObject *self, PyObject *const *unused, Py_ssize_t count)
+{
+    (void)unused;
+    (void)count;
+    loop_hooks *hooks = (loop_hooks *)self;
+    if (hooks->loop_seen != NULL && !lc_call_ours(hooks->loop_seen, NULL)) {
+        return NULL;
+    }
+    begun *own = get_begun();
+    if (own != NULL && own->run_depth++ < NESTED_RUNS_MAX) {
+        own->runs[own->run_depth - 1u] = lc_loop_run_begin(hooks->kind_text);
+    }
+    return none_unless_raised();
+}
+
+static PyObject *run_end(PyObject *self, PyObject *const *unused, Py_ssize_t count)
+{
+    (void)self;
+    (void)unused;
+    (void)count;
+    begun *own = own_begun;
+    if (own == NULL || own->run_depth == 0) {
+        lc_loop_run_end((lc_loop_run){0}); /* it began before the engine did */
+    } else if (--own->run_depth < NESTED_RUNS_MAX) {
+        lc_loop_run_end(own->runs[own->run_depth]);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *wait_begin(PyObject *self, PyObject *const *unused, Py_ssize_t count)
+{
+    (void)unused;
+    (void)count;
+    lc_loop_wait_begin(((loop_hooks *)self)->kind_text);
+    return none_unless_raised();
+}
+
+static PyObject *wait_end(PyObject *self, PyObject *const *unused, Py_ssize_t count)
+{
+    (void)self;
+    (void)unused;
+    (void)count;
+    lc_loop_wait_end();
+    Py_RETURN_NONE;
+}
+
+static PyObject *work_begin(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    PyObject *work = count > 0 ? args[0] : NULL;
+    lc_lane *lane = lc_thread_lane_get(((loop_hooks *)self)->kind_text);
+    if (lane == NULL && PyErr_Occurred()) {
+        return NULL;
+    }
+    begun *own = get_begun();
+    if (own != NULL && own->work_depth++ < NESTED_WORKS_MAX) {
+        const lc_bracket bracket = lc_bracket_begin(lane, (uint64_t)(uintptr_t)work, 0);
+        own->works[own->work_depth - 1u] = (begun_work){bracket, Py_XNewRef(work)};
+        if (bracket.lane != NULL && lc_the_agent.scene_variable != NULL) {
+            lc_thread_lane_note_scene();
+        }
+    }
+    Py_RETURN_NONE;
+}
+
+static lc_work_kind kind_of(PyObject *work)
+{
+    if (work == NULL || PyUnicode_Check(work)) {
+        return (lc_work_kind){(uint64_t)(uintptr_t)work, 0};
+    }
+    return lc_work_kind_of(&lc_the_agent.source, work);
+}
+
+static PyObject *work_end(PyObject *self, PyObject *const *unused, Py_ssize_t count)
+{
+    (void)self;
+    (void)unused;
+    (void)count;
+    begun *own = own_begun;
+    if (own == NULL || own->work_depth == 0 || --own->work_depth >= NESTED_WORKS_MAX) {
+        Py_RETURN_NONE;
+    }
+    const begun_work ended = own->works[own->work_depth];
+    own->works[own->work_depth] = (begun_work){0};
+    if (__builtin_expect(LC_AGENT_RUNS(ended.bracket.generation) && lc_bracket_is_tallied(ended.bracket), 0) &&
+        LC_LOAD(ended.bracket.lane->epoch) == ended.bracket.epoch) {
+        lc_bracket_end_tallied(ended.bracket, kind_of(ended.work), 0);
+    } else {
+        lc_bracket_end_late(ended.bracket);
+    }
+    Py_XDECREF(ended.work);
+    Py_RETURN_NONE;
+}
+
+static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *names)
+{
+    static char *keywords[] = {"kind", "loop_seen", NULL};
+    PyObject *kind, *loop_seen = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, names, "U|O", keywords, &kind, &loop_seen)) {
+        return NULL;
+    }
+    const char *text = PyUnicode_AsUTF8(kind);
+    loop_hooks *self = text != NULL ? (loop_hooks *)type->tp_alloc(type, 0) : NULL;
+    if (self != NULL) {
+        self->kind = Py_NewRef(kind);
+        self->kind_text = text;
+        self->loop_seen = loop_seen == Py_None ? NULL : Py_XNewRef(loop_seen);
+    }
+    return (PyObject *)self;
+}
+
+static int traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(((loop_hooks *)self)->loop_seen);
+    return 0;
+}
+
+static int clear(PyObject *self)
+{
+    Py_CLEAR(((loop_hooks *)self)->loop_seen);
+    return 0;
+}
+
+static void dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    clear(self);
+    Py_XDECREF(((loop_hooks *)self)->kind);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+#define HOOK(name, text) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, text}
+
+static PyMethodDef methods[] = {
+    HOOK(run_begin, "run_begin(*ignored): the loop begins to run on this thread."),
+    HOOK(run_end, "run_end(*ignored): the loop runs no more."),
+    HOOK(wait_begin, "wait_begin(*ignored): the loop is about to wait."),
+    HOOK(wait_end, "wait_end(*ignored): the loop's wait is over."),
+    HOOK(work_begin, "work_begin(work, *ignored): a callback begins; `work` names it."),
+    HOOK(work_end, "work_end(*ignored): the callback ends."),
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef members[] = {
+    {"kind", T_OBJECT_EX, offsetof(loop_hooks, kind), READONLY, "What reports call the loop."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "LoopHooks(kind, loop_seen=None)\n--\n\nBrackets for a loop that has hooks; see loop_hooks.h."},
+    {Py_tp_new, make},
+    {Py_tp_traverse, traverse},
+    {Py_tp_clear, clear},
+    {Py_tp_dealloc, dealloc},
+    {Py_tp_methods, methods},
+    {Py_tp_members, members},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "loopcanary._native.LoopHooks",
+    .basicsize = sizeof(loop_hooks),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};
+
+int lc_loop_hooks_add(PyObject *module)
+{
+    static bool has_key;
+    if (!has_key && pthread_key_create(&begun_key, free) != 0) {
+        PyErr_SetString(PyExc_RuntimeError, "no thread-specific memory is left (pthread_key_create)");
+        return -1;
+    }
+    has_key = true;
+    PyObject *type = PyType_FromModuleAndSpec(module, &spec, NULL);
+    const int result = type ? PyModule_AddObjectRef(module, "LoopHooks", type) : -1;
+    Py_XDECREF(type);
+    return result;
+}

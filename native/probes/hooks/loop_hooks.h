@@ -1,0 +1,75 @@
+/* Brackets for loops that tell by hooks of their own what they do: LoopHooks(kind) in Python.
+ *
+ *     run_begin()        the loop begins to run on this thread: its lane, and the first turn
+ *     wait_begin()       the loop is about to wait: the turn is over
+ *     wait_end()         the wait is over: the next turn
+ *     work_begin(work)   a callback; `work` names it: a str, or what native/cpython/names/work.c can name
+ *     work_end()
+ *     run_end()          the loop runs no more
+ *
+ * All under the GIL, on the loop's thread. Further arguments are ignored, so that a hook may be handed to a loop as it is.
+ * Whatever is not begun is not ended either: hooks may come and go in the middle of a loop's life. Loops nest: where one
+ * runs or waits inside a callback, the callback is judged up to then (lc_bracket_interrupt).
+ */
+#ifndef LOOPCANARY_LOOP_HOOKS_H
+#define LOOPCANARY_LOOP_HOOKS_H
+
+#include "probes/hooks/bracket.h"
+#include "probes/hooks/wait_hook.h"
+
+/* Adds the type LoopHooks to the module; negative with an exception set where that fails. */
+int lc_loop_hooks_add(PyObject *module);
+
+typedef struct {
+    lc_lane *lane; /* NULL: nothing was begun */
+    uint64_t generation;
+    bool was_in_turn; /* of the loop around this one */
+    lc_wait outer;    /* what hooked waits meant before; they are this loop's until its end */
+} lc_loop_run;
+
+/* NULL in `lane` with an exception set: the program's own came up meanwhile, such as a signal handler's. */
+static inline lc_loop_run lc_loop_run_begin(const char *kind)
+{
+    lc_lane *lane = lc_thread_lane_get(kind);
+    if (lane == NULL) {
+        return (lc_loop_run){NULL, 0, false, lc_wait_enter(NULL)};
+    }
+    const lc_loop_run run = {lane, lc_the_agent.generation, lc_lane_in_turn(lane), lc_wait_enter(lane)};
+    lc_thread_lane_set_kind(lane, kind);
+    lc_bracket_interrupt(lane);
+    lc_turn_begin(&lc_the_agent.watchdog.lanes, lane);
+    return run;
+}
+
+/* Also of a run that began before the engine did, or under an earlier one: the lane is the thread's. */
+static inline void lc_loop_run_end(lc_loop_run run)
+{
+    lc_lane *lane = lc_thread_lane_peek();
+    lc_wait_leave(run.outer);
+    if (lane == NULL) {
+        return;
+    }
+    lc_bracket_interrupt(lane);
+    if (run.was_in_turn && LC_AGENT_RUNS(run.generation)) {
+        lc_turn_begin(&lc_the_agent.watchdog.lanes, lane);
+    }
+}
+
+/* A loop that ran before the engine did gets its lane here: a thread may have none, with an exception as above. */
+static inline void lc_loop_wait_begin(const char *kind)
+{
+    lc_lane *lane = lc_thread_lane_get(kind);
+    if (lane != NULL) {
+        lc_bracket_interrupt(lane);
+    }
+}
+
+static inline void lc_loop_wait_end(void)
+{
+    lc_lane *lane = lc_thread_lane_peek();
+    if (lane != NULL) {
+        lc_turn_begin(&lc_the_agent.watchdog.lanes, lane);
+    }
+}
+
+#endif

@@ -1,0 +1,228 @@
+#include "probes/hooks/wait_hook.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+
+#include "module/agent.h"
+#include "probes/hooks/hook_set.h"
+
+static _Thread_local lc_wait own_wait __attribute__((tls_model("initial-exec")));
+static _Thread_local uint32_t own_looks __attribute__((tls_model("initial-exec")));
+
+/* ---- what a hooked wait does ------------------------------------------------------------- */
+
+/* Without the GIL: the agent may stop at any moment, and unmap the lane. Whoever stores to a lane says so first and looks
+ * at the generation then; a stop changes the generation first and then looks whether somebody stores. */
+static bool still_is_own_agent(void)
+{
+    return __atomic_load_n(&lc_the_agent.generation, __ATOMIC_SEQ_CST) == own_wait.generation;
+}
+
+static lc_lane *begin_storing(void)
+{
+    __atomic_fetch_add(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST);
+    return still_is_own_agent() ? own_wait.lane : NULL;
+}
+
+static void end_storing(void) { __atomic_fetch_sub(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST); }
+
+/* Whether the wait is the loop's. If so, this thread counts as storing until the wait is over. After
+ * a signal Python's handlers run and the wait is begun again within one select: each time is a turn of its own. */
+static inline bool wait_begins(bool is_look)
+{
+    if (own_wait.lane == NULL) {
+        return false;
+    }
+    lc_lane *lane = begin_storing();
+    if (lane == NULL || lc_lane_in_callback(lane)) {
+        end_storing();
+        return false;
+    }
+    lc_turn_end(&own_wait.context, lane);
+    own_looks = is_look ? own_looks + 1u : 0u;
+    return true;
+}
+
+static inline void wait_ends(bool is_the_loop_s)
+{
+    if (is_the_loop_s) {
+        const int error = errno;
+        if (still_is_own_agent()) {
+            lc_turn_begin(&own_wait.context, own_wait.lane);
+        }
+        end_storing();
+        errno = error;
+    }
+}
+
+/* Loops that tell by themselves wait for themselves, also inside a callback: it is judged up to here (bracket.h). */
+void lc_wait_told_begin(void)
+{
+    if (own_wait.lane == NULL) {
+        return;
+    }
+    lc_lane *lane = begin_storing();
+    if (lane != NULL) {
+        if (lc_lane_in_callback(lane)) {
+            (void)lc_callback_end(&own_wait.context, lane);
+        }
+        lc_turn_end(&own_wait.context, lane);
+    }
+    end_storing();
+}
+
+void lc_wait_told_end(void)
+{
+    if (own_wait.lane == NULL) {
+        return;
+    }
+    const int error = errno;
+    lc_lane *lane = begin_storing();
+    if (lane != NULL) {
+        lc_turn_begin(&own_wait.context, lane);
+    }
+    end_storing();
+    errno = error;
+}
+
+/* ---- the hooks --------------------------------------------------------------------------- */
+
+#define WAIT_FUNCTION(name, parameters, arguments, look)                                                          \
+    typedef int(*name##_function) parameters;                                                                     \
+    static name##_function name##_next[LC_HOOK_WAYS];                                                                     \
+    WAIT_HOOK(name, 0, parameters, arguments, look)                                                               \
+    WAIT_HOOK(name, 1, parameters, arguments, look)                                                               \
+    WAIT_HOOK(name, 2, parameters, arguments, look)                                                               \
+    WAIT_HOOK(name, 3, parameters, arguments, look)
+
+#define WAIT_HOOK(name, way, parameters, arguments, look)                                                         \
+    static int hooked_##name##_##way parameters                                                                   \
+    {                                                                                                             \
+        const bool is_the_loop_s = wait_begins(look);                                                               \
+        const int result = name##_next[way] arguments;                                                            \
+        wait_ends(is_the_loop_s);                                                                                 \
+        return result;                                                                                            \
+    }
+
+WAIT_FUNCTION(epoll_wait, (int fd, struct epoll_event *events, int room, int timeout), (fd, events, room, timeout), timeout == 0)
+WAIT_FUNCTION(epoll_pwait, (int fd, struct epoll_event *events, int room, int timeout, const sigset_t *signals),
+              (fd, events, room, timeout, signals), timeout == 0)
+WAIT_FUNCTION(poll, (struct pollfd *descriptors, nfds_t count, int timeout), (descriptors, count, timeout), timeout == 0)
+WAIT_FUNCTION(ppoll,
+              (struct pollfd *descriptors, nfds_t count, const struct timespec *timeout, const sigset_t *signals),
+              (descriptors, count, timeout, signals),
+              timeout != NULL && timeout->tv_sec == 0 && timeout->tv_nsec == 0)
+WAIT_FUNCTION(select, (int count, fd_set *in, fd_set *out, fd_set *urgent, struct timeval *timeout),
+              (count, in, out, urgent, timeout),
+              timeout != NULL && timeout->tv_sec == 0 && timeout->tv_usec == 0)
+WAIT_FUNCTION(pselect,
+              (int count, fd_set *in, fd_set *out, fd_set *urgent, const struct timespec *timeout,
+               const sigset_t *signals),
+              (count, in, out, urgent, timeout, signals),
+              timeout != NULL && timeout->tv_sec == 0 && timeout->tv_nsec == 0)
+
+enum { EPOLL_WAIT, WAIT_FUNCTIONS = 6 };
+
+static lc_hooked_function wait_functions[WAIT_FUNCTIONS] = {LC_HOOK_ROW(epoll_wait), LC_HOOK_ROW(epoll_pwait),
+                                                            LC_HOOK_ROW(poll),       LC_HOOK_ROW(ppoll),
+                                                            LC_HOOK_ROW(select),     LC_HOOK_ROW(pselect)};
+static lc_hook_set waits = {.functions = wait_functions}; /* under the GIL */
+
+/* ---- the calls of Python ----------------------------------------------------------------- */
+
+PyObject *lc_hook_waits(PyObject *module, PyObject *where)
+{
+    lc_got_object asked;
+    (void)module;
+    if (!lc_hook_where(where, &asked)) {
+        return NULL;
+    }
+    return lc_hook_set_names(&waits, lc_hook_set_add(&waits, asked, WAIT_FUNCTIONS));
+}
+
+PyObject *lc_unhook_waits(PyObject *module, PyObject *where)
+{
+    lc_got_object asked;
+    (void)module;
+    if (!lc_hook_where(where, &asked)) {
+        return NULL;
+    }
+    lc_hook_set_remove(&waits, asked);
+    Py_RETURN_NONE;
+}
+
+PyObject *lc_hooked_waits(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return lc_hook_set_all(&waits);
+}
+
+static const void *select_code; /* in the object whose epoll_wait is hooked for asyncio; NULL: none's is */
+
+PyObject *lc_hook_epoll_wait(PyObject *module, PyObject *poll_method)
+{
+    (void)module;
+    if (!Py_IS_TYPE(poll_method, &PyMethodDescr_Type)) {
+        Py_RETURN_FALSE;
+    }
+    const void *code = LC_HOOK_CODE(((PyMethodDescrObject *)poll_method)->d_method->ml_meth);
+    if (select_code == NULL && lc_hook_set_add(&waits, (lc_got_object){.address = code}, EPOLL_WAIT + 1) != NULL) {
+        select_code = code;
+    }
+    return PyBool_FromLong(select_code != NULL);
+}
+
+PyObject *lc_unhook_epoll_wait(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    if (select_code != NULL) {
+        lc_hook_set_remove(&waits, (lc_got_object){.address = select_code});
+        select_code = NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+uint32_t lc_wait_looks(void) { return own_looks; }
+
+/* ---- runs -------------------------------------------------------------------------------- */
+
+lc_wait lc_wait_enter(lc_lane *lane)
+{
+    const lc_wait outer = own_wait;
+    own_wait = (lc_wait){lane, lc_the_agent.generation, lc_the_agent.watchdog.lanes};
+    return outer;
+}
+
+void lc_wait_leave(lc_wait outer) { own_wait = outer; }
+
+lc_wait lc_wait_exchange(lc_wait run)
+{
+    const lc_wait outer = own_wait;
+    own_wait = run;
+    return outer;
+}
+
+lc_wait lc_wait_suspend(void)
+{
+    const lc_wait outer = own_wait;
+    own_wait.lane = NULL;
+    return outer;
+}
+
+void lc_wait_finish(lc_wait outer, bool begins_turn)
+{
+    lc_lane *lane = begin_storing();
+    if (lane != NULL) {
+        lc_lane_drop_callback(lane);
+        lc_turn_end(&own_wait.context, lane);
+        if (begins_turn) {
+            lc_turn_begin(&own_wait.context, lane);
+        }
+    }
+    end_storing();
+    own_wait = outer;
+}

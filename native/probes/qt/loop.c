@@ -1,0 +1,447 @@
+#include "probes/qt/loop.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "probes/qt/library.h"
+#include "probes/qt/patch.h"
+#include "probes/qt/trace.h"
+#include "core/lane/tally.h"
+#include "module/thread_lane.h"
+#include "probes/hooks/wait_hook.h"
+#include "cpython/names/work_qt.h"
+
+static lc_qt_library qt;
+static bool is_installed;    /* atomic; written under the GIL */
+static PyObject *loop_seen; /* under the GIL */
+
+/* ---- what is known of a thread ----------------------------------------------------------- */
+
+typedef struct {
+    bool asked;
+    uint64_t asked_generation; /* of the agent: for it the two answers below hold */
+    lc_wait run;               /* the thread's lane, NULL where it is not watched */
+    uint32_t loops;            /* iterations that are under way, each inside the one before */
+    uint32_t deliveries;       /* under way in the innermost iteration, each inside the one before */
+    uint64_t epoch;            /* of the lane's callback that the outermost of these is; 0: it is none */
+    lc_qt_delivery delivery;   /* that one */
+    uint64_t busy_begin;       /* ticks: of the last long turns, one soon after the other */
+    uint64_t busy_end;
+    lc_qt_spin spin;
+} qt_thread;
+
+/* On the heap, and freed with its thread: thread-local memory of a library that reaches it directly is scarce. */
+static _Thread_local qt_thread *own_thread __attribute__((tls_model("initial-exec")));
+static pthread_key_t thread_key;
+
+static qt_thread *get_thread(void)
+{
+    if (__builtin_expect(own_thread == NULL, 0)) {
+        qt_thread *fresh = calloc(1, sizeof *fresh);
+        if (fresh != NULL && pthread_setspecific(thread_key, fresh) != 0) {
+            free(fresh);
+            fresh = NULL;
+        }
+        own_thread = fresh;
+    }
+    return own_thread;
+}
+
+static void free_thread(void *thread)
+{
+    own_thread = NULL;
+    free(thread);
+}
+
+static uint64_t generation_now(void) { return __atomic_load_n(&lc_the_agent.generation, __ATOMIC_SEQ_CST); }
+
+/* Between these the lane's memory stays; see wait_hook.c. NULL: not watched, or by an engine that is no more. */
+static lc_lane *begin_storing(const qt_thread *thread)
+{
+    if (thread->run.lane == NULL) {
+        return NULL;
+    }
+    __atomic_fetch_add(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST);
+    if (generation_now() == thread->run.generation) {
+        return thread->run.lane;
+    }
+    __atomic_fetch_sub(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+static void end_storing(void) { __atomic_fetch_sub(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST); }
+
+/* The lane, from the agent that runs or is started by this. */
+static void open_lane(qt_thread *thread)
+{
+    const PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (is_installed && loop_seen != NULL) {
+        bool ours = lc_call_ours(loop_seen, NULL);
+        lc_lane *lane = ours ? lc_thread_lane_get("qt") : NULL;
+        if (PyErr_Occurred()) {
+            lc_qt_pass_on_exception();
+        }
+        thread->run = (lc_wait){lane, lc_the_agent.generation, lc_the_agent.watchdog.lanes};
+        if (lane != NULL) {
+            lc_thread_lane_set_kind(lane, "qt");
+        }
+    }
+    thread->asked = true;
+    thread->asked_generation = lc_the_agent.generation;
+    PyErr_Restore(type, value, traceback);
+    PyGILState_Release(state);
+}
+
+static bool is_known(const qt_thread *thread)
+{
+    return thread->asked && thread->asked_generation == generation_now();
+}
+
+/* At the begin of an iteration of a dispatcher that is ours. */
+static void know(qt_thread *thread)
+{
+    if (__builtin_expect(is_known(thread), 1)) {
+        return;
+    }
+    thread->run = (lc_wait){0};
+    if (lc_qt_may_call_python()) {
+        open_lane(thread);
+    } else {
+        thread->asked = true;
+        thread->asked_generation = generation_now();
+    }
+}
+
+/* ---- iterations -------------------------------------------------------------------------- */
+
+typedef bool (*process_events_function)(void *dispatcher, int flags);
+
+static void hook_application(void);
+
+/* A turn that was busy for so long kept windows from being drawn, if they are drawn right after it. */
+#define LONG_NS UINT64_C(50000000)
+
+static uint64_t ns_between(const qt_thread *thread, uint64_t begin, uint64_t end)
+{
+    return end > begin ? lc_ticks_to_ns(end - begin, LC_LOAD(thread->run.context.header->tick_ns_q32)) : 0u;
+}
+
+static void note_turn(qt_thread *thread, const lc_lane *lane)
+{
+    const uint64_t begin = LC_LOAD(lane->turn_begin);
+    const uint64_t end = lc_now_ticks();
+    if (lc_lane_in_turn(lane) && ns_between(thread, begin, end) >= LONG_NS) {
+        if (ns_between(thread, thread->busy_end, begin) >= LONG_NS) {
+            thread->busy_begin = begin;
+        }
+        thread->busy_end = end;
+    }
+}
+
+/* Since when the loop has been too busy to draw; now, if it is not. */
+static uint64_t asked_ns(const qt_thread *thread, const lc_lane *lane)
+{
+    const uint64_t now = lc_now_ticks();
+    const uint64_t turn = LC_LOAD(lane->turn_begin);
+    uint64_t asked = ns_between(thread, turn, now) >= LONG_NS ? turn : now;
+    if (ns_between(thread, thread->busy_end, asked) < LONG_NS) {
+        asked = thread->busy_begin;
+    }
+    return lc_now_ns() - ns_between(thread, asked, now);
+}
+
+/* What an inner iteration interrupts. */
+typedef struct {
+    lc_wait wait;
+    uint32_t deliveries;
+    uint64_t epoch;
+    lc_qt_delivery delivery;
+    bool was_in_turn;
+    bool was_in_delivery;
+} interrupted;
+
+static interrupted enter_iteration(qt_thread *thread)
+{
+    interrupted outer = {
+        .deliveries = thread->deliveries, .epoch = thread->epoch, .delivery = thread->delivery};
+    lc_lane *lane = begin_storing(thread);
+    if (lane != NULL) {
+        outer.was_in_turn = lc_lane_in_turn(lane);
+        if (lc_lane_in_callback(lane)) {
+            outer.was_in_delivery = thread->epoch != 0 && LC_LOAD(lane->epoch) == thread->epoch;
+            (void)lc_callback_end(&thread->run.context, lane);
+        }
+        lc_turn_end(&thread->run.context, lane);
+        lc_turn_begin(&thread->run.context, lane);
+        end_storing();
+    }
+    outer.wait = lc_wait_exchange(thread->run);
+    thread->loops++;
+    thread->deliveries = 0;
+    thread->epoch = 0;
+    return outer;
+}
+
+static void leave_iteration(qt_thread *thread, interrupted outer)
+{
+    lc_wait_exchange(outer.wait);
+    thread->loops--;
+    thread->deliveries = outer.deliveries;
+    thread->delivery = outer.delivery;
+    thread->epoch = 0;
+    lc_lane *lane = begin_storing(thread);
+    if (lane == NULL) {
+        return;
+    }
+    note_turn(thread, lane);
+    if (lc_lane_in_callback(lane)) {
+        lc_lane_drop_callback(lane); /* somebody's who did not end it: its time is not known */
+    }
+    lc_turn_end(&thread->run.context, lane);
+    if (outer.was_in_turn) {
+        lc_turn_begin(&thread->run.context, lane);
+    }
+    if (outer.was_in_delivery) {
+        lc_callback_begin(lane, outer.delivery.work, 0);
+        thread->epoch = LC_LOAD(lane->epoch);
+    }
+    end_storing();
+}
+
+static bool process_events(void *dispatcher, int flags)
+{
+    process_events_function next;
+    *(void **)&next = lc_qt_patch_original(dispatcher, qt.process_events_index);
+    if (__builtin_expect(!__atomic_load_n(&is_installed, __ATOMIC_ACQUIRE), 0)) {
+        lc_qt_patch_take_back(dispatcher);
+        return next(dispatcher, flags);
+    }
+    qt_thread *thread = get_thread();
+    if (thread == NULL) {
+        return next(dispatcher, flags);
+    }
+    hook_application();
+    know(thread);
+    const interrupted outer = enter_iteration(thread);
+    const bool result = next(dispatcher, flags);
+    leave_iteration(thread, outer);
+    return result;
+}
+
+/* ---- events ------------------------------------------------------------------------------ */
+
+typedef bool (*notify_function)(void *application, void *receiver, void *event);
+
+static uint16_t type_of(const void *event)
+{
+    uint16_t type = LC_QT_TYPE_UNKNOWN;
+    if (qt.event_type_offset != 0) {
+        memcpy(&type, (const char *)event + qt.event_type_offset, sizeof type);
+    }
+    return type;
+}
+
+/* The receiver's class is read now: it may be gone when its event is over. */
+static lc_work_kind kind_of(void *receiver, uint16_t type)
+{
+    return (lc_work_kind){LC_KIND_QT | (uint64_t)(uintptr_t)lc_qt_class_of(receiver), type};
+}
+
+static void begin_delivery(qt_thread *thread, void *receiver, const void *event, lc_work_kind *kind)
+{
+    const uint16_t type = type_of(event);
+    thread->delivery = lc_qt_delivery_begin(receiver, event, type);
+    lc_lane *lane = begin_storing(thread);
+    if (lane == NULL) {
+        return;
+    }
+    if (!lc_lane_in_callback(lane)) {
+        lc_turn_begin(&thread->run.context, lane);
+        if (lc_qt_delivery_draws(&thread->delivery)) {
+            thread->delivery.asked_ns = asked_ns(thread, lane);
+        }
+        lc_callback_begin(lane, thread->delivery.work, 0);
+        thread->epoch = LC_LOAD(lane->epoch);
+        if (__builtin_expect(lc_tally_is_on(lane), 0)) {
+            *kind = kind_of(receiver, type);
+        }
+    }
+    end_storing();
+}
+
+static void end_delivery(qt_thread *thread, lc_work_kind kind)
+{
+    lc_lane *lane = begin_storing(thread);
+    if (lane != NULL) {
+        if (thread->epoch != 0 && LC_LOAD(lane->epoch) == thread->epoch) {
+            const uint64_t begin = LC_LOAD(lane->begin);
+            const uint64_t took = lc_callback_end(&thread->run.context, lane);
+            if (__builtin_expect(kind.key != 0, 0) && lc_tally_is_on(lane)) {
+                lc_tally_add(lane, kind, 0, begin, took);
+            }
+        }
+        end_storing();
+    }
+    thread->epoch = 0;
+}
+
+/* The widget for which a window's event is meant, and what of a window is painted: they say more than the window does. */
+static void name_anew(qt_thread *thread, void *receiver, const void *event)
+{
+    if (!lc_qt_delivery_passes_on(&thread->delivery, receiver, type_of(event))) {
+        return;
+    }
+    lc_lane *lane = begin_storing(thread);
+    if (lane != NULL) {
+        if (thread->epoch != 0 && LC_LOAD(lane->epoch) == thread->epoch) {
+            LC_RELEASE(lane->work, thread->delivery.work);
+        }
+        if (lc_qt_delivery_draws(&thread->delivery) && thread->delivery.asked_ns == 0) {
+            thread->delivery.asked_ns = asked_ns(thread, lane);
+        }
+        end_storing();
+    }
+}
+
+/* A thread whose loop is not ours so far, and no delivery is around this one: Python code under it means that
+ * Python code runs the loop, or sends an event where there is none. */
+static void look_at_thread(qt_thread *thread)
+{
+    if (is_known(thread)) {
+        return;
+    }
+    thread->asked = true;
+    thread->asked_generation = generation_now();
+    thread->run = (lc_wait){0};
+    void *dispatcher = lc_qt_may_call_python() ? qt.thread_dispatcher(NULL) : NULL;
+    if (dispatcher == NULL) {
+        return;
+    }
+    if (!lc_qt_patch_is_laid(dispatcher)) {
+        lc_qt_patch_forget(dispatcher); /* another one of an earlier thread's */
+    }
+    (void)lc_qt_patch_lay(dispatcher, qt.process_events_index, (void *)(uintptr_t)process_events);
+    thread->asked = false; /* the lane comes with the next iteration */
+}
+
+static bool notify(void *application, void *receiver, void *event)
+{
+    notify_function next;
+    *(void **)&next = lc_qt_patch_original(application, qt.notify_index);
+    qt_thread *thread = __atomic_load_n(&is_installed, __ATOMIC_ACQUIRE) ? get_thread() : NULL;
+    if (thread == NULL || receiver == NULL || event == NULL) {
+        return next(application, receiver, event);
+    }
+    const bool is_watched = thread->run.lane != NULL && thread->loops > 0;
+    const bool is_outermost = thread->deliveries++ == 0;
+    lc_work_kind kind = {0};
+    bool result;
+    if (!is_watched) {
+        if (is_outermost && thread->loops == 0) {
+            look_at_thread(thread);
+        }
+        result = next(application, receiver, event);
+    } else if (is_outermost) {
+        begin_delivery(thread, receiver, event, &kind);
+        result = next(application, receiver, event);
+        end_delivery(thread, kind);
+        lc_qt_delivery_end(&thread->delivery, &thread->spin);
+    } else {
+        name_anew(thread, receiver, event);
+        result = next(application, receiver, event);
+    }
+    thread->deliveries--;
+    return result;
+}
+
+/* ---- coming and going -------------------------------------------------------------------- */
+
+static void hook_application(void)
+{
+    void *application = *qt.application;
+    if (application != NULL && !lc_qt_patch_is_laid(application)) {
+        (void)lc_qt_patch_lay(application, qt.notify_index, (void *)(uintptr_t)notify);
+    }
+}
+
+static void hook_dispatcher(void)
+{
+    void *dispatcher = qt.application_dispatcher();
+    if (dispatcher != NULL) {
+        (void)lc_qt_patch_lay(dispatcher, qt.process_events_index, (void *)(uintptr_t)process_events);
+    }
+}
+
+/* In the constructor of QCoreApplication: derived classes are not made yet, the dispatcher is. */
+static void application_is_made(void)
+{
+    if (__atomic_load_n(&is_installed, __ATOMIC_ACQUIRE)) {
+        void *dispatcher = qt.application_dispatcher();
+        lc_qt_patch_forget(*qt.application);
+        if (dispatcher != NULL) {
+            lc_qt_patch_forget(dispatcher);
+        }
+        hook_dispatcher();
+    }
+}
+
+static const char *prepare(const char *path)
+{
+    static bool prepared; /* under the GIL */
+    const char *why_not = NULL;
+    if (prepared) {
+        return NULL;
+    }
+    if (!lc_qt_library_find(path, &qt, &why_not)) {
+        return why_not;
+    }
+    if (pthread_key_create(&thread_key, free_thread) != 0) {
+        return "no thread-specific memory is left (pthread_key_create)";
+    }
+    prepared = true;
+    if (qt.binding_manager != NULL) {
+        lc_qt_use_wrappers((uint64_t)(uintptr_t)qt.binding_manager());
+    }
+    qt.add_pre_routine(application_is_made); /* stays: it does nothing while nothing is installed */
+    return NULL;
+}
+
+PyObject *lc_qt_install(PyObject *module, PyObject *args)
+{
+    PyObject *path, *seen;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O&O", PyUnicode_FSConverter, &path, &seen)) {
+        return NULL;
+    }
+    const char *why_not = prepare(PyBytes_AS_STRING(path));
+    Py_DECREF(path);
+    if (why_not != NULL) {
+        return PyUnicode_FromString(why_not);
+    }
+    Py_XSETREF(loop_seen, Py_NewRef(seen));
+    if (!__atomic_exchange_n(&is_installed, true, __ATOMIC_SEQ_CST) && *qt.application != NULL) {
+        hook_dispatcher();
+        hook_application();
+    }
+    Py_RETURN_NONE;
+}
+
+PyObject *lc_qt_uninstall(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    if (__atomic_exchange_n(&is_installed, false, __ATOMIC_SEQ_CST)) {
+        /* Dispatchers of other threads take theirs back at their next iteration. */
+        void *dispatcher = *qt.application != NULL ? qt.application_dispatcher() : NULL;
+        if (dispatcher != NULL) {
+            lc_qt_patch_take_back(dispatcher);
+        }
+        if (*qt.application != NULL) {
+            lc_qt_patch_take_back(*qt.application);
+        }
+        Py_CLEAR(loop_seen);
+    }
+    Py_RETURN_NONE;
+}

@@ -1,0 +1,247 @@
+#define PY_SSIZE_T_CLEAN
+#include "probes/qt/trace.h"
+
+#include <string.h>
+
+#include "module/thread_lane.h"
+#include "cpython/names/work_qt.h"
+
+#if PY_VERSION_HEX < 0x030D0000
+#define Py_IsFinalizing _Py_IsFinalizing
+#endif
+
+static PyObject *listener; /* under the GIL; whether there is one is looked at without */
+
+enum {
+    TIMER = 1,
+    MOUSE_PRESS = 2,
+    MOUSE_RELEASE = 3,
+    MOUSE_DOUBLE_CLICK = 4,
+    MOUSE_MOVE = 5,
+    KEY_PRESS = 6,
+    KEY_RELEASE = 7,
+    FOCUS_IN = 8,
+    FOCUS_OUT = 9,
+    PAINT = 12,
+    WINDOW_ACTIVATE = 24,
+    WINDOW_DEACTIVATE = 25,
+    WHEEL = 31,
+    WINDOW_TITLE_CHANGE = 33,
+    UPDATE_REQUEST = 77,
+    TABLET_MOVE = 87,
+    TABLET_PRESS = 92,
+    TABLET_RELEASE = 93,
+    TOUCH_BEGIN = 194,
+    TOUCH_UPDATE = 195,
+    TOUCH_END = 196,
+    EXPOSE = 206,
+};
+
+/* QInputEvent's time stamp, behind QEvent and a word more: the same in Qt 5 and 6. The listener sees whether it holds. */
+#define STAMP_OFFSET 24u
+
+static bool is_input(uint16_t type)
+{
+    switch (type) {
+    case MOUSE_PRESS:
+    case MOUSE_RELEASE:
+    case MOUSE_DOUBLE_CLICK:
+    case MOUSE_MOVE:
+    case KEY_PRESS:
+    case KEY_RELEASE:
+    case WHEEL:
+    case TABLET_MOVE:
+    case TABLET_PRESS:
+    case TABLET_RELEASE:
+    case TOUCH_BEGIN:
+    case TOUCH_UPDATE:
+    case TOUCH_END:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* A window of widgets is activated or no more, one of Quick gets the focus or loses it. */
+static bool is_titling(uint16_t type)
+{
+    return type == FOCUS_IN || type == FOCUS_OUT || type == WINDOW_ACTIVATE || type == WINDOW_DEACTIVATE ||
+           type == WINDOW_TITLE_CHANGE;
+}
+
+static bool is_drawing(uint16_t type) { return type == UPDATE_REQUEST || type == EXPOSE; }
+
+const char *lc_qt_class_of(const void *object)
+{
+    const uint64_t *const *table = object;
+    const uint64_t *type_info = (const uint64_t *)(uintptr_t)(*table)[-1];
+    return type_info != NULL ? (const char *)(uintptr_t)type_info[1] : NULL;
+}
+
+lc_qt_delivery lc_qt_delivery_begin(const void *receiver, const void *event, uint16_t type)
+{
+    const uint64_t address = (uint64_t)(uintptr_t)receiver;
+    lc_qt_delivery delivery = {.work = lc_qt_work(address, type), .receiver = address, .type = type};
+    if (__builtin_expect(__atomic_load_n(&listener, __ATOMIC_RELAXED) != NULL, 0)) {
+        const bool input = is_input(type);
+        if (input) {
+            memcpy(&delivery.stamp, (const char *)event + STAMP_OFFSET, sizeof delivery.stamp);
+        }
+        if (input || is_drawing(type) || type == TIMER) {
+            delivery.begin_ns = lc_now_ns();
+            delivery.class_name = lc_qt_class_of(receiver);
+        }
+        delivery.titled = is_titling(type);
+    }
+    return delivery;
+}
+
+bool lc_qt_delivery_passes_on(lc_qt_delivery *delivery, const void *receiver, uint16_t type)
+{
+    if (type == UPDATE_REQUEST && delivery->type == TIMER) { /* a window's own timer paces its drawing */
+        const uint64_t begin_ns = delivery->begin_ns;
+        const bool titled = delivery->titled;
+        *delivery = lc_qt_delivery_begin(receiver, NULL, type);
+        delivery->begin_ns = begin_ns;
+        delivery->titled = titled;
+        return true;
+    }
+    delivery->titled |= is_titling(type);
+    const bool paints = type == PAINT && is_drawing(delivery->type);
+    delivery->painted += paints;
+    if (!paints && (type != delivery->type || !is_input(type))) {
+        return false;
+    }
+    delivery->work = lc_qt_work((uint64_t)(uintptr_t)receiver, type);
+    if (!paints && delivery->class_name != NULL) {
+        delivery->class_name = lc_qt_class_of(receiver);
+    }
+    return true;
+}
+
+bool lc_qt_may_call_python(void)
+{
+    return Py_IsInitialized() && !Py_IsFinalizing() && PyGILState_GetThisThreadState() != NULL;
+}
+
+void lc_qt_pass_on_exception(void)
+{
+    if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
+        PyErr_Clear();
+        PyErr_SetInterrupt();
+    } else {
+        PyErr_WriteUnraisable(NULL);
+    }
+}
+
+/* ---- telling ----------------------------------------------------------------------------- */
+
+typedef struct {
+    uint64_t receiver;
+    uint64_t begin_ns;
+    uint64_t end_ns;
+    uint64_t number;
+    uint64_t asked_ns;
+    const char *class_name;
+    uint16_t type;
+} told;
+
+static void call(const told *what)
+{
+    const char *class_begin = "";
+    const char *name = what->class_name != NULL ? what->class_name : "";
+    const uint32_t class_bytes = lc_qt_class_name(name, (uint32_t)strlen(name), &class_begin);
+    PyObject *function = Py_NewRef(listener);
+    PyObject *result = PyObject_CallFunction(
+        function, "Hs#KKKKK", what->type, class_begin, (Py_ssize_t)class_bytes, (unsigned long long)what->receiver,
+        (unsigned long long)what->begin_ns, (unsigned long long)what->end_ns, (unsigned long long)what->number,
+        (unsigned long long)what->asked_ns);
+    Py_DECREF(function);
+    if (result == NULL && PyErr_ExceptionMatches(PyExc_Exception)) {
+        PyErr_Clear(); /* ours: the listener reports its own failures */
+    } else if (result == NULL) {
+        lc_qt_pass_on_exception();
+    }
+    Py_XDECREF(result);
+}
+
+static void tell(const told *what)
+{
+    if (!lc_qt_may_call_python()) {
+        return;
+    }
+    const PyGILState_STATE state = PyGILState_Ensure();
+    if (listener != NULL) {
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        call(what);
+        PyErr_Restore(type, value, traceback);
+    }
+    PyGILState_Release(state);
+}
+
+#define SPIN_BROKEN_NS UINT64_C(100000000)
+#define SPIN_GAP_NS UINT64_C(500000) /* on average: what the loop does between two runs is no wait */
+#define SPIN_TOLD_NS UINT64_C(1000000000)
+#define LONG_RUN_NS UINT64_C(20000000)
+
+/* A timer has run. */
+static void note_timer(const lc_qt_delivery *delivery, lc_qt_spin *spin, uint64_t end_ns)
+{
+    const uint64_t gap_ns = delivery->begin_ns - spin->end_ns;
+    if (spin->work != delivery->work || gap_ns >= SPIN_BROKEN_NS) {
+        *spin = (lc_qt_spin){delivery->work, delivery->begin_ns, end_ns, 1, 0};
+        return;
+    }
+    spin->end_ns = end_ns;
+    spin->runs++;
+    spin->gaps_ns += gap_ns;
+    const bool took_long = end_ns - delivery->begin_ns >= LONG_RUN_NS;
+    if (!took_long && end_ns - spin->begin_ns <= SPIN_TOLD_NS) {
+        return;
+    }
+    told what = {delivery->receiver, spin->begin_ns, end_ns, spin->runs, 0, delivery->class_name, TIMER};
+    if (took_long) { /* what ran before it is not told: it is less than a second */
+        what.begin_ns = delivery->begin_ns;
+        what.number = 1;
+    }
+    const bool spins = spin->gaps_ns < spin->runs * SPIN_GAP_NS;
+    *spin = (lc_qt_spin){delivery->work, end_ns, end_ns, 0, 0};
+    if (spins) {
+        tell(&what);
+    }
+}
+
+bool lc_qt_delivery_draws(const lc_qt_delivery *delivery)
+{
+    return delivery->begin_ns != 0 && is_drawing(delivery->type);
+}
+
+void lc_qt_delivery_end(const lc_qt_delivery *delivery, lc_qt_spin *spin)
+{
+    if (__builtin_expect(delivery->titled, 0) && __atomic_load_n(&listener, __ATOMIC_RELAXED) != NULL) {
+        const told front = {.receiver = delivery->receiver, .type = WINDOW_TITLE_CHANGE};
+        tell(&front);
+    }
+    if (__builtin_expect(delivery->begin_ns == 0, 1)) {
+        return;
+    }
+    const uint64_t end_ns = lc_now_ns();
+    if (delivery->type == TIMER) {
+        note_timer(delivery, spin, end_ns);
+        return;
+    }
+    const told what = {delivery->receiver, delivery->begin_ns, end_ns,
+                       is_drawing(delivery->type) ? delivery->painted : delivery->stamp, delivery->asked_ns,
+                       delivery->class_name, delivery->type};
+    tell(&what);
+}
+
+PyObject *lc_qt_listen(PyObject *module, PyObject *function)
+{
+    (void)module;
+    PyObject *before = listener;
+    __atomic_store_n(&listener, function == Py_None ? NULL : Py_NewRef(function), __ATOMIC_RELAXED);
+    Py_XDECREF(before);
+    Py_RETURN_NONE;
+}

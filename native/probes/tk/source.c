@@ -1,0 +1,84 @@
+#include "probes/tk/source.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "probes/tk/frames.h"
+#include "probes/hooks/wait_hook.h"
+
+#define TCL_DONT_WAIT (1 << 1) /* tcl.h */
+
+typedef void event_procedure(void *data, int flags); /* Tcl_EventSetupProc, Tcl_EventCheckProc */
+typedef void event_source_function(event_procedure *setup, event_procedure *check, void *data);
+
+static struct {
+    event_source_function *create;
+    event_source_function *delete;
+} tcl;
+
+static _Thread_local bool has_source __attribute__((tls_model("initial-exec")));
+
+static void about_to_wait(void *data, int flags)
+{
+    (void)data;
+    (void)flags;
+    lc_wait_told_begin();
+    lc_tk_drawing *drawing = lc_own_tk_drawing;
+    if (drawing != NULL) {
+        lc_tk_drawing_waits(drawing);
+    }
+}
+
+static void has_waited(void *data, int flags)
+{
+    (void)data;
+    if (lc_own_tk_drawing != NULL) {
+        lc_tk_drawing_waited(lc_own_tk_drawing, (flags & TCL_DONT_WAIT) != 0);
+    }
+    lc_wait_told_end();
+}
+
+static bool find(void *object, const char *name, event_source_function **out)
+{
+    void *address = dlsym(object, name);
+    memcpy(out, &address, sizeof address); /* ISO C knows no cast from one to the other */
+    return address != NULL;
+}
+
+PyObject *lc_tk_learn(PyObject *module, PyObject *path)
+{
+    (void)module;
+    const char *name = path == Py_None ? NULL : PyUnicode_AsUTF8(path);
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    /* Of a loaded object dlsym looks into what that is linked to as well. */
+    void *object = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+    event_source_function *create, *delete;
+    const bool found = object != NULL && find(object, "Tcl_CreateEventSource", &create) &&
+                       find(object, "Tcl_DeleteEventSource", &delete);
+    if (found) {
+        tcl.create = create;
+        tcl.delete = delete; /* the object stays loaded: Python never unloads an extension */
+    }
+    if (object != NULL) {
+        dlclose(object);
+    }
+    return PyBool_FromLong(found);
+}
+
+void lc_tk_source_open(void)
+{
+    if (!has_source && tcl.create != NULL) {
+        has_source = true;
+        tcl.create(about_to_wait, has_waited, NULL);
+    }
+}
+
+void lc_tk_source_close(void)
+{
+    if (has_source) {
+        has_source = false;
+        tcl.delete(about_to_wait, has_waited, NULL);
+    }
+}

@@ -1,0 +1,334 @@
+#include "probes/trio/run.h"
+
+#include <stddef.h>
+#include <structmember.h>
+
+#include "probes/hooks/loop_hooks.h"
+#include "probes/hooks/wait_hook.h"
+#include "cpython/names/work.h"
+#include "cpython/names/work_trio.h"
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *data;      /* of the group: which hooks instruments want; NULL: not yet asked for */
+    PyObject *begins;    /* called before the run, and raises nothing; or NULL */
+    PyObject *spins;     /* as TurnSelect's (turn_select.c); or NULL */
+    bool has_spun;
+    char is_guest;
+    char tells_waits;    /* the run's waits are not hooked */
+    bool is_entered;     /* `outer` is known */
+    uint64_t generation; /* of the agent whose lane the thread's waits are told to; 0: none yet */
+    lc_loop_run run;
+    lc_wait outer; /* whose waits the thread's were before */
+    lc_bracket step;
+    PyObject *task; /* of the step; trio holds it until it has asked who wants to know of the step's end */
+} trio_group;
+
+#define SPINS_LOOK 256u
+
+static const char kind[] = "trio";
+
+/* trio's names of what it tells; interned, as its own are. */
+enum { BEFORE_TASK_STEP, AFTER_TASK_STEP, BEFORE_IO_WAIT, AFTER_IO_WAIT, BEFORE_RUN, AFTER_RUN, HOOKS };
+static const char *const hook_names[HOOKS] = {"before_task_step", "after_task_step", "before_io_wait",
+                                              "after_io_wait",    "before_run",      "after_run"};
+static PyObject *hooks[HOOKS];
+static PyObject *data_name, *call_others_name;
+
+/* ---- what is told ------------------------------------------------------------------------ */
+
+/* The thread's lane, and its waits told to it. NULL: nothing to tell. */
+static lc_lane *own_lane(trio_group *self)
+{
+    lc_lane *lane = lc_thread_lane_get(kind);
+    if (__builtin_expect(lane == NULL, 0)) {
+        PyErr_Clear(); /* trio would take it for its own failure; that the engine starts here is next to impossible */
+    } else if (__builtin_expect(self->generation != lc_the_agent.generation, 0)) {
+        const lc_wait outer = lc_wait_enter(lane);
+        if (!self->is_entered) {
+            self->outer = outer;
+            self->is_entered = true;
+        }
+        self->generation = lc_the_agent.generation;
+    }
+    return lane;
+}
+
+static void run_begins(trio_group *self)
+{
+    PyObject *begins = self->begins;
+    self->begins = NULL;
+    if (begins != NULL && !lc_call_ours(begins, (PyObject *)self)) {
+        PyErr_Clear();
+    }
+    Py_XDECREF(begins);
+    if (!self->is_guest) {
+        self->run = lc_loop_run_begin(kind);
+        (void)own_lane(self);
+    }
+}
+
+static void run_ends(trio_group *self)
+{
+    if (self->is_guest) {
+        return;
+    }
+    if (self->is_entered) {
+        lc_wait_leave(self->outer);
+        self->is_entered = false;
+    }
+    self->generation = 0;
+    lc_loop_run_end(self->run);
+    self->run = (lc_loop_run){0};
+}
+
+/* trio enters the task's context after it has told its instruments. */
+static void note_scene_of(PyObject *task)
+{
+    PyObject *context = PyObject_GetAttrString(task, "context");
+    if (context != NULL && PyContext_CheckExact(context) && PyContext_Enter(context) == 0) {
+        lc_thread_lane_note_scene();
+        (void)PyContext_Exit(context);
+    }
+    PyErr_Clear();
+    Py_XDECREF(context);
+}
+
+static lc_lane *host_s_lane(void)
+{
+    lc_lane *lane = lc_thread_lane_get("thread"); /* the host may yet say what it is */
+    if (lane == NULL) {
+        PyErr_Clear();
+    } else if (lc_lane_in_callback(lane)) {
+        (void)lc_callback_end(&lc_the_agent.watchdog.lanes, lane); /* its turn goes on */
+    }
+    return lane;
+}
+
+static void step_begins(trio_group *self, PyObject *task)
+{
+    lc_lane *lane = self->is_guest ? host_s_lane() : own_lane(self);
+    self->task = task;
+    self->step = lc_bracket_begin(lane, (uint64_t)(uintptr_t)task, 0);
+    if (__builtin_expect(self->step.lane != NULL && lc_the_agent.scene_variable != NULL && task != NULL, 0)) {
+        note_scene_of(task);
+    }
+}
+
+static void step_ends(trio_group *self)
+{
+    const lc_bracket step = self->step;
+    PyObject *task = self->task;
+    self->task = NULL;
+    self->step = (lc_bracket){0};
+    if (__builtin_expect(LC_AGENT_RUNS(step.generation) && lc_bracket_is_tallied(step) && task != NULL, 0)) {
+        lc_bracket_end_tallied(step, lc_work_kind_of(&lc_the_agent.source, task), 0);
+    } else {
+        lc_bracket_end(step);
+    }
+}
+
+static void wait_begins(trio_group *self)
+{
+    lc_lane *lane = own_lane(self);
+    if (lane != NULL) {
+        lc_bracket_interrupt(lane);
+    }
+}
+
+/* ---- what trio asks and calls ------------------------------------------------------------ */
+
+static PyObject *own_data(trio_group *self)
+{
+    if (__builtin_expect(self->data == NULL, 0)) {
+        self->data = PyObject_GetAttr((PyObject *)self, data_name);
+    }
+    return self->data;
+}
+
+/* -1 with an exception set. */
+static int is_wanted_by_others(trio_group *self, PyObject *name)
+{
+    PyObject *data = own_data(self);
+    return data == NULL ? -1 : PySequence_Contains(data, name);
+}
+
+/* In the middle of a step only its end is awaited by trio: it is the program that asks for the rest, and is told what it
+ * would be told without us. */
+static bool is_wanted_by_us(const trio_group *self, PyObject *name)
+{
+    if (self->step.lane != NULL) {
+        return false;
+    }
+    if (name == hooks[BEFORE_TASK_STEP]) {
+        return lc_the_agent.running;
+    }
+    if (name == hooks[BEFORE_IO_WAIT] || name == hooks[AFTER_IO_WAIT]) {
+        return self->tells_waits;
+    }
+    return name == hooks[BEFORE_RUN] || name == hooks[AFTER_RUN];
+}
+
+/* trio asks once a turn, before it waits: of each SPINS_LOOK turns that began with tasks that were ready is told, and once when
+ * it waits again. False with an exception set: the program's own came up meanwhile. */
+static bool count_spins(trio_group *self)
+{
+    const uint32_t looks = lc_wait_looks();
+    const bool tells = looks != 0 ? looks % SPINS_LOOK == 0 : self->has_spun;
+    if (__builtin_expect(!tells || self->spins == NULL || self->is_guest, 1)) {
+        return true;
+    }
+    self->has_spun = looks != 0;
+    PyObject *turns = PyLong_FromUnsignedLong(looks != 0 ? SPINS_LOOK : 0);
+    const bool passed = turns == NULL || lc_call_ours(self->spins, turns);
+    Py_XDECREF(turns);
+    if (turns == NULL) {
+        PyErr_Clear();
+    }
+    return passed;
+}
+
+static int contains(PyObject *object, PyObject *name)
+{
+    trio_group *self = (trio_group *)object;
+    if (name == hooks[BEFORE_IO_WAIT] && !count_spins(self)) {
+        return -1;
+    }
+    if (name == hooks[AFTER_TASK_STEP]) {
+        step_ends(self); /* trio asks when a step is over: to be called for it, too, would cost as much again */
+        return is_wanted_by_others(self, name);
+    }
+    return is_wanted_by_us(self, name) ? 1 : is_wanted_by_others(self, name);
+}
+
+static void tell(trio_group *self, PyObject *name, PyObject *task)
+{
+    if (name == hooks[BEFORE_TASK_STEP]) {
+        step_begins(self, task);
+    } else if (name == hooks[BEFORE_RUN]) {
+        run_begins(self);
+    } else if (name == hooks[AFTER_RUN]) {
+        run_ends(self);
+    } else if (self->tells_waits && name == hooks[BEFORE_IO_WAIT]) {
+        wait_begins(self);
+    } else if (self->tells_waits && name == hooks[AFTER_IO_WAIT]) {
+        lc_loop_wait_end();
+    }
+}
+
+/* call(hookname, *args). Ours is the innermost bracket: what other instruments do is no part of the step (contains). */
+static PyObject *call(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    trio_group *self = (trio_group *)object;
+    if (count < 1) {
+        PyErr_SetString(PyExc_TypeError, "call() missing 1 required positional argument: 'hookname'");
+        return NULL;
+    }
+    const int others = is_wanted_by_others(self, args[0]);
+    if (__builtin_expect(others != 0, 0)) {
+        PyObject *with_self[HOOKS] = {object};
+        for (Py_ssize_t i = 0; i < count && i < HOOKS - 1; i++) {
+            with_self[i + 1] = args[i];
+        }
+        PyObject *result = others < 0 ? NULL
+                                      : PyObject_VectorcallMethod(call_others_name, with_self,
+                                                                  (size_t)(count < HOOKS ? count + 1 : HOOKS), NULL);
+        if (result == NULL) {
+            return NULL;
+        }
+        Py_DECREF(result);
+    }
+    tell(self, args[0], count > 1 ? args[1] : NULL);
+    Py_RETURN_NONE;
+}
+
+/* The one place where the program's own exceptions may pass; the lane is opened here if ever. Of what kind it is, is
+ * not known yet: a guest's thread is its host's. */
+static PyObject *open_lane(PyObject *object, PyObject *begins)
+{
+    trio_group *self = (trio_group *)object;
+    Py_XSETREF(self->begins, Py_NewRef(begins));
+    (void)lc_thread_lane_get("thread");
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+}
+
+PyObject *lc_learn_trio(PyObject *module, PyObject *task_type)
+{
+    (void)module;
+    return PyBool_FromLong(lc_the_agent.running && lc_cpython_source_learn_trio(&lc_the_agent.source, task_type));
+}
+
+static int traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(((trio_group *)self)->data);
+    Py_VISIT(((trio_group *)self)->begins);
+    Py_VISIT(((trio_group *)self)->spins);
+    return 0;
+}
+
+static int clear(PyObject *self)
+{
+    Py_CLEAR(((trio_group *)self)->data);
+    Py_CLEAR(((trio_group *)self)->begins);
+    Py_CLEAR(((trio_group *)self)->spins);
+    return 0;
+}
+
+static void dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    clear(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef methods[] = {
+    {"call", (PyCFunction)(void (*)(void))call, METH_FASTCALL, "call(hookname, *args): as trio's own."},
+    {"open_lane", open_lane, METH_O,
+     "open_lane(begins): the thread's lane; may start the engine. begins(self) is called before the run."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef members[] = {
+    {"is_guest", T_BOOL, offsetof(trio_group, is_guest), 0, "Whether another loop drives the run."},
+    {"spins", T_OBJECT, offsetof(trio_group, spins), 0, "Hears of turns in a row that began with tasks that were ready."},
+    {"tells_waits", T_BOOL, offsetof(trio_group, tells_waits), 0, "Whether turns are what trio says of its waits."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "A base for groups of trio's instruments; see probes/trio/run.h."},
+    {Py_tp_new, PyType_GenericNew},
+    {Py_tp_traverse, traverse},
+    {Py_tp_clear, clear},
+    {Py_tp_dealloc, dealloc},
+    {Py_tp_methods, methods},
+    {Py_tp_members, members},
+    {Py_sq_contains, contains},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "loopcanary._native.TrioGroup",
+    .basicsize = sizeof(trio_group),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};
+
+int lc_trio_run_add(PyObject *module)
+{
+    for (size_t i = 0; i < HOOKS; i++) {
+        hooks[i] = PyUnicode_InternFromString(hook_names[i]);
+    }
+    data_name = PyUnicode_InternFromString("data");
+    call_others_name = PyUnicode_InternFromString("_call_others");
+    if (PyErr_Occurred()) {
+        return -1;
+    }
+    PyObject *type = PyType_FromModuleAndSpec(module, &spec, NULL);
+    const int result = type ? PyModule_AddObjectRef(module, "TrioGroup", type) : -1;
+    Py_XDECREF(type);
+    return result;
+}

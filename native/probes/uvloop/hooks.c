@@ -1,0 +1,385 @@
+#include "probes/uvloop/hooks.h"
+
+#include "probes/hooks/bracket.h"
+#include "core/got/got.h"
+#include "probes/hooks/wait_hook.h"
+#include "cpython/names/work_called.h"
+
+typedef int (*context_function)(PyObject *);
+typedef int (*uv_run_function)(void *loop, int mode);
+typedef void (*uv_callback)(void *handle);
+typedef int (*uv_start_function)(void *handle, uv_callback callback);
+
+enum { ENTER, EXIT, RUN, IDLE, CHECK, FUNCTIONS };
+enum { ENTRIES_MAX = 4 }; /* of one function, in one object */
+enum { FRAMES_MAX = UINT16_MAX };
+
+static struct {
+    lc_got_patch patches[FUNCTIONS][ENTRIES_MAX];
+    size_t counts[FUNCTIONS];
+    PyObject *waits; /* what hook_waits was asked for; NULL: nothing */
+    bool turns;      /* runs and waits are seen */
+    PyObject *loop_seen;
+    PyObject *running_loop;
+} uvloop;
+
+/* What the hooks lead to. Never changed back: threads may be inside them. */
+static context_function next_enter = PyContext_Enter;
+static context_function next_exit = PyContext_Exit;
+static uv_run_function next_uv_run;
+static uv_start_function next_idle_start, next_check_start;
+static uv_callback next_idle, next_check; /* uvloop has one of each; NULL: not seen yet */
+
+/* What the calling thread does in uvloop. Contexts are addresses only. On one cache line: between two callbacks the kernel
+ * has the caches to itself, and each line that has to come back costs some nanoseconds. */
+typedef struct {
+    _Alignas(64) lc_lane *lane;
+    uint64_t generation; /* of the agent that `lane` is of */
+    uint64_t epoch;      /* of the callback; an even one: nothing was begun */
+    uint64_t work;       /* of all callbacks of the run */
+    PyObject *refused;
+    uint32_t depth;      /* contexts entered */
+    uint32_t bracket_at; /* the depth at which the callback was begun; 0: none is */
+    uint32_t inner_at;   /* the depth at which a handle was begun that runs others; 0: none is */
+    bool own_turn;       /* the callback is a turn by itself */
+    bool runs_others;    /* the next context is that of a handle that runs others */
+    bool is_refused;     /* a context was not entered, though uvloop will leave it */
+    bool runs;           /* inside uv_run */
+    bool was_in_turn;    /* of a loop around it */
+} uvloop_thread;
+
+_Static_assert(sizeof(uvloop_thread) == 64, "one cache line");
+
+#define FRESH_THREAD {.generation = UINT64_MAX}
+
+static _Thread_local uvloop_thread own __attribute__((tls_model("initial-exec"))) = FRESH_THREAD;
+
+/* ---- runs -------------------------------------------------------------------------------- */
+
+/* Without the GIL. The lane is opened at the run's first callback, which has it: uvloop runs its idle handle at
+ * once. */
+static int hooked_uv_run(void *loop, int mode)
+{
+    const uvloop_thread outer = own;
+    const lc_wait outer_wait = lc_wait_suspend();
+    own = (uvloop_thread)FRESH_THREAD;
+    own.runs = true;
+    const int result = next_uv_run(loop, mode);
+    lc_wait_finish(outer_wait, own.was_in_turn);
+    own = outer;
+    return result;
+}
+
+/* Frames of Python's around the loop. Allocates. */
+static uint32_t frames_here(void)
+{
+    uint32_t count = 0;
+    PyFrameObject *frame = PyThreadState_GetFrame(PyThreadState_Get());
+    while (frame != NULL && count < FRAMES_MAX) {
+        PyFrameObject *outer = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = outer;
+        count++;
+    }
+    Py_XDECREF(frame);
+    return count;
+}
+
+/* A word for whatever the run calls: uvloop's handles are nobody's but its own. */
+static uint64_t work_of_run(void)
+{
+    PyObject *loop = uvloop.running_loop != NULL ? PyObject_CallNoArgs(uvloop.running_loop) : NULL;
+    PyErr_Clear();
+    const uint64_t address = loop == NULL || loop == Py_None ? 0 : (uint64_t)(uintptr_t)loop;
+    Py_XDECREF(loop);
+    return lc_called_work(address, frames_here());
+}
+
+/* The run's first callback, or the first under this agent. NULL with an exception set: the program's own. */
+static __attribute__((noinline)) lc_lane *adopt_thread(void)
+{
+    lc_lane *lane = lc_thread_lane_get("uvloop");
+    if (lane != NULL && uvloop.loop_seen != NULL) {
+        if (!lc_call_ours(uvloop.loop_seen, NULL)) {
+            return NULL;
+        }
+        lane = lc_thread_lane_peek(); /* the engine may have been stopped meanwhile */
+    }
+    if (lane == NULL && PyErr_Occurred()) {
+        return NULL;
+    }
+    own.generation = lc_the_agent.generation;
+    own.lane = lane;
+    own.depth = own.inner_at = own.bracket_at = 0; /* what was entered under another agent leaves unseen */
+    if (lane != NULL) {
+        own.work = work_of_run();
+        lc_thread_lane_set_kind(lane, "uvloop");
+        if (own.runs && uvloop.turns) {
+            own.was_in_turn = lc_lane_in_turn(lane);
+            (void)lc_wait_enter(lane);
+            lc_bracket_interrupt(lane);
+            lc_turn_begin(&lc_the_agent.watchdog.lanes, lane);
+        }
+    }
+    return lane;
+}
+
+static inline lc_lane *own_lane(void)
+{
+    return __builtin_expect(own.generation == lc_the_agent.generation, 1) ? own.lane : adopt_thread();
+}
+
+/* ---- callbacks --------------------------------------------------------------------------- */
+
+/* Where nothing was begun, the callback around it is not ours to end. */
+static inline lc_bracket own_bracket(void)
+{
+    return (lc_bracket){own.epoch & 1u ? own.lane : NULL, own.generation, own.epoch, own.own_turn};
+}
+
+static inline __attribute__((always_inline)) void end_callback(void)
+{
+    own.bracket_at = 0;
+    lc_bracket_end(own_bracket());
+}
+
+/* The handles that run the queue and the writes enter a context, too: what they run are callbacks. So are a protocol's methods,
+ * but where a transport tells its protocol to pause while a callback writes to it. */
+static inline __attribute__((always_inline)) void begin_callback(lc_lane *lane)
+{
+    if (__builtin_expect(own.runs_others, 0)) {
+        own.runs_others = false;
+        own.inner_at = own.depth;
+        return;
+    }
+    if (__builtin_expect(own.bracket_at != 0, 0)) {
+        return;
+    }
+    const lc_bracket begun = lc_bracket_begin(lane, own.work, 0);
+    own.epoch = begun.epoch;
+    own.own_turn = begun.own_turn;
+    own.bracket_at = own.depth;
+    if (__builtin_expect(lc_the_agent.scene_variable != NULL, 0)) {
+        lc_thread_lane_note_scene();
+    }
+}
+
+/* The program's own exception came up while we were at it (a signal's handler): it goes through as if the context had
+ * refused. uvloop leaves it in any case. */
+static int refuse(PyObject *context)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (next_exit(context) != 0) {
+        PyErr_Clear();
+    }
+    PyErr_Restore(type, value, traceback);
+    own.refused = context;
+    own.is_refused = true;
+    return -1;
+}
+
+static __attribute__((hot)) int hooked_enter(PyObject *context)
+{
+    const int result = next_enter(context);
+    own.is_refused = false;
+    if (__builtin_expect(result != 0, 0)) {
+        return result;
+    }
+    lc_lane *lane = own_lane();
+    if (__builtin_expect(lane == NULL, 0) && PyErr_Occurred()) {
+        return refuse(context);
+    }
+    own.depth++;
+    if (__builtin_expect(lane != NULL, 1)) {
+        begin_callback(lane);
+    }
+    return 0;
+}
+
+static __attribute__((hot)) int hooked_exit(PyObject *context)
+{
+    if (__builtin_expect(own.is_refused, 0) && own.refused == context) {
+        own.is_refused = false;
+        return 0;
+    }
+    if (__builtin_expect(own.depth > 0, 1)) { /* what was entered before the hooks were there leaves unseen */
+        if (__builtin_expect(own.depth == own.bracket_at, 1)) {
+            end_callback();
+        } else if (own.depth == own.inner_at) {
+            own.inner_at = 0;
+        }
+        own.depth--;
+    }
+    return next_exit(context); /* uvloop leaves once, also where that is refused */
+}
+
+/* ---- handles that run others ------------------------------------------------------------- */
+
+/* libuv calls one with the loop's thread, without the GIL; uvloop's loops have one of each kind. */
+static inline void run_others(uv_callback callback, void *handle)
+{
+    own.runs_others = true;
+    callback(handle);
+    own.runs_others = false;
+}
+
+static void hooked_idle(void *handle) { run_others(next_idle, handle); }
+static void hooked_check(void *handle) { run_others(next_check, handle); }
+
+static int start(uv_start_function next, void *handle, uv_callback callback, uv_callback *known, uv_callback hook)
+{
+    if (*known == NULL) {
+        *known = callback;
+    }
+    return next(handle, callback == *known ? hook : callback);
+}
+
+static int hooked_idle_start(void *handle, uv_callback callback)
+{
+    return start(next_idle_start, handle, callback, &next_idle, hooked_idle);
+}
+
+static int hooked_check_start(void *handle, uv_callback callback)
+{
+    return start(next_check_start, handle, callback, &next_check, hooked_check);
+}
+
+/* ---- laying and lifting ------------------------------------------------------------------ */
+
+#define CODE(function) ((void *)(uintptr_t)(function))
+
+static void *choose_enter(void *unused, void *original)
+{
+    (void)unused;
+    if (original != CODE(hooked_enter)) {
+        next_enter = (context_function)(uintptr_t)original;
+    }
+    return CODE(hooked_enter);
+}
+
+static void *choose_exit(void *unused, void *original)
+{
+    (void)unused;
+    if (original != CODE(hooked_exit)) {
+        next_exit = (context_function)(uintptr_t)original;
+    }
+    return CODE(hooked_exit);
+}
+
+static void *choose_run(void *unused, void *original)
+{
+    (void)unused;
+    if (original != CODE(hooked_uv_run)) {
+        next_uv_run = (uv_run_function)(uintptr_t)original;
+    }
+    return CODE(hooked_uv_run);
+}
+
+static void *choose_idle(void *unused, void *original)
+{
+    (void)unused;
+    if (original != CODE(hooked_idle_start)) {
+        next_idle_start = (uv_start_function)(uintptr_t)original;
+    }
+    return CODE(hooked_idle_start);
+}
+
+static void *choose_check(void *unused, void *original)
+{
+    (void)unused;
+    if (original != CODE(hooked_check_start)) {
+        next_check_start = (uv_start_function)(uintptr_t)original;
+    }
+    return CODE(hooked_check_start);
+}
+
+static const struct {
+    lc_got_call call;
+    lc_got_choose choose;
+} functions[FUNCTIONS] = {
+    [ENTER] = {{.symbol = "PyContext_Enter", .fallback = CODE(PyContext_Enter)}, choose_enter},
+    [EXIT] = {{.symbol = "PyContext_Exit", .fallback = CODE(PyContext_Exit)}, choose_exit},
+    [RUN] = {{.symbol = "uv_run", .own_too = true}, choose_run},
+    [IDLE] = {{.symbol = "uv_idle_start", .own_too = true}, choose_idle},
+    [CHECK] = {{.symbol = "uv_check_start", .own_too = true}, choose_check},
+};
+
+static void take_back(int function)
+{
+    for (size_t i = 0; i < uvloop.counts[function]; i++) {
+        (void)lc_got_restore(&uvloop.patches[function][i]);
+    }
+    uvloop.counts[function] = 0;
+}
+
+static bool lay(int function, lc_got_object object)
+{
+    take_back(function);
+    uvloop.counts[function] = lc_got_replace(object, functions[function].call, functions[function].choose, NULL,
+                                             uvloop.patches[function], ENTRIES_MAX);
+    return uvloop.counts[function] != 0;
+}
+
+/* Callbacks need all: an entered context that is never seen to be left would be a callback without end, and so would be the queue
+ * of all that is ready. */
+static bool lay_callbacks(lc_got_object object)
+{
+    static const int needed[] = {IDLE, CHECK, EXIT, ENTER};
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
+        if (!lay(needed[i], object)) {
+            for (size_t laid = 0; laid < i; laid++) {
+                take_back(needed[laid]);
+            }
+            return false;
+        }
+    }
+    return true;
+}
+
+/* libuv is a part of uvloop's object, or, in some distributions, a library of its own: where uv_run is. */
+static PyObject *hook_turns(PyObject *module, lc_got_object object, bool *runs)
+{
+    *runs = lay(RUN, object);
+    Py_CLEAR(uvloop.waits);
+    if (*runs) {
+        uvloop.waits = PyLong_FromVoidPtr(CODE(next_uv_run));
+    }
+    return uvloop.waits != NULL ? lc_hook_waits(module, uvloop.waits) : PyTuple_New(0);
+}
+
+PyObject *lc_hook_uvloop(PyObject *module, PyObject *args)
+{
+    PyObject *handle, *running_loop, *loop_seen;
+    bool runs = false;
+    if (!PyArg_ParseTuple(args, "O!OO", &PyType_Type, &handle, &running_loop, &loop_seen)) {
+        return NULL;
+    }
+    const lc_got_object object = {.address = CODE(((PyTypeObject *)handle)->tp_dealloc)};
+    Py_XSETREF(uvloop.running_loop, Py_NewRef(running_loop));
+    Py_XSETREF(uvloop.loop_seen, Py_NewRef(loop_seen));
+    PyObject *waits = hook_turns(module, object, &runs);
+    if (waits == NULL) {
+        return NULL;
+    }
+    uvloop.turns = runs && PyTuple_GET_SIZE(waits) != 0;
+    return Py_BuildValue("(ONO)", runs ? Py_True : Py_False, waits, lay_callbacks(object) ? Py_True : Py_False);
+}
+
+PyObject *lc_unhook_uvloop(PyObject *module, PyObject *unused)
+{
+    (void)unused;
+    for (int function = 0; function < FUNCTIONS; function++) {
+        take_back(function);
+    }
+    Py_CLEAR(uvloop.loop_seen);
+    Py_CLEAR(uvloop.running_loop);
+    if (uvloop.waits == NULL) {
+        Py_RETURN_NONE;
+    }
+    PyObject *waits = uvloop.waits;
+    uvloop.waits = NULL;
+    PyObject *result = lc_unhook_waits(module, waits);
+    Py_DECREF(waits);
+    return result;
+}

@@ -1,0 +1,87 @@
+/* The flight file's making: what is set aside, what is refused, what stays when the descriptor is lost. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "tests/core/lane/bench_lane.h"
+
+static stage s;
+
+static uint64_t blocks(void)
+{
+    struct stat facts;
+    CHECK(stat(s.path, &facts) == 0 && (facts.st_mode & 0777) == 0600);
+    return (uint64_t)facts.st_blocks * 512u;
+}
+
+static void a_new_file_is_small_and_grows_as_lanes_and_slots_are_claimed(void)
+{
+    const uint64_t before = blocks();
+    CHECK(before < s.flight.bytes / 8);
+    CHECK(lc_flight_claim(&s.flight, LC_SECTION_LANES, 1) != NULL);
+    CHECK(lc_flight_claim(&s.flight, LC_SECTION_SLOTS, 0) != NULL);
+    CHECK(blocks() >= before + LC_LANE_BYTES + LC_SLOT_BYTES);
+    CHECK(lc_flight_claim(&s.flight, LC_SECTION_LANES, LC_LANE_COUNT) == NULL);
+}
+
+static void a_file_that_is_there_is_not_taken_over(void)
+{
+    lc_flight other;
+    CHECK(lc_flight_create(&other, s.path) == EEXIST);
+    CHECK(lc_flight_create(&other, "/nowhere/at/all.flight") == ENOENT);
+}
+
+static void facts_that_are_too_long_are_refused(void)
+{
+    static char text[LC_FACTS_BYTES + 1];
+    CHECK(lc_flight_set_facts(&s.flight, "{}", 2));
+    CHECK(!lc_flight_set_facts(&s.flight, text, sizeof text));
+    CHECK(LC_LOAD(s.flight.header->sections[LC_SECTION_FACTS].used) == 2);
+}
+
+static void ticks_are_nanoseconds_of_the_monotonic_clock(void)
+{
+    const lc_instant now = lc_clock_pair();
+    const uint64_t ns = lc_flight_ns(&s.flight, now.ticks);
+    const uint64_t difference = ns > now.ns ? ns - now.ns : now.ns - ns;
+    CHECK(difference < 1000000);
+    CHECK(lc_flight_ns(&s.flight, s.flight.paired.ticks) == s.flight.paired.ns);
+    CHECK(lc_flight_ns(&s.flight, 0) < s.flight.paired.ns);
+}
+
+static void a_machine_that_was_suspended_is_counted_once(void)
+{
+    const lc_instant now = lc_clock_pair();
+    const uint64_t slept = s.flight.slept_ns;
+    CHECK(!lc_flight_note_sleep(&s.flight, now, slept + 900000)); /* the clocks are read one after the other */
+    CHECK(counted(&s, LC_COUNTER_suspends) == 0);
+    CHECK(lc_flight_note_sleep(&s.flight, now, slept + UINT64_C(3000000000)));
+    CHECK(!lc_flight_note_sleep(&s.flight, now, slept + UINT64_C(3000000000)));
+    CHECK(counted(&s, LC_COUNTER_suspends) == 1);
+    CHECK(s.flight.header->anchor_monotonic_ns == now.ns || lc_clock_chosen == LC_CLOCK_MONOTONIC);
+}
+
+static void a_descriptor_that_the_program_has_reused_is_left_alone(void)
+{
+    const int fd = s.flight.fd;
+    close(fd);
+    const int theirs = open("/dev/null", O_RDONLY);
+    CHECK(theirs == fd);
+    CHECK(lc_flight_claim(&s.flight, LC_SECTION_LANES, 2) == NULL);
+    lc_flight_close(&s.flight, true);
+    CHECK(fcntl(theirs, F_GETFD) >= 0);
+    close(theirs);
+}
+
+int main(void)
+{
+    stage_open(&s);
+    a_new_file_is_small_and_grows_as_lanes_and_slots_are_claimed();
+    a_file_that_is_there_is_not_taken_over();
+    facts_that_are_too_long_are_refused();
+    ticks_are_nanoseconds_of_the_monotonic_clock();
+    a_machine_that_was_suspended_is_counted_once();
+    a_descriptor_that_the_program_has_reused_is_left_alone();
+    stage_close(&s);
+    return 0;
+}

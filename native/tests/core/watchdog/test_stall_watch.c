@@ -1,0 +1,416 @@
+/* The life of a stall, told as stories; the watchdog looks when the story says so. Ages are set, not slept. */
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include "tests/core/lane/bench_lane.h"
+#include "core/host/thread_view.h"
+
+static stage s;
+
+static void begin_callback(uint64_t work)
+{
+    lc_turn_begin(stage_context(&s), s.lane);
+    lc_callback_begin(s.lane, work, 0);
+}
+
+static void end_callback(void) { lc_callback_end(stage_context(&s), s.lane); }
+static void end_turn(void) { lc_turn_end(stage_context(&s), s.lane); }
+
+static void a_short_callback_leaves_nothing(void)
+{
+    begin_callback(7);
+    look(&s);
+    end_callback();
+    end_turn();
+    look(&s);
+    CHECK(slot(&s, 0) == NULL && s.source.walks == 0);
+    CHECK(LC_LOAD(s.lane->turns) == 1 && LC_LOAD(s.lane->callbacks) == 1);
+}
+
+static void a_callback_past_the_delay_is_sampled_and_forgotten_if_it_ends_in_time(void)
+{
+    begin_callback(7);
+    age_callback(&s, 50);
+    look(&s);
+    CHECK(LC_LOAD(slot(&s, 0)->state) == LC_SLOT_OPEN);
+    CHECK(LC_LOAD(slot(&s, 0)->sample_count) == 1 && LC_LOAD(slot(&s, 0)->level) == LC_LEVEL_NONE);
+    end_callback();
+    end_turn();
+    look(&s);
+    CHECK(LC_LOAD(slot(&s, 0)->state) == LC_SLOT_FREE);
+    CHECK(counted(&s, LC_COUNTER_stalls_recorded) == 0);
+}
+
+static void a_callback_past_the_threshold_is_a_stall_while_it_lasts_and_exact_when_it_ends(void)
+{
+    begin_callback(7);
+    age_callback(&s, 150);
+    look(&s);
+    lc_slot *it = slot(&s, 0);
+    CHECK(LC_LOAD(it->state) == LC_SLOT_STALL && LC_LOAD(it->level) == LC_LEVEL_STALL);
+    CHECK(LC_LOAD(it->kind) == LC_ENDED_CALLBACK && LC_LOAD(it->end_ns) == 0);
+    CHECK(it->callback.bytes == 7 && memcmp((char *)it + it->callback.offset, "handler", 7) == 0);
+    CHECK(it->task.bytes == 6);
+    end_callback();
+    end_turn();
+    look(&s);
+    CHECK(LC_LOAD(it->state) == LC_SLOT_ENDED);
+    const uint64_t took = LC_LOAD(it->end_ns) - LC_LOAD(it->begin_ns);
+    CHECK(took >= 150u * MS && took < 1000u * MS);
+    CHECK(LC_LOAD(it->sample_count) == 1 && it->samples[0].epoch == LC_LOAD(it->epoch));
+    CHECK(counted(&s, LC_COUNTER_stalls_recorded) == 1);
+    LC_STORE(it->state, LC_SLOT_FREE);
+}
+
+static void a_stall_that_the_watchdog_never_saw_is_recorded_without_samples(void)
+{
+    const uint64_t before = counted(&s, LC_COUNTER_stalls_unsampled);
+    begin_callback(7);
+    age_callback(&s, 300);
+    end_callback();
+    end_turn();
+    look(&s);
+    CHECK(LC_LOAD(slot(&s, 0)->state) == LC_SLOT_ENDED && LC_LOAD(slot(&s, 0)->sample_count) == 0);
+    CHECK(counted(&s, LC_COUNTER_stalls_unsampled) == before + 1);
+    LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
+}
+
+enum { HOLDER = 4096 };
+
+static void another_holds_the_gil(lc_frame_source *self, uint64_t thread_state, lc_gil_view *out)
+{
+    (void)self;
+    (void)thread_state;
+    *out = (lc_gil_view){.state = LC_GIL_HELD_BY_OTHER, .holder_thread_state = HOLDER, .holder_tid = 2};
+}
+
+/* As a source with little room: each walk writes over the code that the one before it told of. */
+static lc_walk_result one_code_at_a_time(lc_frame_source *self, uint64_t thread_state, lc_stack *out)
+{
+    static lc_code_facts code;
+    (void)self;
+    code = thread_state == HOLDER ? (lc_code_facts){2, {"b.py", 4}, {"holder", 6}, 10, 0}
+                                  : (lc_code_facts){1, {"a.py", 4}, {"waiting", 7}, 10, 0};
+    *out = (lc_stack){.count = 1, .hash = 100u * code.serial, .frames = {{&code, 10, 10, 1, 5}}};
+    return LC_WALK_OK;
+}
+
+static bool is_called(lc_slot *it, uint32_t stack, const char *name)
+{
+    const lc_frame_entry *frame = (const void *)((char *)it + stack + sizeof(lc_stack_entry));
+    const lc_code_entry *code = (const void *)((char *)it + frame->code);
+    return stack != LC_NO_REF && code->qualname.bytes == strlen(name) &&
+           memcmp((char *)it + code->qualname.offset, name, strlen(name)) == 0;
+}
+
+static void the_stack_of_a_holder_does_not_write_over_that_of_who_waits(void)
+{
+    const lc_frame_source before = s.source.source;
+    s.source.source.walk = one_code_at_a_time;
+    s.source.source.gil = another_holds_the_gil;
+    LC_STORE(s.lane->tid, INT32_MAX); /* the kernel tells nothing of it: then the holder is always read */
+    begin_callback(7);
+    age_callback(&s, 50);
+    look(&s);
+    lc_slot *it = slot(&s, 0);
+    CHECK(LC_LOAD(it->sample_count) == 1);
+    CHECK(is_called(it, it->samples[0].stack, "waiting") && is_called(it, it->samples[0].holder_stack, "holder"));
+    end_callback();
+    end_turn();
+    look(&s);
+    LC_STORE(s.lane->tid, (uint64_t)syscall(SYS_gettid));
+    s.source.source = before;
+}
+
+static _Atomic uint32_t gil_word;
+static _Atomic uint64_t waiting_tid;
+
+static void *wait_for_the_gil(void *argument)
+{
+    waiting_tid = (uint64_t)syscall(SYS_gettid);
+    while (gil_word == 0) {
+        syscall(SYS_futex, &gil_word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+    }
+    return argument;
+}
+
+static void nobody_has_the_gil(lc_frame_source *self, uint64_t thread_state, lc_gil_view *out)
+{
+    (void)self;
+    (void)thread_state;
+    const uint64_t low = (uint64_t)(uintptr_t)&gil_word;
+    *out = (lc_gil_view){.state = LC_GIL_FREE, .wait_address_low = low, .wait_address_high = low + 4u};
+}
+
+static void who_sleeps_on_the_gil_waits_for_it_also_between_two_holders(void)
+{
+    const lc_frame_source before = s.source.source;
+    pthread_t thread;
+    s.source.source.gil = nobody_has_the_gil;
+    CHECK(pthread_create(&thread, NULL, wait_for_the_gil, NULL) == 0);
+    const uint64_t until = lc_now_ns() + UINT64_C(30000000000);
+    while (waiting_tid == 0 || lc_thread_call(waiting_tid).number != SYS_futex) {
+        sched_yield();
+        CHECK(lc_now_ns() < until);
+    }
+    LC_STORE(s.lane->tid, waiting_tid);
+    begin_callback(7);
+    age_callback(&s, 50);
+    look(&s);
+    lc_slot *it = slot(&s, 0);
+    CHECK(LC_LOAD(it->sample_count) == 1 && it->samples[0].syscall == SYS_futex);
+    CHECK(it->samples[0].flags & LC_SAMPLE_WAITS_FOR_GIL);
+    gil_word = 1;
+    syscall(SYS_futex, &gil_word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    pthread_join(thread, NULL);
+    end_callback();
+    end_turn();
+    look(&s);
+    LC_STORE(s.lane->tid, (uint64_t)syscall(SYS_gettid));
+    s.source.source = before;
+}
+
+static void many_short_callbacks_in_one_turn_are_one_stall_of_the_turn(void)
+{
+    lc_turn_begin(stage_context(&s), s.lane);
+    for (int i = 0; i < 1000; i++) {
+        lc_callback_begin(s.lane, 8, 0);
+        lc_callback_end(stage_context(&s), s.lane);
+    }
+    age_turn(&s, 200);
+    look(&s);
+    CHECK(LC_LOAD(slot(&s, 0)->kind) == LC_ENDED_TURN && LC_LOAD(slot(&s, 0)->state) == LC_SLOT_STALL);
+    end_turn();
+    look(&s);
+    CHECK(LC_LOAD(slot(&s, 0)->state) == LC_SLOT_ENDED && LC_LOAD(slot(&s, 0)->turn_callbacks) == 1000);
+    LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
+}
+
+static void a_turn_is_judged_once_as_its_long_callback(void)
+{
+    const uint64_t before = counted(&s, LC_COUNTER_stalls_recorded);
+    begin_callback(7);
+    age_callback(&s, 150);
+    end_callback();
+    age_turn(&s, 100);
+    end_turn();
+    look(&s);
+    CHECK(counted(&s, LC_COUNTER_stalls_recorded) == before + 1);
+    CHECK(LC_LOAD(slot(&s, 0)->kind) == LC_ENDED_CALLBACK);
+    LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
+}
+
+static void a_slot_that_was_opened_for_a_turn_follows_its_long_callback(void)
+{
+    lc_turn_begin(stage_context(&s), s.lane);
+    lc_callback_begin(s.lane, 8, 0);
+    age_callback(&s, 30);
+    look(&s);
+    lc_callback_end(stage_context(&s), s.lane);
+    lc_callback_begin(s.lane, 7, 0);
+    look(&s);
+    CHECK(LC_LOAD(slot(&s, 0)->kind) == LC_ENDED_TURN);
+    age_callback(&s, 40);
+    look(&s);
+    CHECK(LC_LOAD(slot(&s, 0)->kind) == LC_ENDED_CALLBACK && LC_LOAD(slot(&s, 0)->epoch) == LC_LOAD(s.lane->epoch));
+    CHECK(slot(&s, 0)->callback.bytes == 7);
+    end_callback();
+    end_turn();
+    look(&s);
+    CHECK(LC_LOAD(slot(&s, 0)->state) == LC_SLOT_FREE);
+}
+
+static void what_was_expected_is_no_stall_before_its_time(void)
+{
+    const uint64_t rate = LC_LOAD(s.flight.header->tick_ns_q32);
+    const uint64_t before = counted(&s, LC_COUNTER_stalls_recorded);
+    begin_callback(7);
+    lc_lane_allow(s.lane, lc_ns_to_ticks(2000ull * MS, rate));
+    age_callback(&s, 500);
+    look(&s);
+    CHECK(LC_LOAD(slot(&s, 0)->state) == LC_SLOT_OPEN);
+    end_callback();
+    end_turn();
+    look(&s);
+    CHECK(counted(&s, LC_COUNTER_stalls_recorded) == before);
+    CHECK(counted(&s, LC_COUNTER_stalls_suppressed_expected) == 1);
+    begin_callback(7);
+    lc_lane_allow(s.lane, lc_ns_to_ticks(2000ull * MS, rate));
+    age_callback(&s, 2500);
+    end_callback();
+    end_turn();
+    look(&s);
+    CHECK(counted(&s, LC_COUNTER_stalls_recorded) == before + 1);
+    LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
+}
+
+static void a_threshold_is_told_as_configured_whatever_the_rate_has_become(void)
+{
+    lc_word *rate = &s.flight.header->tick_ns_q32;
+    const uint64_t before = LC_LOAD(*rate);
+    begin_callback(7);
+    age_callback(&s, 150);
+    LC_STORE(*rate, before - before / 20000u);
+    look(&s);
+    CHECK(slot(&s, 0)->threshold_ns == THRESHOLD_MS * (uint64_t)MS);
+    CHECK(LC_LOAD(slot(&s, 0)->allowance_ns) == 0);
+    LC_STORE(*rate, before);
+    end_callback();
+    end_turn();
+    look(&s);
+    LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
+}
+
+static void hang_and_anr_are_reached_while_it_lasts(void)
+{
+    const uint32_t news = atomic_load(&s.watchdog.news);
+    begin_callback(7);
+    age_callback(&s, 1500);
+    look(&s);
+    CHECK(LC_LOAD(slot(&s, 0)->level) == LC_LEVEL_HANG && LC_LOAD(slot(&s, 0)->thread_count) == 2);
+    CHECK(atomic_load(&s.watchdog.news) == news);
+    age_callback(&s, 4000);
+    look(&s);
+    CHECK(LC_LOAD(slot(&s, 0)->level) == LC_LEVEL_ANR && atomic_load(&s.watchdog.news) != news);
+    end_callback();
+    end_turn();
+    look(&s);
+    LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
+}
+
+static void callback_moves_on(void)
+{
+    lc_callback_end(stage_context(&s), s.lane);
+    lc_callback_begin(s.lane, 8, 0);
+}
+
+static void a_sample_whose_callback_moved_on_is_dropped_and_counted(void)
+{
+    const uint64_t before = counted(&s, LC_COUNTER_samples_dropped_moved);
+    begin_callback(7);
+    age_callback(&s, 60);
+    s.source.during_walk = callback_moves_on;
+    look(&s);
+    s.source.during_walk = NULL;
+    CHECK(LC_LOAD(slot(&s, 0)->sample_count) == 0);
+    CHECK(counted(&s, LC_COUNTER_samples_dropped_moved) == before + 1);
+    end_callback();
+    end_turn();
+    look(&s);
+}
+
+static void a_long_stall_is_thinned_and_stays_covered(void)
+{
+    begin_callback(7);
+    age_callback(&s, 30);
+    const uint64_t first = lc_now_ns();
+    for (uint64_t i = 0; i < 3u * LC_SAMPLE_MAX; i++) {
+        s.source.serial = 1 + i % 5;
+        s.watchdog.watches[0].next_sample_ns = 0;
+        look(&s);
+        CHECK(LC_LOAD(slot(&s, 0)->sample_count) <= LC_SAMPLE_MAX);
+    }
+    const lc_slot *it = slot(&s, 0);
+    const uint64_t count = LC_LOAD(it->sample_count);
+    CHECK(LC_LOAD(it->interval_ns) > 10u * MS && count > LC_SAMPLE_MAX / 2);
+    CHECK(it->samples[0].at_ns - first < 100u * MS);
+    for (uint64_t i = 1; i < count; i++) {
+        CHECK(it->samples[i].at_ns > it->samples[i - 1].at_ns);
+    }
+    end_callback();
+    end_turn();
+    look(&s);
+    s.source.serial = 1;
+}
+
+static void a_full_heap_drops_samples_and_counts_them(void)
+{
+    s.source.depth = LC_STACK_FRAMES_MAX;
+    begin_callback(7);
+    age_callback(&s, 30);
+    for (uint64_t i = 0; i < 64; i++) {
+        s.source.serial = 100 + i;
+        s.watchdog.watches[0].next_sample_ns = 0;
+        look(&s);
+    }
+    CHECK(counted(&s, LC_COUNTER_samples_dropped_full) > 0);
+    CHECK(LC_LOAD(slot(&s, 0)->heap_used) <= LC_SLOT_BYTES);
+    end_callback();
+    end_turn();
+    look(&s);
+    s.source.depth = 3;
+    s.source.serial = 1;
+}
+
+static void stalls_that_find_no_slot_are_counted(void)
+{
+    for (uint64_t i = 0; i < LC_SLOT_COUNT + 3u; i++) {
+        begin_callback(7);
+        age_callback(&s, 200);
+        end_callback();
+        end_turn();
+        look(&s);
+    }
+    CHECK(counted(&s, LC_COUNTER_stalls_dropped_no_slot) == 3);
+    for (uint64_t i = 0; i < LC_SLOT_COUNT; i++) {
+        CHECK(LC_LOAD(slot(&s, i)->state) == LC_SLOT_ENDED);
+        LC_STORE(slot(&s, i)->state, LC_SLOT_FREE);
+    }
+}
+
+static void ended_stalls_beyond_the_ring_are_counted(void)
+{
+    const uint64_t before = counted(&s, LC_COUNTER_stalls_dropped_ring_full);
+    for (uint64_t i = 0; i < LC_ENDED_COUNT + 5u; i++) {
+        begin_callback(7);
+        age_callback(&s, 200);
+        end_callback();
+        end_turn();
+    }
+    look(&s);
+    CHECK(counted(&s, LC_COUNTER_stalls_dropped_ring_full) == before + 5);
+    for (uint64_t i = 0; i < LC_SLOT_COUNT; i++) {
+        LC_STORE(slot(&s, i)->state, LC_SLOT_FREE);
+    }
+}
+
+static void idle_lanes_let_the_watchdog_park(void)
+{
+    const uint64_t now = lc_now_ns();
+    CHECK(lc_watchdog_look(&s.watchdog, now) != LC_NO_DEADLINE);
+    CHECK(lc_watchdog_look(&s.watchdog, now + 2000ull * MS) == LC_NO_DEADLINE);
+}
+
+static void a_closed_lane_asks_for_nothing(void)
+{
+    LC_RELEASE(s.lane->state, LC_LANE_CLOSED);
+    CHECK(look(&s) == LC_NO_DEADLINE);
+    LC_RELEASE(s.lane->state, LC_LANE_ACTIVE);
+}
+
+int main(void)
+{
+    stage_open(&s);
+    a_short_callback_leaves_nothing();
+    a_callback_past_the_delay_is_sampled_and_forgotten_if_it_ends_in_time();
+    a_callback_past_the_threshold_is_a_stall_while_it_lasts_and_exact_when_it_ends();
+    a_stall_that_the_watchdog_never_saw_is_recorded_without_samples();
+    the_stack_of_a_holder_does_not_write_over_that_of_who_waits();
+    who_sleeps_on_the_gil_waits_for_it_also_between_two_holders();
+    many_short_callbacks_in_one_turn_are_one_stall_of_the_turn();
+    a_turn_is_judged_once_as_its_long_callback();
+    a_slot_that_was_opened_for_a_turn_follows_its_long_callback();
+    what_was_expected_is_no_stall_before_its_time();
+    a_threshold_is_told_as_configured_whatever_the_rate_has_become();
+    hang_and_anr_are_reached_while_it_lasts();
+    a_sample_whose_callback_moved_on_is_dropped_and_counted();
+    a_long_stall_is_thinned_and_stays_covered();
+    a_full_heap_drops_samples_and_counts_them();
+    stalls_that_find_no_slot_are_counted();
+    ended_stalls_beyond_the_ring_are_counted();
+    idle_lanes_let_the_watchdog_park();
+    a_closed_lane_asks_for_nothing();
+    stage_close(&s);
+    return 0;
+}

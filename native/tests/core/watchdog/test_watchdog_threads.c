@@ -1,0 +1,121 @@
+/* The watchdog's own thread against program threads at full speed, and a drain that frees slots: under the thread
+ * sanitizer no race, and no stall is lost without being counted. Parking and waking, too. */
+#include <pthread.h>
+
+#include "tests/core/lane/bench_lane.h"
+
+enum { THREADS = 4, ROUNDS = 3000, STALL_EVERY = 50 };
+
+static stage s;
+static lc_lane *lanes[THREADS];
+static _Atomic bool over;
+static _Atomic uint64_t drained;
+
+static void *program_thread(void *argument)
+{
+    lc_lane *lane = argument;
+    const lc_lane_context *context = stage_context(&s);
+    const uint64_t stall = lc_ns_to_ticks(2u * THRESHOLD_MS * MS, LC_LOAD(s.flight.header->tick_ns_q32));
+    LC_STORE(lane->tid, (uint64_t)syscall(SYS_gettid));
+    for (int i = 1; i <= ROUNDS; i++) {
+        lc_turn_begin(context, lane);
+        lc_callback_begin(lane, 7, 0);
+        if (i % STALL_EVERY == 0) {
+            LC_RELEASE(lane->begin, LC_LOAD(lane->begin) - stall);
+            LC_RELEASE(lane->turn_begin, LC_LOAD(lane->turn_begin) - stall);
+            sched_yield();
+        }
+        lc_callback_end(context, lane);
+        lc_turn_end(context, lane);
+    }
+    return NULL;
+}
+
+static uint64_t free_ended_slots(void)
+{
+    uint64_t freed = 0;
+    const uint64_t used = LC_ACQUIRE(s.flight.header->sections[LC_SECTION_SLOTS].used);
+    for (uint64_t i = 0; i < used; i++) {
+        lc_slot *it = lc_flight_slot(&s.flight, i);
+        if (LC_ACQUIRE(it->state) == LC_SLOT_ENDED) {
+            CHECK(LC_LOAD(it->end_ns) > LC_LOAD(it->begin_ns));
+            LC_RELEASE(it->state, LC_SLOT_FREE);
+            freed++;
+        }
+    }
+    return freed;
+}
+
+static void *drain_thread(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&over)) {
+        const uint32_t seen = atomic_load_explicit(&s.watchdog.news, memory_order_acquire);
+        atomic_fetch_add(&drained, free_ended_slots());
+        lc_bell_wait(&s.watchdog.news, seen, lc_now_ns() + 5000000u);
+    }
+    return NULL;
+}
+
+static void every_stall_is_taken_or_counted(void)
+{
+    pthread_t programs[THREADS], drain;
+    CHECK(lc_watchdog_start(&s.watchdog) == 0);
+    CHECK(pthread_create(&drain, NULL, drain_thread, NULL) == 0);
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(pthread_create(&programs[i], NULL, program_thread, lanes[i]) == 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(programs[i], NULL);
+    }
+    lc_watchdog_stop(&s.watchdog);
+    atomic_store(&over, true);
+    lc_bell_ring(&s.watchdog.news);
+    pthread_join(drain, NULL);
+    const uint64_t recorded = counted(&s, LC_COUNTER_stalls_recorded);
+    CHECK(atomic_load(&drained) + free_ended_slots() == recorded);
+    CHECK(recorded + counted(&s, LC_COUNTER_stalls_dropped_no_slot) +
+              counted(&s, LC_COUNTER_stalls_dropped_ring_full) ==
+          (uint64_t)THREADS * (ROUNDS / STALL_EVERY));
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(LC_LOAD(lanes[i]->turns) == ROUNDS && LC_LOAD(lanes[i]->callbacks) == ROUNDS);
+    }
+}
+
+static void wait_until_parked(void)
+{
+    while (!LC_ACQUIRE(s.flight.header->parked)) {
+        sched_yield();
+    }
+}
+
+/* If a wake-up were lost, the watchdog would not look again and this would not end. */
+static void a_begin_wakes_a_parked_watchdog(void)
+{
+    s.watchdog.settings.park_ns = 1000;
+    s.watchdog.settings.tick_ns = 100000;
+    atomic_store(&s.watchdog.stopping, false);
+    CHECK(lc_watchdog_start(&s.watchdog) == 0);
+    for (int i = 0; i < 50; i++) {
+        wait_until_parked();
+        lc_turn_begin(stage_context(&s), lanes[0]);
+        while (LC_ACQUIRE(s.flight.header->parked)) {
+            sched_yield();
+        }
+        lc_turn_end(stage_context(&s), lanes[0]);
+    }
+    lc_watchdog_stop(&s.watchdog);
+}
+
+int main(void)
+{
+    stage_open(&s);
+    lanes[0] = s.lane;
+    for (uint64_t i = 1; i < THREADS; i++) {
+        lanes[i] = stage_lane(&s, i);
+    }
+    every_stall_is_taken_or_counted();
+    a_begin_wakes_a_parked_watchdog();
+    stage_close(&s);
+    return 0;
+}
