@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -12,7 +13,7 @@ from tests.store.samples import KILLED, SESSION, STALL
 
 from loopcanary.cli import COMMANDS, cli, main
 from loopcanary.cli.overview import EXAMPLES, SECTIONS
-from loopcanary.store import Store
+from loopcanary.store import Retention, Store
 
 Captured = pytest.CaptureFixture[str]
 _LINES = [line for lines in EXAMPLES.values() for line in lines]
@@ -71,7 +72,21 @@ def test_a_run_is_chosen_by_either_name(filled: Store, capsys: Captured, option:
     assert main(["report", folder, option, "none-begins-so"]) == 1
 
 
-@pytest.mark.parametrize("arguments", [["report"], ["show", "1"], ["clean", "--keep", "9"]])
+def test_several_stores_are_reported_as_one(filled: Store, tmp_path: Path, capsys: Captured) -> None:
+    other = Store(tmp_path / "other", retention=Retention(age_ns=1 << 62))
+    other.put([replace(SESSION, id="s2")], [replace(STALL, id="s2-1", session="s2")])
+    other.close()
+    assert main(["report", str(filled.folder), str(other.folder), "--format", "json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert {one["id"] for one in report["sessions"]} == {SESSION.id, "s2"}
+    [group] = [one for one in report["groups"] if one["fingerprint"] == STALL.fingerprint]
+    assert set(group["stall_ids"]) == {STALL.id, "s2-1"}
+    assert main(["report", str(filled.folder), "--store", str(tmp_path / "none")]) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [["export", "--format", "csv"], ["show", "1"], ["clean", "--keep", "9"]]
+)
 def test_a_store_is_an_argument_or_an_option(
     filled: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured, arguments: list[str]
 ) -> None:

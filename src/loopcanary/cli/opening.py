@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,9 @@ store_option: Callable[[Any], Any] = click.option(
 more_stores_option: Callable[[Any], Any] = click.option(
     "--store", "more", multiple=True, type=Folder(), metavar="DIR", help="Another way to name a store."
 )
+_stores_argument: Callable[[Any], Any] = click.argument(
+    "stores", metavar="[STORE ...]", nargs=-1, type=Folder()
+)
 _store_argument: Callable[[Any], Any] = click.argument(
     "named", metavar="[STORE]", required=False, type=Folder()
 )
@@ -43,6 +46,25 @@ def one_store(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*args, store=store or named, **rest)
 
     return _store_argument(store_option(with_store))  # type: ignore[no-any-return]
+
+
+def several_stores(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a command `stores`, which people name as arguments or by `--store`; empty: the default."""
+
+    @wraps(command)
+    def with_stores(*args: Any, stores: tuple[Path, ...], more: tuple[Path, ...], **rest: Any) -> Any:
+        return command(*args, stores=stores + more, **rest)
+
+    return _stores_argument(more_stores_option(with_stores))  # type: ignore[no-any-return]
+
+
+@contextmanager
+def opened_all(given: tuple[Path, ...]) -> Iterator[list[Store]]:
+    """The stores, as `opened` has one; an empty list, said on stderr, if one of them is not there."""
+    with ExitStack() as stack:
+        sources = [stack.enter_context(opened(folder)) for folder in given or (None,)]
+        found = [source for source in sources if source is not None]
+        yield found if len(found) == len(sources) else []
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -13,10 +12,10 @@ import click
 
 from loopcanary.cli import refuse
 from loopcanary.cli.bundling import contents_of, made_by, redaction_options, redactor
-from loopcanary.cli.opening import NOTHING_FOUND, more_stores_option, opened
+from loopcanary.cli.opening import NOTHING_FOUND, opened_all, several_stores
 from loopcanary.cli.output import STDOUT, opened_output
 from loopcanary.cli.selecting import Choice, choice_options
-from loopcanary.cli.words import Folder, Word
+from loopcanary.cli.words import Word
 from loopcanary.words.text import count_of
 
 if TYPE_CHECKING:
@@ -24,15 +23,13 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Put chosen stalls into one file, for another store.")
-@click.argument("stores", metavar="[STORE]...", nargs=-1, type=Folder())
-@more_stores_option
+@several_stores
 @click.option("--output", "-o", type=Word(), metavar="FILE", required=True, help="Write to this file.")
 @redaction_options
 @choice_options
 def command(
     *,
     stores: tuple[Path, ...],
-    more: tuple[Path, ...],
     output: str,
     redact: tuple[str, ...],
     redact_key: str | None,
@@ -48,10 +45,8 @@ def command(
     if output == STDOUT and sys.stdout.isatty():
         return refuse("a bundle is no text for a terminal: name a file with --output")
     redaction = redactor(redact, redact_key)
-    with ExitStack() as stack:
-        sources = [stack.enter_context(opened(store)) for store in (*stores, *more) or (None,)]
-        found = [source for source in sources if source is not None]
-        if len(found) < len(sources):
+    with opened_all(stores) as found:
+        if not found:
             return NOTHING_FOUND
         contents = _with_something(contents_of(found, Choice(**asked)))
         if contents is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +10,9 @@ import click
 
 from loopcanary.cli import refuse
 from loopcanary.cli.formats import LIMITS, current_folder, format_option
-from loopcanary.cli.opening import NOTHING_FOUND, more_stores_option, opened
+from loopcanary.cli.opening import NOTHING_FOUND, opened_all, several_stores
 from loopcanary.cli.times import Moment
-from loopcanary.cli.words import Folder, Word
+from loopcanary.cli.words import Word
 from loopcanary.model.search import IssueQuery
 
 if TYPE_CHECKING:
@@ -25,8 +24,7 @@ _WORSE = 70
 
 
 @click.command()
-@click.argument("stores", metavar="[STORE_A [STORE_B]]", nargs=-1, type=Folder())
-@more_stores_option
+@several_stores
 @click.option(
     "--before", type=Moment(), metavar="TIME", help="A: what began before then: 2h (ago), 2026-11-21T05:00."
 )
@@ -41,7 +39,6 @@ _WORSE = 70
 def command(
     *,
     stores: tuple[Path, ...],
-    more: tuple[Path, ...],
     before: int | None,
     after: int | None,
     version_a: str | None,
@@ -55,20 +52,16 @@ def command(
     Lists bugs that are new, gone, worse or better, by stalled time per watched hour, each with the range in
     which the true value lies.
     """
-    stores += more
     if len(stores) > 2:
         raise click.UsageError("two stores can be compared, not more")
     if len(stores) < 2 and before is None and after is None and (version_a is None or version_b is None):
         raise click.UsageError(
             "say what to compare: two stores, or one by --before, --after, or --version-a and --version-b"
         )
-    with ExitStack() as stack:
-        sources = [stack.enter_context(opened(store)) for store in stores or (None,)]
-        if any(source is None for source in sources):
+    with opened_all(stores) as sources:
+        if not sources:
             return NOTHING_FOUND
         first, second = sources[0], sources[-1]
-        assert first is not None
-        assert second is not None
         # One store by one moment; two stores by two, if any.
         end, begin = (before, after) if len(sources) > 1 else (before or after, after or before)
         from loopcanary.report.diff.comparison import compare

@@ -9,20 +9,21 @@ import click
 
 from loopcanary.cli import refuse
 from loopcanary.cli.formats import LIMITS, current_folder, format_option, write
-from loopcanary.cli.opening import NOTHING_FOUND, one_store, opened
+from loopcanary.cli.opening import NOTHING_FOUND, opened_all, several_stores
 from loopcanary.cli.output import STDOUT, opened_output, output_option
 from loopcanary.cli.selecting import selection_options
 from loopcanary.model.search import IssueQuery
 from loopcanary.model.stall import Cause
+from loopcanary.ui.sources import as_one
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loopcanary.store import Store
+    from loopcanary.protocols import IssueStore
 
 
 @click.command()
-@one_store
+@several_stores
 @format_option("html")
 @output_option
 @selection_options
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 )
 def command(
     *,
-    store: Path | None,
+    stores: tuple[Path, ...],
     form: str,
     output: str,
     since: int | None,
@@ -55,9 +56,10 @@ def command(
         words=words,
         session=session,
     )
-    with opened(store) as source:
-        if source is None:
+    with opened_all(stores) as found:
+        if not found:
             return NOTHING_FOUND
+        source = as_one(found)
         most = LIMITS[form] if limit is None else limit
         if form == "html":
             return _write_page(source, query, most, output)
@@ -91,7 +93,7 @@ def _missing_for_pages() -> str:
     return ""
 
 
-def _write_page(source: Store, query: IssueQuery, limit: int, output: str) -> int:
+def _write_page(source: IssueStore, query: IssueQuery, limit: int, output: str) -> int:
     from loopcanary.cli.tools import page_tools
     from loopcanary.ui.document import document
     from loopcanary.ui.pages.report import report_page

@@ -12,8 +12,7 @@ import click
 
 from loopcanary.cli import refuse
 from loopcanary.cli.formats import current_folder
-from loopcanary.cli.opening import NOTHING_FOUND, closed_at_end, found_store, more_stores_option
-from loopcanary.cli.words import Folder
+from loopcanary.cli.opening import NOTHING_FOUND, closed_at_end, found_store, several_stores
 
 if TYPE_CHECKING:
     from loopcanary.store import Store
@@ -24,8 +23,7 @@ _EXTRA = ("starlette", "uvicorn", "jinja2")
 
 
 @click.command()
-@click.argument("stores", metavar="[STORE ...]", nargs=-1, type=Folder())
-@more_stores_option
+@several_stores
 @click.option("--port", type=click.IntRange(0, 65_535), default=0, metavar="N", help="Default: a free one.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @click.option(
@@ -35,9 +33,7 @@ _EXTRA = ("starlette", "uvicorn", "jinja2")
     help="Opens source lines: vscode, vscodium, cursor, zed, pycharm, sublime, emacs, or an address "
     "with {path} and {line}.",
 )
-def command(
-    *, stores: tuple[Path, ...], more: tuple[Path, ...], port: int, no_browser: bool, editor: str
-) -> int:
+def command(*, stores: tuple[Path, ...], port: int, no_browser: bool, editor: str) -> int:
     """Show what stalled in the browser, live while programs run.
 
     Shows one store or several; default: .loopcanary in the current folder. Listens on localhost only; the
@@ -51,7 +47,7 @@ def command(
             raise
         return refuse(f'the pages need {missing}: pip install "loopcanary[ui]"')
     with ExitStack() as stack:
-        sources = [found_store(store) for store in (*stores, *more) or (None,)]
+        sources = [found_store(store) for store in stores or (None,)]
         found = [stack.enter_context(closed_at_end(source)) for source in sources if source is not None]
         if len(found) < len(sources):
             return NOTHING_FOUND
