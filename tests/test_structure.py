@@ -165,7 +165,7 @@ def test_the_core_sees_nothing_of_python(path: Path):
     [path for path in C_FILES if path.is_relative_to(TREE / "native/cpython")],
     ids=lambda path: path.name,
 )
-def test_layouts_of_cpython_are_data_and_not_conditions_in_the_walker(path: Path):
+def test_layouts_of_cpython_are_data(path: Path):
     """A version may be asked for only where its table is chosen: in files named after layouts."""
     conditions = re.findall(
         r"^\s*#\s*(?:el)?if.*PY_(?:VERSION_HEX|MINOR_VERSION|MAJOR_VERSION).*",

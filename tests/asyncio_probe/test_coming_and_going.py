@@ -87,7 +87,7 @@ def test_install_twice_gives_the_same_canary(watch):
     assert loopcanary.statistics() == {}
 
 
-def test_installed_inside_a_callback_it_watches_from_the_next_one_on(watch, loop):
+def test_install_in_a_callback_watches_from_the_next(watch, loop):
     loop.call_soon(watch.install)
     loop.call_soon(slow)
     loop.call_later(0.01, slow)
@@ -112,7 +112,7 @@ def test_uninstalled_inside_a_callback_the_loop_runs_on(watch, loop):
     assert [name for name in culprits(watch) if name] == ["slow"]
 
 
-def test_uninstalled_and_installed_inside_one_callback_it_watches_on(watch, loop):
+def test_reinstall_in_one_callback_goes_on_watching(watch, loop):
     def change():
         loopcanary.uninstall()
         watch.install()
@@ -152,7 +152,7 @@ class LoopInAThread:
         done.wait()
 
 
-def test_installed_from_another_thread_it_watches_a_loop_that_runs(watch, loop):
+def test_install_in_another_thread_joins_a_running_loop(watch, loop):
     with LoopInAThread(loop) as other, watch.installed():
         other.call(slow)
         other.call(slow)
@@ -170,7 +170,7 @@ def test_uninstalled_from_another_thread_while_the_loop_waits(watch, loop):
     assert "select" not in vars(loop._selector)
 
 
-def test_uninstalled_from_another_thread_in_the_middle_of_a_callback(watch, loop):
+def test_uninstall_from_another_thread_during_a_callback(watch, loop):
     entered, leave = threading.Event(), threading.Event()
 
     def callback():
@@ -197,7 +197,7 @@ def test_a_loop_that_was_closed_in_the_meantime_is_no_trouble(watch):
     assert culprits(watch) == ["slow"]
 
 
-def test_installed_and_uninstalled_while_loops_turn_in_other_threads(watch):
+def test_install_and_uninstall_while_other_threads_loop(watch):
     over = threading.Event()
 
     async def turn():
@@ -286,7 +286,7 @@ def test_two_such_patches_of_two_installs_do_not_recurse(watch, loop, owner, nam
     assert culprits(watch) == ["slow"]
 
 
-def test_a_failing_callback_goes_through_a_patch_of_somebody_else(watch, loop):
+def test_another_tools_patch_sees_a_failing_callback(watch, loop):
     seen, contexts = [], []
     lay_patch(HANDLE, "_run", seen)
     loop.set_exception_handler(lambda _loop, context: contexts.append(context["exception"]))

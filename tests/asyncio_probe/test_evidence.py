@@ -74,7 +74,7 @@ def the_turn(evidence: list[StallEvidence]) -> StallEvidence:
     return turn
 
 
-def test_a_burst_of_a_thousand_callbacks_is_told_by_name_count_and_time(evidence_of):
+def test_a_burst_has_names_counts_and_times(evidence_of):
     spent: dict[str, list[int]] = {}
 
     def work(kind: str) -> None:
@@ -100,7 +100,7 @@ def test_a_burst_of_a_thousand_callbacks_is_told_by_name_count_and_time(evidence
 
     turn = the_turn(evidence_of(main, threshold="1s", sample_delay="20ms"))
 
-    prefix = "test_a_burst_of_a_thousand_callbacks_is_told_by_name_count_and_time.<locals>."
+    prefix = "test_a_burst_has_names_counts_and_times.<locals>."
     found = {one.name.removeprefix(prefix): one for one in turn.contributors}
     own_task = "evidence_of.<locals>.run.<locals>.keeping"
     assert set(found) - {own_task, "wait_for_the_watchdog"} == {"parse", "render", "Shop.store"}
@@ -176,7 +176,7 @@ def test_in_debug_mode_it_is_told_who_scheduled_the_callbacks(evidence_of):
     assert {one.file for one in (*found["tick"], *found["fetch"])} == {__file__}
 
 
-def test_without_debug_mode_asyncio_does_not_know_who_scheduled_a_callback(evidence_of):
+def test_schedulers_are_unknown_without_debug_mode(evidence_of):
     async def main():
         loop, goal = asyncio.get_running_loop(), []
         for _ in range(WAITERS):
@@ -224,7 +224,7 @@ def test_a_callback_that_stalls_alone_has_no_contributors(evidence_of):
 
 
 @needs_proc
-def test_a_stall_has_readings_of_its_thread_and_of_the_host_from_before(evidence_of):
+def test_a_stall_has_earlier_readings_of_thread_and_host(evidence_of):
     async def main():
         looked = loopcanary.statistics()["watchdog_wakeups"] + 2
         while loopcanary.statistics()["watchdog_wakeups"] < looked:  # noqa: ASYNC110 - nobody tells
@@ -275,7 +275,7 @@ def test_a_loop_tells_what_became_of_its_time(watch):
     assert (told["kind"], told["stalls"]) == ("asyncio", loop.stalls)
 
 
-def test_of_a_process_that_was_killed_in_a_burst_the_callbacks_so_far_are_known(tmp_path, package_path):
+def test_a_kill_in_a_burst_keeps_its_callbacks_so_far(tmp_path, package_path):
     program = tmp_path / "killed.py"
     program.write_text(
         f"import sys\nsys.path.insert(0, {str(package_path)!r})\n"

@@ -165,7 +165,7 @@ def test_what_a_callback_did_before_a_nested_turn_is_a_stall(watch, nestable):
     assert stalls_of(watch) == [("slow", "callback")]
 
 
-def test_what_a_callback_does_after_a_nested_turn_counts_for_the_turn(watch, nestable):
+def test_work_after_a_nested_turn_counts_for_the_turn(watch, nestable):
     def outer():
         nestable.run_nested(0.01)
         slow()
@@ -175,7 +175,7 @@ def test_what_a_callback_does_after_a_nested_turn_counts_for_the_turn(watch, nes
     assert stalls_of(watch) == [("slow", "turn")]
 
 
-def test_another_loop_inside_a_callback_is_no_stall_of_the_callback(watch):
+def test_a_loop_inside_a_callback_is_no_stall(watch):
     outer_loop, inner_loop = asyncio.new_event_loop(), asyncio.new_event_loop()
 
     def outer():
@@ -248,7 +248,7 @@ def test_a_selector_that_was_replaced_by_a_mock_is_left_alone(watch):
     assert stalls_of(watch) == [("slow", "callback")]
 
 
-def test_a_select_that_was_patched_on_the_instance_is_called_and_comes_back(watch):
+def test_a_select_patched_on_the_instance_is_kept(watch):
     loop = asyncio.new_event_loop()
     calls = []
     original = loop._selector.select
@@ -285,7 +285,7 @@ def test_a_select_that_raises_raises_in_the_loop(watch):
     assert stalls_of(watch) == [("slow", "callback")]
 
 
-def test_a_callback_that_was_kept_waiting_by_another_one_says_for_how_long(watch):
+def test_a_callback_knows_how_long_it_waited(watch):
     loop = asyncio.new_event_loop()
     with watch.installed() as canary:
         loop.call_soon(slow)
@@ -300,7 +300,7 @@ def test_a_callback_that_was_kept_waiting_by_another_one_says_for_how_long(watch
     assert health.queue_max_ns >= 2 * LONG_S * 1e9
 
 
-def test_a_timer_that_was_kept_waiting_counts_from_when_it_was_due(watch):
+def test_a_late_timer_counts_from_when_it_was_due(watch):
     loop = asyncio.new_event_loop()
     seen = {}
 

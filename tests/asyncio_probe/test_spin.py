@@ -33,7 +33,7 @@ def poll() -> None: ...
 def other() -> None: ...
 
 
-def test_the_same_callback_at_every_look_for_more_than_a_second_is_told_of():
+def test_the_same_callback_for_a_second_is_a_spin():
     loop = Loop()
     for _ in range(12):
         loop.turn(100, poll)
@@ -41,7 +41,7 @@ def test_the_same_callback_at_every_look_for_more_than_a_second_is_told_of():
     assert (name, begin, end, turns) == ("poll", 0, SPIN_NS + 100 * MS, 11 * 256)
 
 
-def test_that_it_goes_on_is_told_of_when_it_took_ten_times_as_long():
+def test_a_lasting_spin_is_reported_again_at_ten_times():
     loop = Loop()
     for _ in range(12 + 100):
         loop.turn(100, poll)
@@ -67,7 +67,7 @@ def test_a_loop_that_is_busy_with_different_work_does_not_spin():
     assert loop.told == []
 
 
-def test_one_that_is_always_there_is_found_among_others_that_come_and_go():
+def test_a_spin_is_found_among_changing_work():
     loop = Loop()
     for _ in range(12):
         loop.turn(100, lambda: None, poll)
@@ -78,7 +78,7 @@ class Poller:
     def poll(self) -> None: ...
 
 
-def test_a_bound_method_is_the_same_work_though_it_is_a_new_object_each_time():
+def test_a_bound_method_is_the_same_work_each_time():
     loop, poller, bound = Loop(), Poller(), []
     for _ in range(12):
         bound.append(poller.poll)  # kept, so that no two are at one address
@@ -86,7 +86,7 @@ def test_a_bound_method_is_the_same_work_though_it_is_a_new_object_each_time():
     assert [name for name, *_ in loop.told] == ["Poller.poll"]
 
 
-def test_a_method_of_one_object_after_the_other_is_different_work():
+def test_methods_of_different_objects_are_different_work():
     loop, pollers = Loop(), [Poller() for _ in range(24)]
     for poller in pollers:
         loop.turn(100, poller.poll)

@@ -85,7 +85,7 @@ def test_scenes_nest(watch):
     assert [stall.scene for stall in watch.stalls()] == ["inner", "outer"]
 
 
-def test_scene_watch_and_expect_do_nothing_where_nothing_is_watched():
+def test_scopes_do_nothing_in_an_unwatched_program():
     with loopcanary.scene("a"), loopcanary.watch("b"), loopcanary.expect("1s"):
         assert loopcanary.statistics() == {}
 
@@ -167,7 +167,7 @@ def test_work_may_have_a_threshold_of_its_own(watch):
     assert [stall.callback for stall in watch.stalls()] == ["took too long", "is no grant to what follows"]
 
 
-def test_the_threshold_of_work_inside_a_callback_is_none_of_the_callback(watch):
+def test_inner_works_threshold_is_not_its_callbacks(watch):
     def callback():
         with loopcanary.watch("part", threshold="1h"):
             slow()
@@ -178,7 +178,7 @@ def test_the_threshold_of_work_inside_a_callback_is_none_of_the_callback(watch):
     assert stall.callback.endswith("callback")
 
 
-def test_a_threshold_that_is_no_duration_is_refused_where_it_stands():
+def test_a_threshold_that_is_no_duration_is_refused():
     with pytest.raises(ValueError, match="soon"):
         loopcanary.watch("job", threshold="soon")
 
@@ -194,7 +194,7 @@ def test_work_inside_a_callback_is_a_part_of_the_callback(watch):
     assert stall.callback.endswith("callback")
 
 
-def test_work_that_fails_is_timed_and_its_exception_comes_through(watch):
+def test_failing_work_is_timed_and_its_exception_passes(watch):
     with watch.installed():
         with pytest.raises(LookupError), loopcanary.watch("failing"):  # noqa: PT012
             slow()
@@ -246,7 +246,7 @@ def test_an_interceptor_may_change_a_stall(watch):
     assert [stall.title for stall in watch.stalls()] == ["known to us"]
 
 
-def test_an_interceptor_that_raises_is_switched_off_and_the_stall_stays(watch):
+def test_a_failing_interceptor_is_off_and_the_stall_stays(watch):
     calls = []
 
     @loopcanary.on_issue
@@ -279,7 +279,7 @@ def test_with_LOOPCANARY_0_nothing_is_done(watch, monkeypatch):  # noqa: N802
     assert not watch.folder.exists()
 
 
-def test_under_a_trace_function_of_a_debugger_stalls_are_not_reported(watch):
+def test_a_debuggers_trace_function_suppresses_stalls(watch):
     def tracer(frame, event, argument):
         return None
 
@@ -308,19 +308,19 @@ def debugger_tool():
     sys.monitoring.free_tool_id(sys.monitoring.DEBUGGER_ID)
 
 
-def test_under_a_debugger_of_sys_monitoring_stalls_are_not_reported(watch, debugger_tool):
+def test_a_monitoring_debugger_suppresses_stalls(watch, debugger_tool):
     with watch.installed():
         in_a_loop(slow)
     assert watch.stalls() == []
 
 
-def test_under_a_debugger_stalls_are_reported_where_that_was_asked_for(watch, debugger_tool):
+def test_while_debugging_reports_under_a_debugger(watch, debugger_tool):
     with watch.installed(while_debugging=True):
         in_a_loop(slow)
     assert len(watch.stalls()) == 1
 
 
-def test_only_concern_leaves_out_what_has_none_of_the_packages_in_it(watch):
+def test_only_concern_drops_stalls_without_the_packages(watch):
     with watch.installed(concern=["some_other_package"], only_concern=True):
         in_a_loop(slow)
     assert watch.stalls() == []

@@ -149,7 +149,7 @@ def strace_works() -> bool:
 
 @pytest.mark.skipif(not strace_works(), reason="needs strace, and permission to use it")
 @pytest.mark.parametrize(("turns", "callbacks"), [(1, 10_000), (1_000, 1)])
-def test_a_callback_makes_no_system_call_and_a_turn_none_but_its_wait(
+def test_a_callback_makes_no_system_call_a_turn_its_wait(
     run: Run, tmp_path: Path, turns: int, callbacks: int
 ) -> None:
     calls = calls_between_marks(run, tmp_path / "trace", turns, callbacks)
@@ -185,7 +185,7 @@ STALL = """
 _TWO_SLOTS = 2 * flight_format.SLOT_BYTES
 
 
-def test_the_flight_file_has_its_final_size_and_grows_by_slots_for_stalls(run: Run) -> None:
+def test_the_flight_file_uses_disk_by_slots(run: Run) -> None:
     size, allocated, size_after, allocated_after = map(int, run(STALL, "0.5").split())
     assert size == size_after <= 8 << 20 | 1 << 19
     assert allocated <= 128 << 10

@@ -75,14 +75,14 @@ def test_no_step_loads_what_is_large(loaded: dict[str, set[str]]) -> None:
     assert {step: modules & unwanted for step, modules in loaded.items() if modules & unwanted} == {}
 
 
-def test_a_process_that_runs_no_loop_has_loaded_only_what_sees_one_begin(loaded: dict[str, set[str]]) -> None:
+def test_a_process_without_loop_loads_the_hook_only(loaded: dict[str, set[str]]) -> None:
     of_a_stall = ("diagnosis", "flight", "report.", "assembly.engine", "engine.pipeline", "store.store")
     names = tuple(f"loopcanary.{name}" for name in of_a_stall)
     assert [module for module in loaded["armed"] if module.startswith(names)] == []
     assert {"json", "sqlite3", "datetime"} & loaded["armed"] - plainly_needed() == set()
 
 
-def test_nothing_but_the_database_is_loaded_in_the_middle_of_a_program(loaded: dict[str, set[str]]) -> None:
+def test_only_the_database_is_loaded_during_a_program(loaded: dict[str, set[str]]) -> None:
     """An import is work, may meet a folder that is gone, and takes locks."""
     late = loaded["has stored a stall"] - loaded["runs"]
     assert {

@@ -98,7 +98,7 @@ def test_texts_that_mean_harm_are_kept_as_they_are(tmp_path: Path, text: str) ->
     assert taken(tmp_path / "a.zip", bundled([stall])).stalls == [stall]
 
 
-def test_equal_records_make_equal_bytes_whenever_they_are_bundled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equal_records_make_equal_bytes_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
     first = bundled()
     monkeypatch.setattr("time.time", lambda: 2e9)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
@@ -106,14 +106,14 @@ def test_equal_records_make_equal_bytes_whenever_they_are_bundled(monkeypatch: p
     assert bundled([STALL]) != first
 
 
-def test_a_session_of_no_chosen_stall_and_a_remark_of_no_chosen_bug_stay_behind(tmp_path: Path) -> None:
+def test_sessions_and_remarks_not_chosen_stay_behind(tmp_path: Path) -> None:
     other = replace(SESSION, id="s2")
     found = taken(tmp_path / "a.zip", bundled([STALL], (), [SESSION, other], {"1:other": REMARK}))
     assert [session.id for session in found.sessions] == ["s1"]
     assert found.remarks == {}
 
 
-def test_what_ran_when_it_was_bundled_is_known_until_its_last_sign(tmp_path: Path) -> None:
+def test_a_bundled_running_session_lasts_to_its_last_sign(tmp_path: Path) -> None:
     running = replace(SESSION, end=SessionEnd.RUNNING, ended_wall_ns=None, started_wall_ns=BEGAN, loops=())
     (found,) = taken(tmp_path / "a.zip", bundled([KILLED], (), [running])).sessions
     assert found.end is SessionEnd.RUNNING

@@ -229,9 +229,7 @@ def test_all_members_together_are_bounded(tmp_path: Path, monkeypatch: pytest.Mo
         taken(tmp_path / "a.zip", rezipped(GOOD))
 
 
-def test_a_bundle_that_would_fill_a_disk_is_neither_taken_nor_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bundle_that_would_fill_a_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = bomb()
     monkeypatch.setattr(layout, "UNPACKED_FREE", 1 << 20)
     with pytest.raises(BundleError, match="more than 500 times its size"):

@@ -107,7 +107,7 @@ def leftovers(program: subprocess.Popen[str]) -> list[Path]:
 
 
 @needs_remote_exec
-def test_a_loop_that_waits_is_watched_from_its_next_turn_until_the_stop(tmp_path: Path, loopcanary: Run):
+def test_a_waiting_loop_is_watched_until_the_stop(tmp_path: Path, loopcanary: Run):
     store = tmp_path / "store"
     with targets.running(ON_ORDER, tmp_path) as program:
         targets.until(lambda: in_call(program.pid, "epoll_wait"))
@@ -137,7 +137,7 @@ def test_a_loop_that_waits_is_watched_from_its_next_turn_until_the_stop(tmp_path
     assert leftovers(program) == []
 
 
-def test_a_program_of_another_version_is_reached_by_its_own_interpreter(tmp_path: Path, loopcanary: Run):
+def test_another_versions_program_uses_its_interpreter(tmp_path: Path, loopcanary: Run):
     code = "import sys; sys.exit(not hasattr(sys, 'remote_exec'))"
     others = targets.other_pythons()
     can = [one for one in others if subprocess.run([one, "-c", code], check=False).returncode == 0]
@@ -164,7 +164,7 @@ def test_a_program_that_computes_is_watched(tmp_path: Path, loopcanary: Run):
 
 
 @needs_remote_exec
-def test_a_program_that_waits_for_a_lock_is_told_from_one_that_answers(tmp_path: Path, loopcanary: Run):
+def test_a_program_in_a_lock_is_recognised(tmp_path: Path, loopcanary: Run):
     with targets.running(WAITS_FOR_LINE, tmp_path) as program:
         targets.until(lambda: in_call(program.pid, "futex"))
         ran = loopcanary("attach", "--timeout", "500ms", str(program.pid))

@@ -123,7 +123,7 @@ def test_nothing_chosen_is_one_sentence_and_no_file(place: Path, capsys: Capture
 
 
 @pytest.mark.usefixtures("filled")
-def test_several_stores_make_one_bundle_in_whatever_order_they_are_named(place: Path) -> None:
+def test_the_order_of_stores_changes_no_bundle(place: Path) -> None:
     other = Store(place / "other", retention=FOREVER)
     late = replace(STALL, id="s2-1", session="s2", began_wall_ns=BEGAN - S)
     other.put([replace(SESSION, id="s2")], [late, STALL])
@@ -137,9 +137,7 @@ def test_several_stores_make_one_bundle_in_whatever_order_they_are_named(place: 
 
 
 @pytest.mark.usefixtures("filled")
-def test_a_start_that_several_have_is_an_error_whichever_stores_they_are_in(
-    place: Path, capsys: Captured
-) -> None:
+def test_an_ambiguous_start_is_an_error_in_any_store(place: Path, capsys: Captured) -> None:
     other = Store(place / "other", retention=FOREVER)
     other.put([], [replace(STALL, id="s1-9", fingerprint="1:f00e")])
     other.close()
@@ -209,7 +207,7 @@ def merged(
     return store
 
 
-def test_what_becomes_known_later_is_taken_and_nothing_is_taken_back(place: Path) -> None:
+def test_later_facts_are_taken_and_none_taken_back(place: Path) -> None:
     running = replace(SESSION, end=SessionEnd.RUNNING, ended_wall_ns=None)
     going_on = replace(STALL, state=StallState.ONGOING, duration_ns=S)
     early, late = ([running], [going_on]), ([SESSION], [STALL])
@@ -234,7 +232,7 @@ def test_what_a_store_saw_itself_it_knows_best(place: Path) -> None:
     store.close()
 
 
-def test_what_ran_elsewhere_is_not_ended_here_and_is_cleaned_as_what_has_ended(place: Path) -> None:
+def test_a_foreign_session_is_not_ended_but_cleaned(place: Path) -> None:
     """Its number may be of another process on this host, which may even have its name."""
     here = os.uname().nodename
     running = replace(SESSION, end=SessionEnd.RUNNING, ended_wall_ns=None, host=here, pid=2**22 + 7)

@@ -73,7 +73,7 @@ def in_regex(pid: int) -> ProcessSight | None:
     return sight if main.holds_gil and functions(main)[:1] in ([name] for name in MATCH) else None
 
 
-def test_a_c_call_that_holds_the_gil_is_seen_with_the_call_in_its_line(tmp_path: Path):
+def test_a_c_call_with_the_gil_is_shown_with_its_call(tmp_path: Path):
     with targets.running(targets.REGEX, tmp_path) as program:
         sight = targets.until(lambda: in_regex(program.pid))
     main = main_of(sight)

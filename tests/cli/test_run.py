@@ -286,9 +286,7 @@ def test_the_programs_own_sitecustomize_runs(loopcanary: Run, place: Path, tmp_p
     assert result.stdout.splitlines() == [str(theirs / "sitecustomize.py")] * 2
 
 
-def test_a_sitecustomize_that_fails_fails_as_it_does_under_python(
-    loopcanary: Run, place: Path, tmp_path: Path
-) -> None:
+def test_a_failing_sitecustomize_fails_as_under_python(loopcanary: Run, place: Path, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import does_not_exist_anywhere")
     path = f"{tree_of()}{os.pathsep}{tmp_path}"
     watched = loopcanary("run", "--quiet", "-c", "print(1)", PYTHONPATH=path)

@@ -160,7 +160,7 @@ def test_a_variable_that_looks_misspelt_is_logged_once(caplog):
         pytest.param(False, {}, True, id="production as a keyword"),
     ],
 )
-def test_in_production_bad_settings_are_logged_once_and_defaults_kept(
+def test_production_logs_bad_settings_once_and_goes_on(
     tmp_path, caplog, folder_of_production, environment, keyword
 ):
     (tmp_path / "loopcanary.toml").write_text(
@@ -179,7 +179,7 @@ def test_an_unreadable_production_is_an_error_and_not_a_yes():
     assert complaint(environment={"LOOPCANARY_PRODUCTION": "ja"}).key == "production"
 
 
-def test_in_production_a_late_sample_delay_goes_back_to_its_default(caplog):
+def test_production_resets_a_late_sample_delay(caplog):
     config = settings(production=True, threshold="50ms", sample_delay="1s")
     assert (config.threshold_ns, config.sample_delay_ns) == (50 * _MS, None)
     assert "not below the threshold of 50ms" in caplog.text

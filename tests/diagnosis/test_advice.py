@@ -94,7 +94,7 @@ def test_only_stalls_with_own_code_where_asked_for():
     assert drop_reason(FOREIGN, Config(ignore=("kafka",)), PATHS) == "ignore: kafka"
 
 
-def test_an_aiohttp_application_is_told_of_the_client_that_it_has():
+def test_an_aiohttp_application_is_advised_its_own_client():
     call = Blocker(call="requests.get(url)", function=None)
     assert "httpx" in advise(Cause.NETWORK_IO, call, (), "asyncio")
     assert "aiohttp.ClientSession" in advise(

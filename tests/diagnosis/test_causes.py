@@ -444,7 +444,7 @@ def test_a_cause_of_a_small_share_is_not_mentioned():
     assert not any(sentence.startswith("Also") for sentence in stall.evidence)
 
 
-def test_a_thread_that_ran_was_not_asleep_however_often_it_was_found_so():
+def test_the_counters_overrule_samples_of_sleep():
     steps = [stack(frame("step", APP, line), at("total += 1", SOURCE)) for line in range(2, 25)]
     taken = [
         replace(
@@ -457,7 +457,7 @@ def test_a_thread_that_ran_was_not_asleep_however_often_it_was_found_so():
     assert (stall.cause, stall.second_cause) == (Cause.CPU, None)
 
 
-def test_a_stall_that_an_idle_host_had_seen_too_is_blamed_on_the_code():
+def test_the_code_is_blamed_if_an_idle_host_would_stall():
     steps = [stack(frame("step", APP, line), at("total += 1", SOURCE)) for line in range(2, 62)]
     stall = judged(evidence(samples(*steps, running=True, queued=0.6)), SOURCE)
     assert stall.cause is Cause.CPU
@@ -672,7 +672,7 @@ def test_samples_at_one_position(title, text, gil, cause):
     assert stall.cause is cause, title
 
 
-def test_a_position_that_calls_python_is_no_c_call_while_it_is_between_calls():
+def test_a_position_that_calls_python_is_no_c_call():
     caller = at("fib(n - 1)", LOOPS, function="fib")
     inner = stack(frame("fib", APP, 12, column=5, end_column=9), caller)
     between = stack(caller)
@@ -793,7 +793,7 @@ def asking(queued_ms: int, awake: range = range(3, 7)) -> tuple[Sample, ...]:
 
 
 @pytest.mark.parametrize("awake", [range(3, 7), range(4)], ids=["in the middle", "from the begin on"])
-def test_a_thread_that_asks_for_the_gil_again_and_again_waits_for_it(awake):
+def test_a_thread_that_keeps_asking_waits_for_the_gil(awake):
     before = ThreadReading(at_ns=-5 * MS, kernel=kernel("S"))
     taken = asking(queued_ms=2, awake=awake)
     stall = judged(evidence(taken, before=before, thread_names=((71, "worker-1"),)), SOURCE)
@@ -813,14 +813,14 @@ def test_a_thread_that_asks_for_the_gil_again_and_again_waits_for_it(awake):
     ],
     ids=["no core was free", "what was before is not known", "to the end", "nobody held it"],
 )
-def test_a_thread_that_is_ready_for_other_reasons_is_not_said_to_wait_for_the_gil(taken):
+def test_a_ready_thread_need_not_wait_for_the_gil(taken):
     stall = judged(evidence(tuple(taken), thread_names=((71, "worker-1"),)), SOURCE)
     assert any(sentence.startswith("6 of 10 samples waited for the GIL.") for sentence in stall.evidence)
     assert len(stall.timeline.spans) > 1
 
 
 @pytest.mark.parametrize(("of_ten", "struck"), [(1, None), (5, "write")])
-def test_a_package_s_line_that_waited_for_the_gil_for_a_moment_only_is_not_named(of_ten, struck):
+def test_a_short_gil_wait_names_no_package_line(of_ten, struck):
     waits = {"syscall": "futex", "gil": GilState.OTHER, "waits_for_gil": True, **held_by(71, "crunch")}
     package = stack(frame("Writer.write", f"{SITE}/aiohttp/http_writer.py", 116))
     select = stack(frame("EpollSelector.select", f"{STDLIB}/selectors.py", 468), loop=False)
@@ -882,7 +882,7 @@ def importing(*inner: Frame, **how: object) -> Stall:
     return judged(evidence(samples(*[here] * 12, **how)), source)
 
 
-def test_the_module_whose_code_runs_is_named_and_the_one_it_is_imported_for():
+def test_imports_name_the_module_and_its_importer():
     nested = frame("<module>", f"{SITE}/pandas/__init__.py", 30)
     stall = importing(nested, running=True, gil=GilState.SELF)
     assert stall.cause is Cause.IMPORT
@@ -906,7 +906,7 @@ def test_the_lock_of_a_module_is_told():
     assert any("lock of a module that another thread imports" in sentence for sentence in stall.evidence)
 
 
-def test_the_module_whose_lock_it_is_is_named_with_who_imports_it():
+def test_an_import_lock_names_module_and_importer():
     lock = frame("_ModuleLock.acquire", "<frozen importlib._bootstrap>", 120)
     view = LockView(kind="import lock of shop.reports", proof=LockProof.WITH)
     stall = importing(lock, syscall="futex", lock=view, **held_by(71, "load"))
@@ -918,7 +918,7 @@ def test_the_module_whose_lock_it_is_is_named_with_who_imports_it():
     assert any(sentence.startswith("It was held by thread 71 in load") for sentence in stall.evidence)
 
 
-def test_a_forked_worker_waits_for_no_child_though_its_stack_begins_where_it_was_forked():
+def test_a_forked_worker_waits_for_no_child():
     forked = [
         frame("BaseProcess.run", f"{STDLIB}/multiprocessing/process.py", 108),
         frame("BaseProcess._bootstrap", f"{STDLIB}/multiprocessing/process.py", 314),
@@ -953,7 +953,7 @@ def burst(**more: Any) -> Stall:
     )
 
 
-def test_who_scheduled_the_callbacks_of_a_burst_is_told_where_asyncio_noted_it():
+def test_a_burst_says_who_scheduled_its_callbacks():
     entry = Contributor(
         name="push",
         count=400,
@@ -975,7 +975,7 @@ def test_who_scheduled_the_callbacks_of_a_burst_is_told_where_asyncio_noted_it()
     assert told in stall.evidence
 
 
-def test_the_callbacks_of_a_burst_are_told_with_time_count_and_mean():
+def test_a_burst_lists_callbacks_with_time_count_mean():
     stall = burst(contributors_dropped=3)
     assert stall.title == "412 callbacks in one turn, mostly push"
     assert "push: 400 times, 250 ms together, 625 us on average." in stall.evidence
@@ -984,7 +984,7 @@ def test_the_callbacks_of_a_burst_are_told_with_time_count_and_mean():
 
 
 @pytest.mark.parametrize(("count", "cause"), [(300, Cause.BURST), (30, Cause.HOST)])
-def test_a_burst_on_a_crowded_machine_is_one_if_an_idle_machine_had_seen_it_too(count, cause):
+def test_a_burst_needs_no_idle_machine(count, cause):
     steps = [stack(frame("step", APP, line), at("total += 1", SOURCE)) for line in range(2, 2 + count)]
     turn = evidence(
         samples(*steps, running=True, queued=0.9, gil=GilState.SELF),
@@ -1041,7 +1041,7 @@ def test_a_gap_in_which_the_thread_computed_is_the_watchdogs_own():
     assert gap("R", "R", ran_ms=400).cause is not Cause.HOST
 
 
-def test_a_gap_within_one_sleep_is_the_sleeps_unless_the_machine_was_calm():
+def test_a_gap_in_a_sleep_is_the_sleeps_on_a_busy_machine():
     asleep = gap("S", "S")
     assert asleep.cause is not Cause.HOST
     calm = (
@@ -1056,7 +1056,7 @@ def test_the_portable_watchdog_is_late_for_other_reasons():
     assert "neither the thread nor the watchdog" not in told
 
 
-def test_a_stall_on_a_crowded_machine_that_an_idle_one_had_seen_too_is_the_codes():
+def test_a_stall_that_is_one_when_idle_is_the_codes():
     # A twentieth of a core, for three seconds: 150 ms of Python.
     steps = [stack(frame("step", APP, line), at("total += 1", SOURCE)) for line in range(2, 302)]
     crowded = evidence(samples(*steps, running=True, queued=0.95, gil=GilState.SELF))
@@ -1066,7 +1066,7 @@ def test_a_stall_on_a_crowded_machine_that_an_idle_one_had_seen_too_is_the_codes
 
 
 @pytest.mark.parametrize(("share", "cause"), [(0.06, Cause.HOST), (0.07, Cause.GIL)])
-def test_what_is_left_of_a_starved_stall_is_its_cause_where_it_is_a_stall_by_itself(share, cause):
+def test_a_starved_stalls_rest_gives_the_cause(share, cause):
     starved = SimpleNamespace(
         duration_ns=1_500 * MS, evidence=SimpleNamespace(threshold_ns=100 * MS), sample_count=150
     )
@@ -1127,7 +1127,7 @@ def test_a_stall_of_two_causes_has_portions():
     assert stall.culprit.function == "wait"
 
 
-def test_functions_that_followed_one_another_are_portions_of_one_cause():
+def test_functions_in_a_row_are_portions_of_one_cause():
     opening = {"syscall": "openat"}
     stall = phases(("first", "open(path)", 14, opening), ("second", "open(path)", 6, opening))
     assert [part.culprit.function for part in stall.portions] == ["first", "second"]
@@ -1175,12 +1175,12 @@ def test_grade(count, lasted_ms, grade):
     assert judged(what, SOURCE).grade is grade
 
 
-def test_without_samples_what_the_thread_recorded_is_fair_and_nothing_is_weak():
+def test_records_without_samples_are_fair():
     assert burst().grade is Grade.FAIR
     assert judged(evidence(lasted_ms=300)).grade is Grade.WEAK
 
 
-def test_automatic_collections_yield_to_the_call_that_made_them_run():
+def test_automatic_collections_yield_to_their_call():
     """Of 400 ms 220 were collections and 180 the call: without the former it were still a stall."""
     every = samples(*[at_call("re.match(pattern, text)")] * 40, running=True, gil=GilState.SELF)
     taken = tuple(

@@ -40,7 +40,7 @@ def culprit_of(*stacks, source=SOURCE, **more):
     return judged(evidence(samples(*stacks, syscall="clock_nanosleep"), **more), source).culprit
 
 
-def test_the_innermost_own_frame_is_blamed_not_the_library_under_it():
+def test_the_innermost_own_frame_is_the_culprit():
     found = culprit_of(stack(frame("Session.send", LIBRARY), frame("get", LIBRARY), frame("handler", APP, 3)))
     assert (found.function, found.file, found.line, found.in_app) == ("handler", APP, 3, True)
 
@@ -69,7 +69,7 @@ def test_wrappers_of_the_standard_library_are_never_blamed():
     assert found.function == "loads"
 
 
-def test_only_plumbing_leaves_no_culprit_and_the_callbacks_name_in_the_title():
+def test_plumbing_alone_has_no_culprit():
     stall = judged(
         evidence(samples(stack(), syscall="clock_nanosleep"), names=CallbackNames(name="time.sleep"))
     )
@@ -77,7 +77,7 @@ def test_only_plumbing_leaves_no_culprit_and_the_callbacks_name_in_the_title():
     assert stall.title == "sleeping in time.sleep"
 
 
-def test_the_function_that_held_most_wins_over_the_one_seen_first():
+def test_the_function_that_held_most_is_the_culprit():
     light = stack(frame("parse", APP, 20), frame("handler", APP, 4))
     heavy = stack(frame("render", APP, 30), frame("handler", APP, 5))
     assert culprit_of(light, heavy, heavy, heavy).function == "render"
@@ -88,7 +88,7 @@ def test_a_caller_is_blamed_where_no_function_under_it_held_half():
     assert culprit_of(*parts).function == "handler"
 
 
-def test_of_short_callbacks_without_a_common_caller_the_heaviest_is_blamed():
+def test_the_heaviest_of_unrelated_callbacks_is_blamed():
     parts = [stack(frame(name, APP, 20)) for name in ("a", "b", "c", "c", "d", "e")]
     assert culprit_of(*parts).function == "c"
 

@@ -136,7 +136,7 @@ def test_without_a_sample_the_callback_is_the_identity():
 @pytest.mark.parametrize(
     "name", ["QPushButton: Timer", 'QPushButton "buy": Timer', "QPushButton \"Bücher: 'neu'\": Timer"]
 )
-def test_what_a_program_calls_its_object_is_no_part_of_a_callback_s_name(name):
+def test_object_names_are_not_in_the_fingerprint(name):
     found = judged(evidence(names=CallbackNames(name=name)))
     assert explain(found, PATHS) == ("scope=callback", "callback=QPushButton: Timer")
 

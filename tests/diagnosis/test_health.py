@@ -184,7 +184,7 @@ def test_a_turn_that_goes_on_congests_slices_too():
 # ---- without a group -----------------------------------------------------------------------------
 
 
-def test_without_its_stalls_a_loop_has_the_delays_of_its_other_turns():
+def test_delays_without_stalls_are_those_of_other_turns():
     rest = [20 * MS] * 30
     health = loop_health(totals([*rest, S, S, S], 60 * S), now_ns=0)
     assert delay_without(health, [S, S, S]) == pytest.approx(0, abs=MS)
@@ -196,11 +196,11 @@ def test_what_is_left_of_a_turn_stays():
     assert turns_without([(1_000.0, 1), (10.0, 5)], [700]) == [(10.0, 5), (300.0, 1)]
 
 
-def test_a_stall_is_taken_out_of_the_shortest_turn_that_it_can_be_a_part_of():
+def test_a_stall_leaves_the_shortest_turn_that_fits():
     assert turns_without([(1_000.0, 1), (500.0, 2)], [510]) == [(500.0, 1), (1_000.0, 1)]
 
 
-def test_stalls_that_are_in_no_histogram_take_no_more_than_there_is():
+def test_stalls_take_no_more_than_the_histogram_has():
     assert turns_without([(100.0, 1)], [900, 900]) == []
 
 

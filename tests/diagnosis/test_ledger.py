@@ -75,7 +75,7 @@ def test_one_sample_tells_the_cpu_time_only_and_no_rest():
     assert (ledger.on_cpu_ns, ledger.run_queue_ns, ledger.blocked_ns) == (50 * MS, None, None)
 
 
-def test_without_a_sample_the_readings_around_the_stall_tell_the_cpu_time():
+def test_readings_around_a_stall_give_its_cpu_time():
     before = ThreadReading(at_ns=-20 * MS, kernel=kernel("S", None, 5 * MS, 0))
     ledger, _ = ledger_of(evidence(lasted_ms=300, before=before, end_cpu_ns=295 * MS))
     assert (ledger.on_cpu_ns, ledger.error_ns) == (280 * MS, 10 * MS)
@@ -109,7 +109,7 @@ def test_collections_that_were_not_kept_count_by_the_counter():
     assert ledger.gc_ns == 36 * MS
 
 
-def test_the_counter_counts_for_no_more_than_this_thread_was_seen_collecting():
+def test_the_gc_counter_is_bounded_by_what_was_seen():
     taken = collecting(90, in_gc=True)
     ledger, weights = ledger_of(evidence(taken, collections=kept(90, 92)))
     assert ledger.gc_ns == sum(weights.weights_ns[::2])

@@ -76,7 +76,7 @@ def test_owner_by_concern(file, owner):
     assert Ownership(PLACES, ("billing", "shop.cart")).of(file) is owner
 
 
-def test_a_package_of_concern_is_not_the_folder_that_the_program_lies_in():
+def test_a_folder_above_the_root_is_no_package():
     paths = CodePaths(roots=("/app",), working="/app")
     assert Ownership(paths, ("app",)).of("/app/other.py") is Owner.OTHER
     assert Ownership(paths, ("app",)).of("/app/app/web.py") is Owner.OWN

@@ -21,7 +21,7 @@ def request_thread(number, durations, **more):
 
 
 @given(st.lists(DURATIONS, min_size=2, max_size=4))
-def test_threads_that_differ_in_their_numbers_are_one_that_did_it_all(turns):
+def test_numbered_threads_share_one_row(turns):
     lanes = [request_thread(number, durations) for number, durations in enumerate(turns)]
     (pool,) = process_health(lanes, WINDOW_NS)
     one = loop_health(totals([*chain(*turns)], len(turns) * WINDOW_NS, loop_kind="thread"), WINDOW_NS)

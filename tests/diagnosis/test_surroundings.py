@@ -16,7 +16,7 @@ def test_nothing_is_said_where_nothing_was_read():
     assert make_surroundings(evidence()) is None
 
 
-def test_differences_of_the_readings_are_told_as_shares_of_the_window():
+def test_readings_become_shares_of_the_window():
     host = (
         HostReading(at_ns=100 * MS, process_cpu_ns=50 * MS, system_busy_ns=10 * MS, system_total_ns=100 * MS),
         HostReading(at_ns=200 * MS, pressure_cpu_ns=7 * MS, throttled_ns=0, memory_available_bytes=9),

@@ -37,7 +37,7 @@ def timeline(what: StallEvidence) -> Timeline:
     return made
 
 
-def test_spans_are_the_samples_in_order_and_equal_neighbours_are_one():
+def test_equal_neighbouring_samples_are_one_span():
     stall = judged(evidence(samples(PARSE, PARSE, READ, PARSE)))
     assert stall.timeline is not None
     spans = stall.timeline.spans
@@ -86,7 +86,7 @@ def test_a_thread_that_sleeps_says_in_which_call_and_on_what():
     assert (activity.state, activity.syscall, activity.waited_on) == ("D", "read", TARGET)
 
 
-def test_a_thread_that_runs_waits_on_nothing_even_if_its_last_call_did():
+def test_a_running_thread_waits_on_nothing():
     taken = samples(PARSE, PARSE, PARSE, running=True, target=TARGET)
     assert timeline(evidence(taken)).spans[0].activity.waited_on is None
 
@@ -105,13 +105,13 @@ def test_the_holder_is_named_with_what_it_ran():
     assert [shown.function for shown in span.activity.holder_frames] == ["crunch"]
 
 
-def test_a_holder_without_a_name_goes_by_its_number_and_a_lock_by_its_type():
+def test_nameless_holders_have_numbers_locks_have_types():
     lock = LockView(kind="RLock", proof=LockProof.OWNER)
     (span,) = timeline(evidence(samples(PARSE, syscall="futex", holder_tid=9, lock=lock))).spans
     assert (span.activity.holder, span.activity.lock) == ("thread 9", "RLock")
 
 
-def test_of_very_many_holders_stacks_those_that_held_longest_are_kept():
+def test_the_longest_of_very_many_holders_are_kept():
     stacks = [stack(frame(f"f{number}"), loop=False) for number in range(40)]
     taken = [
         replace(sample, holder_tid=71, holder_stack=stacks[index % 40 if index < 40 else 39])
@@ -137,9 +137,7 @@ def test_too_many_spans_are_thinned_and_say_so():
     ),
     st.integers(0, 1000 * MS),
 )
-def test_spans_cover_the_stall_without_gaps_and_agree_with_the_stacks(
-    story: list[tuple[int, object, str]], tail_ns: int
-):
+def test_spans_cover_the_stall_and_agree_with_stacks(story: list[tuple[int, object, str]], tail_ns: int):
     taken, at_ns = [], 0
     for step_ns, read, state in story:
         at_ns += step_ns
@@ -171,7 +169,7 @@ def collection(begin_ms: int, end_ms: int, tid: int = 70) -> Collection:
     return Collection(begin_ns=begin_ms * MS, end_ns=end_ms * MS, tid=tid, generation=2, collected=5)
 
 
-def test_collections_are_told_with_their_thread_also_those_shortly_before():
+def test_collections_have_their_thread():
     begin = 20_000
     what = replace(
         evidence(),
@@ -199,7 +197,7 @@ def test_of_very_many_collections_the_longest_are_told():
     assert made.pauses[-1].length_ns == 9 * MS
 
 
-def test_of_very_many_collections_before_the_stall_fewer_are_told():
+def test_very_many_earlier_collections_are_thinned():
     many = tuple(collection(19_000 + 10 * number, 19_001 + 10 * number) for number in range(50))
     what = replace(
         evidence(),

@@ -21,6 +21,7 @@ PAGES = sorted(
 )
 # The glossary lists words that are not to be used.
 _ABOUT_WORDS = {"docs/glossary.md"}
+NAME_MAX = 60
 ALLOWED = {"diagnosis": 2, "report": 6, "store": 1, "ui": 23, "words": 2}
 """What is not rewritten yet: words a page, or a folder of the package. Lower it; nothing is ever added."""
 
@@ -60,3 +61,13 @@ def in_package() -> Counter[str]:
 def test_no_word_has_to_be_read_twice(found) -> None:
     counts = found()
     assert {name: count for name, count in counts.items() if count > ALLOWED.get(name, 0)} == {}
+
+
+def test_names_of_tests_are_short() -> None:
+    names = {
+        node.name
+        for path in (TREE / "tests").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+    }
+    assert {name for name in names if len(name) > NAME_MAX} == set()

@@ -142,7 +142,7 @@ def test_a_fork_inside_a_callback(place):
     assert place.culprits() == ["child", "parent"]
 
 
-def test_what_a_child_that_was_forked_in_a_callback_does_on_the_way_out_is_no_stall(place):
+def test_a_child_forked_in_a_callback_has_no_stall(place):
     program = place.program("""
         async def main():
             await asyncio.sleep(0)
@@ -224,7 +224,7 @@ def test_children_share_the_store_wherever_they_change_to(place):
     assert not (place.folder / "elsewhere" / ".loopcanary").exists()
 
 
-def test_children_are_left_alone_where_they_are_not_to_be_followed(place):
+def test_children_are_left_alone_if_not_followed(place):
     program = place.program("""
         import multiprocessing, subprocess
         if __name__ == "__main__":
@@ -262,7 +262,7 @@ def test_install_alone_follows_children_too(place):
     assert place.culprits() == ["other"]
 
 
-def test_a_program_that_turns_into_another_one_leaves_its_evidence(place):
+def test_evidence_survives_an_exec(place):
     """The process id and the start time stay the same (execve(2))."""
     program = place.program("""
         stall("before")
@@ -379,7 +379,7 @@ def test_a_childs_stderr_that_the_program_reads_stays_the_childs(place):
     assert place.culprits() == ["worker", "worker"]
 
 
-def test_a_childs_captured_stderr_stays_its_own_where_the_program_runs_no_loop(place):
+def test_captured_stderr_is_left_alone_without_a_loop(place):
     """LOOPCANARY=1 alone, and a parent that never imports asyncio: pytest, a supervisor, a build tool."""
     worker = place.program("""
         stall("worker")

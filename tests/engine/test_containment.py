@@ -109,7 +109,7 @@ def test_failures_are_among_the_statistics(place):
 
 
 @pytest.mark.parametrize("engine", ["native", "portable"])
-def test_a_plugged_in_part_that_wants_to_end_the_thread_is_switched_off(place, engine):
+def test_a_plugin_that_ends_the_thread_is_off(place, engine):
     program = place.program(
         """
     import loopcanary
@@ -167,7 +167,7 @@ def test_a_stderr_that_nobody_reads_holds_up_nothing(place):
     os.close(writer)
 
 
-def test_an_interceptor_that_never_comes_back_holds_up_the_end_for_seconds_only(place):
+def test_a_stuck_interceptor_delays_the_end_for_seconds(place):
     program = place.program("""
         import loopcanary
         busy = threading.Event()
@@ -216,7 +216,7 @@ def test_a_drain_that_is_late_leaves_the_next_engine_alone(place):
     assert place.culprits() == ["first", "second", "third"]
 
 
-def test_a_drain_that_is_late_removes_nothing_that_it_has_not_taken(place):
+def test_a_late_drain_removes_only_what_it_took(place):
     program = place.program("""
         import loopcanary
         from loopcanary.engine import drain
@@ -241,7 +241,7 @@ def test_a_drain_that_is_late_removes_nothing_that_it_has_not_taken(place):
     assert place.culprits() == ["first", "second"]
 
 
-def test_a_session_that_cannot_be_stored_is_left_to_the_next_start(place):
+def test_an_unstored_session_is_left_to_the_next_start(place):
     program = place.program("""
         import sqlite3
         from loopcanary.store import database

@@ -48,7 +48,7 @@ def look(folder: Path) -> None:
         store.close()
 
 
-def test_a_month_after_its_process_died_a_file_that_nobody_came_for_is_removed(place, begun, tmp_path):
+def test_a_dead_process_file_goes_after_a_month(place, begun, tmp_path):
     dead, of_the_dead = begun()
     dead.kill()
     dead.wait()

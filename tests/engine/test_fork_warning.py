@@ -102,7 +102,7 @@ def test_a_stall_goes_on_while_another_thread_forks(place):
     assert place.culprits() == ["before", "elsewhere"]
 
 
-def test_an_interceptor_that_takes_its_time_does_not_hold_up_a_fork(place):
+def test_a_slow_interceptor_does_not_delay_a_fork(place):
     program = place.program("""
         import loopcanary
         busy, go_on = threading.Event(), threading.Event()

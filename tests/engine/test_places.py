@@ -52,7 +52,7 @@ def in_shared_memory() -> set[str]:
     return {path.name for path in flight_place.SHARED_MEMORY.glob("loopcanary-*")}
 
 
-def test_without_a_store_stalls_are_shown_and_nothing_is_left_behind(place):
+def test_stalls_are_shown_without_a_store(place):
     (place.folder / "file").touch()
     nowhere = f"{place.folder}/file/store"  # no folder can be made below a file, by whomever
     program = place.program("""

@@ -79,7 +79,7 @@ def test_an_installed_package_plugs_in(place, make, name, metadata):
     assert "dropped" not in place.culprits()
 
 
-def test_a_package_that_does_not_plug_in_costs_no_reading_of_metadata(place):
+def test_packages_without_plugins_cost_no_metadata(place):
     other = place.folder / "plugins" / "other-1.dist-info"
     other.mkdir(parents=True)
     (other / "entry_points.txt").write_text("[console_scripts]\nloopcanary-like = other:main\n")

@@ -16,7 +16,7 @@ def run(name: str | None = None) -> threading.Thread:
     return thread
 
 
-def test_a_thread_that_has_ended_has_its_name_while_somebody_holds_it():
+def test_an_ended_thread_keeps_its_name_while_held():
     ended = run("worker")
     assert (ended.native_id, "worker") in ThreadNames().look()
 

@@ -257,7 +257,7 @@ assert not [n for n in range(3) if not os.path.exists(f"/proc/self/fd/{n}")]
     assert watched == plain
 
 
-def test_nothing_is_told_where_it_is_quiet_and_something_of_ours_fails(place):
+def test_quiet_hides_our_own_failures(place):
     (place.folder / "store").write_text("a file where the store should be")
     program = place.program(STALL + "print('over')", prelude=PRELUDE)
     plain, watched = both(place, program)

@@ -27,7 +27,7 @@ def hang() -> Stall:
     )
 
 
-def test_speedscope_shows_a_profile_a_thread_with_each_stall_as_a_root() -> None:
+def test_speedscope_has_a_profile_for_each_thread() -> None:
     other = replace(STALL, id="s1-9", thread="worker", title="other")
     document = json.loads(written("speedscope", [STALL, other]))
     assert [profile["name"] for profile in document["profiles"]] == [
@@ -82,7 +82,7 @@ def test_the_messages_of_pprof_are_those_that_it_publishes() -> None:
             assert published[message][name] == (number, kind), f"{message}.{name}"
 
 
-def test_chrome_has_rows_for_what_the_thread_did_who_held_it_up_and_collections() -> None:
+def test_chrome_has_rows_for_thread_holders_and_gc() -> None:
     events = json.loads(written("chrome", [hang()]))["traceEvents"]
     names = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
     rows: dict[str, list[dict[str, object]]] = {name: [] for name in names.values()}
@@ -137,7 +137,7 @@ def test_sessions_with_one_pid_are_processes_of_their_own() -> None:
     assert len({thread["pid"] for thread in threads}) == 2
 
 
-def test_firefox_has_markers_for_stalls_and_threads_for_what_others_did_at_hangs() -> None:
+def test_firefox_has_markers_and_other_threads() -> None:
     document = json.loads(written("firefox", [hang()]))
     main, pool, nameless = document["threads"]
     assert [thread["name"] for thread in (main, pool, nameless)] == [

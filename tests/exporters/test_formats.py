@@ -31,12 +31,12 @@ STACKS_NS = 412 * MS
 
 
 @pytest.mark.parametrize("form", NAMES)
-def test_a_format_tells_all_of_the_stalled_time_and_its_reader_takes_it(form: str) -> None:
+def test_a_format_has_all_time_and_its_reader_takes_it(form: str) -> None:
     assert READERS[form](written(form, [STALL, UNSEEN])) == STALL.duration_ns + UNSEEN.duration_ns
 
 
 @pytest.mark.parametrize("form", NAMES)
-def test_stalls_that_were_kept_without_a_timeline_are_told_by_their_stacks(form: str) -> None:
+def test_stalls_without_timeline_show_their_stacks(form: str) -> None:
     told = READERS[form](written(form, [OLD]))
     assert told == (OLD.duration_ns if form in ("csv", "jsonl", "chrome", "perfetto") else STACKS_NS)
 
@@ -154,7 +154,7 @@ def test_the_table_has_every_file_of_a_format() -> None:
     assert files == set(NAMES) == set(READERS)
 
 
-def test_a_format_whose_library_is_not_there_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "loopcanary.exporters.as_perfetto", raising=False)
     for name in [name for name in sys.modules if name.partition(".")[0] == "perfetto"]:
         monkeypatch.delitem(sys.modules, name)

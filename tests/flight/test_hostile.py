@@ -316,7 +316,7 @@ def test_what_lies_beyond_the_heaps_used_part_is_not_read():
     assert (evidence.samples[0].stack, evidence.names, evidence.scene) == (None, None, None)
 
 
-def test_a_stack_of_more_frames_than_there_are_is_a_truncated_one():
+def test_a_stack_with_too_few_frames_is_truncated():
     flight, slot = one_slot()
     code = slot.store(layout.CODE.struct.pack(bytes(8), bytes(8), 1, 0))
     offset = slot.store(layout.STACK.struct.pack(99, 0, 1) + layout.FRAME.struct.pack(code, 7, 7, 1, 2))
@@ -332,7 +332,7 @@ def test_a_stack_of_more_frames_than_there_are_is_a_truncated_one():
     assert ([(f.qualname, f.line) for f in stack.frames], stack.truncated) == ([("?", 7)], True)
 
 
-def test_text_that_is_no_utf8_is_read_with_marks_and_control_characters_are_kept():
+def test_bad_utf8_gets_marks_controls_are_kept():
     flight, slot = one_slot()
     raw = b"a\xff\x1b[31m\0\xed\xa0\x80"
     ref = layout.REF.struct.pack(slot.store(raw), len(raw))
@@ -391,7 +391,7 @@ def test_facts_that_claim_to_be_longer_than_their_section():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs sparse files")
-def test_the_largest_file_that_is_let_in_costs_no_more_than_its_bounds(tmp_path):
+def test_the_largest_file_costs_no_more_than_its_bounds(tmp_path):
     """64 MiB of slots and lanes that all claim to be full."""
     flight = full_flight()
     stride = layout.SLOT_HEAP_OFFSET

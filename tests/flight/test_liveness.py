@@ -143,7 +143,7 @@ def test_this_process_runs():
 
 
 @linux
-def test_a_killed_child_is_dead_before_and_after_its_parent_has_waited():
+def test_a_killed_child_is_dead_before_it_is_reaped():
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     of_child = header_of(child.pid)
     assert liveness(of_child) is Liveness.RUNNING

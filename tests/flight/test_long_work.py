@@ -123,7 +123,7 @@ def read(flight: FlightBuilder) -> StallEvidence:
     return evidence
 
 
-def test_long_callbacks_come_with_their_names_and_with_what_was_short_in_between():
+def test_long_callbacks_have_names_and_short_work_between():
     lane = recorder()
     lane.turn(MS, MS // 2)
     lane.wait(10 * MS)
@@ -144,7 +144,7 @@ def test_long_callbacks_come_with_their_names_and_with_what_was_short_in_between
     assert evidence.earlier_last == ShortWork(turns=1, callbacks=1, busy_ns=MS // 4, idle_ns=3 * MS)
 
 
-def test_a_turn_of_short_callbacks_holds_the_long_ones_of_its_own():
+def test_a_turn_holds_its_own_long_callbacks():
     lane = recorder()
     lane.turn(MS, MS, 9 * MS, MS, MS)
     lane.turn(MS)
@@ -253,7 +253,7 @@ def test_a_turn_that_stalled_is_not_before_itself():
     assert found.earlier_last == ShortWork(turns=0, callbacks=0, busy_ns=0, idle_ns=0)
 
 
-def test_where_the_clocks_rate_was_refined_work_right_before_the_stall_is_still_before_it():
+def test_a_refined_clock_keeps_work_before_its_stall():
     lane = recorder()
     lane.turn(5 * MS)
     begin = lane.now
@@ -299,7 +299,7 @@ def test_a_file_from_before_there_was_a_ring_tells_none():
 
 
 @given(st.binary(max_size=layout.LONG_WORK_COUNT * layout.LONG_WORK.size), st.integers(0, 80))
-def test_whatever_the_ring_holds_it_is_read_in_order_and_in_bounds(noise: bytes, count: int):
+def test_any_ring_is_read_in_order_and_in_bounds(noise: bytes, count: int):
     lane = recorder()
     for _ in range(3):
         lane.turn(5 * MS)

@@ -72,7 +72,7 @@ def overwrite(flight: FlightBuilder, evidence) -> Callable[[], None]:
     return act
 
 
-def test_a_slot_that_is_reused_while_it_is_read_is_one_stall_or_the_other():
+def test_a_slot_reused_during_a_read_is_one_stall():
     def make():
         flight = FlightBuilder(slot_room=1)
         flight.add_stall(stall(threads=()))
@@ -84,7 +84,7 @@ def test_a_slot_that_is_reused_while_it_is_read_is_one_stall_or_the_other():
     assert all(answer in (stall(threads=()), OTHER) for answer in answers)
 
 
-def test_a_slot_that_is_freed_while_it_is_read_is_a_stall_or_nothing():
+def test_a_slot_freed_during_a_read_is_whole_or_nothing():
     def make():
         flight = FlightBuilder(slot_room=1)
         flight.add_stall(stall())
@@ -116,7 +116,7 @@ def test_a_slot_that_never_stands_still_is_left_out():
     assert loads < 100
 
 
-def test_samples_that_arrive_while_the_slot_is_read_are_there_whole_or_not():
+def test_samples_that_arrive_during_a_read_are_whole():
     first, second, third = stall().samples
 
     def make():
@@ -135,7 +135,7 @@ def test_samples_that_arrive_while_the_slot_is_read_are_there_whole_or_not():
     assert set(answers) == {(first,), (first, second, third)}
 
 
-def test_a_stall_that_ends_while_the_slot_is_read_has_its_end_or_goes_on():
+def test_a_stall_that_ends_during_a_read_is_consistent():
     def make():
         flight = FlightBuilder(slot_room=1)
         flight.add_stall(going_on())
@@ -152,7 +152,7 @@ def test_a_stall_that_ends_while_the_slot_is_read_has_its_end_or_goes_on():
     assert set(ends) == {None, BEGIN + 250 * MS}
 
 
-def test_facts_that_change_while_they_are_read_are_the_old_or_the_new():
+def test_facts_that_change_during_a_read_are_whole():
     def make():
         flight = FlightBuilder(facts={"name": "old"})
         return flight, lambda: flight.put_facts(b'{"name": "newer"}')
@@ -162,7 +162,7 @@ def test_facts_that_change_while_they_are_read_are_the_old_or_the_new():
     assert all(answer in ({"name": "old"}, {"name": "newer"}) for answer in answers)
 
 
-def test_a_collection_that_is_overwritten_while_it_is_read_is_the_old_the_new_or_left_out():
+def test_an_overwritten_collection_is_whole_or_absent():
     old, new = (Collection(begin_ns=n, end_ns=n + 5, tid=n, generation=0) for n in (100, 900))
 
     def make():
@@ -180,7 +180,7 @@ def test_a_collection_that_is_overwritten_while_it_is_read_is_the_old_the_new_or
     assert {c for answer in answers for c in answer} == {old, new}
 
 
-def test_a_callback_that_changes_while_it_is_looked_at_is_stuck_in_neither():
+def test_a_callback_that_changes_during_a_look_is_not_stuck():
     def make():
         flight = FlightBuilder()
         flight.add_lane(epoch=5, begin=100, turn_epoch=7, turn_begin=50)
@@ -193,7 +193,7 @@ def test_a_callback_that_changes_while_it_is_looked_at_is_stuck_in_neither():
     assert set(every_moment(make, look)) == {(5, 100), (7, None), (7, 900)}
 
 
-def test_a_lane_given_to_another_thread_while_its_records_are_read_lends_it_none():
+def test_a_reused_lane_lends_no_records():
     def make():
         flight = FlightBuilder()
         flight.add_lane(tid=41)

@@ -72,7 +72,7 @@ def test_a_refused_buffer_is_let_go_too():
 
 
 @posix
-def test_a_closed_file_does_not_read_whatever_has_its_descriptor_now(tmp_path, flight):
+def test_a_closed_file_reads_no_reused_descriptor(tmp_path, flight):
     file = FlightFile.open(flight.write(tmp_path / "41.flight"))
     file.close()
 

@@ -127,7 +127,7 @@ def test_a_lane_whose_thread_the_kernel_tells_nothing_of_says_so():
     assert (totals.on_cpu_ns, totals.run_queue_ns, totals.gc_ns) == (None, None, 0)
 
 
-def test_contributors_of_one_name_are_one_and_those_without_are_dropped():
+def test_contributors_are_one_for_each_name():
     flight = FlightBuilder()
     slot = flight.add_stall(turn(contributors_dropped=1))
     builder = SlotBuilder.resumed(flight.data, flight.at(SectionKind.SLOTS, slot))
@@ -140,7 +140,7 @@ def test_contributors_of_one_name_are_one_and_those_without_are_dropped():
     assert evidence.contributors_dropped == 6
 
 
-def test_callbacks_of_one_name_that_several_lines_scheduled_are_one_with_all_of_these():
+def test_a_callbacks_schedulers_are_put_together():
     flight = FlightBuilder()
     slot = flight.add_stall(turn())
     builder = SlotBuilder.resumed(flight.data, flight.at(SectionKind.SLOTS, slot))
@@ -242,7 +242,7 @@ def test_a_lane_tells_its_sums():
         pytest.param((400, 25), (300, 90), id="last read of the lane's owner before"),
     ],
 )
-def test_a_lanes_share_of_the_cpu_is_unknown_where_the_thread_was_not_read_twice(at_opening, last):
+def test_a_lanes_cpu_share_needs_two_readings(at_opening, last):
     flight = FlightBuilder()
     flight.add_lane(
         on_cpu_begin_ns=at_opening[0],
@@ -261,7 +261,7 @@ def test_a_lane_between_turns_is_not_busy():
     assert [totals.busy_since_ns for totals in read(flight).lanes()] == [None]
 
 
-def test_free_lanes_are_left_out_and_closed_ones_keep_their_figures():
+def test_closed_lanes_keep_figures_free_ones_are_left_out():
     flight = FlightBuilder()
     flight.add_lane(state=LaneState.FREE)
     flight.add_lane(state=LaneState.CLOSED, turns=4, closed_ns=8_000, turn_epoch=7)
@@ -271,7 +271,7 @@ def test_free_lanes_are_left_out_and_closed_ones_keep_their_figures():
     ]
 
 
-def test_histogram_buckets_are_sixteen_an_octave_from_a_microsecond_to_eighteen_minutes():
+def test_histogram_buckets_are_sixteen_an_octave():
     limits = [bucket_limit_ns(index) for index in range(HISTOGRAM_BUCKETS)]
 
     assert limits[0] == 1 << 10
@@ -304,7 +304,7 @@ def test_what_a_thread_does_now():
     assert closed is None
 
 
-def test_collections_come_oldest_first_even_when_the_ring_went_round():
+def test_collections_come_oldest_first_after_a_wrap():
     every = [
         Collection(
             begin_ns=100 * i, end_ns=100 * i + 50, tid=41, generation=i % 3, collected=i, uncollectable=1
@@ -328,7 +328,7 @@ def test_a_whole_stall_comes_back():
     assert file.stalls() == [(slot, stall())]
 
 
-def test_a_stall_brings_the_collections_that_overlap_it_and_those_before():
+def test_a_stall_has_overlapping_and_earlier_collections():
     before, inside, across, after = (
         Collection(begin_ns=BEGIN + begin * MS, end_ns=BEGIN + end * MS, tid=41, generation=2)
         for begin, end in ((-20, -10), (10, 20), (240, 260), (260, 270))
@@ -343,7 +343,7 @@ def test_a_stall_brings_the_collections_that_overlap_it_and_those_before():
     )
 
 
-def test_a_collection_that_runs_when_the_process_dies_lasts_to_the_last_look():
+def test_a_collection_at_death_lasts_to_the_last_look():
     flight = FlightBuilder(gc_epoch=9, gc_begin=BEGIN + 60 * MS, gc_tid=41, gc_generation=2)
     slot = flight.add_stall(going_on())
 
@@ -389,7 +389,7 @@ def test_a_turn_takes_every_sample_between_its_begin_and_end():
     assert evidence.scope is StallScope.TURN
 
 
-def test_samples_are_in_the_order_of_time_and_none_is_there_twice():
+def test_samples_are_in_order_and_none_twice():
     # As they stand while the watchdog thins them: every second one has been moved down.
     a, b, c = stall().samples
     evidence = read_one(FlightBuilder(), stall(samples=(c, a, b, a, c)))
@@ -448,7 +448,7 @@ def test_a_wait_of_a_kind_without_a_name_here_is_none():
     assert (found.target, found.lock) == (None, None)
 
 
-def test_collections_before_the_stall_are_told_apart_from_those_in_it():
+def test_earlier_collections_are_apart_from_those_in_it():
     flight = FlightBuilder()
     spans = ((-90, -80), (-5, 5), (20, 30), (249, 260), (251, 260))
     every = [

@@ -330,7 +330,7 @@ def unslotted(flight: FlightBuilder) -> list[StallEvidence]:
     return FlightFile(bytes(flight)).unslotted_stalls()
 
 
-def test_a_stall_that_the_watchdog_did_not_live_to_see_is_exact_and_has_no_samples():
+def test_an_unsampled_stall_at_death_is_exact():
     flight = FlightBuilder(heartbeat_ns=BEGIN)
     lane = flight.add_lane(thread_name="ui", loop_kind="qt", tid=44)
     flight.add_ended(lane, **record(0, 250), turn_begin=BEGIN - MS, cpu_ns=77, turn_callbacks=1)

@@ -69,7 +69,7 @@ def ask(port, target, way="tcp"):
         ("portable", "asyncio"),
     ],
 )
-def test_a_request_that_arrives_while_the_loop_is_blocked_waits_from_then_on(watched, tmp_path, engine, loop):
+def test_a_request_waits_from_its_arrival_in_a_block(watched, tmp_path, engine, loop):
     pytest.importorskip("uvicorn")
     if loop != "asyncio":
         pytest.importorskip(loop)
@@ -112,7 +112,7 @@ def test_a_request_that_arrives_while_the_loop_is_blocked_waits_from_then_on(wat
     assert all(group["kind"] != "input-lag" for group in report["groups"])
 
 
-def test_an_answer_that_uvicorn_gives_itself_is_timed_and_told_once(watched, tmp_path):
+def test_an_answer_by_uvicorn_itself_is_timed_once(watched, tmp_path):
     pytest.importorskip("uvicorn")
     one = watched("portable")
     child = subprocess.Popen(
@@ -135,7 +135,7 @@ def test_an_answer_that_uvicorn_gives_itself_is_timed_and_told_once(watched, tmp
 
 
 @pytest.mark.parametrize("engine", [pytest.param("native", marks=pytest.mark.native), "portable"])
-def test_a_server_that_ends_by_the_signal_that_asked_it_to_has_stored_what_it_knew(watched, tmp_path, engine):
+def test_a_server_ended_by_sigterm_has_stored_its_figures(watched, tmp_path, engine):
     pytest.importorskip("uvicorn", minversion="0.29")
     one = watched(engine)
     child = subprocess.Popen(

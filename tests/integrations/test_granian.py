@@ -42,7 +42,7 @@ def test_handlers_that_block_are_found(watched, path):
     assert_served(assert_told(one, TOLD, "web_fastapi.py"), "asyncio")
 
 
-def test_a_request_that_is_handed_over_while_the_loop_is_blocked_waits_from_then_on(watched, path):
+def test_a_request_waits_from_its_hand_over_in_a_block(watched, path):
     pytest.importorskip("granian")
     one = watched()
     words = ["-m", "granian", "--interface", "asginl", "--loop", "asyncio", "--uds", path, "web_handed:app"]
@@ -57,7 +57,7 @@ def test_a_request_that_is_handed_over_while_the_loop_is_blocked_waits_from_then
     assert figures["queued_ms"] >= 1000 * BLOCKED_S
 
 
-def test_a_worker_that_is_killed_leaves_behind_what_it_hung_in_too(watched, path):
+def test_a_killed_worker_leaves_its_hang_behind(watched, path):
     one = watched()
     with served(one, command(path, "uvloop"), path), ThreadPoolExecutor(1) as pool:
         under_load(path, ["GET /orders/1", "POST /shop/items/a", "GET /orders/2"], QUICK)

@@ -94,6 +94,6 @@ def test_a_wsgi_call_over_its_threshold_is_a_stall_of_its_own(tmp_path):
     assert ("GET /long/{}", "WSGI request", "thread") in [(s.scene, s.callback, s.loop) for s in stalls]
 
 
-def test_a_threshold_that_is_no_duration_is_refused_where_it_stands():
+def test_a_threshold_that_is_no_duration_is_refused():
     with pytest.raises(ValueError, match="soon"):
         RequestMiddleware(lambda _environ, _start: [], threshold="soon")

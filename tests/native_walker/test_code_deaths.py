@@ -233,7 +233,7 @@ FAILING_START = """
 
 
 @pytest.mark.native
-def test_a_start_that_fails_before_it_counts_gives_back_no_more_than_it_took(tmp_path: Any) -> None:
+def test_a_failed_start_gives_back_only_what_it_took(tmp_path: Any) -> None:
     definitions = textwrap.dedent(PROGRAM).partition("\noriginal = ")[0]
     words = [sys.executable, "-c", definitions + textwrap.dedent(FAILING_START), str(tmp_path)]
     ended = subprocess.run(words, check=False, capture_output=True, text=True, cwd=tmp_path)

@@ -230,7 +230,7 @@ def test_stack_is_the_same_when_it_is_read_without_the_cpu_clock(probe: ModuleTy
         probe.use_cpu_clock(True)
 
 
-def test_a_thread_that_has_not_run_since_is_not_read_again_and_one_that_has_is(probe: ModuleType) -> None:
+def test_only_a_thread_that_has_run_is_read_again(probe: ModuleType) -> None:
     with Parked(plain_calls) as thread:
         expected = expected_stack(thread)
         before = probe.counts()["unmoved"]
@@ -281,7 +281,7 @@ def test_a_reused_code_address_gets_a_new_serial(probe: ModuleType) -> None:
     assert len(serials) == 20
 
 
-def test_undecodable_file_name_is_shown_with_replacement_characters(probe: ModuleType) -> None:
+def test_undecodable_file_names_get_replacement_characters(probe: ModuleType) -> None:
     code = compile("park()", "plain", "exec").replace(co_filename="a\udcffb.py")
     with Parked(functools.partial(exec, code, {"park": park})) as thread:
         _, frames, _, _ = probe.walk(thread.native_id)
@@ -295,7 +295,7 @@ def test_long_names_are_cut_on_the_edge_of_a_character(probe: ModuleType) -> Non
         assert "x" + "é" * 255 in [frame[1] for frame in frames]
 
 
-def test_a_native_thread_id_that_is_none_of_pythons_is_unreadable(probe: ModuleType) -> None:
+def test_a_foreign_native_thread_id_is_unreadable(probe: ModuleType) -> None:
     assert probe.walk(0)[0] == "unreadable"
 
 
@@ -304,7 +304,7 @@ def test_threads_are_those_of_threading(probe: ModuleType) -> None:
         assert set(probe.threads()) >= {thread.native_id for thread in threading.enumerate()}
 
 
-def test_gil_held_by_a_thread_in_a_call_is_seen_from_others_and_from_itself(probe: ModuleType) -> None:
+def test_the_gils_holder_is_seen_from_every_thread(probe: ModuleType) -> None:
     with Parked(plain_calls) as thread:
         me = threading.get_native_id()
         assert probe.gil(me, True)[:2] == ("self", me)
@@ -318,7 +318,7 @@ def test_gil_is_free_when_every_thread_waits(probe: ModuleType) -> None:
 
 
 @NEEDS_PROC
-def test_a_thread_that_waits_for_the_gil_waits_inside_its_address_range(probe: ModuleType) -> None:
+def test_a_gil_wait_is_inside_the_gils_addresses(probe: ModuleType) -> None:
     def wants_the_gil() -> None:
         parked.set()
         while not released.is_set():
@@ -330,6 +330,6 @@ def test_a_thread_that_waits_for_the_gil_waits_inside_its_address_range(probe: M
 
 
 @NEEDS_PROC
-def test_a_thread_that_waits_for_something_else_does_not_wait_for_the_gil(probe: ModuleType) -> None:
+def test_another_wait_is_no_wait_for_the_gil(probe: ModuleType) -> None:
     with Parked(plain_calls) as thread:
         assert probe.waits_for_gil(thread.native_id) is False

@@ -33,7 +33,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str, status: int = 2) ->
     return line
 
 
-def test_an_address_in_a_command_line_is_refused_and_not_repeated(there: Receiver, capsys):
+def test_an_address_on_a_command_line_is_refused(there: Receiver, capsys):
     line = refused(capsys, "--webhook", there.url)
     assert SECRET not in line
     assert "LOOPCANARY_WEBHOOK_URL" in line
@@ -51,9 +51,7 @@ def test_no_address_no_store_and_no_way_are_one_line_each(
     assert "no address is set" in refused(capsys, "--webhook")
 
 
-def test_what_keeps_a_follower_beside_a_program_from_its_work_is_known_to_the_doctor(
-    there: Receiver, capsys, monkeypatch, tmp_path: Path
-):
+def test_the_doctor_knows_why_a_follower_fails(there: Receiver, capsys, monkeypatch, tmp_path: Path):
     monkeypatch.delenv("LOOPCANARY_WEBHOOK_URL")
     beside = ("--store", str(tmp_path), "--beside", str(os.getpid()), "--since", "0")
     line = refused(capsys, *beside, "--webhook", "--webhook-file", str(tmp_path / "none"))

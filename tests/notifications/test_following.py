@@ -195,7 +195,7 @@ def test_what_cannot_be_read_holds_up_nothing_else(store: Store, feed: Feed):
     assert feed.take() == []
 
 
-def test_what_is_made_only_of_stalls_that_people_ignore_is_no_news(store: Store, feed: Feed):
+def test_issues_of_ignored_stalls_are_no_news(store: Store, feed: Feed):
     store.remark(HANG.fingerprint, Remark(ignored=True))
     store.put_issue(HANG)
     store.put_issue(lag(JANK, stalls=(HANG.id,)))
@@ -230,7 +230,7 @@ class Told:
         return [notice.title.partition(":")[0] for notice in self.notices]
 
 
-def test_a_hang_is_told_of_while_it_lasts_as_it_becomes_an_anr_and_when_it_is_over(store, feed, beside):
+def test_a_hang_is_notified_at_each_step_to_its_end(store, feed, beside):
     told = Told(feed)
     beside.runs(replace(ONGOING, duration_ns=900_000_000))
     assert told.look(0) == []
@@ -247,7 +247,7 @@ def test_a_hang_is_told_of_while_it_lasts_as_it_becomes_an_anr_and_when_it_is_ov
     assert told.desk.withheld == 0
 
 
-def test_a_hang_that_may_not_be_told_of_yet_is_counted_once_and_whole(store, feed, beside):
+def test_a_withheld_hang_is_counted_once(store, feed, beside):
     told = Told(feed)
     store.put_issue(HANG)
     assert told.look(0) == ["hang of 2.00 s"]
@@ -299,7 +299,7 @@ def test_only_the_kinds_that_are_asked_for_are_told_of(store, feed):
     assert len(told.notices) == 1
 
 
-def test_a_store_that_fails_is_complained_of_once_and_does_not_silence_another(store, tmp_path, beside):
+def test_a_failing_store_does_not_silence_another(store, tmp_path, beside):
     broken = Beside()
     broken.error = StoreError("the store is damaged")
     other = Feed(Store(tmp_path / "other"), broken, NOW)
@@ -365,7 +365,7 @@ def test_a_child_that_was_forked_meanwhile_keeps_no_claim(tmp_path):
         os.waitpid(child, 0)
 
 
-def test_a_store_that_cannot_be_written_is_followed_without_a_claim(tmp_path):
+def test_a_read_only_store_is_followed_without_a_claim(tmp_path):
     (tmp_path / "store").write_text("a file where the folder should be")
     assert standing.Claim(tmp_path / "store", "webhook").take()
     assert not standing.is_taken(tmp_path / "store", "webhook")

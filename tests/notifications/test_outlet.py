@@ -56,7 +56,7 @@ def test_who_sends_never_waits_and_what_does_not_fit_is_counted():
     assert receiver.is_closed
 
 
-def test_what_is_refused_for_good_is_lost_and_the_next_one_says_so():
+def test_the_next_notification_says_what_was_lost():
     receiver = Receiver(DeliveryError("no such hook", again=False))
     receiver.may.set()
     outlet = Outlet(receiver)
@@ -79,7 +79,7 @@ def test_what_may_be_taken_later_is_tried_three_times():
     assert outlet.counts.lost == 1
 
 
-def test_at_the_end_nobody_waits_for_a_receiver_that_wants_an_hour():
+def test_the_end_does_not_wait_an_hour_for_a_receiver():
     receiver = Receiver(DeliveryError("slow down", again=True, wait_s=3_600.0))
     outlet = Outlet(receiver)
     outlet.send(notices(1)[0])
@@ -90,7 +90,7 @@ def test_at_the_end_nobody_waits_for_a_receiver_that_wants_an_hour():
     assert (outlet.counts.sent, outlet.counts.lost) == (0, 1)
 
 
-def test_at_the_end_a_receiver_that_hangs_is_left_behind_and_what_waits_is_counted():
+def test_a_hanging_receiver_is_left_behind_at_the_end():
     receiver = Receiver()
     outlet = Outlet(receiver)
     for notice in notices(3):

@@ -206,7 +206,7 @@ def test_the_address_is_shown_nowhere(notified: Notified, monkeypatch, capsys):
 
 @needs_pidfd
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_workers_share_one_follower_and_each_stall_is_told_of_once(notified: Notified):
+def test_workers_share_one_follower(notified: Notified):
     program = notified.start("forking.py")
     ended(program)
     assert program.returncode == 0
@@ -217,7 +217,7 @@ def test_workers_share_one_follower_and_each_stall_is_told_of_once(notified: Not
 
 @needs_pidfd
 @pytest.mark.native
-def test_a_program_that_waits_for_its_children_meets_none_of_ours(notified: Notified):
+def test_a_program_never_meets_a_child_of_ours(notified: Notified):
     program = notified.start("waiting.py", run=False, LOOPCANARY_STORE=str(notified.store))
     status = notified.store / "notifications" / "webhook.json"
     assert program.stdin is not None
@@ -246,7 +246,7 @@ if sys.platform.startswith("linux"):
 
 
 @pytest.mark.parametrize("case", IMPOSSIBLE)
-def test_notifications_that_cannot_be_are_one_line_and_the_program_runs(notified: Notified, case: str):
+def test_impossible_notifications_are_one_line(notified: Notified, case: str):
     first, variables, line = IMPOSSIBLE[case]
     code = f"import sys; {first}; import loopcanary, asyncio; loopcanary.install(console=True)"
     code += "; asyncio.run(asyncio.sleep(0)); sys.stdin.readline(); loopcanary.uninstall(); print('ran')"

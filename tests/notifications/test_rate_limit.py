@@ -17,7 +17,7 @@ def limit(every_s: int = 60, per_minute: int = 6) -> RateLimit[str]:
     return RateLimit(every_ns=every_s * S, per_minute=per_minute)
 
 
-def test_the_first_of_a_group_is_told_at_once_and_the_next_ones_are_counted():
+def test_the_first_of_a_bug_is_notified_at_once():
     one = limit()
     first = one.offer(0, "bug", S, "a")
     assert first is not None
@@ -53,7 +53,7 @@ def test_groups_do_not_hide_each_other_but_for_the_limit_of_all():
     assert [permit.item for permit in one.due(60 * S)] == ["d", "c"]  # most time first
 
 
-def test_something_that_is_not_counted_uses_up_the_limit_all_the_same():
+def test_uncounted_notifications_use_up_the_limit():
     one = limit(per_minute=1)
     assert one.admits(0, "bug over")
     assert not one.admits(59 * S, "bug over")
@@ -69,7 +69,7 @@ def test_a_clock_that_goes_back_lets_nothing_through():
     assert one.due(0) == []
 
 
-def test_the_table_of_groups_is_bounded_and_counts_what_is_beyond_it(monkeypatch):
+def test_the_table_of_bugs_is_bounded(monkeypatch):
     monkeypatch.setattr(rate_limit, "_GROUPS_MAX", 3)
     one = limit(per_minute=1)
     for name in "abcde":

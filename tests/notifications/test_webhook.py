@@ -82,7 +82,7 @@ def test_a_receiver_that_answers_byte_by_byte_is_given_up():
             is_over.set()
 
 
-def test_a_port_where_nobody_listens_is_an_error_without_its_address():
+def test_a_refused_connection_hides_the_address():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         error = refused(f"http://127.0.0.1:{taken.getsockname()[1]}/secret")
@@ -133,7 +133,7 @@ def test_the_wait_that_a_receiver_asks_for_goes_with_the_error():
     assert (error.again, error.wait_s) == (True, 17.0)
 
 
-def test_a_notice_that_came_too_soon_is_sent_again_after_the_wait():
+def test_a_notice_sent_too_soon_is_sent_again():
     with receiver() as there:
         there.answers.put(answer(429, Retry_After="0"))
         there.answers.put(answer(503, Retry_After="0"))

@@ -77,7 +77,7 @@ def test_what_is_urgent_says_so(found, begins):
     assert notice.is_urgent
 
 
-def test_a_stall_that_was_told_of_while_it_lasted_is_over_in_the_end():
+def test_a_stall_notified_in_progress_is_over_in_the_end():
     assert over_of(ANR, SESSION).title.startswith("over after 6.00 s: ")
     assert over_of(ANR, SESSION).stalls == 0
 
@@ -89,7 +89,7 @@ def test_a_notice_after_others_were_lost_says_how_many():
     )
 
 
-def test_without_cause_advice_or_session_a_notice_says_what_there_is():
+def test_a_notice_says_what_is_known():
     bare = replace(HANG, cause=Cause.UNKNOWN, advice=None)
     permit = Permit(item=bare, withheld=Withheld(), is_counted=False)
     assert notice_of(permit, None, 0).lines == ("unknown: not enough evidence", "pid 41")
@@ -195,7 +195,7 @@ def test_the_least_that_is_news(from_ns, found, expected):
 
 
 @pytest.mark.parametrize("issue", ISSUES, ids=lambda issue: issue.kind.value)
-def test_another_issue_is_news_once_where_somebody_waited_long_enough_and_its_kind_is_asked_for(issue):
+def test_an_issue_of_a_wanted_kind_is_news_once(issue):
     felt = felt_ns(issue)
     assert not News(felt + 1).is_news(issue)
     assert not News(0, kinds_named(["stall"])).is_news(issue)
@@ -276,7 +276,7 @@ def test_the_message_is_slacks():
 SECRET = "T0/B0/very-secret"
 
 
-def test_an_address_is_read_from_the_environment_first_and_shows_itself_nowhere(tmp_path):
+def test_the_environments_address_comes_first(tmp_path):
     file = tmp_path / "hook"
     file.write_text(f" https://hooks.example/{SECRET}?x=1\n")
     address, where = read({}, file)
@@ -306,7 +306,7 @@ def test_an_address_is_read_from_the_environment_first_and_shows_itself_nowhere(
         f"https://hooks.example/{SECRET}" + "x" * 5_000,
     ],
 )
-def test_an_address_that_will_not_do_is_refused_without_being_told(text):
+def test_a_bad_address_is_refused_and_not_repeated(text):
     with pytest.raises(AddressError) as refused:
         parse(text, VARIABLE)
     assert SECRET not in str(refused.value)

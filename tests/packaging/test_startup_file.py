@@ -30,7 +30,7 @@ def test_it_starts_where_the_environment_asks_for_it(prepared):
 
 
 @pytest.mark.parametrize("value", ["", "0", "yes", "11"])
-def test_it_imports_nothing_where_the_environment_says_anything_else(prepared, value: str):
+def test_other_values_of_the_variable_import_nothing(prepared, value: str):
     assert prepared.run(*TELLS_IMPORTED, LOOPCANARY=value).stdout == "False\n"
 
 
@@ -39,7 +39,7 @@ def test_it_imports_nothing_by_itself(prepared):
 
 
 @pytest.mark.parametrize("isolation", ["-E", "-I", "-S"])
-def test_it_does_nothing_in_an_interpreter_that_ignores_its_environment(prepared, isolation: str):
+def test_an_isolated_interpreter_starts_nothing(prepared, isolation: str):
     assert prepared.run(isolation, *TELLS_IMPORTED, LOOPCANARY="1").stdout == "False\n"
 
 

@@ -41,7 +41,7 @@ def test_a_wheel_carries_the_licence(any_wheel: Path):
     assert [name.name for name in names(any_wheel) if "licenses" in name.parts] == ["LICENSE"]
 
 
-def test_the_wheel_with_the_c_core_is_for_one_python_and_one_platform(wheel: Path):
+def test_the_native_wheel_is_for_one_python_and_platform(wheel: Path):
     python, abi, platform = wheel.stem.split("-")[2:]
     assert python == abi
     assert python.startswith("cp3")
@@ -56,7 +56,7 @@ def test_the_wheel_without_is_for_every_python_and_platform(pure_wheel: Path):
     assert [name for name in names(pure_wheel) if name.suffix == ".so"] == []
 
 
-def test_a_source_release_holds_what_building_and_testing_it_takes(source_release: Path):
+def test_a_source_release_can_be_built_and_tested(source_release: Path):
     for name in (
         "pyproject.toml",
         "CMakeLists.txt",
@@ -70,8 +70,6 @@ def test_a_source_release_holds_what_building_and_testing_it_takes(source_releas
         assert any((source_release / name).iterdir())
 
 
-def test_a_build_that_must_have_the_c_core_fails_without_a_compiler(
-    source_release: Path, tmp_path: Path, build_wheel
-):
+def test_a_required_c_core_fails_without_a_compiler(source_release: Path, tmp_path: Path, build_wheel):
     with pytest.raises(AssertionError, match="there-is-no-compiler"):
         build_wheel(source_release, tmp_path, CC="there-is-no-compiler", LOOPCANARY_REQUIRE_NATIVE="1")

@@ -114,7 +114,7 @@ def test_an_application_of_qts_that_runs_already_is_joined(watched, report):
 
 @pytest.mark.parametrize("binding", BINDINGS[:2])
 @pytest.mark.usefixtures("offscreen")
-def test_what_handlers_of_signals_raise_gets_out_of_exec_and_not_of_our_timer(watched, report, binding):
+def test_a_signal_handlers_error_leaves_exec(watched, report, binding):
     needs(binding)
     done = watched.run(PROGRAMS / "qt_signals.py", binding)
     assert done.stderr.splitlines() == ["QCoreApplication::exec: Must be called from the main thread"]

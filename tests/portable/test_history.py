@@ -37,7 +37,7 @@ def short(turns, callbacks, busy_ms, idle_ms):
     return ShortWork(turns=turns, callbacks=callbacks, busy_ns=int(busy_ms * MS), idle_ns=int(idle_ms * MS))
 
 
-def test_long_turns_are_told_by_what_held_them_and_short_ones_as_sums(run, lane):
+def test_long_turns_have_names_short_ones_sums(run, lane):
     run(0.5, [("a", 0.25), ("b", 0.25)], waits_ms=2)
     run(40, [("load", 30), ("a", 5)], waits_ms=100)
     run(0.5, [("a", 0.25)], waits_ms=4)

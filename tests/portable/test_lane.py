@@ -90,7 +90,7 @@ def test_totals_are_sums_of_turns(lane, clock):
     assert totals.slices_congested in (2, 3)  # by where the slices lie
 
 
-def test_a_ticker_counts_no_turns_and_is_not_busy_before_its_tick_is_due(ticked_lane, clock):
+def test_a_ticker_is_not_busy_before_its_tick_is_due(ticked_lane, clock):
     work(ticked_lane, clock, 5)
     ticked_lane.begin(clock() + 20 * MS)
     totals = ticked_lane.totals(clock())

@@ -203,7 +203,7 @@ def test_an_idle_loop_has_one_timer_at_a_time(ticker, loop, clock):
     assert len(loop.timers) == 2
 
 
-def test_a_loop_of_another_thread_is_asked_to_set_its_first_timer(ticker, loop):
+def test_another_threads_loop_sets_its_own_first_timer(ticker, loop):
     ticker.attach(on_own_thread=False)
     assert loop.timers == []
     (call,) = loop.calls

@@ -106,7 +106,7 @@ def test_a_stall_has_the_last_reading_from_before_it(clock, lane):
     assert evidence.before.kernel.on_cpu_ns == 3 * MS
 
 
-def test_a_stall_that_was_there_before_the_first_look_has_no_reading_from_before(story):
+def test_a_stall_before_the_first_look_has_no_baseline(story):
     story.busy(150)
     assert story.end().before is None
 
@@ -129,7 +129,7 @@ def test_work_that_ends_in_time_is_no_news(story):
     assert story.published == []
 
 
-def test_a_stall_that_nobody_could_look_at_is_reported_all_the_same(story, clock):
+def test_an_unsampled_stall_is_reported(story, clock):
     clock.pass_ms(500)
     evidence = story.end()
     assert (evidence.samples, evidence.end_ns - evidence.begin_ns) == ((), 500 * MS)
@@ -147,7 +147,7 @@ def test_stalls_one_after_the_other_are_told_apart(story, clock):
     assert [e.serial for e in story.published] == [1, 2]
 
 
-def test_a_sample_that_came_when_the_work_had_ended_is_dropped_and_counted(story, clock):
+def test_a_sample_after_the_end_is_dropped_and_counted(story, clock):
     def thread_walks_on():
         story.lane.end(clock())
         story.lane.begin(clock())
@@ -193,7 +193,7 @@ def test_a_call_that_held_the_gil_is_said_to_have_held_it(story, clock):
     assert dict(evidence.samples_dropped) == {"late": 38}
 
 
-def test_another_thread_that_held_the_gil_is_not_taken_for_this_one(story, clock):
+def test_another_gil_holder_is_not_taken_for_this_thread(story, clock):
     story.look()
     story.machine.compute(400, in_thread=False)
     clock.pass_ms(400)
@@ -225,7 +225,7 @@ def test_a_round_of_our_own_that_took_long_is_nobodys_gil(story, clock):
     assert {sample.gil for sample in story.end().samples} == {GilState.UNKNOWN}
 
 
-def test_an_anr_is_published_while_it_lasts_and_again_when_it_is_over(story):
+def test_an_anr_is_published_in_progress_and_at_its_end(story):
     story.busy(5_100, every_ms=10)
     (ongoing,) = story.published
     assert (ongoing.end_ns, ongoing.last_look_ns - ongoing.begin_ns) == (None, 5_000 * MS)

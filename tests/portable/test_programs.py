@@ -88,7 +88,7 @@ def assert_times_agree(told):
     assert told["truth"] <= told["length"] <= told["outside"]
 
 
-def test_a_sleep_is_timed_exactly_and_seen_from_its_first_fifth_on():
+def test_a_sleep_is_exact_and_seen_from_its_first_fifth():
     told = program(
         """
         def until_sampled():
@@ -150,7 +150,7 @@ def test_a_python_loop_moves_under_the_samples():
         assert 0 < told["cpu"][-1] - told["cpu"][0] <= told["spent"] + 5_000_000
 
 
-def test_a_call_that_holds_the_gil_is_seen_late_at_the_right_line_and_says_so():
+def test_a_gil_holding_call_is_seen_late_at_its_line():
     told = program(
         """
         def search():

@@ -48,7 +48,7 @@ def test_missed_moments_are_counted_and_not_caught_up():
     assert watch.close(1).dropped == {"late": 4}
 
 
-def test_when_the_buffer_is_full_every_second_sample_goes_and_the_interval_doubles():
+def test_a_full_buffer_is_thinned_and_the_interval_doubles():
     watch = StallWatch(LIMITS)
     play(watch, Look(1, 0), *range(0, 131, 5))
     case = watch.close(1)
@@ -56,7 +56,7 @@ def test_when_the_buffer_is_full_every_second_sample_goes_and_the_interval_doubl
     assert [one.at_ns // MS for one in case.samples] == [20, 40, 60, 80, 100, 120]
 
 
-def test_the_case_of_work_that_has_just_ended_is_kept_for_its_record():
+def test_evidence_of_ended_work_waits_for_its_record():
     watch = StallWatch(LIMITS)
     play(watch, Look(1, 0), 20, 30)
     play(watch, Look(3, 40 * MS), 41)
@@ -118,7 +118,7 @@ def test_an_anr_is_told_once():
 
 
 @given(st.lists(st.integers(1, 400), max_size=300))
-def test_however_the_watchdog_is_delayed_samples_are_bounded_ordered_and_on_time(steps_ms):
+def test_samples_stay_in_order_under_any_delay(steps_ms):
     watch, look, now_ms = StallWatch(LIMITS), Look(1, 0), 0
     wishes = 0
     for step_ms in steps_ms:

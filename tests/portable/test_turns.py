@@ -108,7 +108,7 @@ def test_what_is_nested_in_a_callback_gives_its_name_back(told):
     assert told.stalls() == [("outer", 151)]
 
 
-def test_a_loop_that_tells_by_itself_interrupts_the_one_around_it(told, clock, ticked_lane):
+def test_an_inner_loop_interrupts_the_outer_one(told, clock, ticked_lane):
     """asyncio.run() in a command."""
     told.hooks.work_begin("command")
     told.clock.pass_ms(10)

@@ -99,7 +99,7 @@ def test_long_work_before_a_stall_is_told_by_name_and_in_order(watched: Callable
     check(stall, story)
 
 
-def test_a_process_that_was_killed_in_the_stall_leaves_it_behind_too(watched: Callable[..., Watched]):
+def test_a_killed_process_leaves_its_history_behind(watched: Callable[..., Watched]):
     under, story = watched(), STORIES[0]
     program = under.start(BEFORE, story.loop, "hang", stdin=subprocess.PIPE)
     try:

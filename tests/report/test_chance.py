@@ -53,5 +53,5 @@ def test_chance_of_halves_is_that_of_a_coin() -> None:
     assert chance_of_halves(5, 5) == 1
 
 
-def test_a_coin_s_chance_has_no_step_where_it_is_no_longer_counted() -> None:
+def test_a_coins_chance_has_no_step() -> None:
     assert chance_of_halves(460, 541) == pytest.approx(chance_of_halves(460, 540), rel=0.1)

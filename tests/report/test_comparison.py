@@ -101,7 +101,7 @@ def all_kinds(stores: tuple[Store, Store]) -> tuple[Store, Store]:
     return stores
 
 
-def test_every_change_has_its_name_and_what_is_surely_worse_comes_first(
+def test_sure_changes_for_the_worse_come_first(
     all_kinds: tuple[Store, Store],
 ) -> None:
     found = compared(all_kinds)
@@ -136,7 +136,7 @@ def test_rates_are_per_watched_hour(stores: tuple[Store, Store]) -> None:
     assert one.ratio.low < 1 < one.ratio.high
 
 
-def test_new_means_little_where_the_other_side_was_hardly_watched(stores: tuple[Store, Store]) -> None:
+def test_new_is_unsure_if_the_other_side_was_short(stores: tuple[Store, Store]) -> None:
     short, long = ran("a", 0, 0.1), ran("b", 0, 10)
     put(stores[0], short)
     put(stores[1], long, spread(long, 50))
@@ -157,7 +157,7 @@ def test_the_time_of_other_programs_does_not_count(stores: tuple[Store, Store]) 
     assert one.before.time.hours == pytest.approx(10)
 
 
-def test_a_program_that_did_not_run_before_has_nothing_to_be_compared_with(
+def test_a_new_program_is_compared_with_nothing(
     stores: tuple[Store, Store],
 ) -> None:
     before, after = ran("a"), ran("b", name="worker")
@@ -191,7 +191,7 @@ def test_a_session_that_spans_the_moment_counts_on_both_sides(stores: tuple[Stor
     assert (one.before.count, one.after.count, one.change) == (16, 24, Change.UNCHANGED)
 
 
-def test_of_many_groups_the_worst_are_described_and_all_are_counted(all_kinds: tuple[Store, Store]) -> None:
+def test_the_worst_are_described_and_all_counted(all_kinds: tuple[Store, Store]) -> None:
     whole = compared(all_kinds)
     sides = [
         Side(source=store, query=IssueQuery(), label=name)
@@ -205,9 +205,7 @@ def test_of_many_groups_the_worst_are_described_and_all_are_counted(all_kinds: t
     assert (found.before, found.after) == (whole.before, whole.after)
 
 
-def test_more_runs_than_are_asked_for_by_name_are_compared_all_the_same(
-    stores: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_very_many_runs_are_compared(stores: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch) -> None:
     source = stores[0]
     for number in range(4):
         of = ran(f"s{number}", number * 10, number * 10 + 10, version="1" if number < 3 else "2")

@@ -61,7 +61,7 @@ def test_loops_of_several_sessions_are_one() -> None:
     assert both.waiting_ns == 2 * (once.waiting_ns or 0)
 
 
-def test_others_waiting_is_the_stalled_time_times_how_many_wait_while_the_loop_is_busy() -> None:
+def test_others_waiting_follows_from_the_queue() -> None:
     gains = Loops([ran(1)], None).gains([mark()] * 10)
     assert gains.waiting_ns == 5 * S * (3 * MS * 2_000) // (6 * S)
     assert gains.loops == ()

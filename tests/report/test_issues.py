@@ -98,7 +98,7 @@ def test_an_issue_s_page(full: Store, issue: LagIssue) -> None:
     assert [one["id"] for one in document["stalls"]] == [one for one in issue.stalls if one == STALL.id]
 
 
-def test_a_group_s_page_has_the_longest_in_full_and_the_latest_by_id(full: Store) -> None:
+def test_a_bug_shows_its_longest_and_lists_the_latest(full: Store) -> None:
     report = group_of(full)
     golden("issue-group.txt", as_shown("issue_group", report))
     golden("issue-group.md", as_markdown(report, "issue_group"))
@@ -170,7 +170,7 @@ def test_a_start_in_time_has_a_page_and_no_place_among_the_bugs(full: Store) -> 
     assert "4.00 s, and it was within the limit" in text
 
 
-def test_stacks_of_stalls_that_are_gone_are_those_that_the_issue_has_kept(store: Store) -> None:
+def test_an_issue_keeps_stacks_of_removed_stalls(store: Store) -> None:
     store.put([SESSION], [])
     kept = replace(BEHIND, stacks=STALL.stacks)
     store.put_issue(kept)

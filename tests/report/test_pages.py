@@ -82,7 +82,7 @@ BLAMELESS = replace(
 
 
 @pytest.mark.parametrize("cause", [Cause.GC, Cause.HOST, Cause.GIL])
-def test_a_part_that_no_line_is_at_fault_for_is_not_called_unreadable(store, cause):
+def test_a_part_without_culprit_is_not_unreadable(store, cause):
     struck = replace(BLAMELESS.portions[1], cause=cause)
     store.put([SESSION], [replace(BLAMELESS, portions=(struck, BLAMELESS.portions[2]))])
     shown = as_shown("group", group_of(store), width=100)
@@ -130,7 +130,7 @@ def test_markdown_has_the_evidence_too(store: Store, said: str) -> None:
     assert said in as_markdown(group_of(store), "group")
 
 
-def test_what_was_not_held_against_the_code_is_told_with_its_reason(store: Store) -> None:
+def test_stalls_left_out_are_counted_with_the_reason(store: Store) -> None:
     counts = {
         "stalls_suppressed_debugger": 3,
         "stalls_suppressed_expected": 1_200,
@@ -149,7 +149,7 @@ def test_what_was_not_held_against_the_code_is_told_with_its_reason(store: Store
     assert told.replace("`", "\\`") in as_markdown(report)
 
 
-def test_a_line_that_the_host_struck_is_told_but_not_shown_as_if_it_were_to_blame(store: Store) -> None:
+def test_a_line_hit_by_the_host_is_not_blamed(store: Store) -> None:
     struck = replace(STALL, cause=Cause.HOST, title="the host did not run the ready thread")
     store.put([SESSION], [struck])
     assert STALL.culprit is not None
@@ -192,7 +192,7 @@ def test_only_the_first_groups_are_told_in_full(store: Store) -> None:
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])
-def test_only_paths_make_the_lines_of_a_bug_longer_than_the_screen(store: Store, width: int) -> None:
+def test_only_paths_are_wider_than_the_screen(store: Store, width: int) -> None:
     store.put([SESSION], [MIXED, stall(id="x", began_wall_ns=BEGAN + 9 * S)])
     for shape, report in (("group", group_of(store)), ("report", report_of(store))):
         long = [line for line in as_shown(shape, report, width=width).splitlines() if len(line) > width]
@@ -214,7 +214,7 @@ def test_whom_a_bug_strikes_is_counted() -> None:
     assert (found.startup, found.examined) == (1, 3)
 
 
-def test_names_that_not_all_stalls_have_are_shown_with_their_number(store: Store) -> None:
+def test_names_of_some_stalls_have_their_number(store: Store) -> None:
     scenes = [None, "cart", "checkout", "checkout"]
     store.put([SESSION], [stall(id=f"s1-{k}", scene=scene) for k, scene in enumerate(scenes)])
     text = as_shown("group", of_bug(store, STALL.fingerprint, ()))

@@ -92,7 +92,7 @@ def test_the_ratio_of_counts_agrees_with_the_exact_test(first: int, last: int) -
     assert differs == (chance < 1 - LEVEL) or 0.5 < chance / (1 - LEVEL) < 1.5
 
 
-def test_without_a_stall_there_is_no_lower_bound_and_without_watching_no_bound() -> None:
+def test_bounds_need_stalls_and_watched_time() -> None:
     found = ratio(counted(0), counted(7))
     assert found.low > 0
     assert found.high == math.inf
@@ -115,7 +115,7 @@ def test_twice_as_long_stalls_are_twice_the_amount() -> None:
     assert interval(twice).high == pytest.approx(2 * interval(once).high)
 
 
-def test_dispersion_is_1_for_evenly_spread_stalls_and_the_size_of_clusters_else() -> None:
+def test_dispersion_is_the_size_of_clusters() -> None:
     assert dispersion([3.0] * 16, squares=48) == 1
     assert dispersion([10.0] + [0.0] * 15, squares=10) == pytest.approx(10)
 

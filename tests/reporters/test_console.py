@@ -182,9 +182,7 @@ def test_repeats_are_told_every_few_seconds_only(
     )
 
 
-def test_a_stall_shown_while_it_lasts_is_counted_once_with_its_final_length(
-    reporter: ConsoleReporter, screen: Screen
-) -> None:
+def test_a_stall_in_progress_is_counted_once(reporter: ConsoleReporter, screen: Screen) -> None:
     reporter.report(ONGOING, 0)
     reporter.report(stall(**{**fields(ONGOING), "state": StallState.ENDED, "duration_ns": 9 * S}), 0)
     reporter.close(ENDED, [])
@@ -192,9 +190,7 @@ def test_a_stall_shown_while_it_lasts_is_counted_once_with_its_final_length(
     assert "[loopcanary] over after 9.00 s: " in screen.text
 
 
-def test_a_clean_run_says_so_only_where_somebody_started_it_by_hand(
-    screen: Screen, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_clean_run_says_so_if_started_by_hand(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOOPCANARY_RUN_PID", "1")
     ConsoleReporter(terminal=screen).close(ENDED, [])  # type: ignore[arg-type]
     assert screen.text == ""
@@ -309,7 +305,7 @@ def test_a_reader_who_left_costs_blocks_and_nothing_else(pipe: tuple[int, int]) 
     assert terminal.dropped == 1
 
 
-def test_a_descriptor_that_the_program_closed_and_got_again_is_not_ours(tmp_path: Path) -> None:
+def test_a_reused_descriptor_is_not_ours(tmp_path: Path) -> None:
     read, write = os.pipe()
     terminal = Terminal(write)
     os.close(write)
@@ -396,7 +392,7 @@ def test_a_program_whose_terminal_is_stopped_goes_on(tree: Path, package_path: P
     os.close(ours)
 
 
-def test_a_block_that_was_cut_off_is_completed_before_the_next_one(pipe: tuple[int, int]) -> None:
+def test_a_cut_block_is_completed_before_the_next(pipe: tuple[int, int]) -> None:
     read, write = pipe
     terminal = Terminal(write)
     block = "".join(f"line {i}\n" for i in range(20_000))
@@ -443,7 +439,7 @@ def test_a_child_speaks_where_its_stderr_is_that_of_the_program(
     assert child(None, {whose_stderr.STDERR: f"{os.getpid()}:"}) == "False"
 
 
-def test_a_terminal_that_cannot_be_opened_anew_gets_what_it_has_room_for(
+def test_a_full_terminal_gets_what_fits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refuse(*_: object) -> int:

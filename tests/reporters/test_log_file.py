@@ -88,7 +88,7 @@ def test_the_file_is_bounded_and_the_one_before_it_is_kept(tmp_path):
     assert kept == [f"s1-{number}" for number in range(20 - len(kept), 20)]
 
 
-def test_a_line_larger_than_the_file_may_be_is_written_all_the_same(tmp_path):
+def test_a_line_larger_than_the_limit_is_written(tmp_path):
     reporter = log(tmp_path / "log", size_max=10)
     reporter.report(STALL, 0)
     reporter.report(STALL, 1)
@@ -128,7 +128,7 @@ def test_a_device_is_refused():
     assert reporter.counts() == {"log_file_dropped": 1}
 
 
-def test_processes_that_share_a_file_lose_no_line_of_the_last_two_files(tmp_path):
+def test_processes_that_share_a_file_lose_no_line(tmp_path):
     """Each line is whole, none is there twice, and a rotation takes nothing but the file before the last."""
     program = """
         import sys

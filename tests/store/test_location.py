@@ -29,7 +29,7 @@ def test_the_current_folder_comes_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("read_only")
-def test_where_that_cannot_be_written_the_users_folder_is_taken_and_said(tmp_path: Path) -> None:
+def test_an_unwritable_folder_falls_back_to_the_users(tmp_path: Path) -> None:
     found = locate(cwd=tmp_path, environ={"XDG_STATE_HOME": "/state"})
     assert found.folder == Path("/state/loopcanary")
     assert found.notice == f"{tmp_path} cannot be written: stalls are stored in /state/loopcanary"
@@ -45,9 +45,7 @@ def test_the_users_folder_without_a_state_home(
 
 
 @pytest.mark.usefixtures("read_only")
-def test_without_a_home_nothing_is_stored_and_a_store_is_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_stored_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_home() -> Path:
         raise RuntimeError
 
@@ -71,7 +69,7 @@ def test_where_no_place_can_be_written_that_is_said(tmp_path: Path) -> None:
     )
 
 
-def test_reports_read_the_users_store_where_the_current_folder_has_none(tmp_path: Path) -> None:
+def test_reports_fall_back_to_the_users_store(tmp_path: Path) -> None:
     environ = {"XDG_STATE_HOME": str(tmp_path / "state")}
     assert find(cwd=tmp_path, environ=environ).folder == tmp_path / ".loopcanary"
     (tmp_path / "state" / "loopcanary").mkdir(parents=True)

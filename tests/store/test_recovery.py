@@ -200,9 +200,7 @@ def test_a_running_process_is_read_and_left_and_not_stored(
     assert leftovers(folder) == ["s1.flight"]
 
 
-def test_a_process_that_died_before_it_described_itself_has_a_name_all_the_same(
-    store: Store, leave: Callable[..., Path]
-) -> None:
+def test_a_process_that_died_early_has_a_name(store: Store, leave: Callable[..., Path]) -> None:
     leave(facts={}, ends=[None])
     [session] = recover(store, forensics()).sessions
     assert (session.name, session.pid) == ("process 41", 41)
@@ -268,7 +266,7 @@ def test_where_the_store_fails_the_file_stays(
     assert len(recover(store, forensics()).stalls) == 1
 
 
-def test_a_claim_whose_owner_died_is_taken_over_and_a_young_one_is_not(
+def test_only_a_dead_owners_claim_is_taken_over(
     store: Store, folder: Path, leave: Callable[..., Path]
 ) -> None:
     leave("s1.flight.claimed", ends=[None])
@@ -301,7 +299,7 @@ def test_two_recoveries_at_once_store_everything_once(
 # ---- sessions that left no file ---------------------------------------------------------------------
 
 
-def test_a_session_that_runs_no_more_is_ended_and_its_unfinished_stalls_too(store: Store) -> None:
+def test_a_dead_session_ends_with_its_open_stalls(store: Store) -> None:
     running = replace(SESSION, end=SessionEnd.RUNNING, ended_wall_ns=None)
     store.put([running], [replace(STALL, state=StallState.ONGOING)])
     assert [one.id for one in settle(store, Recovery(), host="here", is_gone=lambda _: True)] == ["s1"]

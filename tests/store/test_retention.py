@@ -29,9 +29,7 @@ def bytes_on_disk(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.glob("loopcanary.db*") if path.suffix != ".db-shm")
 
 
-def test_by_bytes_the_oldest_go_whatever_they_are_and_the_disk_has_them_back(
-    make_store: Callable[..., Store], folder: Path
-) -> None:
+def test_a_size_limit_removes_the_oldest_of_any_kind(make_store: Callable[..., Store], folder: Path) -> None:
     program = make_store()
     program.put([SESSION], stalls(150))
     for issue in issues(150):

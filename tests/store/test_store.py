@@ -177,7 +177,7 @@ def test_live_stalls_are_shown_and_not_stored(store: Store, make_store: Callable
     assert [one.id for one in other.sessions(ALL)] == ["s1"]
 
 
-def test_an_overlay_replaces_the_one_before_and_survives_a_new_connection(store: Store) -> None:
+def test_an_overlay_survives_a_new_connection(store: Store) -> None:
     store.overlay([], [stall(id="x")])
     store.overlay([], [stall(id="y")])
     store.close()

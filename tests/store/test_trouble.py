@@ -88,7 +88,7 @@ def test_a_damaged_database_is_set_aside_and_a_new_one_begun(
     assert aside.read_bytes()[:100] == damaged[:100]
 
 
-def test_damage_that_appears_while_the_database_is_open_is_set_aside_too(store: Store, folder: Path) -> None:
+def test_damage_of_an_open_database_is_set_aside(store: Store, folder: Path) -> None:
     store.put([], [stall(id=f"s1-{i}") for i in range(50)])
     store.close()
     store.totals(STALLS)
@@ -100,9 +100,7 @@ def test_damage_that_appears_while_the_database_is_open_is_set_aside_too(store: 
     assert len(store.notices) == 1
 
 
-def test_a_second_damage_does_not_replace_the_first_one_set_aside(
-    folder: Path, make_store: Callable[..., Store]
-) -> None:
+def test_a_second_damage_keeps_the_first_one(folder: Path, make_store: Callable[..., Store]) -> None:
     for text in ("first", "second"):
         folder.mkdir(exist_ok=True)
         (folder / "loopcanary.db").write_text(text * 1_000)
@@ -221,7 +219,7 @@ def limited_to(size: int) -> Callable[[], None]:
     return limit
 
 
-def test_a_file_size_limit_is_a_store_error_and_what_was_stored_stays(folder: Path, tree: Path) -> None:
+def test_a_file_size_limit_is_a_store_error(folder: Path, tree: Path) -> None:
     code = """
 import sys
 from pathlib import Path
@@ -266,9 +264,7 @@ def test_a_full_disk_is_a_store_error_that_says_so(shared: Path) -> None:
         subprocess.run(["umount", "-l", shared], check=True)
 
 
-def test_a_filesystem_without_shared_memory_gets_an_ordinary_journal(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_shared_memory_means_an_ordinary_journal(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     from loopcanary.store import database
 
     class Refusing(sqlite3.Connection):
@@ -286,9 +282,7 @@ def test_a_filesystem_without_shared_memory_gets_an_ordinary_journal(
     assert store.issues(STALLS) == [STALL]
 
 
-def test_a_lock_that_another_process_keeps_is_a_store_error_in_bounded_time(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kept_lock_is_a_store_error_in_bounded_time(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     import time
 
     from loopcanary.store import database
@@ -357,7 +351,7 @@ def test_many_processes_begin_a_store_at_once_and_lose_nothing(
     assert len(store.sessions(ALL)) == processes
 
 
-def test_a_forked_child_stores_on_its_own_and_leaves_the_parents_connection_alone(store: Store) -> None:
+def test_a_forked_child_has_its_own_connection(store: Store) -> None:
     store.put_issue(STALL)
     pid = os.fork()
     if pid == 0:
@@ -371,7 +365,7 @@ def test_a_forked_child_stores_on_its_own_and_leaves_the_parents_connection_alon
     assert {one.id for one in store.issues(STALLS)} == {"s1-1", "s1-2", "s1-3"}
 
 
-def test_a_child_forked_in_the_middle_of_a_transaction_does_not_wait_for_it(store: Store) -> None:
+def test_a_fork_does_not_wait_for_a_transaction(store: Store) -> None:
     store.put_issue(STALL)
 
     def fork_inside(connection: sqlite3.Connection) -> int:

@@ -133,7 +133,7 @@ def test_now_is_what_lies_between_the_last_two_readings():
     assert row.delay_now.p99_ns == pytest.approx(9.6 * MS, rel=0.01)
 
 
-def test_a_turn_that_goes_on_is_busy_time_and_its_callbacks_count():
+def test_a_turn_in_progress_is_busy_time():
     before = in_callback(200 * MS)
     after = replace(process(replace(before, turn_callbacks=30)), at_ns=NOW + S)
     row = one(after, seen(process(before)))

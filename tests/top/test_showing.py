@@ -87,7 +87,7 @@ def test_a_filter_looks_at_everything_that_is_shown(words: str, found: list[str]
     assert order(words=words) == found
 
 
-def test_what_is_of_no_interest_any_more_is_left_out_unless_everything_is_asked_for():
+def test_old_rows_are_left_out_by_default():
     old = rows_of(named("old", life=Life.KILLED), now_wall_ns=WALL + DEAD_SHOWN_NS)
     closed = lane(sums={"lane": 1, "closed_ns": NOW - S})
     gone = rows_of(named("shop", lane(), closed))
@@ -100,7 +100,7 @@ def test_what_is_of_no_interest_any_more_is_left_out_unless_everything_is_asked_
 # ---- columns -------------------------------------------------------------------------------------
 
 
-def test_columns_fold_by_importance_and_never_need_more_than_there_is():
+def test_columns_fold_by_importance():
     for width in range(20, 260):
         table = fitting(width)
         assert sum(size for _, size in table) + len(table) - 1 <= width, width

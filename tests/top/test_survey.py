@@ -129,7 +129,7 @@ def test_the_last_stall_is_known_after_the_drain_has_taken_it(survey: Survey, me
     assert last.id.endswith("-9")
 
 
-def test_of_a_stall_whose_slot_was_used_again_the_duration_is_known(survey: Survey, memory: Path):
+def test_a_reused_slot_leaves_the_duration(survey: Survey, memory: Path):
     flight = gone()
     index = flight.add_lane(opened_ns=BEGIN)
     for sequence in range(1, 19):
@@ -148,7 +148,7 @@ def test_work_that_ended_in_time_is_no_stall(survey: Survey, memory: Path):
     assert one(survey).last == {}
 
 
-def test_a_slot_of_an_earlier_owner_of_the_lane_tells_nothing_of_this_one(survey: Survey, memory: Path):
+def test_an_earlier_owners_slot_is_not_this_lanes(survey: Survey, memory: Path):
     flight = gone()
     lane = flight.add_lane(generation=2)
     flight.add_stall(going_on(), lane=lane)
@@ -196,7 +196,7 @@ def test_a_process_that_exited_is_told_of_when_its_file_is_gone(survey: Survey, 
         assert (reading.key, reading.life, reading.at_ns) == (key, Life.EXITED, BEGIN + 9)
 
 
-def test_a_file_that_is_taken_in_by_a_report_is_told_of_for_a_while(survey: Survey, memory: Path):
+def test_a_taken_in_file_is_shown_for_a_while(survey: Survey, memory: Path):
     path = put(gone(), memory)
     first = one(survey)
     path.unlink()
@@ -284,7 +284,7 @@ def test_a_drained_stall_is_whole_or_not_told(memory: Path):
         assert file.slot_evidence(slot, drained=True) is None
 
 
-def test_names_of_a_callback_are_not_those_of_what_its_turn_does_next(memory: Path):
+def test_a_callbacks_names_end_with_it(memory: Path):
     flight = gone()
     lane = flight.add_lane(epoch=7, begin=BEGIN + MS, turn_epoch=7, turn_begin=BEGIN)
     flight.add_stall(going_on(), lane=lane, epoch=5)

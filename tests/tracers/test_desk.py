@@ -81,13 +81,13 @@ def test_the_key_is_the_row_with_the_largest_depth_times_cost(rows, key):
     assert key_of(tuple(call(*row) for row in rows), S) == key
 
 
-def test_the_loop_s_own_row_is_the_key_only_where_there_is_no_other():
+def test_the_loops_row_is_the_key_as_a_last_resort():
     loop = call("_run", 0, 1_000, is_dispatch=True)
     assert key_of((loop, call("work", 1, 310)), S) == 1
     assert key_of((loop, call("work", 1, 200)), S) == 0
 
 
-def test_the_fingerprint_looks_at_the_key_s_function_and_file_and_no_line():
+def test_the_fingerprint_has_no_line_of_the_key():
     rows = (call("handle", 0, 1_000), call("load", 1, 900))
     one = whole(replace(SLOW, rows=rows))
     moved = replace(rows[1].frame, line=99, file="/home/user/elsewhere/shop/load.py")
@@ -104,7 +104,7 @@ def test_depths_may_be_anything():
     assert levels([3, 5, 5, 1, 9, 0, -4, 2]) == [0, 1, 1, 0, 1, 0, 0, 1]
 
 
-def test_of_a_tree_the_heaviest_rows_are_kept_and_none_without_those_around_it():
+def test_the_heaviest_rows_are_kept_with_their_parents():
     rows = [(0, 10), (1, 2), (2, 50), (1, 8), (0, 1)]
     kept = heaviest(rows, 3, depth=lambda row: row[0], weight=lambda row: row[1])
     assert kept == [0, 1, 2]
@@ -128,7 +128,7 @@ def test_what_is_left_out_is_said():
     assert (len(start.phases), start.left_out, start.phases[0].name) == (PHASES_MAX, 9, "m9")
 
 
-def test_what_is_beyond_the_part_that_is_looked_at_counts_as_left_out():
+def test_rows_beyond_the_limit_count_as_left_out():
     many = 3 * LOOKED_AT
     slow = whole(replace(SLOW, rows=(call("f", 0, 1),) * many, left_out=2))
     assert isinstance(slow, SlowMethod)
@@ -159,7 +159,7 @@ def test_a_list_without_end_is_looked_at_no_further():
     assert (len(start.phases), len(start.stalls)) == (PHASES_MAX, 20)
 
 
-def test_rows_one_inside_the_other_are_left_out_from_the_innermost_on():
+def test_nested_rows_are_cut_from_the_innermost_on():
     """A recursive function: each row that does not fit has all others above it."""
     rows = range(LOOKED_AT)
     assert heaviest(rows, 3, depth=lambda row: row, weight=lambda row: -row) == [0, 1, 2]
@@ -211,14 +211,14 @@ def test_the_stall_in_it_says_what_the_tracer_does_not():
     assert (own.cause, own.advice) == (Cause.DNS, "mine")
 
 
-def test_cause_and_place_are_not_said_to_be_the_stall_s_where_they_may_be_the_tracer_s():
+def test_a_tracers_cause_and_place_stay_its_own():
     slow = whole(replace(SLOW, rows=(call("mine", 0, 900),)), STALL)
     assert slow.culprit is not None
     assert slow.culprit.function == "mine"
     assert evidence_of(slow)[-1] == "1 stall on its thread meanwhile"
 
 
-def test_starts_within_their_limit_are_no_instance_of_the_bug_that_slow_ones_are():
+def test_starts_in_time_are_not_of_the_slow_ones_bug():
     slow, in_time = START, replace(START, threshold_ns=9 * S)
     assert whole(slow).fingerprint != whole(in_time).fingerprint
     own, kept = (whole(replace(one, fingerprint="mine")) for one in (slow, in_time))
@@ -444,7 +444,7 @@ def test_a_tracer_that_fails_is_switched_off_alone(fails, calls):
     assert set(boundary.reasons()) <= {"tracer t0", "end of tracer t0"}
 
 
-def test_a_tracer_that_says_it_failed_is_stopped_once_and_told_of_once():
+def test_a_failed_tracer_is_stopped_and_logged_once():
     faulty = Faulty()
     _, plugged, boundary = lived(faulty)
     plugged.start()

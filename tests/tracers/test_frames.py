@@ -102,7 +102,7 @@ def test_lower_bounds_of_the_levels_are_those_of_matrix():
     assert [level.least for level in DropLevel] == [0, 3, 9, 24, 42]
 
 
-def test_fps_is_the_least_of_the_refresh_rate_and_frames_by_their_time():
+def test_fps_is_bounded_by_the_refresh_rate():
     assert frames_per_second(313, 6_000 * MS, HZ60) == pytest.approx(52.1666666, abs=1e-6)
     assert frames_per_second(600, 6_000 * MS, HZ60) == 60.0
     assert frames_per_second(0, 0, HZ60) == 60.0
@@ -248,7 +248,7 @@ def test_after_idleness_the_next_frame_only_starts_the_clock(sink):
     assert tracer.read()[0].figures.frame_ns == 10 * MS
 
 
-def test_a_surface_that_draws_on_demand_counts_from_the_request_after_a_pause(sink):
+def test_after_a_pause_a_frame_counts_from_its_request(sink):
     tracer = tracer_of(sink)
     tracer.frame(0, 5 * MS)
     tracer.frame(50 * MS, 55 * MS)
@@ -281,7 +281,7 @@ def test_any_number_of_scenes_takes_a_bounded_place(sink):
 
 
 @pytest.mark.parametrize("count", [SLICES_MAX - 1, SLICES_MAX, 10 * SLICES_MAX + 7])
-def test_slices_of_a_long_session_are_put_together_and_span_all_of_it(sink, count):
+def test_slices_of_a_long_session_are_put_together(sink, count):
     tracer = tracer_of(sink)
     end = show(tracer, [3_000, 3_000] * count)
     (reading,) = tracer.read()
@@ -329,7 +329,7 @@ def test_a_reader_on_another_thread_sees_whole_figures_only(sink):
 # ---- listeners ---------------------------------------------------------------------------------
 
 
-def test_whoever_listens_hears_of_each_frame_what_was_expected_and_what_came(sink):
+def test_listeners_get_each_frame(sink):
     sink.listening.append("somebody")
     tracer = tracer_of(sink)
     tracer.frame_drawn(0)

@@ -37,7 +37,7 @@ def test_a_listener_that_raises_is_switched_off_alone():
     assert failures[0].endswith("bad: not my day")
 
 
-def test_a_listener_on_a_thread_hears_there_in_order_and_the_thread_ends():
+def test_a_listeners_thread_keeps_order_and_ends():
     heard: list[int] = []
     threads: set[str] = set()
     done = threading.Event()

@@ -17,7 +17,7 @@ def test_a_window_without_a_title_goes_by_its_class():
     assert Titles().scene_of("", "QMainWindow") == "QMainWindow"
 
 
-def test_where_titles_are_not_told_all_windows_go_by_their_classes():
+def test_windows_go_by_class_without_titles():
     assert Titles(are_told=False).scene_of("letter to my doctor", "QMainWindow") == "QMainWindow"
 
 

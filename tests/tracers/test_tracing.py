@@ -91,7 +91,7 @@ def test_an_issue_waits_until_its_stalls_can_be_known(world):
     assert world.tracing.patience_s(end) is None
 
 
-def test_the_same_bug_has_the_same_fingerprint_in_another_session(world):
+def test_a_bug_has_one_fingerprint_in_all_sessions(world):
     def fingerprint() -> str:
         other = World()
         end = janky_slice(other)

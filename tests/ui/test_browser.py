@@ -303,7 +303,7 @@ def put_in_place(store: Path, content: bytes) -> None:
     (store / "new").replace(store / "loopcanary.db")
 
 
-def test_what_is_wrong_is_told_on_pages_that_are_open_and_gone_when_it_is_mended(
+def test_open_pages_show_trouble_until_it_is_mended(
     chromium: Any, environment: dict[str, str], tmp_path: Path
 ):
     for name in ("kept", "damaged"):
@@ -540,9 +540,7 @@ def test_a_note_is_kept_and_ignoring_hides(visit: Visit):
     assert visit.to("/groups").locator(listed).count() == 1
 
 
-def test_a_new_stall_comes_by_itself_and_is_deleted_after_a_question(
-    visit: Visit, program: subprocess.Popen[str]
-):
+def test_a_new_stall_appears_and_can_be_deleted(visit: Visit, program: subprocess.Popen[str]):
     page = visit.to("/groups")
     assert page.get_by_text(re.compile("in late")).count() == 0
     assert program.stdin is not None

@@ -110,7 +110,7 @@ def test_a_page_seen_again_asks_the_store_for_nothing(filled: Store):
     assert counting.asked == asked
 
 
-def test_of_several_stores_only_the_groups_of_the_page_are_read_in_full(filled: Store, tmp_path):
+def test_only_the_pages_bugs_are_read_in_full(filled: Store, tmp_path):
     other = Store(tmp_path / "other", retention=Retention(age_ns=1 << 62))
     other.put([SESSION], [stall(id=f"o-{n}", fingerprint=f"1:{n:04}", duration_ns=S + n) for n in range(120)])
     asked: list[Any] = []

@@ -67,9 +67,7 @@ def asides(store: Store) -> list[str]:
 # ---- one store ------------------------------------------------------------------------------------------
 
 
-def test_damage_that_shows_while_pages_are_served_is_told_with_the_first_page_that_meets_it(
-    filled: Store, watch: Watch
-):
+def test_the_first_page_that_meets_damage_shows_it(filled: Store, watch: Watch):
     client = browser(watch)
     assert notices(client.get("/groups").text) == ""
     filled.close()
@@ -86,9 +84,7 @@ def test_damage_that_shows_while_pages_are_served_is_told_with_the_first_page_th
         assert notices(client.get(path).text).count(name) == 2, path
 
 
-def test_a_store_of_a_newer_format_is_a_page_that_says_what_to_do_until_it_can_be_read(
-    filled: Store, watch: Watch
-):
+def test_a_newer_format_is_a_page_that_says_what_to_do(filled: Store, watch: Watch):
     client = browser(watch)
     say_format(filled, store_schema.VERSION + 1)
     watch.again()
@@ -124,9 +120,7 @@ def test_a_stall_that_cannot_be_read_is_told_with_its_way_out(filled: Store, wat
     assert "a newer loopcanary wrote it, or it is damaged" in answer.text
 
 
-def test_what_somebody_else_has_set_aside_is_told_for_a_day_and_by_the_doctor_always(
-    filled: Store, watch: Watch
-):
+def test_set_aside_damage_is_shown_for_a_day(filled: Store, watch: Watch):
     def put(name: str) -> None:
         (filled.folder / name).write_bytes(bytes(4096))
 
@@ -146,14 +140,14 @@ def test_what_somebody_else_has_set_aside_is_told_for_a_day_and_by_the_doctor_al
     assert old in doctor
 
 
-def test_trouble_that_comes_or_goes_is_news_to_pages_that_are_open():
+def test_open_pages_learn_of_trouble():
     assert Now().version != Now(trouble=("the disk is full",)).version
 
 
 # ---- several --------------------------------------------------------------------------------------------
 
 
-def test_one_store_of_several_that_cannot_be_read_does_not_hide_the_others(filled: Store, other: Store):
+def test_an_unreadable_store_does_not_hide_others(filled: Store, other: Store):
     say_format(other, store_schema.VERSION + 1)
     client = browser(watch_of(filled, other))
     for path in (
@@ -205,7 +199,7 @@ def test_what_only_a_page_meets_is_told_too(filled: Store, other: Store):
     assert f"{other.folder}: a stored issue cannot be read" in notices(answer.text)
 
 
-def test_a_change_is_made_in_those_that_can_be_written_and_the_rest_is_told(filled: Store, other: Store):
+def test_a_change_reaches_every_writable_store(filled: Store, other: Store):
     say_format(other, store_schema.VERSION + 1)
     watch = watch_of(other, filled)
     client = browser(watch)
@@ -220,7 +214,7 @@ def test_a_change_is_made_in_those_that_can_be_written_and_the_rest_is_told(fill
 # ---- at the start ---------------------------------------------------------------------------------------
 
 
-def test_what_is_wrong_at_the_start_is_told_in_the_terminal_and_on_the_pages(
+def test_trouble_at_the_start_is_in_terminal_and_pages(
     filled: Store, other: Store, capsys: pytest.CaptureFixture[str]
 ):
     filled.close()

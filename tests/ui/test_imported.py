@@ -43,9 +43,7 @@ def test_every_page_shows_what_was_imported(store: Store, tmp_path: Path, redact
 
 
 @pytest.mark.parametrize("imported", [True, False])
-def test_no_line_of_this_machine_is_shown_because_a_bundle_names_its_file(
-    store: Store, tmp_path: Path, imported: bool
-) -> None:
+def test_a_bundle_cannot_show_a_local_file(store: Store, tmp_path: Path, imported: bool) -> None:
     """Who made the bundle knows the first line of many a key; who is sent the page learns the second."""
     lines = [""] * CULPRIT.line
     lines[CULPRIT.line - 1] = CULPRIT.source or ""

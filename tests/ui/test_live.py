@@ -69,7 +69,7 @@ def test_one_store_in_trouble_does_not_hide_the_others(filled: Store, tmp_path):
     assert set(now.trouble) == {f"{tmp_path / 'none'}: the disk is full", f"{filled.folder}: set aside"}
 
 
-def test_what_happened_is_kept_for_a_while_and_trouble_only_while_there_is_some(filled: Store):
+def test_notices_stay_for_a_while_trouble_while_it_lasts(filled: Store):
     sights = [Sight(notices=("first",), trouble=("locked",))]
     watch = watch_of(filled, sights)
     assert watch.now().trouble == (f"{filled.folder}: first", f"{filled.folder}: locked")

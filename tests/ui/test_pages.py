@@ -57,7 +57,7 @@ def reading(text: Text | None):
 # ---- the culprit's line ----------------------------------------------------------------------
 
 
-def test_the_line_is_shown_among_its_neighbours_with_the_call_marked():
+def test_the_line_has_neighbours_and_a_marked_call():
     view = code_view(CULPRIT, BEGAN, reading(Text(LINES, BEGAN - 1)))
     assert view.is_current
     assert [line.number for line in view.lines] == [82, 83, 84, 85, 86, 87, 88]
@@ -79,7 +79,7 @@ def test_the_line_is_shown_among_its_neighbours_with_the_call_marked():
     ],
     ids=["gone", "written since", "moved", "shorter"],
 )
-def test_of_a_file_that_is_not_what_ran_only_what_was_stored_is_shown(text: Text | None):
+def test_a_changed_file_shows_only_the_stored_line(text: Text | None):
     view = code_view(CULPRIT, BEGAN, reading(text))
     assert not view.is_current
     assert [line.before + line.call + line.after for line in view.lines] == [CULPRIT.source]
@@ -92,7 +92,7 @@ def test_a_file_that_nothing_was_stored_of_is_not_read():
     assert (view.lines, asked) == ((), [])
 
 
-def test_without_the_session_nobody_knows_whether_the_file_is_still_the_same():
+def test_a_file_is_not_trusted_without_its_session():
     assert not code_view(CULPRIT, None, reading(Text(LINES, BEGAN - 1))).is_current
 
 
@@ -115,7 +115,7 @@ def test_ignored_groups_are_left_out_and_counted(filled: Store):
     assert len(groups_page(filled, Filters(with_ignored=True)).rows) == 2
 
 
-def test_ignored_bugs_are_counted_wherever_they_rank_and_only_if_they_are_there(store: Store):
+def test_ignored_bugs_are_counted_at_any_rank(store: Store):
     store.put(
         [SESSION], [stall(id=f"s1-{n}", fingerprint=f"1:{n:04}", duration_ns=10**9 - n) for n in range(105)]
     )
@@ -144,7 +144,7 @@ def test_a_long_list_has_pages(store: Store):
     assert [row.rank for row in pages[2].rows] == list(range(101, 121))
 
 
-def test_the_overview_puts_the_worst_first_and_counts_what_was_killed(filled: Store):
+def test_the_overview_has_the_worst_and_counts_kills(filled: Store):
     page = overview_page(filled, TOOLS, (), NOW)
     assert page.top is not None
     assert page.top.row.group.fingerprint == "1:dead"
@@ -180,7 +180,7 @@ def test_causes_beyond_the_first_are_put_together(store: Store):
 # ---- one of each -----------------------------------------------------------------------------
 
 
-def test_a_group_has_its_longest_stall_its_reasons_and_its_stacks(filled: Store):
+def test_a_bug_has_its_longest_stall_reasons_and_stacks(filled: Store):
     page = group_page(filled, "1:f00d", TOOLS, NOW)
     assert page is not None
     assert page.worst is not None

@@ -98,7 +98,7 @@ def test_starts_are_listed_latest_first_by_pages(store: Store):
     assert [one.id for one in seen] == [f"n{number}" for number in reversed(range(count))]
 
 
-def test_the_course_of_starts_is_by_program_with_each_start_s_own_limit(store: Store):
+def test_starts_are_drawn_by_program_with_their_limits(store: Store):
     starts = [
         STARTUP,
         replace(START_IN_TIME, program="worker", id="w1"),

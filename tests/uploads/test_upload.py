@@ -262,7 +262,7 @@ def test_what_another_receiver_has_this_one_has_not(store: Store, receiving: Rec
 
 
 @pytest.mark.usefixtures("store")
-def test_one_killed_before_it_hears_the_answer_sends_the_same_again(
+def test_a_killed_upload_sends_the_same_bytes_again(
     receiving: Receiving, place: Path, package_path: Path, capsys: Captured
 ) -> None:
     """The receiver has the bundle; the sender does not know it, and is gone."""

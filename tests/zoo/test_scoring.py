@@ -96,7 +96,7 @@ def test_a_report_is_of_the_stall_by_its_time_if_it_has_one(began_ms, duration_m
 @pytest.mark.parametrize(
     ("told", "true", "right"), [(302, 300, True), (303, 300, True), (304, 300, False), (1009, 1000, True)]
 )
-def test_a_duration_may_be_off_by_two_milliseconds_or_one_percent(told, true, right):
+def test_a_duration_may_be_off_by_2_ms_or_1_percent(told, true, right):
     truth = replace(TRUTH, ended_ns=BEGAN_NS + true * MS)
     assert scored(Report(duration_ms=told), truth=truth).duration_right is right
 
@@ -127,7 +127,7 @@ def test_a_dump_that_shows_the_guilty_thread_shows_a_culprit():
     assert scored(Report(frames=(), holder=HOLD), kind=HELD).line is False
 
 
-def test_where_only_another_thread_is_guilty_no_line_of_the_stalled_one_is_asked_for():
+def test_another_threads_guilt_asks_for_no_line_here():
     nobody = replace(HELD, culprits=())
     found = scored(Report(holder=HOLD), kind=nobody)
     assert (found.function, found.line, found.holder) == (None, None, True)
@@ -140,13 +140,13 @@ def test_a_killed_program_is_judged_by_what_is_left():
     assert scored(kind=killed, truth=ENDLESS).survived is False
 
 
-def test_in_a_control_every_report_is_a_false_alarm_unless_the_machine_is_blamed():
+def test_a_report_in_a_control_is_a_false_alarm():
     control = replace(KIND, causes=(), culprits=(), control=True)
     assert scored(kind=control) == Score(false_alarms=0)
     assert scored(Report(), Report(excused=True), kind=control) == Score(false_alarms=1)
     assert scored(Report(), kind=control, disturbed=True) == Score()
 
 
-def test_of_a_disturbed_run_only_what_the_machine_has_no_part_in_is_judged():
+def test_a_disturbed_run_is_judged_in_part():
     found = scored(Report(frames=(HERE,), causes=("host",), duration_ms=900), kind=HELD, disturbed=True)
     assert found == Score(detected=True, function=True, line=True)

@@ -38,25 +38,25 @@ def test_the_longest_wait_is_that_of_any_thread():
     assert waits.longest_ms(10 * MS, 30 * MS) == 40
 
 
-def test_the_longest_wait_in_a_window_is_not_the_sum_of_many_short_ones():
+def test_the_longest_wait_is_not_a_sum():
     wakes = read(*((10 * i, {"7": i}) for i in range(200)))
     assert wakes.longest_within_ms(100, 0, 1_990 * MS) == 10
     assert wakes.longest_ms(0, 1_990 * MS) == 199
 
 
-def test_the_longest_wait_in_a_window_may_fall_between_two_readings():
+def test_the_longest_wait_may_be_between_two_readings():
     waits = read((0, {"7": 0}), (10, {"7": 1}), (400, {"7": 80}), (410, {"7": 81}), (500, {"7": 161}))
     assert waits.longest_within_ms(100, 0, 420 * MS) == 81
     assert waits.longest_within_ms(100, 0, 410 * MS) == 79
     assert read().longest_within_ms(100, 0, 1) == 0
 
 
-def test_a_thread_that_began_in_a_window_waited_from_its_begin_on():
+def test_a_new_thread_waited_from_its_begin_on():
     assert read((0, {}), (50, {"7": 30})).longest_within_ms(100, 0, 50 * MS) == 30
 
 
 @pytest.mark.parametrize(("each_ms", "disturbed"), [(1, False), (3, True)])
-def test_a_control_is_disturbed_by_a_wait_that_could_have_been_a_stall(each_ms, disturbed):
+def test_a_stall_long_wait_disturbs_a_control(each_ms, disturbed):
     waits = read(*((10 * i, {"7": each_ms * i}) for i in range(200)))
     truth = Truth(began_ns=0, ended_ns=0, thread=0, plays_ns=0, played_ns=1_990 * MS)
     known = catalogue.read(catalogue.KINDS / "ok_idle.py")
@@ -66,7 +66,7 @@ def test_a_control_is_disturbed_by_a_wait_that_could_have_been_a_stall(each_ms, 
 @pytest.mark.parametrize(
     ("kind", "disturbed"), [("sleep", False), ("lock_held", True), ("starved_of_cpu", False)]
 )
-def test_a_guilty_thread_that_could_not_run_disturbs_what_it_is_guilty_of(kind, disturbed):
+def test_a_starved_guilty_thread_disturbs_the_run(kind, disturbed):
     waits = read((0, {"7": 0, "8": 0}), (110, {"7": 1, "8": 60}))
     truth = Truth(began_ns=1 * MS, ended_ns=101 * MS, thread=7, plays_ns=0, played_ns=0)
     known = catalogue.read(catalogue.KINDS / f"{kind}.py")

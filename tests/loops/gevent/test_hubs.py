@@ -229,7 +229,7 @@ assert main == [], main
     assert names(stalls) == [("hogs", "MainThread", "gevent")]
 
 
-def test_a_greenlet_that_yields_is_no_stall_and_many_short_ones_are_a_burst(play):
+def test_yielding_greenlets_are_a_burst_not_a_stall(play):
     stalls = play(
         """
 import time

@@ -95,7 +95,7 @@ def test_nothing_else_is_reported_but_what_the_host_did(run):
     assert [stall for stall in others if not is_explained(stall)] == []
 
 
-def test_idle_loops_inner_loops_progress_and_animations_are_no_stalls(interpreter, tmp_path):
+def test_idle_inner_and_animated_loops_are_no_stalls(interpreter, tmp_path):
     seen = json.loads(interpreter.run(QUIET, tmp_path / "store").splitlines()[-1])
     report = Watched(store=tmp_path / "store", engine="native").report()
     assert unexplained(report["stalls"]) == []
@@ -210,7 +210,7 @@ print(json.dumps([results, told, errors, gone() is None]))
 """
 
 
-def test_handlers_of_signals_are_connected_called_and_disconnected_as_ever(tell, tmp_path):
+def test_signal_handlers_behave_as_ever(tell, tmp_path):
     results, told, errors, is_gone = tell(f"STORE = {str(tmp_path / 'store')!r}\n{SIGNALS}")
     assert results == [True, None, "glib", True, True] * 2
     used = ["poked", "once", "poked"]

@@ -100,7 +100,7 @@ def turns(canary):
 
 
 @pytest.mark.parametrize("wait", WAITS)
-def test_a_wait_of_the_running_loop_ends_its_turn_and_begins_the_next(canary, library, wait):
+def test_a_wait_ends_one_turn_and_begins_the_next(canary, library, wait):
     call = getattr(library, f"by_{wait}")
     assert set(native.hook_waits(path_of(library))) == set(WAITS)
     hooks = native.LoopHooks("novel")
@@ -147,7 +147,7 @@ def test_hooks_are_listed_counted_and_taken_back(library):
     assert library.by_poll(0) == 0
 
 
-def test_an_object_is_meant_by_an_address_or_by_the_end_of_its_path(library):
+def test_an_object_is_found_by_address_or_path_end(library):
     address = ctypes.cast(library.by_poll, ctypes.c_void_p).value
     end = "/".join(path_of(library).split("/")[-2:])
     assert native.hook_waits(address) == native.hook_waits(end) == WAITS
@@ -176,7 +176,7 @@ def test_several_objects_at_once(library, compiled, tmp_path):
     assert other.by_poll(0) == library.by_poll(0) == 0
 
 
-def test_an_unloaded_library_is_no_longer_listed_and_hooked_anew_when_it_is_back(compiled, tmp_path):
+def test_a_reloaded_library_is_hooked_anew(compiled, tmp_path):
     for number in range(50):  # more than are hooked at once
         path = str(shutil.copy(compiled, tmp_path / f"{number // 2}-{compiled.name}"))
         library = ctypes.CDLL(path)

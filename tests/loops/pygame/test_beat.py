@@ -97,7 +97,7 @@ def test_from_the_first_flip_on_frames_and_input_are_told(game):
     assert game.frames.told == [("frame_drawn", 7)]
 
 
-def test_in_a_pause_nothing_is_drawn_and_the_next_frame_begins_at_its_end(game):
+def test_the_next_frame_begins_at_the_end_of_a_pause(game):
     game.beat.paused(48 * MS)
     assert game.frames.told == [("idle",), ("frame_drawn", 48 * MS)]
 
@@ -126,7 +126,7 @@ def test_what_is_expected_is_the_lower_of_screen_and_aim(game, screen, target, e
     assert game.frames.told[-1] == ("at_refresh_rate", expected)
 
 
-def test_input_counts_from_the_last_look_to_the_frame_that_answers_it(game):
+def test_input_counts_from_the_last_look_to_its_frame(game):
     assert game.looked(KEY, MOTION, before=300, since=0, now=300)
     game.beat.handled(311 * MS)
     assert game.input.told == [("handled", "KeyDown", 0, 300 * MS, 311 * MS)]

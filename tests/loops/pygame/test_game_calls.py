@@ -95,7 +95,7 @@ def event(kind: int) -> Any:
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_what_lies_between_two_calls_is_work_and_the_call_is_a_wait(canary, game, role):
+def test_work_is_between_two_calls_which_are_waits(canary, game, role):
     call = game.stand_in(role)
     game.flip()
     before = lane(canary)
@@ -227,7 +227,7 @@ def test_a_frame_is_told_when_it_is_shown(game):
     assert begin_ns <= shown[0] <= middle_ns <= shown[1] <= time.monotonic_ns()
 
 
-def test_the_screen_is_looked_at_with_the_first_frame_that_is_told(game):
+def test_the_screen_is_asked_at_the_first_frame(game):
     game.flip()
     game.calls.on_shown(game.beat.shown)
     game.beat.names()

@@ -247,7 +247,7 @@ def test_is_no_stall(quiet, story):
     assert story in {scene["scene"] for scene in session["frames"]}
 
 
-def test_before_the_first_frame_and_after_the_end_nothing_is_watched(quiet):
+def test_nothing_is_watched_outside_the_frames(quiet):
     assert unexplained(quiet["stalls"]) == []
     (session,) = quiet["sessions"]
     assert {loop["kind"] for loop in session["loops"]} == {"pygame"}

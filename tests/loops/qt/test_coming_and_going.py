@@ -178,7 +178,7 @@ print(json.dumps([own_loop(canary).busy_ns / 1e9, took]))
     assert busy < took - 1.0  # of 1.2 s in the two
 
 
-def test_threads_whose_loop_python_runs_are_watched_and_others_are_not(run_window, binding):
+def test_threads_with_a_loop_of_python_are_watched(run_window, binding):
     needs(binding)
     told = run_window(
         binding,

@@ -119,7 +119,7 @@ def test_the_other_binding(tmp_path):
 
 @pytest.mark.parametrize("glib", ["1", "0"], ids=["glib", "without-glib"])
 @pytest.mark.parametrize("binding", BINDINGS)
-def test_idle_windows_dialogs_progress_and_animations_are_no_stalls(tmp_path, monkeypatch, binding, glib):
+def test_idle_and_animated_windows_are_no_stalls(tmp_path, monkeypatch, binding, glib):
     needs(binding)
     if glib == "0":
         monkeypatch.setenv("QT_NO_GLIB", "1")

@@ -107,7 +107,7 @@ def test_nothing_else_is_reported_but_what_the_host_did(run):
     assert [stall for stall in others if not is_explained(stall)] == []
 
 
-def test_idle_windows_dialogs_progress_and_animations_are_no_stalls(tmp_path):
+def test_idle_and_animated_windows_are_no_stalls(tmp_path):
     watched = Watched(store=tmp_path / "store", engine="native")
     done = watched.run(QUIET)
     report = watched.report()

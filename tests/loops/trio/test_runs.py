@@ -29,7 +29,7 @@ def told(watch):
     return [(stall.callback, stall.task, stall.loop) for stall in watch.stalls()]
 
 
-def test_a_step_is_a_callback_with_the_names_of_coroutine_and_task(watch):
+def test_a_step_has_the_names_of_coroutine_and_task(watch):
     with watch.installed():
         trio.run(run_named)
     assert told(watch) == [("blocks", "the task", "trio")]

@@ -188,9 +188,7 @@ assert left == ["select", "epollreactor.py"] or left == ["select", "posixbase.py
 """
 
 
-def test_a_reactor_that_runs_already_is_watched_and_left_as_it_was(
-    tmp_path: Path, run_python: Callable[..., Any]
-):
+def test_a_running_reactor_is_watched_and_restored(tmp_path: Path, run_python: Callable[..., Any]):
     watched = Watched(store=tmp_path / "store", engine="native")
     run_python(LATE.format(store=str(tmp_path / "store"), programs=str(PROGRAMS)))
     (stall,) = not_by_the_host(watched.report()["stalls"])

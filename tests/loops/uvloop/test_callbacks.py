@@ -192,7 +192,7 @@ def test_a_block_is_a_stall_with_the_name_of_what_ran(watch, program, debug):
     assert stall.duration_ns >= LONG_S * 1e9
 
 
-def test_what_waits_is_no_stall_and_the_time_after_the_loop_none_of_its(watch):
+def test_waits_and_time_after_the_loop_are_no_stall(watch):
     async def waits():
         await asyncio.sleep(2 * LONG_S)
 
@@ -256,7 +256,7 @@ def test_a_callback_runs_in_the_context_it_was_given(watch):
 
 
 @pytest.mark.skipif(not ENTERS_FOR_PROTOCOLS, reason="this uvloop enters no context for protocols")
-def test_a_pause_that_a_write_brings_about_is_no_callback_of_its_own(watch):
+def test_a_pause_made_by_a_write_is_no_callback(watch):
     """Inside a callback that writes, the transport tells its protocol to pause: in a context of its own."""
     paused = threading.Event()
 

@@ -109,7 +109,7 @@ def test_asyncio_and_uvloop_beside_each_other(watch):
     ]
 
 
-def test_a_loop_that_runs_already_is_watched_and_its_end_is_no_stall(watch):
+def test_a_running_loop_is_watched_and_its_end_no_stall(watch):
     async def installs():
         watch.install()
         await asyncio.sleep(0.01)
