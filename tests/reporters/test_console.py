@@ -114,14 +114,10 @@ def test_a_run_reads_as_a_calm_story(reporter: ConsoleReporter, screen: Screen, 
     reporter.report(stall(id="s1-4"), 2)
     reporter.report(ONGOING, 0)
     clock.now_ns = 9 * S
-    reporter.report(stall(**{**fields(ONGOING), "state": StallState.ENDED, "duration_ns": 7 * S}), 0)
+    reporter.report(replace(ONGOING, state=StallState.ENDED, duration_ns=7 * S), 0)
     reporter.report(stall(id="s1-8", fingerprint="1:none", culprit=None, cause=Cause.UNKNOWN, advice=None), 0)
     reporter.close(ENDED, [])
     golden("run.txt", screen.text)
-
-
-def fields(one: object) -> dict[str, object]:
-    return {name: getattr(one, name) for name in one.__dataclass_fields__}  # type: ignore[attr-defined]
 
 
 LOCKED = stall(
@@ -184,7 +180,7 @@ def test_repeats_are_told_every_few_seconds_only(
 
 def test_a_stall_in_progress_is_counted_once(reporter: ConsoleReporter, screen: Screen) -> None:
     reporter.report(ONGOING, 0)
-    reporter.report(stall(**{**fields(ONGOING), "state": StallState.ENDED, "duration_ns": 9 * S}), 0)
+    reporter.report(replace(ONGOING, state=StallState.ENDED, duration_ns=9 * S), 0)
     reporter.close(ENDED, [])
     assert "1 stall in 1 bug, 9.00 s in all" in screen.text
     assert "[loopcanary] over after 9.00 s: " in screen.text
