@@ -831,8 +831,8 @@ def test_a_short_gil_wait_names_no_package_line(of_ten, struck):
     assert stall.title == "GIL held by worker-1 in crunch (jobs.py:12)"
 
 
-def locked(proof: LockProof, tid: int = 71, **more: Any) -> Stall:
-    view = LockView(kind="RLock", proof=proof)
+def locked(proof: LockProof, tid: int = 71, kind: str = "RLock", **more: Any) -> Stall:
+    view = LockView(kind=kind, proof=proof)
     taken = samples(*[at_call("lock.acquire()")] * 12, syscall="futex", lock=view, **held_by(tid, "flush"))
     return judged(evidence(taken, thread_names=((71, "worker-1"), (72, "worker-2")), **more), SOURCE)
 
@@ -857,6 +857,13 @@ def test_the_holder_of_a_lock_is_named_with_its_proof():
     assert (stall.holder.lock, stall.holder.proof) == ("RLock", LockProof.OWNER)
     assert "The lock itself names its owner." in stall.evidence
     assert "in `flush`" in stall.advice
+
+
+def test_a_thread_that_is_joined_runs_and_is_not_held():
+    stall = locked(LockProof.OWNER, kind="thread")
+    assert stall.title == "waiting for thread worker-1 to end in flush (jobs.py:12)"
+    assert any(line.startswith("Thread worker-1 ran in flush (") for line in stall.evidence)
+    assert not any("held" in line or "owner" in line for line in stall.evidence)
 
 
 def test_a_holder_that_is_not_proven_is_not_named():

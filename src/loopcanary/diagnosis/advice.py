@@ -159,9 +159,9 @@ def _packages(module: str) -> Iterator[str]:
 def _in_framework(table: RemedyTable, row: Remedy, within: frozenset[str], blocker: Blocker | None) -> str:
     """The row's sentence, or the one that replaces it in a framework; and what that offers beside."""
     around = [remedy for remedy in table.frameworks if remedy.within in within]
-    told = next((remedy for remedy in around if row.id in remedy.replaces), row)
+    chosen = next((remedy for remedy in around if row.id in remedy.replaces), row)
     beside = [remedy for remedy in around if not remedy.replaces and row.way in _THREAD_HELPS][:1]
-    first, *rest = [_fill(remedy, blocker, None) for remedy in (told, *beside)]
+    first, *rest = [_fill(remedy, blocker, None) for remedy in (chosen, *beside)]
     return say("both", first=first, second=rest[0]) if rest else first
 
 

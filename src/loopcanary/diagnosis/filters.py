@@ -11,7 +11,7 @@ from loopcanary.model import Config, Culprit, Stall
 
 def drop_reason(stall: Stall, config: Config, paths: CodePaths) -> str | None:
     """Why a stall is not to be reported, None where it is to be. `only_concern`, or `ignore: ` and the
-    entry that matched. What becomes of it then is `keep_ignored`'s matter."""
+    entry that matched. The setting `keep_ignored` says what becomes of it."""
     if config.only_concern and not _touches_own_code(stall):
         return "only_concern"
     if stall.culprit is None:

@@ -136,7 +136,7 @@ def _call_name(qualname: str) -> str:
 
 
 def _is_steady(stall: Stall) -> bool:
-    """Whether the culprit of a burst held most of it, so that it names the burst."""
+    """Whether a burst's culprit held most of its time, and so names it."""
     culprit = stall.culprit
     if culprit is None:
         return False

@@ -14,7 +14,7 @@ _WEAK_HEAVIEST = 0.9
 
 
 def make_grade(seen_ns: Sequence[int], coverage: float, cause: Cause) -> Grade:
-    """Strong: eight samples and more, over 70 % of the stall, none of which carries a third of it. Weak: one
+    """Strong: eight samples and more, over 70 % of the stall, none of which carries a third. Weak: one
     sample carries all, or most of the stall was not seen. `seen_ns`: the time each sample stands for.
 
     Without any sample, a cause that is known rests on records of the thread itself: fair.

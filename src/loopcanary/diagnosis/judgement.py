@@ -156,7 +156,7 @@ def _suspect(case: Case, verdict: Verdict) -> Suspect | None:
     suspect = find_suspect(stacks)
     if suspect is None or suspect.in_app or verdict.cause is not Cause.GIL:
         return suspect
-    # Whoever takes the GIL strikes whatever runs next. Of a turn that mostly waited for it in the loop's own
+    # A thread that takes the GIL strikes the code that runs next. If the turn mostly waited in the loop's own
     # lines, the few samples in a package's code say nothing.
     return suspect if suspect.weight_ns >= _STRUCK_SHARE * sum(weight for _, weight in stacks) else None
 

@@ -1,4 +1,4 @@
-"""Where a stall's wall time went, from the kernel's counters before, during and at the end of it."""
+"""Where a stall's wall time went, from the kernel's counters before, during and at its end."""
 
 from __future__ import annotations
 
@@ -94,15 +94,15 @@ def _track(evidence: StallEvidence, end_ns: int) -> _Track:
     early = None if before is None or before.at_ns > begin_ns else _reading(before.at_ns, before.kernel)
     inside: list[_Reading] = []
     state = ""
-    told = [sample for sample in evidence.samples if sample.kernel is not None and sample.at_ns <= end_ns]
-    first = next((index for index, sample in enumerate(told) if sample.at_ns > begin_ns), len(told))
-    for sample in told[first - 1 : first] if first else ():
+    known = [sample for sample in evidence.samples if sample.kernel is not None and sample.at_ns <= end_ns]
+    first = next((index for index, sample in enumerate(known) if sample.at_ns > begin_ns), len(known))
+    for sample in known[first - 1 : first] if first else ():
         if sample.kernel is not None and (early is None or sample.at_ns >= early.at_ns):
             early = _reading(sample.at_ns, sample.kernel)
-    for index in dict.fromkeys((first, len(told) - 1)) if first < len(told) else ():
-        kernel = told[index].kernel
+    for index in dict.fromkeys((first, len(known) - 1)) if first < len(known) else ():
+        kernel = known[index].kernel
         if kernel is not None:
-            inside.append(_reading(told[index].at_ns, kernel))
+            inside.append(_reading(known[index].at_ns, kernel))
             state = kernel.thread_state
     exact_end = evidence.end_cpu_ns is not None and evidence.end_ns is not None
     if exact_end:

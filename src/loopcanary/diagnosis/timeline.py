@@ -37,7 +37,7 @@ _HOLDER_STACKS_MAX = 16
 thread's own."""
 _STOPPED = ("T", "t")
 _RUNNING_SHARE = 0.5
-"""A thread that is ready all the time and on a CPU for less than this of it was kept waiting."""
+"""A thread that is ready all the time and on a CPU for less than this share was kept waiting."""
 
 
 def make_timeline(
@@ -259,7 +259,7 @@ def _earlier(earlier: Iterable[LongWork], begin_ns: int) -> tuple[EarlierWork, .
 
 
 def _reach_ns(evidence: StallEvidence, earlier: tuple[EarlierWork, ...]) -> int | None:
-    """How far back all is told."""
+    """How far back the record is complete."""
     if evidence.earlier_from_ns is None:
         return None
     reach_ns = min(max(0, evidence.begin_ns - evidence.earlier_from_ns), EARLIER_NS)

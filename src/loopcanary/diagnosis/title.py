@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from loopcanary.diagnosis.causes.holders import THREAD
 from loopcanary.diagnosis.causes.verdict import Finding
 from loopcanary.model import Blocker, Cause, Culprit, Holder, StallEvidence, StallScope
 from loopcanary.words.sentences import Sentence, say
@@ -10,8 +11,6 @@ from loopcanary.words.titles import TITLES
 _EVERYWHERE = frozenset({"__init__.py", "__main__.py"})
 """Names of files that say nothing without their folder."""
 _MOSTLY = 0.5
-_THREAD = "thread"
-"""The lock that `Thread.join` waits for."""
 
 
 def make_title(
@@ -42,7 +41,7 @@ def _held(holder: Holder, culprit: Culprit | None) -> Sentence:
     place = _place(holder.culprit or culprit)
     if holder.lock is None:
         return say("title:gil-held", holder=holder.thread, place=place)
-    if holder.lock == _THREAD:
+    if holder.lock == THREAD:
         return say("title:thread-runs", holder=holder.thread, place=place)
     return say("title:lock-held", lock=holder.lock, holder=holder.thread, place=place)
 

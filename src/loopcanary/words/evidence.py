@@ -51,6 +51,7 @@ EVIDENCE: Mapping[str, str] = {
     "gil-holder-unread": "The thread that held it could not be read.",
     "held-by": "It was held by {thread}{place: }, {share:%} of the time.",
     "also-held-by": "Also held by {thread}{place: }, {share:%} of the time.",
+    "thread-ran": "Thread {thread} ran{place: }, {share:%} of the time.",
     "waiters": "{count:#other thread} waited for it, too: {threads:and}.",
     "more": "{count} more",
     "owner-named": "The lock itself names its owner.",

@@ -11,8 +11,10 @@ from loopcanary.model import Holder, LockProof, LockView
 from loopcanary.words.sentences import Sentence, say
 
 _HOLDERS_MAX = 8
+THREAD = "thread"
+"""What a join waits for: no thread holds it, the thread itself runs."""
 _WORTH_SAYING = 0.02
-"""Below this share of the stall a holder is told only if there is no other."""
+"""Below this share of the stall a holder is named only if there is no other."""
 
 
 def find_holders(observation: Observation, waiting: Iterable[WeighedSample]) -> tuple[Holder, ...]:
@@ -50,11 +52,16 @@ def _holder(observation: Observation, tid: int, samples: list[WeighedSample]) ->
 
 def holder_sentences(holders: tuple[Holder, ...]) -> tuple[Sentence, ...]:
     """`It was held by worker-1 in flush (/srv/app/db.py:12), 84 % of the time.`, one a holder."""
-    codes = ("held-by", *["also-held-by"] * len(holders))
     return tuple(
-        say(code, thread=holder.thread, place=_place(holder), share=holder.share)
-        for code, holder in zip(codes, holders, strict=False)
+        say(_code(holder, index), thread=holder.thread, place=_place(holder), share=holder.share)
+        for index, holder in enumerate(holders)
     )
+
+
+def _code(holder: Holder, index: int) -> str:
+    if holder.lock == THREAD:
+        return "thread-ran"
+    return "also-held-by" if index else "held-by"
 
 
 def waiter_sentences(observation: Observation) -> tuple[Sentence, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from loopcanary.diagnosis.causes.holders import find_holders, holder_sentences, waiter_sentences
+from loopcanary.diagnosis.causes.holders import THREAD, find_holders, holder_sentences, waiter_sentences
 from loopcanary.diagnosis.causes.marks import call_sentence, certainty, in_file, last_name, sleep_sentence
 from loopcanary.diagnosis.causes.verdict import Finding
 from loopcanary.diagnosis.code.call_sites import CallSite
@@ -108,7 +108,7 @@ def _holder_sentences(
         yield say("holder-unknown")
     if holders:
         yield from holder_sentences(holders)
-        if holders[0].proof in _PROOFS:
+        if holders[0].proof in _PROOFS and holders[0].lock != THREAD:
             yield say(_PROOFS[holders[0].proof])
         if _holds_it_itself(observation, explained):
             yield say("self-deadlock")

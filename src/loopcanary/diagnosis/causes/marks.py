@@ -114,6 +114,6 @@ def certainty(selected: tuple[WeighedSample, ...], *, named: float, guessed: flo
     """Confidence by how many of the samples have a system call named by the kernel."""
     if not selected:
         return guessed
-    told = sum([count for view, count in count_views(selected) if view.syscall is not None])
-    known = told / len(selected)
+    named_count = sum([count for view, count in count_views(selected) if view.syscall is not None])
+    known = named_count / len(selected)
     return guessed + (named - guessed) * known

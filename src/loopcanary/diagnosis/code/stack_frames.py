@@ -70,7 +70,7 @@ class Path:
     length: int
     """Frames of the work."""
     places: dict[Function, int]
-    """Their functions, each once since recursion is one function, and which frame is the innermost of it."""
+    """Their functions, each once since recursion is one function, and the index of its innermost frame."""
     whole: list[Function]
     """The functions of all frames, each once."""
     roles: tuple[Role, ...]

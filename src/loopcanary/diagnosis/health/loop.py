@@ -11,7 +11,7 @@ from loopcanary.model import LaneTotals, LoopHealth
 from loopcanary.model.evidence import SLICE_NS, congested_slices
 
 _BUCKET_WIDTH = 1 / 16
-"""Of the engines' histograms: an estimated duration is off by no more than this part of it."""
+"""Of the engines' histograms: an estimated duration is off by no more than this share."""
 
 Turns = tuple[float, int]
 """A duration in nanoseconds, and how many turns had it."""

@@ -1,6 +1,6 @@
 """The figures of a process: of each loop, and of each pool of threads as one.
 
-A server that starts a thread for each request has thousands of them, and nobody asks for the figures of one.
+A server that starts a thread for each request has thousands; the figures of a single one are of no use.
 """
 
 from __future__ import annotations

@@ -31,9 +31,9 @@ def make_surroundings(evidence: StallEvidence) -> Surroundings | None:
 
 
 def _grown(readings: tuple[HostReading, ...], name: str) -> int | None:
-    """By how much a counter grew between its first and last reading that told it; None for fewer than two."""
-    told = [value for reading in readings if (value := getattr(reading, name)) is not None]
-    return max(0, told[-1] - told[0]) if len(told) > 1 else None
+    """By how much a counter grew between its first and last known reading; None for fewer than two."""
+    known = [value for reading in readings if (value := getattr(reading, name)) is not None]
+    return max(0, known[-1] - known[0]) if len(known) > 1 else None
 
 
 def _quotient(part: int | None, whole: int | None) -> float | None:

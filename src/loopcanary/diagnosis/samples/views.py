@@ -26,7 +26,7 @@ class SampleView:
     of that call, in its callers, and in which of the program's own functions it is."""
     stack: PlacedStack
     truncated: bool
-    """Outer frames of it were not read."""
+    """Its outer frames were not read."""
     syscall: str | None
     """Name of the system call it slept in; a number without a name as `system call 999`."""
     state: str

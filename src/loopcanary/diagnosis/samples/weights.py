@@ -1,4 +1,4 @@
-"""How much of a stall each sample stands for, and how much of it was seen at all."""
+"""How much of a stall each sample stands for, and how much was seen at all."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def weigh(times_ns: Sequence[int], begin_ns: int, end_ns: int, interval_ns: int)
 
     The time between two samples is seen. So is the time after the last one, up to the longest step
     between samples (or `interval_ns`, the one in force). The head before the first sample is not:
-    nobody looked yet. `times_ns` ascend; those outside the stall are taken as at its ends.
+    no look was taken yet. `times_ns` ascend; those outside the stall are taken as at its ends.
     """
     duration = max(0, end_ns - begin_ns)
     times = list(times_ns)
