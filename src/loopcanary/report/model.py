@@ -55,7 +55,7 @@ class IssueDetails:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Groups first, then stalls; both may be cut, `sums` tells of all."""
+    """Groups first, then stalls; both may be cut, `sums` has all."""
 
     generated_wall_ns: int
     sums: Totals

@@ -32,7 +32,7 @@ def stack_frames(stack: WeightedStack) -> Frames:
 
 
 def frames_of(frames: Sequence[StackFrame], note: str = "") -> Frames:
-    """Own code stands out. `note`: what is said below."""
+    """Own code is highlighted. `note`: what is said below."""
     rows = folded(frames)
     found = [_row(row) for row in rows[:_ROWS_MAX]]
     if len(rows) > _ROWS_MAX:

@@ -1,4 +1,4 @@
-"""Styles and scripts as text that stands within a page, for one that is a file of its own.
+"""Styles and scripts as text within a page, for one that is a file of its own.
 
 The scripts are those that the server sends. Within a page no module can import another by its address: each
 module of ours becomes a function that gives what it exports.

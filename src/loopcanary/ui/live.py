@@ -18,7 +18,7 @@ from loopcanary.ui.sources import Failures, OneStore, as_one
 LOOK_EVERY_S = 1.0
 _NOTICES_MAX = 20
 _ASIDE_TOLD_NS = 86_400 * 1_000_000_000
-"""For so long every page tells of a damaged database that was set aside; later the doctor's alone does."""
+"""How long every page shows a damaged database that was set aside; later only the doctor's does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Sight:
 
 
 _MET_TOLD_S = 60.0
-"""For so long a failure is told of that pages met and the look once a second does not."""
+"""How long a failure is shown that pages met, and the look once a second does not."""
 
 Look = Callable[[OneStore], Sight]
 """Takes in what dead processes left, and lays what runs now over the store. Raises only `errors`."""
@@ -61,7 +61,7 @@ class Now:
 
 
 class Watch:
-    """The stores, looked at again at most every second, when somebody asks. Thread-safe."""
+    """The stores, looked at again at most every second, on request. Thread-safe."""
 
     def __init__(self, stores: Sequence[OneStore], look: Look, errors: tuple[type[Exception], ...]) -> None:
         self.stores = tuple(stores)

@@ -160,7 +160,7 @@ def here_with(asked: Any, /, **changed: Any) -> str:
 
 
 def _advice(text: str) -> Markup:
-    """A sentence with its code, which stands between backquotes, as code."""
+    """A sentence with its code, which is between backquotes, as code."""
     parts = printable(text, 2_000).split("`")
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if index % 2 else part for index, part in enumerate(parts)
@@ -199,6 +199,6 @@ def _iso(wall_ns: int) -> str:
 
 
 def _data(value: Any) -> Markup:
-    """JSON that stands in a `script` of a page: nothing in it ends the element."""
+    """JSON for a `script` of a page: nothing in it ends the element."""
     text = json.dumps(value, separators=(",", ":"))  # ASCII only
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))  # noqa: S704

@@ -26,7 +26,7 @@ _BEFORE = (" ", ",", ";")
 _DEPTH_MAX = 4
 """How deep sentences lie in each other's values."""
 _UNKNOWN = {"`{call}`": "the call", "`{holder}`": "the thread that holds it"}
-"""What stands in a remedy for a value that it does not have."""
+"""What a remedy says for a value that it does not have."""
 
 
 class Sentence(str):

@@ -1,8 +1,8 @@
 """Whether a line of source is repeated by a loop of its own function.
 
-A position that many samples share is one long call only if nothing repeats it: `x += i * i` in a loop stands
-still for a sampler too. Read off the text by indentation, since parsing a whole file costs more than the rest
-of a diagnosis.
+A position that many samples share is one long call only if nothing repeats it: `x += i * i` in a loop does
+not move for a sampler either. Read off the text by indentation, since parsing a whole file costs more than
+the rest of a diagnosis.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ def verdicts(process: ProcessSight) -> Iterator[tuple[str, str]]:
 
 
 def _gil(threads: Sequence[ThreadSight]) -> Iterator[tuple[str, str]]:
-    """One sentence for each interpreter in which threads wait, or somebody holds it."""
+    """One sentence for each interpreter whose GIL is held, or waited for."""
     for number in sorted({thread.interpreter for thread in threads if thread.interpreter is not None}):
         own = [thread for thread in threads if thread.interpreter == number]
         waiting = sum(thread.waits_for_gil for thread in own)

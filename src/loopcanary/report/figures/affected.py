@@ -1,4 +1,4 @@
-"""Whom the stalls of one group struck: scenes, tasks, callbacks, loops, programs."""
+"""What the stalls of one bug affected: scenes, tasks, callbacks, loops, programs."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def code_view(
     """The line with its neighbours, or as it was stored.
 
     Shown from disk only if the file was not written after the process had started, and still has the stored
-    text in that line: so nothing of a file is shown to whom does not know what is in it.
+    text in that line: so no other text of a file is shown.
     """
     found = _around(culprit, started_wall_ns, read, around) if culprit.source else ()
     stored = (_marked(culprit, culprit.source, ""),) if culprit.source else ()

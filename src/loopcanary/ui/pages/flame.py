@@ -15,7 +15,7 @@ _NAME_MAX = 120
 _DEPTH_MAX = 150
 _HOT_MAX = 8
 NODES_MAX = 4_000
-"""The widest; the others are narrower than a pixel, unless somebody made them so many."""
+"""The widest; the others are narrower than a pixel, unless there are very many of them."""
 
 
 @dataclass(slots=True)
@@ -104,7 +104,7 @@ def _add(root: _Node, frames: tuple[StackFrame, ...], weight_ns: int) -> None:
 
 
 def _widest(root: _Node, most: int) -> tuple[set[int], int]:
-    """The ids of so many nodes, the widest, each with all that it stands on; and how many nodes there are."""
+    """The ids of so many nodes, the widest, each with all below it; and how many nodes there are."""
     kept: set[int] = set()
     count = 0
     waiting = [(-root.weight_ns, count, root)]

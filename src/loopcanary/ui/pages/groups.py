@@ -55,7 +55,7 @@ class GroupsPage:
     total_ns: int
     rows: tuple[GroupRow, ...]
     ignored: int
-    """Bugs that are left out because somebody said so."""
+    """Bugs that are ignored, and left out."""
     pages: int
     spark_scale: TimeScale | None
     causes: tuple[Cause, ...]

@@ -1,4 +1,4 @@
-"""A report as one page that stands alone: bugs with all that tells why, loops, frames, sessions."""
+"""A report as one page by itself: bugs with all their evidence, loops, frames, sessions."""
 
 from __future__ import annotations
 
