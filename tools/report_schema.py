@@ -19,11 +19,23 @@ from itertools import pairwise
 from types import NoneType
 from typing import Any, get_args, get_origin
 
-from loopcanary.model import Activity, EarlierWork, LoopHealth, Session, ShortWork, Span, Stall, Timeline
+from loopcanary.built_in import BUILT_IN, KINDS
+from loopcanary.model import (
+    Activity,
+    EarlierWork,
+    IssueKind,
+    LoopHealth,
+    Session,
+    ShortWork,
+    Span,
+    Stall,
+    Timeline,
+)
 from loopcanary.model.search import IssueGroup
+from loopcanary.registry import load
 from loopcanary.report.figures.loop_figures import LoopFigures
 from loopcanary.report.figures.trend import Trend
-from loopcanary.wire import ISSUE_TYPES, SCHEMA_VERSION
+from loopcanary.wire import SCHEMA_VERSION
 from loopcanary.wire.parts import WirePart, parts_of, unit_of, wire_name
 
 Schema = dict[str, Any]
@@ -103,7 +115,7 @@ class Definitions:
         return SHARED[kind](self, found) if kind in SHARED else found
 
     def _part(self, kind: type, part: WirePart) -> Schema:
-        if part.field is None and isinstance(constant := getattr(kind, part.attribute, None), Enum):
+        if part.field is None and isinstance(constant := getattr(kind, part.attribute, None), IssueKind):
             return {"const": constant.value}
         if part.spelling.keys:
             return record(dict.fromkeys(part.spelling.keys, WHOLE))
@@ -124,6 +136,8 @@ class Definitions:
             return {"type": "object", "additionalProperties": WHOLE}
         if unit:
             return UNITS[unit]
+        if hint is IssueKind:
+            return {"type": "string", "description": first_sentence(hint)}
         if hint in SCALARS:
             return SCALARS[hint]
         return self._enum(hint) if issubclass(hint, Enum) else self.of(hint)
@@ -211,12 +225,16 @@ def group_fields(definitions: Definitions) -> Schema:
     }
 
 
+def _issue_types() -> list[type]:
+    return [load(kind.type) for name, kind in BUILT_IN[KINDS].items() if name != "stall"]
+
+
 def document() -> Schema:
     """The schema of a report."""
     definitions = Definitions()
     loop_figures = definitions.fields(LoopFigures)
     definitions.of(LoopHealth, loop_figures)
-    issues = [definitions.of(kind, {"evidence": TEXTS}) for kind in ISSUE_TYPES.values()]
+    issues = [definitions.of(kind, {"evidence": TEXTS}) for kind in _issue_types()]
     groups = definitions.fields(IssueGroup)
     shown_alone = frozenset({"grouped_by", "affected"})
     issue_group = {**groups, "issue_ids": TEXTS, "grouped_by": TEXTS}

@@ -72,6 +72,40 @@ class Library:
         self.brings_work = brings_work
 
 
+class Kind:
+    """What the parts ask about one kind of issue."""
+
+    __slots__ = ("evidence", "figures", "list_words", "parts", "type", "words")
+
+    def __init__(
+        self,
+        type: object,  # noqa: A002 - it is the type
+        *,
+        words: str,
+        list_words: str = "",
+        evidence: object = None,
+        figures: object = None,
+        parts: object = None,
+    ) -> None:
+        """What is known of a kind. All but words may be `module:object`, loaded when it is needed.
+
+        Args:
+            type: The frozen dataclass of its issues, below model.IssueFacts; its `kind` is the registered
+                name. A text field that is not one of IssueFacts is redacted as a name.
+            words: What people call one issue.
+            list_words: What they call many; empty: as `words`.
+            evidence: Called with an issue: its figures against their limits, sentences.
+            figures: Called with an issue: document.parts.Facts, labelled figures of its own.
+            parts: Called with an issue: blocks of a document that follow its facts.
+        """
+        self.type = type
+        self.words = words
+        self.list_words = list_words or words
+        self.evidence = evidence
+        self.figures = figures
+        self.parts = parts
+
+
 _P = "loopcanary.probes"
 _I = "loopcanary.integrations"
 
@@ -147,6 +181,53 @@ _LIBRARIES = (
     Library("rq", "rq.worker", f"{_I}.tasks.rq:patch", brings_work=True),
 )
 
+_W = "loopcanary.words.lags"
+_R = "loopcanary.report.kinds"
+_LISTED = "frames, input, idle work"
+
+_KINDS: dict[str, Any] = {
+    "stall": Kind("loopcanary.model:Stall", words="stall"),
+    "jank": Kind(
+        "loopcanary.model:Jank",
+        words="jank",
+        list_words=_LISTED,
+        evidence=f"{_W}:of_jank",
+        figures=f"{_R}.jank:figures",
+        parts=f"{_R}.jank:parts",
+    ),
+    "input": Kind(
+        "loopcanary.model:InputLag",
+        words="late input",
+        list_words=_LISTED,
+        evidence=f"{_W}:of_input",
+        figures=f"{_R}.lags:input_figures",
+        parts=f"{_R}.lags:input_parts",
+    ),
+    "idle": Kind(
+        "loopcanary.model:IdleLag",
+        words="idle work",
+        list_words=_LISTED,
+        evidence=f"{_W}:of_idle",
+        figures=f"{_R}.lags:idle_figures",
+    ),
+    "startup": Kind(
+        "loopcanary.model:Startup",
+        words="startup",
+        list_words="starts",
+        evidence=f"{_W}:of_start",
+        figures=f"{_R}.traced:start_figures",
+        parts=f"{_R}.traced:start_parts",
+    ),
+    "slow-method": Kind(
+        "loopcanary.model:SlowMethod",
+        words="slow method",
+        list_words="methods",
+        evidence=f"{_W}:of_method",
+        figures=f"{_R}.traced:method_figures",
+        parts=f"{_R}.traced:method_parts",
+    ),
+}
+
 _CAUSES: dict[str, Any] = {  # in the order in which they are asked: diagnosis.causes says why
     "host": "loopcanary.diagnosis.causes.host:find_host",
     "garbage": "loopcanary.diagnosis.causes.garbage:find_garbage",
@@ -184,6 +265,7 @@ _EXPORTERS: dict[str, Any] = {
 
 BUILT_IN: dict[str, dict[str, Any]] = {
     LOOPS: {kind.kind: kind for kind in _LOOPS},
+    KINDS: _KINDS,
     INTEGRATIONS: {library.name: library for library in _LIBRARIES},
     CAUSES: _CAUSES,
     REMEDIES: _REMEDIES,

@@ -25,6 +25,7 @@ from loopcanary.built_in import (
     REMEDIES,
     REPORTERS,
     TRACERS,
+    Kind,
     Library,
     LoopKind,
 )
@@ -51,12 +52,15 @@ __all__ = [
     "REPORTERS",
     "TRACERS",
     "FrameListener",
+    "Kind",
     "Library",
     "LoopKind",
     "Registration",
     "Registry",
     "awaited",
+    "issue_kind",
     "load",
+    "said_of",
 ]
 _METADATA = "-info"
 """What the names of the folders end with that packages leave beside them: PyPA's entry points specification,
@@ -99,7 +103,7 @@ def load(target: str) -> Any:
     return found
 
 
-_TYPES: dict[str, type] = {LOOPS: LoopKind, INTEGRATIONS: Library, REMEDIES: tuple}
+_TYPES: dict[str, type] = {LOOPS: LoopKind, INTEGRATIONS: Library, KINDS: Kind, REMEDIES: tuple}
 """What the engine reads by itself, without a net."""
 
 
@@ -194,6 +198,21 @@ def _ignore(part: str, error: Exception) -> None:
 
 
 REGISTRY = Registry()
+
+
+def issue_kind(name: str) -> Kind | None:
+    """What is registered about the kind of issue of this name. Raises what loading a third party's raises."""
+    found = REGISTRY.find(KINDS, name)
+    return None if found is None else found.load()
+
+
+def said_of(issue: Any, what: str) -> Any:
+    """What the `figures`, `parts` or `evidence` of an issue's kind give for it; None: the kind has none."""
+    kind = issue_kind(issue.kind.value)
+    target = None if kind is None else getattr(kind, what)
+    if target is None:
+        return None
+    return (load(target) if isinstance(target, str) else target)(issue)
 
 
 def awaited() -> tuple[str, ...]:

@@ -24,13 +24,14 @@ from tests.ui.conftest import HOST, client_of, let_in
 
 from loopcanary.model import IssueKind, SessionEnd, StallState
 from loopcanary.model.search import OTHERS, STALLS, IssueQuery, Remark
+from loopcanary.registry import KINDS, REGISTRY
 from loopcanary.store import Store
 from loopcanary.ui.live import Sight
 from loopcanary.ui.rendering import url
 
 PAGES = ("/", "/groups", "/sessions", "/changes", "/frames", "/startup", "/methods", "/issues", "/doctor")
 _OWN_PAGES = {IssueKind.STARTUP: "/start", IssueKind.SLOW_METHOD: "/method"}
-_KINDS = [kind.value for kind in IssueKind]
+_KINDS = [one.name for one in REGISTRY.of(KINDS)]
 ORIGIN = {"origin": f"http://{HOST}"}
 _VOID = frozenset({"meta", "link", "input", "br", "img", "hr"})
 

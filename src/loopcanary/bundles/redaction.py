@@ -72,6 +72,7 @@ RULES: dict[tuple[str, str], Rule] = {
         FREE="evidence advice",
         OWN="title",
     ),
+    **_of("IssueKind", PLAIN="value"),
     **_of("Culprit", OWN="function qualname file source"),
     **_of("StackFrame", OWN="function qualname file"),
     **_of("Blocker", OWN="call function"),
@@ -176,6 +177,8 @@ class Redactor:
     def _ruled(self, rule: Rule, value: Any) -> Any:
         if value is None:
             return None
+        if rule is Rule.NAME and isinstance(value, tuple):
+            return tuple(self._text(rule, one) for one in value)
         if rule is Rule.FREE:
             return () if isinstance(value, tuple) else None
         return "" if rule is Rule.NOTE else self._text(rule, value)
@@ -228,17 +231,22 @@ class Redactor:
 def _plan(kind: type) -> tuple[tuple[str, Rule | None], ...]:
     """Fields that a text may be in, with their rules; None: it has values of the model inside."""
     found: list[tuple[str, Rule | None]] = []
+    is_known = any(name == kind.__name__ for name, _ in RULES) or kind.__module__.startswith("loopcanary.")
     for field in fields(kind):
-        rule = RULES.get((kind.__name__, field.name))
+        rule = RULES.get((kind.__name__ if is_known else _ANY_ISSUE, field.name))
         if rule in (Rule.PLAIN, Rule.OWN):
             continue
         if rule is not None:
             found.append((field.name, rule))
         elif any(name in str(field.type) for name in _WITH_TEXTS):
             found.append((field.name, None))
+        elif not is_known:
+            found.append((field.name, Rule.NAME if "str" in str(field.type) else None))
     return tuple(found)
 
 
+_ANY_ISSUE = "IdleLag"
+"""What the fields of an issue of a third party's kind are, but for its own: all texts of those are names."""
 _WITH_TEXTS = frozenset(kind for kind, _ in RULES) | {
     "Timeline",
     "Span",

@@ -119,7 +119,7 @@ def _once(found: Iterator[Issue]) -> Iterator[Issue]:
 
 def _order(issue: Issue) -> tuple[bool, str, str, str, int, str]:
     """As a choice gives them."""
-    is_other = issue.kind is not IssueKind.STALL
+    is_other = issue.kind != IssueKind.STALL
     return is_other, issue.session, issue.thread, issue.loop, issue.began_wall_ns, issue.id
 
 

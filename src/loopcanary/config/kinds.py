@@ -198,9 +198,9 @@ def _take_ways(value: object) -> tuple[str, ...]:
 
 
 def _take_issue_kinds(value: object) -> tuple[str, ...]:
-    from loopcanary.model.issues.kind import IssueKind
+    from loopcanary.registry import KINDS, REGISTRY
 
-    known = [kind.value for kind in IssueKind]
+    known = [one.name for one in REGISTRY.of(KINDS)]
     names = tuple(name.lower() for name in _take_names(value))
     for name in names:
         if name not in known:

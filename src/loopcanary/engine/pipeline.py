@@ -120,7 +120,7 @@ class Pipeline:
             stall = changed
         is_stored = self._store(stall)
         repeated = self._seen[stall.fingerprint]
-        for reporter in self._stations.reporters if _is_news(stall) else ():
+        for reporter in self._stations.reporters if stall.is_news else ():
             self._boundary.call(f"reporter {reporter.name}", reporter.report, stall, repeated)
         if not isinstance(stall, Stall) or stall.state is not StallState.ONGOING:
             self.counts["stalls_at_startup"] += isinstance(stall, Stall) and stall.startup
@@ -145,12 +145,3 @@ class Pipeline:
             self.issue_counts[f"{stall.kind.value}_reported"] += 1
         if len(self._seen) < _REMEMBERED_GROUPS or stall.fingerprint in self._seen:
             self._seen[stall.fingerprint] += 1
-
-
-def _is_news(issue: Issue) -> bool:
-    """Whether reporters get it."""
-    if isinstance(issue, Stall):
-        return True
-    from loopcanary.model.issues.issue import is_news
-
-    return is_news(issue)

@@ -285,6 +285,11 @@ class Stall:
     timeline: Timeline | None = None
     """None if the writer of the stall kept none."""
 
+    @property
+    def is_news(self) -> bool:
+        """Always: every stall is reported."""
+        return True
+
 
 __all__ = [
     "ANR_NS",

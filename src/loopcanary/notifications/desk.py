@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from loopcanary.model import Issue, IssueKind, Session, Stall, StallState
-from loopcanary.model.issues.told import ALL_KINDS, felt_ns
+from loopcanary.model.issues.told import felt_ns
 from loopcanary.notifications.feed import Feed
 from loopcanary.notifications.news import News, group_of
 from loopcanary.notifications.notice import Notice, notice_of, over_of, rest_of
@@ -29,7 +29,7 @@ class Desk:
         feeds: Sequence[Feed],
         *,
         from_ns: int,
-        kinds: Collection[IssueKind] = ALL_KINDS,
+        kinds: Collection[IssueKind] = (),
         every_ns: int,
         per_minute: int,
         tell: Callable[[Notice], object],

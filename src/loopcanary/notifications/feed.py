@@ -70,10 +70,10 @@ class Feed:
         ongoing = {stall.id: stall for stall in live.ongoing}
         row, read = self._stored()
         stored = of_type(Stall, read)
-        others = [issue for issue in read if not isinstance(issue, Stall)]
+        others: list[Issue] = [issue for issue in read if not isinstance(issue, Stall)]
         ended = self._ended(ongoing, {stall.id for stall in stored})
         found = [*stored, *ended, *ongoing.values()]
-        recent: list[Issue] = [one for one in (*found, *others) if self._is_recent(one)]
+        recent: list[Issue] = [one for one in [*found, *others] if self._is_recent(one)]
         told = self._without_ignored(recent) if recent else []
         # Nothing is read from here on: what was found is told.
         self._row = row

@@ -8,8 +8,7 @@ from collections.abc import Collection
 from enum import Enum
 
 from loopcanary.model import Issue, IssueKind, Severity, Stall, StallState
-from loopcanary.model.issues.issue import is_news
-from loopcanary.model.issues.told import ALL_KINDS, felt_ns
+from loopcanary.model.issues.told import felt_ns
 from loopcanary.model.stall import HANG_NS
 
 _REMEMBERED = 10_000
@@ -44,7 +43,7 @@ def group_of(issue: Issue) -> str:
 class News:
     """Issues in, those that are news out. Not thread-safe."""
 
-    def __init__(self, from_ns: int, kinds: Collection[IssueKind] = ALL_KINDS) -> None:
+    def __init__(self, from_ns: int, kinds: Collection[IssueKind] = ()) -> None:
         """`from_ns`: shorter waits are no news, except stalls that ended with their process. `kinds`: others
         are no news either."""
         self._from_ns = from_ns
@@ -56,7 +55,7 @@ class News:
 
         An issue made of a stall that was notified says the same again, and is none.
         """
-        if issue.kind not in self._kinds or not is_news(issue):
+        if (self._kinds and issue.kind not in self._kinds) or not issue.is_news:
             return False
         if isinstance(issue, Stall):
             return self._is_news_of_stall(issue)

@@ -13,7 +13,6 @@ from loopcanary.document.wrapping import plain
 from loopcanary.model import (
     Cause,
     Issue,
-    IssueKind,
     LagIssue,
     Session,
     Severity,
@@ -23,6 +22,7 @@ from loopcanary.model import (
 )
 from loopcanary.model.units import format_duration
 from loopcanary.notifications.rate_limit import Permit, Withheld
+from loopcanary.registry import issue_kind
 from loopcanary.words.causes import severity_words
 from loopcanary.words.lags import evidence_of
 from loopcanary.words.text import count_of, printable
@@ -30,8 +30,6 @@ from loopcanary.words.text import count_of, printable
 _TITLE_MAX = 140
 _NAME_MAX = 80
 _ADVICE_MAX = 300
-_KIND_WORDS = {IssueKind.INPUT: "late input", IssueKind.IDLE: "idle work"}
-"""Where the name of a kind alone does not say it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +99,9 @@ def after_losses(notice: Notice, lost: int) -> Notice:
 def _title(issue: Issue) -> str:
     if isinstance(issue, Stall):
         return f"{_what(issue)}: {issue.title}"
-    # Titles of these have their figures. Kinds to come are called by their names.
-    what = _KIND_WORDS.get(issue.kind) or issue.kind.value.replace("-", " ")
+    # Titles of these have their figures.
+    kind = issue_kind(issue.kind.value)
+    what = issue.kind.value.replace("-", " ") if kind is None else kind.words
     return issue.title if issue.title.startswith(what) else f"{what}: {issue.title}"
 
 

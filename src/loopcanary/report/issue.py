@@ -8,8 +8,8 @@ from loopcanary.document.makers import dim, facts, line, name, number, part, pro
 from loopcanary.document.parts import Block, Document, Facts, Head, Heading, Indented, Items, Table, TableRow
 from loopcanary.document.verdict import advice, verdict, where
 from loopcanary.model.units import format_duration
+from loopcanary.registry import said_of
 from loopcanary.report.bug import LATEST_MAX, drawn, grouped, seen_words, session_of
-from loopcanary.report.kinds import FIGURES, PARTS
 from loopcanary.report.stacks import stack_frames, stack_parts
 from loopcanary.report.stall import NOTHING, process_words
 from loopcanary.report.times import moment
@@ -64,8 +64,7 @@ def _body(issue: LagIssue, report: Report) -> Iterator[Block]:
     yield facts(("try", advice(issue.advice)))
     yield NOTHING
     yield _circumstances(issue, session_of(report, issue), details)
-    if (parts := PARTS.get(issue.kind)) is not None:
-        yield from parts(issue)
+    yield from said_of(issue, "parts") or ()
     yield from _stalls(issue, details)
     if details is None or not any(stall in details.stalls for stall in issue.stalls):
         # What the issue itself has kept: for when its stalls are gone.
@@ -74,7 +73,7 @@ def _body(issue: LagIssue, report: Report) -> Iterator[Block]:
 
 def _circumstances(issue: LagIssue, session: Session | None, details: IssueDetails | None) -> Facts:
     began = f"{moment(issue.began_wall_ns)}, lasted {format_duration(issue.duration_ns)}"
-    figures = FIGURES.get(issue.kind)
+    figures = said_of(issue, "figures")
     before = facts(
         ("began", began),
         ("loop", said(name(issue.loop), f" on {thread_by_name(issue.thread)}")),
@@ -86,7 +85,7 @@ def _circumstances(issue: LagIssue, session: Session | None, details: IssueDetai
         ("bug", name(issue.fingerprint, 300)),
         ("id", name(issue.id, 300)),
     )
-    return Facts((*before.rows, *(figures(issue).rows if figures is not None else ()), *after.rows))
+    return Facts((*before.rows, *(figures.rows if figures is not None else ()), *after.rows))
 
 
 def _stalls(issue: LagIssue, details: IssueDetails | None) -> Iterator[Block]:

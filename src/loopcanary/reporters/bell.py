@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterable
 
 from loopcanary.model import Issue, IssueKind, Session, Stall
-from loopcanary.model.issues.told import ALL_KINDS, felt_ns
+from loopcanary.model.issues.told import felt_ns
 from loopcanary.reporters.terminal import Terminal
 
 _BELL = "\a"
@@ -26,7 +26,7 @@ class Bell:
         *,
         from_ns: int,
         every_ns: int,
-        kinds: Collection[IssueKind] = ALL_KINDS,
+        kinds: Collection[IssueKind] = (),
         terminal: Terminal | None = None,
         monotonic_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
@@ -42,7 +42,7 @@ class Bell:
     def report(self, issue: Issue, repeated: int) -> None:  # noqa: ARG002 - time says it
         """Rings, or does not."""
         if (
-            issue.kind not in self._kinds
+            (self._kinds and issue.kind not in self._kinds)
             or felt_ns(issue) < self._from_ns
             or not self._terminal.is_terminal()
             or (not isinstance(issue, Stall) and any(one in self._rung_for for one in issue.stalls))

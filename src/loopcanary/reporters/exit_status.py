@@ -21,7 +21,7 @@ class ExitStatusReporter:
 
     def report(self, issue: Issue, repeated: int) -> None:  # noqa: ARG002 - one stall is enough
         """Asks once."""
-        if not self._asked and issue.kind is IssueKind.STALL:
+        if not self._asked and issue.kind == IssueKind.STALL:
             self._asked = True
             self._fail_exit(FAILED_ON_STALL)
 

@@ -160,9 +160,9 @@ def _summed(fingerprint: str, stalls: Sequence[tuple[int, int, int]]) -> _Sums:
 def _group(connection: sqlite3.Connection, sums: _Sums, picked: _Picked) -> IssueGroup:
     latest = issue_of(_payload(connection, picked.latest_row))
     # The title of a stall is the same for the whole group; other kinds have their figures in it.
-    named = latest if latest.kind is IssueKind.STALL else issue_of(_payload(connection, picked.worst_row))
+    named = latest if latest.kind == IssueKind.STALL else issue_of(_payload(connection, picked.worst_row))
     # The host strikes any code: the latest place says nothing of the group.
-    is_anywhere = latest.kind is IssueKind.STALL and latest.cause is Cause.HOST and sums.issues > 1
+    is_anywhere = latest.kind == IssueKind.STALL and latest.cause is Cause.HOST and sums.issues > 1
     return IssueGroup(
         fingerprint=sums.fingerprint,
         kind=named.kind,

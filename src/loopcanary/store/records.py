@@ -6,8 +6,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.model import IssueKind, Session, SessionEnd, SlowMethod, Stall, Startup, TraceFigures
-from loopcanary.model.issues.issue import is_news
+from loopcanary.model import IssueKind, Session, SessionEnd, Stall, TraceFigures
 from loopcanary.store.errors import StoreError
 from loopcanary.store.packing import pack, unpack
 from loopcanary.store.search import QUIET, bounded, storable
@@ -30,7 +29,7 @@ def issue_columns(issue: Issue) -> dict[str, Any]:
         "id": storable(issue.id),
         "session": storable(issue.session),
         "fingerprint": storable(issue.fingerprint),
-        "kind": issue.kind.value if is_news(issue) else issue.kind.value + QUIET,
+        "kind": issue.kind.value if issue.is_news else issue.kind.value + QUIET,
         "state": issue.state.value,
         "cause": issue.cause.value,
         "began_wall_ns": bounded(issue.began_wall_ns),
@@ -47,16 +46,12 @@ def _searched(issue: Issue) -> Iterator[str | None]:
     yield from (issue.title, issue.scene, issue.thread, issue.loop, issue.cause.value)
     if issue.culprit is not None:
         yield from (issue.culprit.file, issue.culprit.qualname, issue.culprit.source)
-    match issue:
-        case Stall():
-            yield from (issue.callback, issue.task)
-            if issue.blocker is not None:
-                yield from (issue.blocker.call, issue.blocker.function)
-            return
-        case Startup():
-            yield from (issue.program, issue.start.value, *(phase.name for phase in issue.phases))
-        case SlowMethod():
-            yield from (row.frame.qualname for row in issue.rows)
+    if isinstance(issue, Stall):
+        yield from (issue.callback, issue.task)
+        if issue.blocker is not None:
+            yield from (issue.blocker.call, issue.blocker.function)
+        return
+    yield from issue.searched
     yield issue.kind.value
 
 

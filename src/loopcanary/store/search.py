@@ -46,11 +46,11 @@ def condition(query: IssueQuery) -> tuple[str, list[Any]]:
 
 def _kind_terms(query: IssueQuery) -> Iterator[tuple[str, list[Any]]]:
     # Stalls are named in the statement: an index of stalls alone, or of all others, is found by that.
-    if query.kind is IssueKind.STALL:
+    if query.kind == IssueKind.STALL:
         yield "kind = 'stall'", []
     elif query.kind is not None:
         yield "kind IN (?, ?)", [query.kind.value, query.kind.value + QUIET]
-    if query.other_than is IssueKind.STALL:
+    if query.other_than == IssueKind.STALL:
         yield "kind <> 'stall'", []
     elif query.other_than is not None:
         yield "kind NOT IN (?, ?)", [query.other_than.value, query.other_than.value + QUIET]

@@ -16,7 +16,6 @@ except ImportError:  # an interpreter that hashes in another way
     from hashlib import blake2s
 
 from loopcanary.model.call_tree import heaviest
-from loopcanary.model.issues.issue import is_news
 from loopcanary.model.issues.slow_method import ROWS_MAX, SlowMethod, key_of
 from loopcanary.model.issues.startup import PHASES_MAX, PhaseKind, Startup
 from loopcanary.model.stall import Cause, Culprit
@@ -90,7 +89,7 @@ def identity(issue: TracedIssue) -> tuple[str, ...]:
 
 def _kept(issue: TracedIssue) -> tuple[str, ...]:
     """Starts within their limit are no instance of the bug that those over it are."""
-    return () if is_news(issue) else ("limit=kept",)
+    return () if issue.is_news else ("limit=kept",)
 
 
 def traced_fingerprint(kind: str, parts: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from starlette.datastructures import QueryParams
 from loopcanary.model import Cause, IssueKind
 from loopcanary.model.search import IssueQuery
 from loopcanary.model.units import parse_duration_ns
+from loopcanary.registry import KINDS, REGISTRY
 from loopcanary.ui.pages.groups import Filters
 from loopcanary.words.text import printable
 
@@ -44,7 +45,7 @@ def filters_of(asked: QueryParams, now_wall_ns: int) -> Filters:
 def kind_of(asked: QueryParams) -> IssueKind | None:
     """The kind of issues asked for; None: all."""
     given = asked.get("kind", "")
-    return next((kind for kind in IssueKind if kind.value == given), None)
+    return IssueKind(given) if REGISTRY.find(KINDS, given) is not None else None
 
 
 def page_of(asked: QueryParams) -> int:

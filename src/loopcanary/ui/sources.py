@@ -109,7 +109,7 @@ class _ManyStores:
         latest = max(parts, key=lambda group: group.last_wall_ns)
         durations = sorted(mark.duration_ns for mark in self.marks(query, [longest.fingerprint]))
         return replace(
-            latest if latest.kind is IssueKind.STALL else longest,
+            latest if latest.kind == IssueKind.STALL else longest,
             count=sum(group.count for group in parts),
             total_ns=sum(group.total_ns for group in parts),
             p50_ns=durations[(len(durations) - 1) // 2] if durations else latest.p50_ns,

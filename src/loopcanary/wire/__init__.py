@@ -9,13 +9,16 @@ WireError, which names the field, its value and what was expected.
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from loopcanary.model import IdleLag, InputLag, IssueKind, Jank, LagIssue, SlowMethod, Startup
+from loopcanary.registry import issue_kind, load
 from loopcanary.wire import special as _special  # noqa: F401 - registers the forms that no field describes
 from loopcanary.wire.form import form_of
 from loopcanary.wire.misfit import Misfit, WireError
 from loopcanary.wire.times import time_from_text, time_to_text
+
+if TYPE_CHECKING:
+    from loopcanary.model import Issue
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -32,14 +35,6 @@ Json = dict[str, Any]
 _T = TypeVar("_T")
 
 SCHEMA_VERSION: Final = 1
-ISSUE_TYPES: dict[IssueKind, type[LagIssue]] = {
-    IssueKind.JANK: Jank,
-    IssueKind.INPUT: InputLag,
-    IssueKind.IDLE: IdleLag,
-    IssueKind.STARTUP: Startup,
-    IssueKind.SLOW_METHOD: SlowMethod,
-}
-"""The class that reads an issue of each kind."""
 
 
 def to_wire(value: Any) -> Json:
@@ -64,10 +59,11 @@ def from_wire(kind: type[_T], document: object, path: str = "") -> _T:
         raise WireError(misfit.words(path or kind.__name__.lower())) from None
 
 
-def issue_from_wire(document: object) -> LagIssue:
-    """As `from_wire`, of an issue whose `kind` says its class."""
+def issue_from_wire(document: object) -> Issue:
+    """As `from_wire`, of an issue whose `kind` says its class, one that the registry knows."""
     name = document.get("kind") if isinstance(document, dict) else None
-    known = next((kind for named, kind in ISSUE_TYPES.items() if named.value == name), None)
-    if known is None:
+    kind = issue_kind(name) if isinstance(name, str) else None
+    if kind is None:
         raise WireError(f"issue.kind: {name!r} is no kind of issue")
-    return from_wire(known, document, "issue")
+    target: Any = load(kind.type) if isinstance(kind.type, str) else kind.type
+    return cast("Issue", from_wire(target, document, "issue"))

@@ -9,6 +9,7 @@ from operator import attrgetter
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin
 
+from loopcanary.model.issues.kind import IssueKind
 from loopcanary.wire.misfit import MISSING, Misfit, wanted
 from loopcanary.wire.parts import unit_of, wire_name
 from loopcanary.wire.times import time_from_text, time_to_text
@@ -115,6 +116,7 @@ _SCALARS: dict[Any, Codec] = {
     int: WHOLE,
     float: Codec(_number),
     bool: Codec(_flag, plain=bool),
+    IssueKind: Codec(lambda value: IssueKind(_text(value)), attrgetter("value")),
 }
 _UNITS = {"_wall_ns": Codec(_time, time_to_text), "_ns": MILLISECONDS, "_mhz": _scaled(_MHZ)}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loopcanary.model.figures.frames import LEVELS
-from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.units import format_duration, format_number
+from loopcanary.registry import KINDS, REGISTRY
 from loopcanary.words.text import count_of, printable
 
 if TYPE_CHECKING:
@@ -20,11 +20,9 @@ NAME_MAX = 60
 
 def issues_title(groups: Sequence[IssueGroup]) -> str:
     """What a list of such issues is called: by the kinds in it."""
-    traced = {IssueKind.STARTUP: "starts", IssueKind.SLOW_METHOD: "methods"}
-    kinds = {group.kind for group in groups}
-    words = ["frames", "input", "idle work"] if kinds - set(traced) else []
-    words += [word for kind, word in traced.items() if kind in kinds]
-    return ", ".join(words).capitalize()
+    there = {group.kind.value for group in groups}
+    words = [kind.list_words for one, kind in REGISTRY.loaded(KINDS) if one.name in there]
+    return ", ".join(dict.fromkeys(words)).capitalize()
 
 
 def fps_words(figures: FrameFigures) -> str:

@@ -10,6 +10,7 @@ from loopcanary.model.issues.lags import IdleLag, InputLag, Jank
 from loopcanary.model.issues.slow_method import KEY_SHARE, SlowMethod
 from loopcanary.model.issues.startup import Startup
 from loopcanary.model.units import format_duration, format_number
+from loopcanary.registry import said_of
 from loopcanary.words.text import count_of, printable
 from loopcanary.words.traced import phase_words
 from loopcanary.words.waiting import share_words
@@ -25,18 +26,14 @@ _MS_NS = 1_000_000
 
 def evidence_of(issue: LagIssue) -> tuple[str, ...]:
     """Its figures against the limits, and what was seen of the thread meanwhile."""
-    match issue:
-        case Jank():
-            return (*_of_jank(issue), _of_stalls(issue))
-        case Startup():
-            return (*_of_start(issue), *([_of_stalls(issue)] if issue.stalls else []))
-        case SlowMethod():
-            return (*_of_method(issue), *([_of_stalls(issue)] if issue.stalls else []))
-        case _:
-            return (*_of_lag(issue), _of_stalls(issue))
+    own = said_of(issue, "evidence") or ()
+    # Others may rest on what their tracers saw; jank and lags have no cause but their stalls.
+    has_place = bool(issue.stalls) or isinstance(issue, (Jank, InputLag, IdleLag))
+    return (*own, *([_of_stalls(issue)] if has_place else []))
 
 
-def _of_start(start: Startup) -> Iterator[str]:
+def of_start(start: Startup) -> Iterator[str]:
+    """Its length against the limit, and the phase that had most of it."""
     took, limit = format_duration(start.duration_ns), format_duration(start.threshold_ns)
     yield f"{took}; the limit is {limit}"
     slowest = start.slowest
@@ -48,7 +45,8 @@ def _of_start(start: Startup) -> Iterator[str]:
         yield f"{count_of(start.left_out, 'short phase')} left out"
 
 
-def _of_method(slow: SlowMethod) -> Iterator[str]:
+def of_method(slow: SlowMethod) -> Iterator[str]:
+    """Its length against the limit, and the call that had most of it."""
     took, limit = format_duration(slow.duration_ns), format_duration(slow.threshold_ns)
     yield f"{took}; the limit is {limit}"
     key = slow.key_row
@@ -62,7 +60,8 @@ def _of_method(slow: SlowMethod) -> Iterator[str]:
         yield f"{count_of(slow.left_out, 'short row')} left out, {own} in all by themselves"
 
 
-def _of_jank(jank: Jank) -> Iterator[str]:
+def of_jank(jank: Jank) -> Iterator[str]:
+    """Late and frozen frames against the limits."""
     figures = jank.figures
     late = sum(figures.drop_level[1:])
     if late and figures.frame_ns:
@@ -76,16 +75,18 @@ def _of_jank(jank: Jank) -> Iterator[str]:
         yield f"{count_of(figures.frozen, 'frame')} took more than {format_duration(FROZEN_NS)}"
 
 
-def _of_lag(lag: InputLag | IdleLag) -> Iterator[str]:
+def of_input(lag: InputLag) -> Iterator[str]:
+    """How much of it was waiting."""
+    handling = format_duration(max(0, lag.duration_ns - lag.queued_ns))
+    share = share_words(lag.queued_ns / lag.duration_ns if lag.duration_ns else 0.0)
+    took, waited = format_duration(lag.duration_ns), format_duration(lag.queued_ns)
+    yield f"of {took} the event waited {waited} ({share}) for the loop; handling took {handling}"
+
+
+def of_idle(lag: IdleLag) -> Iterator[str]:
+    """Rounds and their length, or the length of one run, and the limit."""
     took = format_duration(lag.duration_ns)
-    if isinstance(lag, InputLag):
-        handling = format_duration(max(0, lag.duration_ns - lag.queued_ns))
-        share = share_words(lag.queued_ns / lag.duration_ns if lag.duration_ns else 0.0)
-        yield (
-            f"of {took} the event waited {format_duration(lag.queued_ns)} ({share}) for the loop; "
-            f"handling took {handling}"
-        )
-    elif lag.runs > 1:
+    if lag.runs > 1:
         each = format_duration(lag.duration_ns // lag.runs)
         yield (
             f"{lag.runs:,} rounds in {took}, {each} each, and the loop never waited between them; "
@@ -99,7 +100,7 @@ def _of_stalls(issue: LagIssue) -> str:
     if not issue.stalls:
         return "no stall was seen on its thread meanwhile: nothing that ran was as long as the threshold"
     found = count_of(len(issue.stalls), "stall")
-    if isinstance(issue, (Startup, SlowMethod)):
+    if not isinstance(issue, (Jank, InputLag, IdleLag)):
         return f"{found} on its thread meanwhile"  # cause and place may be the tracer's own
     if not isinstance(issue, Jank):
         return f"{found} on its thread meanwhile; cause and place are those of the one that held most of it"

@@ -45,6 +45,16 @@ class IssueFacts:
     """Those of these stalls."""
 
     @property
+    def is_news(self) -> bool:
+        """Whether it is reported; what is no news is kept for comparison."""
+        return True
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """Texts of its own by which it is found."""
+        return ()
+
+    @property
     def state(self) -> StallState:
         """Always ended: only stalls are stored while they last."""
         return StallState.ENDED

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from dataclasses import dataclass
+from typing import ClassVar
 
 
-class IssueKind(Enum):
-    """Names on the wire. Kinds of later tracers join here, each with its own frozen type."""
+@dataclass(frozen=True, slots=True)
+class IssueKind:
+    """A kind of issue. These are loopcanary's own; a third party's has a name of its own."""
 
-    STALL = "stall"
-    JANK = "jank"
-    INPUT = "input"
-    IDLE = "idle"
-    STARTUP = "startup"
-    SLOW_METHOD = "slow-method"
+    value: str
+    """On the wire, in stores and in addresses."""
+
+    STALL: ClassVar[IssueKind]
+    JANK: ClassVar[IssueKind]
+    INPUT: ClassVar[IssueKind]
+    IDLE: ClassVar[IssueKind]
+    STARTUP: ClassVar[IssueKind]
+    SLOW_METHOD: ClassVar[IssueKind]
+
+
+IssueKind.STALL = IssueKind("stall")
+IssueKind.JANK = IssueKind("jank")
+IssueKind.INPUT = IssueKind("input")
+IssueKind.IDLE = IssueKind("idle")
+IssueKind.STARTUP = IssueKind("startup")
+IssueKind.SLOW_METHOD = IssueKind("slow-method")

@@ -55,6 +55,11 @@ class SlowMethod(ReportedFacts):
     """The row that the fingerprint is made of, as an index into `rows`; None: there is none."""
 
     @property
+    def searched(self) -> tuple[str, ...]:
+        """The functions."""
+        return tuple(row.frame.qualname for row in self.rows)
+
+    @property
     def key_row(self) -> CallRow | None:
         """The row that the fingerprint is made of; None: there is none."""
         key = self.key

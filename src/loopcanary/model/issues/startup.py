@@ -76,6 +76,16 @@ class Startup(ReportedFacts):
     """How many phases were not kept."""
 
     @property
+    def is_news(self) -> bool:
+        """Whether it took longer than it should: one within its limit is kept for comparison."""
+        return self.is_slow
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """Program, kind of start and phases."""
+        return (self.program, self.start.value, *(phase.name for phase in self.phases))
+
+    @property
     def is_slow(self) -> bool:
         """Whether it took longer than it should."""
         return self.duration_ns > self.threshold_ns

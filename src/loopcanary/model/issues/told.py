@@ -12,12 +12,10 @@ if TYPE_CHECKING:
 
     from loopcanary.model.issues.issue import Issue
 
-ALL_KINDS = frozenset(IssueKind)
-
 
 def kinds_named(names: Collection[str]) -> frozenset[IssueKind]:
-    """The kinds of these names, which `loopcanary.config` has checked; all where none is named."""
-    return frozenset(kind for kind in IssueKind if kind.value in names) or ALL_KINDS
+    """The kinds of these names; empty, which is all, where none is named."""
+    return frozenset(map(IssueKind, names))
 
 
 def felt_ns(issue: Issue) -> int:

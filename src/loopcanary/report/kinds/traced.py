@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from loopcanary.document.makers import dim, facts, line, name, part, place_of, said
 from loopcanary.document.parts import Block, Facts, Pieces, Tree, TreeRow
 from loopcanary.model.call_tree import levels
-from loopcanary.model.issues.issue import is_news
 from loopcanary.model.issues.slow_method import ROWS_MAX
 from loopcanary.model.issues.startup import PHASES_MAX
 from loopcanary.model.units import format_duration
@@ -33,7 +32,7 @@ def method_figures(slow: SlowMethod) -> Facts:
 
 
 def _limit_words(issue: TracedIssue) -> str:
-    return f"{format_duration(issue.threshold_ns)}{'' if is_news(issue) else ', and it was within the limit'}"
+    return f"{format_duration(issue.threshold_ns)}{'' if issue.is_news else ', and it was within the limit'}"
 
 
 def start_parts(start: Startup) -> tuple[Block, ...]:

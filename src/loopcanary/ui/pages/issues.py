@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from loopcanary.model import IssueKind
 from loopcanary.model.search import OTHERS
 from loopcanary.protocols import IssueStore
+from loopcanary.registry import KINDS, REGISTRY
 from loopcanary.report.model import others_of
 from loopcanary.ui.pages.report import IssuePart
 
@@ -29,14 +30,15 @@ def issues_page(source: IssueStore, kind: IssueKind | None = None) -> IssuesPage
     """All issues by bug, most time first."""
     groups = source.groups(OTHERS)
     counts: Counter[IssueKind] = Counter()
+    kinds = [IssueKind(one.name) for one in REGISTRY.of(KINDS)]
     for group in groups:
         counts[group.kind] += group.count
     return IssuesPage(
         kind=kind,
-        kinds=tuple((one, counts[one]) for one in IssueKind if one is not IssueKind.STALL),
+        kinds=tuple((one, counts[one]) for one in kinds if one != IssueKind.STALL),
         rows=tuple(
             IssuePart(group=group, worst=worst)
-            for group in [one for one in groups if kind is None or one.kind is kind][:_ROWS]
+            for group in [one for one in groups if kind is None or one.kind == kind][:_ROWS]
             for worst in others_of(filter(None, [source.issue(group.worst_id)]))
         ),
     )
