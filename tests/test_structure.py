@@ -70,6 +70,8 @@ def imported_modules(path: Path) -> Iterator[tuple[str, int]]:
         match node:
             case ast.Import(names=names):
                 yield from ((name.name, node.lineno) for name in names)
+            case ast.ImportFrom(module="loopcanary._native", names=[ast.alias(name="Native")]):
+                pass  # a type of the stub's, for checkers: nothing is loaded
             case ast.ImportFrom(module=module, names=names, level=level):
                 origin = (
                     ".".join([*package[: len(package) - level + 1], *([module] if module else [])])

@@ -5,11 +5,11 @@ What runs from then on is in `engine`, and is not loaded before.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from types import ModuleType
+from typing import TYPE_CHECKING
 
+from loopcanary.assembly import extension
 from loopcanary.engine import process_hooks
 from loopcanary.engine.boundary import Boundary
 from loopcanary.engine.canary import Canary, Parts
@@ -19,6 +19,9 @@ from loopcanary.registry import LOOPS, REGISTRY
 from loopcanary.reporters.terminal import Terminal
 from loopcanary.reporters.whose_stderr import may_speak
 from loopcanary.store.location import locate
+
+if TYPE_CHECKING:
+    from loopcanary._native import Native
 
 
 def make_canary(config: Config) -> Canary:
@@ -47,23 +50,23 @@ def _say_nothing(line: str) -> None:
     """Where the program's own output shall be all there is."""
 
 
-def _native_module(choice: EngineChoice) -> tuple[ModuleType | None, str]:
+def _native_module(choice: EngineChoice) -> tuple[Native | None, str]:
     """The extension, or None and why it is not used."""
     if choice is EngineChoice.PORTABLE:
         return None, "the portable engine was asked for"
     try:
-        return importlib.import_module("loopcanary._native"), ""
+        return extension.load(), ""
     except ImportError as error:
         return None, f"the native engine is not there: {error}"
 
 
-def _all_probes(canary: Canary, native: ModuleType | None) -> Sequence[Probe]:
+def _all_probes(canary: Canary, native: Native | None) -> Sequence[Probe]:
     from loopcanary.assembly.integrations import integrations
 
     return [*_probes(canary, native), integrations(canary, native)]
 
 
-def _probes(canary: Canary, native: ModuleType | None) -> Sequence[Probe]:
+def _probes(canary: Canary, native: Native | None) -> Sequence[Probe]:
     from loopcanary.probes.late import LateProbe
 
     def containing(kind: str) -> Callable[[Callable[[], None]], object]:
@@ -92,14 +95,14 @@ def _portable_side(canary: Canary) -> PortableSide:
     return CanaryTurns(canary)
 
 
-def _answers(canary: Canary, native: ModuleType, contain: Callable[[Callable[[], None]], object]) -> Probe:
+def _answers(canary: Canary, native: Native, contain: Callable[[Callable[[], None]], object]) -> Probe:
     from loopcanary.probes.answers import AnswersProbe
 
     canary.before_figures = lambda: _trace_answers(canary, native)
     return AnswersProbe(native, contain)
 
 
-def _trace_answers(canary: Canary, native: ModuleType) -> None:
+def _trace_answers(canary: Canary, native: Native) -> None:
     """Tracers are made for the first answer that was timed: most programs serve nobody."""
     if canary.traces is None and not native.answers():
         return
@@ -123,7 +126,7 @@ def _windows(canary: Canary) -> Windows:
     return Titles(are_told=canary.config.window_titles)
 
 
-def _parts(canary: Canary, native: ModuleType | None) -> Parts:
+def _parts(canary: Canary, native: Native | None) -> Parts:
     from loopcanary.assembly import engine
 
     return engine.make_parts(canary, native)

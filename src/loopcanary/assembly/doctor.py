@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import platform
 import subprocess
@@ -13,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from loopcanary import config, store
+from loopcanary.assembly import extension
 from loopcanary.assembly.doctor_loops import loop_facts
 from loopcanary.assembly.doctor_plugins import plugin_facts
 from loopcanary.assembly.store import open_store
@@ -80,7 +80,7 @@ def _engine(settings: Config) -> Iterator[Row]:
         return
     reason = _native_obstacle()
     if reason is None:
-        native = importlib.import_module("loopcanary._native")
+        native = extension.load()
         yield "engine", "ok", f"native; clock: {native.clock_kind()}"
         yield "frames", "ok", "read without the GIL, in C calls that hold it too"
         return
@@ -92,7 +92,7 @@ def _engine(settings: Config) -> Iterator[Row]:
 def _native_obstacle() -> str | None:
     """Why the native engine cannot run here; None where it does. Starts and stops it."""
     try:
-        native = importlib.import_module("loopcanary._native")
+        native = extension.load()
     except ImportError as error:
         return str(error)
     if native.is_running():

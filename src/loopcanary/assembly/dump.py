@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import platform
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loopcanary import flight, outside
+from loopcanary.assembly import extension
 from loopcanary.diagnosis.code.sources import FileSources
 from loopcanary.diagnosis.samples.syscalls import syscall_name
 from loopcanary.engine.facts import program_of_command_line
@@ -19,6 +19,7 @@ from loopcanary.outside.memory import mapped_files, mappings, openable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from loopcanary._native import Native
     from loopcanary.flight import FlightFile, LaneNow
     from loopcanary.model import StallEvidence
 
@@ -79,10 +80,10 @@ def _sources(threads: tuple[ThreadSight, ...], began_wall_ns: int) -> dict[tuple
     return lines
 
 
-def native() -> Any:
+def native() -> Native:
     """The extension of the interpreter that runs this command; it knows the layouts of all versions."""
     try:
-        return importlib.import_module("loopcanary._native")
+        return extension.load()
     except ImportError as error:
         raise outside.OutsideError(
             f"processes are read by loopcanary's native part, which is not here: {error}"

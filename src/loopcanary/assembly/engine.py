@@ -3,15 +3,15 @@ loopcanary by itself."""
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import ModuleType
+from typing import TYPE_CHECKING
 
 from loopcanary import diagnosis, flight, store
+from loopcanary.assembly import extension
 from loopcanary.assembly.store import CODE_PATHS, SETTINGS, STORE, open_store, recover
 from loopcanary.engine.canary import Canary, FileBackend, Parts, Plugged
 from loopcanary.engine.facts import session_facts
@@ -23,8 +23,11 @@ from loopcanary.protocols import Interceptor, Reporter, Tracer
 from loopcanary.registry import INTERCEPTORS, REGISTRY, REPORTERS, TRACERS
 from loopcanary.wire import to_wire
 
+if TYPE_CHECKING:
+    from loopcanary._native import Native
 
-def make_parts(canary: Canary, native: ModuleType | None) -> Parts:
+
+def make_parts(canary: Canary, native: Native | None) -> Parts:
     """The parts, not yet started. `native`: None for the portable engine."""
     config = canary.config
     diagnosis.prepare()
@@ -106,7 +109,7 @@ class _PathsOnce:
         return self._paths
 
 
-def _backend(canary: Canary, native: ModuleType | None, session: Session, folder: Path) -> FileBackend:
+def _backend(canary: Canary, native: Native | None, session: Session, folder: Path) -> FileBackend:
     if native is None:
         from loopcanary.portable.backend import PortableBackend
 
@@ -144,8 +147,7 @@ class _Run:
     session: Session
 
     def exit_changer(self) -> Callable[[int], object]:
-        changer: Callable[[int], object] = importlib.import_module("loopcanary._native").fail_exit
-        return changer
+        return extension.load().fail_exit
 
 
 def _plugged_tracers(canary: Canary, makers: dict[str, Callable[[], Tracer]]) -> Plugged:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loopcanary.engine import scopes
 from loopcanary.engine.canary import Canary
@@ -13,6 +12,9 @@ from loopcanary.integrations.telling import Telling
 from loopcanary.probes.on_import import ImportWatch
 from loopcanary.protocols import Tracers
 
+if TYPE_CHECKING:
+    from loopcanary._native import Native
+
 
 def _tracers(canary: Canary) -> Tracers:
     from loopcanary.assembly.tracers import tracing_of
@@ -20,7 +22,7 @@ def _tracers(canary: Canary) -> Tracers:
     return tracing_of(canary)
 
 
-def integrations(canary: Canary, native: ModuleType | None) -> Integrations:
+def integrations(canary: Canary, native: Native | None) -> Integrations:
     """All of them, not yet installed."""
     tell = Telling(
         scopes,

@@ -7,12 +7,12 @@ Drain thread.
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
+from loopcanary.assembly import extension
 from loopcanary.engine.canary import Canary
 from loopcanary.model import Session
 from loopcanary.notifications import desktop_session, standing
@@ -70,7 +70,7 @@ def _spawn(words: list[str], environment: dict[str, str], store: Path) -> None:
     """By the extension nobody in the program notices."""
     log = str(store / standing.FOLDER / standing.LOG)
     try:
-        native = importlib.import_module("loopcanary._native")
+        native = extension.load()
     except ImportError:
         _spawn_by_shell(words, environment, log)
         return

@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from loopcanary.engine import scopes
@@ -28,6 +27,7 @@ from loopcanary.engine.fork_pause import FORK_PATIENCE_S, ForkPause
 from loopcanary.protocols import Backend, Probe, Reporter, Sink, Traces
 
 if TYPE_CHECKING:  # not loaded before a loop runs
+    from loopcanary._native import Native
     from loopcanary.engine.pipeline import Pipeline
     from loopcanary.model import Clock, Config, LaneTotals, LoopHealth, Session, Stall, TraceFigures
 
@@ -107,9 +107,9 @@ class Canary:
         self,
         config: Config,
         *,
-        native: ModuleType | None,
-        make_probes: Callable[[Canary, ModuleType | None], Sequence[Probe]],
-        make_parts: Callable[[Canary, ModuleType | None], Parts],
+        native: Native | None,
+        make_probes: Callable[[Canary, Native | None], Sequence[Probe]],
+        make_parts: Callable[[Canary, Native | None], Parts],
         boundary: Boundary,
     ) -> None:
         """`native`: the extension, None for the portable engine; the callables are told which one it is."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from loopcanary.engine.boundary import Boundary
@@ -17,6 +16,8 @@ from loopcanary.protocols import Backend
 
 if TYPE_CHECKING:
     from types import FrameType
+
+    from loopcanary._native import Native
 
 _FINISH_S = 5.0
 _IMPORTS = "<frozen importlib._bootstrap>"
@@ -52,7 +53,7 @@ class PythonThread:
 class QuietThread:
     """A thread of the native engine's."""
 
-    def __init__(self, native: ModuleType, function: Callable[[], None]) -> None:
+    def __init__(self, native: Native, function: Callable[[], None]) -> None:
         self._native = native
         self._function = function
         self._handle: Any = None
@@ -88,7 +89,7 @@ class Drain:
         boundary: Boundary,
         *,
         first: Callable[[], object] = lambda: None,
-        native: ModuleType | None = None,
+        native: Native | None = None,
         patience_s: Callable[[], float | None] = lambda: None,
     ) -> None:
         """`first` is called once, before anything else; `patience_s`: how long to wait for news at most."""

@@ -7,14 +7,16 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from loopcanary.engine.flight_place import FlightPlace, candidates, discard, prepare
 from loopcanary.engine.scopes import Listener
 from loopcanary.engine.thread_names import ThreadNames
 from loopcanary.model import Config, LaneTotals, StallEvidence
 from loopcanary.model.stall import ANR_NS, HANG_NS
+
+if TYPE_CHECKING:
+    from loopcanary._native import Native
 
 
 class OpenFlight(Protocol):
@@ -52,7 +54,7 @@ class NativeBackend:
     name = "native"
 
     def __init__(
-        self, native: ModuleType, config: Config, *, folder: Path, session_id: str, open_flight: FlightOpener
+        self, native: Native, config: Config, *, folder: Path, session_id: str, open_flight: FlightOpener
     ) -> None:
         self._native = native
         self._config = config

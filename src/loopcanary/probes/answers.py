@@ -11,8 +11,8 @@ from loopcanary.probes.on_import import ImportWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import ModuleType
 
+    from loopcanary._native import Native
     from loopcanary.model import InputFigures
 
 KIND = "requests"
@@ -25,7 +25,7 @@ class AnswersProbe:
 
     kind = "answers"
 
-    def __init__(self, native: ModuleType, contain: Callable[[Callable[[], None]], object]) -> None:
+    def __init__(self, native: Native, contain: Callable[[Callable[[], None]], object]) -> None:
         """`contain` calls a function, and nothing that it raises gets out."""
         self._native = native
         self._watches = [
@@ -63,7 +63,7 @@ class AnswersProbe:
             self._hooked.append(where)
 
 
-def figures(native: ModuleType) -> Sequence[InputFigures]:
+def figures(native: Native) -> Sequence[InputFigures]:
     """What was timed so far; one answer more or less. Any thread."""
     rows = native.answers()
     if not rows:

@@ -9,8 +9,8 @@ from loopcanary.registry import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import ModuleType
 
+    from loopcanary._native import Native
     from loopcanary.protocols import PortableSide, Probe, Tracers, Windows
     from loopcanary.registry import LoopKind
 
@@ -21,7 +21,7 @@ class LateProbe:
     def __init__(
         self,
         kind: LoopKind,
-        native: ModuleType | PortableSide,
+        native: Native | PortableSide,
         loop_seen: Callable[[], None],
         contain: Callable[[Callable[[], None]], object],
         tracers: Callable[[], Tracers] | None = None,

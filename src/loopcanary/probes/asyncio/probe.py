@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import CodeType, ModuleType
 
+    from loopcanary._native import Native
     from loopcanary.protocols import Tracers
 
 KIND = "asyncio"
@@ -31,7 +32,7 @@ class AsyncioProbe:
 
     def __init__(
         self,
-        native: ModuleType,
+        native: Native,
         loop_seen: Callable[[], None],
         contain: Callable[[Callable[[], None]], object],
     ) -> None:

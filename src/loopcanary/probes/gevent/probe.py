@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from types import FrameType, ModuleType
+    from types import FrameType
+
+    from loopcanary._native import Native
 
 KIND = "gevent"
 _LOOPS = {
@@ -35,7 +37,7 @@ class GeventProbe:
 
     def __init__(
         self,
-        native: ModuleType,
+        native: Native,
         loop_seen: Callable[[], None],
         contain: Callable[[Callable[[], None]], object],
     ) -> None:

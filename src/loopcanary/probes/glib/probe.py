@@ -14,8 +14,8 @@ from loopcanary.probes.tk.patches import Patches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import ModuleType
 
+    from loopcanary._native import Native
     from loopcanary.protocols import IdleTrace, Tracers, Windows
 
 _GI = "gi"
@@ -36,7 +36,7 @@ class GLibProbe:
 
     def __init__(
         self,
-        native: ModuleType,
+        native: Native,
         loop_seen: Callable[[], None],
         contain: Callable[[Callable[[], None]], object],
     ) -> None:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from loopcanary.probes.event_stamps import EventStamps
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
+    from loopcanary._native import Native
     from loopcanary.protocols import Tracers, Windows
 
 _KIND = "glib"
@@ -27,7 +26,7 @@ _PARTIALS_MAX = 8
 class GtkWindows:
     """Of one program; GTK has one thread."""
 
-    def __init__(self, native: ModuleType, tracers: Tracers, windows: Windows) -> None:
+    def __init__(self, native: Native, tracers: Tracers, windows: Windows) -> None:
         self._native = native
         self._tracers = tracers
         self._windows = windows

@@ -18,9 +18,9 @@ from loopcanary.probes.pygame.clock import clock_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import ModuleType
 
-    from loopcanary.protocols import Tracers
+    from loopcanary._native import Native
+    from loopcanary.protocols import PortableSide, Tracers
 
 # Module, function, and its role (GameCalls.stand_in).
 _CALLS = (
@@ -55,7 +55,7 @@ class PygameProbe:
 
     def __init__(
         self,
-        native: ModuleType | Any,
+        native: Native | PortableSide,
         loop_seen: Callable[[], None],
         contain: Callable[[Callable[[], None]], object],
     ) -> None:

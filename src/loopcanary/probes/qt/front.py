@@ -11,8 +11,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
+    from loopcanary._native import Native
     from loopcanary.protocols import Windows
 
 _CHANGED_MARK = "[*]"
@@ -22,7 +21,7 @@ _CHANGED_MARK = "[*]"
 class QtFront:
     """Of one application."""
 
-    def __init__(self, binding: str, native: ModuleType, windows: Windows) -> None:
+    def __init__(self, binding: str, native: Native, windows: Windows) -> None:
         self._binding = binding
         self._native = native
         self._windows = windows

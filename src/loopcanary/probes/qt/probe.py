@@ -15,8 +15,8 @@ from loopcanary.probes.qt.traces import QtTraces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import ModuleType
 
+    from loopcanary._native import Native
     from loopcanary.protocols import Tracers, Windows
 
 KIND = "qt"
@@ -31,7 +31,7 @@ class QtProbe:
 
     def __init__(
         self,
-        native: ModuleType,
+        native: Native,
         loop_seen: Callable[[], None],
         contain: Callable[[Callable[[], None]], object],
     ) -> None:
@@ -79,7 +79,7 @@ class QtProbe:
     def _patch(self) -> None:
         binding = next(name for name in BINDINGS if f"{name}.QtCore" in sys.modules)
         core = sys.modules[f"{binding}.QtCore"]
-        why_not = self._native.qt_install(core.__file__, self._loop_seen)
+        why_not = self._native.qt_install(core.__file__ or "", self._loop_seen)
         self._notes.clear()
         if why_not is not None:
             self._notes.append(f"{binding}: events are not seen: {why_not}")

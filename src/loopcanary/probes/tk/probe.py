@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import CodeType, FrameType, ModuleType
 
+    from loopcanary._native import Native
     from loopcanary.protocols import Tracers, Windows
 
 
@@ -28,7 +29,7 @@ class TkProbe:
 
     def __init__(
         self,
-        native: ModuleType,
+        native: Native,
         loop_seen: Callable[[], None],
         contain: Callable[[Callable[[], None]], object],
     ) -> None:

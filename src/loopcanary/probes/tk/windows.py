@@ -13,8 +13,8 @@ from loopcanary.probes.tk.screen import refresh_rate_hz
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import ModuleType
 
+    from loopcanary._native import Native
     from loopcanary.protocols import FrameTrace, Tracers, Windows
 
 _PAUSE_INTERVALS = 3
@@ -40,7 +40,7 @@ class _Thread:
 class TkWindows:
     """Of all threads."""
 
-    def __init__(self, native: ModuleType) -> None:
+    def __init__(self, native: Native) -> None:
         self._native = native
         self._tracers: Tracers | None = None
         self._windows: Windows | None = None

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from types import FrameType, ModuleType
 
+    from loopcanary._native import Native
     from loopcanary.protocols import Tracers
 
 KIND = "trio"
@@ -31,7 +32,7 @@ class TrioProbe:
 
     def __init__(
         self,
-        native: ModuleType,
+        native: Native,
         loop_seen: Callable[[], None],
         contain: Callable[[Callable[[], None]], object],
     ) -> None:

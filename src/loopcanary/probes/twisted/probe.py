@@ -15,7 +15,8 @@ from loopcanary.probes.on_import import ImportWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType
+
+    from loopcanary._native import Native
 
 KIND = "twisted"
 _BASE = "twisted.internet.base"
@@ -31,7 +32,7 @@ class TwistedProbe:
 
     def __init__(
         self,
-        native: ModuleType,
+        native: Native,
         loop_seen: Callable[[], None],
         contain: Callable[[Callable[[], None]], object],
     ) -> None:
