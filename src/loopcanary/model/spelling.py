@@ -37,7 +37,7 @@ class Spelling:
     needed: bool = False
     """A document must have it, although the field has a default."""
     like: str = ""
-    """The field whose value it has where a document does not have it."""
+    """An earlier field, whose value it has where a document does not have it."""
     keys: tuple[str, ...] = ()
     """A tuple of numbers is written as an object with these keys."""
     row: tuple[str, ...] = ()
