@@ -42,3 +42,11 @@ def broken(page: Path) -> Iterator[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(TREE).as_posix())
 def test_every_link_resolves(page: Path) -> None:
     assert list(broken(page)) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(TREE).as_posix())
+def test_every_path_of_the_tree_exists(page: Path) -> None:
+    named = re.findall(
+        r"`((?:native|src|tests|tools|benchmarks|examples)/[\w./-]+)`", page.read_text(encoding="utf-8")
+    )
+    assert [path for path in named if not (TREE / path).exists()] == []
