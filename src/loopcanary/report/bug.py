@@ -21,6 +21,7 @@ from loopcanary.document.parts import (
     Tone,
 )
 from loopcanary.document.verdict import SEVERITY_TONES, STATE_WORDS
+from loopcanary.model import IssueKind
 from loopcanary.model.units import format_duration
 from loopcanary.report.figures.gain_words import gain_words
 from loopcanary.report.figures.history import course
@@ -66,8 +67,9 @@ def _together(group: IssueGroup, report: Report) -> Iterator[Block]:
 
 def sums(group: IssueGroup) -> Paragraph:
     """How many, how long."""
+    noun = "stall" if group.kind is IssueKind.STALL else "issue"
     lengths = f"median {format_duration(group.p50_ns)}, max {format_duration(group.max_ns)}"
-    total = number(f"{format_duration(group.total_ns)} in {count_of(group.count, 'stall')}")
+    total = number(f"{format_duration(group.total_ns)} in {count_of(group.count, noun)}")
     return line(total, f", {lengths}, {group.cause.value}")
 
 

@@ -9,12 +9,12 @@ from loopcanary.document.parts import Block, Document, Facts, Head, Heading, Ind
 from loopcanary.document.verdict import advice, verdict, where
 from loopcanary.model.units import format_duration
 from loopcanary.registry import said_of
-from loopcanary.report.bug import LATEST_MAX, drawn, grouped, seen_words, session_of
+from loopcanary.report.bug import LATEST_MAX, drawn, grouped, seen, session_of, sums
 from loopcanary.report.stacks import stack_frames, stack_parts
 from loopcanary.report.stall import NOTHING, process_words
 from loopcanary.report.times import moment
 from loopcanary.words.lags import evidence_of
-from loopcanary.words.text import count_of, printable
+from loopcanary.words.text import printable
 from loopcanary.words.waiting import thread_by_name
 
 if TYPE_CHECKING:
@@ -42,10 +42,8 @@ def issue_bug_document(report: Report) -> Document:
 
 
 def _together(group: IssueGroup, report: Report) -> Iterator[Block]:
-    lengths = f"median {format_duration(group.p50_ns)}, max {format_duration(group.max_ns)}"
-    total = number(f"{format_duration(group.total_ns)} in {count_of(group.count, 'issue')}")
-    yield line(total, f", {lengths}, {group.cause.value}")
-    yield facts(("seen", seen_words(group.first_wall_ns, group.last_wall_ns, report.generated_wall_ns)))
+    yield sums(group)
+    yield seen(group, None, report.generated_wall_ns)
     yield from drawn(sorted((issue.began_wall_ns, issue.duration_ns) for issue in report.issues))
 
 
