@@ -307,7 +307,7 @@ def test_issues_of_other_kinds_reach_a_receiver(notified: Notified):
     follower.send_signal(2)
     out, err = follower.communicate(timeout=GIVES_UP_S)
     assert (follower.returncode, err) == (0, "")
-    assert out.startswith(f"{IDLE_LAG.title}\n  one run took 4.00 s")
+    assert out.startswith(f"{IDLE_LAG.title}\n  one call took 4.00 s")
     assert "jank" not in out
     assert notified.told() == []
 
