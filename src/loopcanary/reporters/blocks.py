@@ -20,7 +20,15 @@ from loopcanary.document.parts import (
     TableRow,
     Tone,
 )
-from loopcanary.document.verdict import SEVERITY_TONES, advice, holders_of, severity, spot, verdict, where
+from loopcanary.document.verdict import (
+    SEVERITY_TONES,
+    advice,
+    holders_of,
+    severity,
+    spot,
+    verdict,
+    where_held,
+)
 from loopcanary.model import Cause, StallState
 from loopcanary.model.units import format_duration
 from loopcanary.words.text import count_of, printable
@@ -29,7 +37,6 @@ from loopcanary.words.waiting import contributor_words, share_words, target_word
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from loopcanary.document.makers import Said
     from loopcanary.model import Culprit, LagIssue, LoopHealth, Session, Stall
     from loopcanary.reporters.terminal import Look
 
@@ -67,12 +74,18 @@ class Tally:
         self.max_ns = max(self.max_ns, duration_ns)
 
 
+def blamed(stall: Stall) -> Culprit | None:
+    """The line to change: the holder's, where that of the thread that waited is chance."""
+    holder = stall.holder if stall.cause in (Cause.GIL, Cause.LOCK) else None
+    return holder.culprit if holder is not None and holder.culprit is not None else stall.culprit
+
+
 def stall_block(stall: Stall, look: Look, process: str = "") -> str:
     """The stall in full: what and why, where, the call, who was running, what would help. `process`: in
     which, where that is not plain."""
     who = ", ".join([*_who(stall), *_in(process)])
     below: list[Block] = [
-        *where(stall.culprit, stall.cause),
+        *where_held(stall.culprit, stall.cause, stall.holder),
         *_waited_for(stall),
         *([line(dim(who))] if who else []),
         facts(("try", advice(stall.advice, _ADVICE_MAX))),
@@ -85,7 +98,7 @@ def repeat_line(stall: Stall, tally: Tally, look: Look, process: str = "") -> st
     """The same bug again: one line."""
     now = Piece(format_duration(stall.duration_ns), SEVERITY_TONES[stall.severity])
     sums = f" ({count_of(tally.count, 'stall')}, {format_duration(tally.total_ns)} in all)"
-    place = _spot(stall.culprit, stall.title)
+    place = _spot(blamed(stall), stall.title)
     return _shown(look, line(_TAG, "again: ", now, " at ", place, sums, *_ending(process)))
 
 
@@ -99,7 +112,7 @@ def issue_line(issue: LagIssue, repeated: int, look: Look, process: str = "") ->
 def over_line(stall: Stall, look: Look, process: str = "") -> str:
     """A stall that was shown while it lasted has ended."""
     length = Piece(format_duration(stall.duration_ns), SEVERITY_TONES[stall.severity])
-    place = _spot(stall.culprit, stall.title)
+    place = _spot(blamed(stall), stall.title)
     return _shown(look, line(_TAG, "over after ", length, ": ", place, *_ending(process)))
 
 
@@ -136,10 +149,9 @@ def _waited_for(stall: Stall) -> Iterator[Paragraph]:
         parts.append(said(f"waited on {target_words(stall.waited_on, _TARGET_MAX)}"))
     if stall.holder is not None:
         holder, more = stall.holder, len(holders_of(stall)) - 1
-        at: Said = said(" at ", spot(holder.culprit, stall.cause)) if holder.culprit is not None else ""
         share = "" if holder.share >= _WHOLE else f" for {share_words(holder.share)}"
         others = f" and {more} more" if more else ""
-        parts.append(said(f"held by {thread_by_name(holder.thread)}{share}", at, others))
+        parts.append(said(f"held by {thread_by_name(holder.thread)}{share}{others}"))
     if stall.contributors and not parts:
         found = stall.contributors[:_CONTRIBUTORS_MAX]
         parts.append(said(f"mostly {', '.join(map(contributor_words, found))}"))

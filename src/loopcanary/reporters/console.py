@@ -7,7 +7,15 @@ import time
 from typing import TYPE_CHECKING
 
 from loopcanary.model import Cause, Stall, StallState
-from loopcanary.reporters.blocks import Tally, issue_line, over_line, repeat_line, stall_block, summary_block
+from loopcanary.reporters.blocks import (
+    Tally,
+    blamed,
+    issue_line,
+    over_line,
+    repeat_line,
+    stall_block,
+    summary_block,
+)
 from loopcanary.reporters.terminal import Terminal
 from loopcanary.reporters.whose_stderr import is_a_child
 
@@ -101,7 +109,7 @@ class ConsoleReporter:
         if tally is None:
             # A program that makes up fingerprints without end must not make us grow.
             key = stall.fingerprint if len(self._tallies) < _BUGS_MAX else _OTHERS
-            empty = Tally(cause=stall.cause, culprit=stall.culprit, title=stall.title)
+            empty = Tally(cause=stall.cause, culprit=blamed(stall), title=stall.title)
             tally = self._tallies.setdefault(key, empty)
         elif stall.cause is Cause.HOST and _place(stall) != _place(tally):
             tally.culprit = None  # it strikes any code: none of the places is the group's
