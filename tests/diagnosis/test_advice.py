@@ -58,7 +58,7 @@ def test_every_cause_but_unknown_has_a_remedy():
 
 
 @pytest.mark.parametrize("cause", [Cause.SLEEP, Cause.NETWORK_IO, Cause.LOCK, Cause.CPU, Cause.DNS])
-def test_other_loops_are_not_told_about_asyncio(cause):
+def test_advice_for_other_loops_leaves_asyncio_out(cause):
     assert "asyncio" not in advise(cause, Blocker(call="requests.get(u)", function=None), ("requests",), "qt")
 
 
@@ -128,7 +128,7 @@ def test_an_endpoint_that_awaits_nothing_may_be_a_plain_function(within, says):
 
 
 @pytest.mark.parametrize("cause", [cause for cause in Cause if cause is not Cause.UNKNOWN])
-def test_games_are_told_of_frames_and_not_of_loops(cause):
+def test_advice_for_games_speaks_of_frames(cause):
     words = advise(cause, None, (), "pygame")
     assert words
     assert "asyncio" not in words

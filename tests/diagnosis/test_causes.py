@@ -488,7 +488,7 @@ def test_samples_without_a_stack_still_tell_by_the_kernel():
     assert stall.title == "sleeping in handler"
 
 
-def test_thin_coverage_is_told_and_lowers_the_confidence():
+def test_thin_coverage_lowers_the_confidence():
     taken = samples(at_call("time.sleep(0.3)"), syscall="clock_nanosleep")
     thin = judged(evidence(taken, lasted_ms=1_000), SOURCE)
     assert "The samples cover only 10.0 ms of 1.00 s." in thin.evidence
@@ -846,7 +846,7 @@ def locked(proof: LockProof, tid: int = 71, kind: str = "RLock", **more: Any) ->
     ],
     ids=["one", "two", "more than are kept"],
 )
-def test_the_other_threads_that_waited_for_the_lock_are_told(tids, count, told):
+def test_other_threads_that_waited_for_the_lock_are_named(tids, count, told):
     assert told in locked(LockProof.NONE, waiters=tids, waiter_count=count).evidence
 
 
@@ -872,7 +872,7 @@ def test_a_holder_that_is_not_proven_is_not_named():
     assert "The holder is not known." in stall.evidence
 
 
-def test_a_thread_that_waits_for_itself_is_told_of_the_deadlock():
+def test_a_thread_that_waits_for_itself_is_a_deadlock():
     stall = locked(LockProof.WITH, tid=70)
     assert "It is held by this very thread: a deadlock with itself." in stall.evidence
     assert "threading.RLock" in stall.advice
@@ -906,7 +906,7 @@ def test_an_import_that_sleeps_is_an_import():
     assert "Meanwhile 12 of 12 samples slept in clock_nanosleep." in stall.evidence
 
 
-def test_the_lock_of_a_module_is_told():
+def test_the_lock_of_a_module_is_named():
     lock = frame("_ModuleLock.acquire", "<frozen importlib._bootstrap>", 120)
     stall = importing(lock, syscall="futex")
     assert stall.cause is Cause.IMPORT
@@ -1003,7 +1003,7 @@ def test_a_burst_needs_no_idle_machine(count, cause):
     assert judged(turn, SOURCE).cause is cause
 
 
-def test_a_late_start_is_told():
+def test_a_late_start_is_in_the_evidence():
     assert (
         "It began 80.0 ms late: the loop was busy with what ran before." in burst(queue_ns=80 * MS).evidence
     )
@@ -1017,7 +1017,7 @@ def test_a_stall_before_the_loop_first_waited_is_a_start():
     assert not burst().startup
 
 
-def test_time_that_was_granted_is_told():
+def test_time_that_was_granted_is_in_the_evidence():
     assert "It had been granted 200 ms, which it exceeded." in burst(allowance_ns=200 * MS).evidence
 
 
@@ -1085,7 +1085,7 @@ def test_a_starved_stalls_rest_gives_the_cause(share, cause):
     assert judge(starved, [lambda _, each=each: each for each in found], coverage=1.0).cause is cause
 
 
-def test_a_throttled_container_is_told():
+def test_a_throttled_container_is_in_the_evidence():
     host = (
         HostReading(at_ns=0, throttled_ns=0),
         HostReading(at_ns=140 * MS, throttled_ns=100 * MS, system_busy_ns=0, system_total_ns=1),

@@ -123,7 +123,7 @@ def test_own_code_out_of_concern_is_preferred_to_a_library():
     assert (stall.culprit.function, stall.culprit.in_app) == ("handler", False)
 
 
-def test_the_whole_stall_is_told():
+def test_the_whole_stall_is_described():
     what = evidence(samples(*[stack(at("time.sleep(0.3)", SOURCE))] * 28, syscall="clock_nanosleep"))
     stall = judged(what, SOURCE)
     assert stall.title == "time.sleep(0.3) in handler (app.py:3)"

@@ -55,6 +55,8 @@ def holder_words(holder: Holder) -> str:
     words = thread_by_name(holder.thread)
     if holder.share < 0.995:
         words += f" for {share_words(holder.share)}"
+    if holder.lock == "thread":
+        return words  # what a join waits for: the thread runs, and holds nothing
     if holder.lock is not None:
         words += f", holding the {printable(holder.lock, _NAME_MAX)}"
     if holder.proof is not None:
