@@ -65,10 +65,10 @@ def start(source: str, folder: str) -> subprocess.Popen[bytes]:
 def readings(seconds: float) -> float:
     """Share of a core, of this process."""
     from loopcanary.assembly.top import Survey, health_of
-    from loopcanary.top.watching import Watch
+    from loopcanary.top.watching import RowReader
 
     with Survey() as survey:
-        watch = Watch(survey.read, health_of)
+        watch = RowReader(survey.read, health_of)
         rows = watch.look()
         print(f"{len({row.key[0] for row in rows if row.state.is_live})} programs run")
         watch.look()

@@ -28,6 +28,8 @@ __all__ = ["expect", "install", "on_frame", "on_issue", "scene", "statistics", "
 _lock = _thread.RLock()
 _fork_is_hooked = False
 _canary: Canary | None = None
+_when_used: Callable[[], None] | None = None
+"""Starts the engine where it waits for a loop that may never come."""
 _variables: dict[str, str | None] = {}
 """The environment before the settings in force were put into it, for children."""
 
@@ -173,10 +175,9 @@ def statistics() -> dict[str, Any]:
 
 def __getattr__(name: str) -> Any:
     if name in {"scene", "watch", "expect"}:
-        from loopcanary._startup import begin_now
         from loopcanary.engine import scopes
 
-        begin_now()
-
+        if _when_used is not None:
+            _when_used()
         return getattr(scopes, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -20,6 +20,8 @@ from __future__ import annotations
 import os
 import sys
 
+import loopcanary
+
 TYPE_CHECKING = False  # typing is not loaded for it
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,6 +60,7 @@ def start() -> None:
     from loopcanary.probes.on_import import ImportWatch
     from loopcanary.registry import awaited
 
+    loopcanary._when_used = begin_now  # noqa: SLF001 - the same package
     _waiting = ImportWatch(awaited(), begin_now)
     _waiting.start()
 
@@ -73,8 +76,6 @@ def begin_now() -> None:
 
 def _begin() -> None:
     try:
-        import loopcanary  # a process that is left alone does not pay for it
-
         loopcanary.install(_from_startup=True)
     except Exception as error:  # noqa: BLE001 - the program must start whatever happens here
         asked_for = os.environ.get("LOOPCANARY_RUN_PID") == str(os.getpid())

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from contextvars import ContextVar
     from pathlib import Path
 
     from loopcanary.model import (
@@ -118,6 +119,26 @@ class PortableSide(Protocol):
         """It runs no more. Its thread. Raises nothing."""
 
 
+class ScopeListener(Protocol):
+    """The engine that hears of scopes: native or portable. Called on the thread that works."""
+
+    def work_begin(self, name: str, /) -> Any:
+        """A piece of work begins; the token goes to work_end, None where there is nothing to end. A token
+        that is false: the work is a part of other work, and not timed by itself."""
+
+    def work_end(self, token: Any, /) -> None:
+        """The piece of work ends."""
+
+    def set_scene(self, scene: str | None, /) -> None:
+        """Where this thread's work is from now on."""
+
+    def use_scenes(self, variable: ContextVar[str | None], /) -> None:
+        """Scenes are used in this process: this variable holds them."""
+
+    def allow(self, nanoseconds: int, /) -> None:
+        """The running callback may take this time before it is a stall."""
+
+
 class FrameTrace(Protocol):
     """Hears of the frames of one surface (a window, a screen). All on its thread; nothing is raised.
 
@@ -218,7 +239,7 @@ class Traces(Protocol):
         """The figures as they are now. Any thread."""
 
 
-class Desk(Protocol):
+class TracerPort(Protocol):
     """Where a tracer of a third party tells what it found. Any thread, under the GIL; nothing is raised, and
     nothing is waited for."""
 
@@ -239,7 +260,7 @@ class Tracer(Protocol):
 
     name: str
 
-    def init(self, desk: Desk) -> None:
+    def init(self, desk: TracerPort) -> None:
         """Called once, before `start`: nothing is to be done yet. The thread that starts the engine."""
 
     def start(self) -> None:

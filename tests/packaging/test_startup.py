@@ -18,6 +18,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
     monkeypatch.setattr(loopcanary, "install", lambda **options: made.append(options), raising=False)
     monkeypatch.setattr(_startup, "_called", False)
     monkeypatch.setattr(_startup, "_waiting", None)
+    monkeypatch.setattr(loopcanary, "_when_used", None)
     monkeypatch.setitem(sys.modules, "asyncio.base_events", ModuleType("asyncio.base_events"))
     monkeypatch.setattr(sys, "orig_argv", ["python", "app.py"])
     monkeypatch.delenv("LOOPCANARY_DEBUG", raising=False)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopcanary.portable.lane import Look, _bucket, _upper_bound
+from loopcanary.portable.lane import Ongoing, _bucket, _upper_bound
 
 from .conftest import name_of
 
@@ -19,7 +19,7 @@ def work(lane, clock, ms):
 def test_work_is_seen_while_it_goes_on(lane, clock):
     assert lane.look() is None
     lane.begin(clock())
-    assert lane.look() == Look(1, clock())
+    assert lane.look() == Ongoing(1, clock())
     lane.end(clock.pass_ms(1))
     assert lane.look() is None
     lane.begin(clock())

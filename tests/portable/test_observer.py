@@ -8,7 +8,7 @@ import pytest
 
 from loopcanary.model import GilState, KernelView, StallScope
 from loopcanary.portable.gc_log import CollectionLog
-from loopcanary.portable.observer import Observer, Watched
+from loopcanary.portable.observer import Observer, WatchedLane
 from loopcanary.portable.stall_watch import Limits
 
 MS = 1_000_000
@@ -44,7 +44,7 @@ class Story:
         self.published = []
         self.on_read = lambda: None
         self.frames = {lane.identity.ident: sys._getframe()}
-        self.watched = Watched(lane, LIMITS)
+        self.watched = WatchedLane(lane, LIMITS)
         self.observer = Observer(
             clock=clock,
             clocks=self.machine,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopcanary.model import GilState, Sample
-from loopcanary.portable.lane import Look
+from loopcanary.portable.lane import Ongoing
 from loopcanary.portable.stall_watch import Limits, Spent, StallWatch, holder_while_late
 
 MS = 1_000_000
@@ -29,7 +29,7 @@ def play(watch, look, *times_ms):
 
 def test_the_first_sample_after_the_delay_then_one_each_interval():
     watch = StallWatch(LIMITS)
-    assert play(watch, Look(1, 0), *range(0, 61, 5)) == [20, 30, 40, 50, 60]
+    assert play(watch, Ongoing(1, 0), *range(0, 61, 5)) == [20, 30, 40, 50, 60]
 
 
 def test_nobody_is_sampled_who_waits():
@@ -38,19 +38,19 @@ def test_nobody_is_sampled_who_waits():
 
 def test_each_piece_of_work_has_its_own_delay():
     watch = StallWatch(LIMITS)
-    assert play(watch, Look(1, 0), 20) == [20]
-    assert play(watch, Look(3, 25 * MS), 30, 44, 45) == [45]
+    assert play(watch, Ongoing(1, 0), 20) == [20]
+    assert play(watch, Ongoing(3, 25 * MS), 30, 44, 45) == [45]
 
 
 def test_missed_moments_are_counted_and_not_caught_up():
     watch = StallWatch(LIMITS)
-    assert play(watch, Look(1, 0), 20, 75, 76, 80) == [20, 75, 80]
+    assert play(watch, Ongoing(1, 0), 20, 75, 76, 80) == [20, 75, 80]
     assert watch.close(1).dropped == {"late": 4}
 
 
 def test_a_full_buffer_is_thinned_and_the_interval_doubles():
     watch = StallWatch(LIMITS)
-    play(watch, Look(1, 0), *range(0, 131, 5))
+    play(watch, Ongoing(1, 0), *range(0, 131, 5))
     case = watch.close(1)
     assert case.interval_ns == 20 * MS
     assert [one.at_ns // MS for one in case.samples] == [20, 40, 60, 80, 100, 120]
@@ -58,8 +58,8 @@ def test_a_full_buffer_is_thinned_and_the_interval_doubles():
 
 def test_evidence_of_ended_work_waits_for_its_record():
     watch = StallWatch(LIMITS)
-    play(watch, Look(1, 0), 20, 30)
-    play(watch, Look(3, 40 * MS), 41)
+    play(watch, Ongoing(1, 0), 20, 30)
+    play(watch, Ongoing(3, 40 * MS), 41)
     assert [one.at_ns // MS for one in watch.close(1).samples] == [20, 30]
     assert watch.close(3).samples == []
     assert watch.close(5) is None
@@ -67,16 +67,16 @@ def test_evidence_of_ended_work_waits_for_its_record():
 
 def test_asking_when_to_look_next_does_not_let_go_of_a_case():
     watch = StallWatch(LIMITS)
-    play(watch, Look(1, 0), 20)
-    assert watch.due_ns(Look(3, 50 * MS)) == 70 * MS
-    assert watch.due_ns(Look(5, 60 * MS)) == 80 * MS
+    play(watch, Ongoing(1, 0), 20)
+    assert watch.due_ns(Ongoing(3, 50 * MS)) == 70 * MS
+    assert watch.due_ns(Ongoing(5, 60 * MS)) == 80 * MS
     assert watch.close(1).samples
 
 
 def test_a_sample_for_work_that_is_gone_is_not_kept():
     watch = StallWatch(LIMITS)
-    wish = watch.wish(Look(1, 0), 20 * MS)
-    watch.wish(Look(3, 25 * MS), 26 * MS)
+    wish = watch.wish(Ongoing(1, 0), 20 * MS)
+    watch.wish(Ongoing(3, 25 * MS), 26 * MS)
     watch.add(wish, [sample(20)], None)
     watch.drop(wish, "moved", 27 * MS)
     assert watch.close(1).samples == []
@@ -84,7 +84,7 @@ def test_a_sample_for_work_that_is_gone_is_not_kept():
 
 
 def test_all_threads_are_wanted_once_from_a_second_on():
-    watch, look = StallWatch(LIMITS), Look(1, 0)
+    watch, look = StallWatch(LIMITS), Ongoing(1, 0)
     assert not watch.wish(look, 999 * MS).all_threads
     wish = watch.wish(look, 1_000 * MS)
     assert wish.all_threads
@@ -103,13 +103,13 @@ def test_all_threads_are_wanted_once_from_a_second_on():
     ],
 )
 def test_an_anr_is_told_while_it_lasts(limits, allowance_ms, at_ms, is_anr):
-    watch, look = StallWatch(limits), Look(1, 0)
+    watch, look = StallWatch(limits), Ongoing(1, 0)
     case = watch.long_running(look, at_ms * MS, allowance_ms * MS)
     assert (case is not None) is is_anr
 
 
 def test_an_anr_is_told_once():
-    watch, look = StallWatch(LIMITS), Look(1, 0)
+    watch, look = StallWatch(LIMITS), Ongoing(1, 0)
     case = watch.long_running(look, 5_000 * MS, 0)
     case.serial = 7
     assert watch.long_running(look, 6_000 * MS, 0) is None
@@ -119,7 +119,7 @@ def test_an_anr_is_told_once():
 
 @given(st.lists(st.integers(1, 400), max_size=300))
 def test_samples_stay_in_order_under_any_delay(steps_ms):
-    watch, look, now_ms = StallWatch(LIMITS), Look(1, 0), 0
+    watch, look, now_ms = StallWatch(LIMITS), Ongoing(1, 0), 0
     wishes = 0
     for step_ms in steps_ms:
         now_ms += step_ms

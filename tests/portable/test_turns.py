@@ -6,7 +6,7 @@ import pytest
 
 from loopcanary.model import StallScope
 from loopcanary.portable.evidence import make_evidence
-from loopcanary.portable.turns import LoopHooks, ThreadTurns
+from loopcanary.portable.turns import ThreadTurns, TurnHooks
 
 from .conftest import name_of
 
@@ -19,7 +19,7 @@ class Turns:
     def __init__(self, lane, clock):
         self.lane, self.clock, self.opened = lane, clock, []
         self.turns = ThreadTurns(clock, self.open, lambda: None)
-        self.hooks = LoopHooks("novel", None, lambda: self.turns)
+        self.hooks = TurnHooks("novel", None, lambda: self.turns)
 
     def open(self, kind):
         self.opened.append(kind)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from loopcanary.portable.lane import Tally
+from loopcanary.portable.lane import WorkTally
 from loopcanary.portable.work import WorkBrackets
 
 from .conftest import name_of
@@ -84,7 +84,7 @@ def test_work_inside_a_turn_is_tallied_by_name(thread, clock):
 
 
 def test_names_beyond_the_tallys_room_are_counted(clock):
-    tally = Tally()
+    tally = WorkTally()
     for number in range(40):
         tally.add(f"work {number}", MS)
         tally.add(f"work {number}", MS)

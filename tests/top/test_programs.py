@@ -18,7 +18,7 @@ from tests.cli.targets import until
 from loopcanary.assembly.top import Survey, health_of
 from loopcanary.model import Cause, StallState
 from loopcanary.top.rows import LaneRow, State
-from loopcanary.top.watching import Watch
+from loopcanary.top.watching import RowReader
 
 pytestmark = pytest.mark.native
 
@@ -76,7 +76,7 @@ class Eyes:
     """Looks at one program with a watch of its own."""
 
     def __init__(self, survey: Any, pid: int) -> None:
-        self._watch = Watch(survey.read, health_of)
+        self._watch = RowReader(survey.read, health_of)
         self._pid = pid
 
     def row(self, is_so: Callable[[LaneRow], bool] = lambda _: True) -> LaneRow | None:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from loopcanary import diagnosis
 from loopcanary.model.live import Life
-from loopcanary.top.choosing import Choice
+from loopcanary.top.choosing import RowChoice
 from loopcanary.top.past import Past
 from loopcanary.top.rows import LaneRow, rows
 
@@ -101,7 +101,7 @@ def drive(
         return known[0]
 
     async def run() -> None:
-        app = Top(look, Choice(), Told(), interval_s=0.001)
+        app = Top(look, RowChoice(), Told(), interval_s=0.001)
         async with app.run_test(size=size) as pilot:
             screen = Screen(app, pilot, readings)
             try:

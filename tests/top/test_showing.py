@@ -15,7 +15,7 @@ from loopcanary.model import StallState
 from loopcanary.model.live import Life, Work
 from loopcanary.top import as_json, as_text
 from loopcanary.top.about import LINES, about
-from loopcanary.top.choosing import DEAD_SHOWN_NS, ORDERS, Choice, chosen
+from loopcanary.top.choosing import DEAD_SHOWN_NS, ORDERS, RowChoice, chosen
 from loopcanary.top.columns import COLUMNS, NOTHING, fitted, fitting, headline
 from loopcanary.top.past import Past
 from loopcanary.top.rows import LaneRow, State, rows
@@ -46,7 +46,7 @@ SHOP = rows_of(
 
 
 def order(**choice) -> list[str]:
-    return [row.program for row in chosen(SHOP, Choice(**choice))]
+    return [row.program for row in chosen(SHOP, RowChoice(**choice))]
 
 
 def test_trouble_comes_first():
@@ -56,7 +56,7 @@ def test_trouble_comes_first():
 def test_a_loop_that_is_busy_now_and_then_stays_where_it_is():
     calm = rows_of(named("a"), named("b"))
     moved = rows_of(named("a"), named("b", in_callback(MS)))
-    assert [r.program for r in chosen(calm, Choice())] == [r.program for r in chosen(moved, Choice())]
+    assert [r.program for r in chosen(calm, RowChoice())] == [r.program for r in chosen(moved, RowChoice())]
 
 
 def test_other_orders():
@@ -91,10 +91,10 @@ def test_old_rows_are_left_out_by_default():
     old = rows_of(named("old", life=Life.KILLED), now_wall_ns=WALL + DEAD_SHOWN_NS)
     closed = lane(sums={"lane": 1, "closed_ns": NOW - S})
     gone = rows_of(named("shop", lane(), closed))
-    assert chosen(old, Choice()) == []
-    assert chosen(old, Choice(everything=True)) == old
-    assert [row.state for row in chosen(gone, Choice())] == [State.IDLE]
-    assert len(chosen(gone, Choice(everything=True))) == 2
+    assert chosen(old, RowChoice()) == []
+    assert chosen(old, RowChoice(everything=True)) == old
+    assert [row.state for row in chosen(gone, RowChoice())] == [State.IDLE]
+    assert len(chosen(gone, RowChoice(everything=True))) == 2
 
 
 # ---- columns -------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def test_a_cell_is_as_wide_as_it_shall_be(text, width):
 
 
 def test_as_text():
-    lines = list(as_text.lines(chosen(SHOP, Choice(words="hangs")), 5, 80))
+    lines = list(as_text.lines(chosen(SHOP, RowChoice(words="hangs")), 5, 80))
     assert lines[0] == "2 programs, 2 loops: 2 hung; 5 not shown"
     assert lines[1].split()[:3] == ["state", "pid", "program"]
     assert lines[2].startswith("hung 9.00 s")

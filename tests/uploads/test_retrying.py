@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from loopcanary.uploads.retrying import (
     LONGEST_S,
     Answer,
-    Verdict,
+    RetryVerdict,
     retry_after_s,
     verdict,
     wait_s,
@@ -22,17 +22,23 @@ NOW_S = 1_700_000_000.0  # 2023-11-14 22:13:20 UTC
 @pytest.mark.parametrize(
     ("status", "expected"),
     [
-        *((status, Verdict.TAKEN) for status in (200, 201, 202, 204, 299)),
-        *((status, Verdict.AGAIN) for status in (0, 408, 425, 429, 500, 502, 503, 504, 599)),
-        *((status, Verdict.REFUSED) for status in (100, 301, 307, 400, 401, 404, 409, 413, 422, 501, 505)),
+        *((status, RetryVerdict.TAKEN) for status in (200, 201, 202, 204, 299)),
+        *((status, RetryVerdict.AGAIN) for status in (0, 408, 425, 429, 500, 502, 503, 504, 599)),
+        *(
+            (status, RetryVerdict.REFUSED)
+            for status in (100, 301, 307, 400, 401, 404, 409, 413, 422, 501, 505)
+        ),
     ],
 )
-def test_what_an_answer_means(status: int, expected: Verdict) -> None:
+def test_what_an_answer_means(status: int, expected: RetryVerdict) -> None:
     assert verdict(Answer(status=status)) is expected
 
 
 def test_no_answer_may_be_final() -> None:
-    assert verdict(Answer(status=0, words="its certificate is not trusted", is_final=True)) is Verdict.REFUSED
+    assert (
+        verdict(Answer(status=0, words="its certificate is not trusted", is_final=True))
+        is RetryVerdict.REFUSED
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from loopcanary.assembly import extension
 from loopcanary.engine import process_hooks
 from loopcanary.engine.boundary import Boundary
-from loopcanary.engine.canary import Canary, Parts
+from loopcanary.engine.canary import Canary, EngineParts
 from loopcanary.model import Config, EngineChoice
 from loopcanary.protocols import PortableSide, Probe, Tracers, Windows
 from loopcanary.registry import LOOPS, REGISTRY
@@ -126,7 +126,7 @@ def _windows(canary: Canary) -> Windows:
     return Titles(are_told=canary.config.window_titles)
 
 
-def _parts(canary: Canary, native: Native | None) -> Parts:
+def _parts(canary: Canary, native: Native | None) -> EngineParts:
     from loopcanary.assembly import engine
 
     return engine.make_parts(canary, native)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from loopcanary import diagnosis, flight, store
 from loopcanary.assembly import extension
 from loopcanary.assembly.store import CODE_PATHS, SETTINGS, STORE, open_store, recover
-from loopcanary.engine.canary import Canary, FileBackend, Parts, Plugged
+from loopcanary.engine.canary import Canary, EngineParts, FileBackend, Plugged
 from loopcanary.engine.facts import session_facts
 from loopcanary.engine.guards import DebuggerGuard, StormGuard
 from loopcanary.engine.native import NativeBackend
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from loopcanary._native import Native
 
 
-def make_parts(canary: Canary, native: Native | None) -> Parts:
+def make_parts(canary: Canary, native: Native | None) -> EngineParts:
     """The parts, not yet started. `native`: None for the portable engine."""
     config = canary.config
     diagnosis.prepare()
@@ -58,7 +58,7 @@ def make_parts(canary: Canary, native: Native | None) -> Parts:
         storm=StormGuard(config.stalls_per_minute, now_ns),
         issue_storm=StormGuard(config.stalls_per_minute, now_ns),
     )
-    return Parts(
+    return EngineParts(
         session=session,
         clock=clock,
         backend=backend,
@@ -125,7 +125,7 @@ def _backend(canary: Canary, native: Native | None, session: Session, folder: Pa
 
 def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[Interceptor], Plugged]:
     """Reporters; the live list of interceptors: later ones count at once; tracers."""
-    run = _Run(config=canary.config, session=session)
+    run = _RunFacts(config=canary.config, session=session)
     for _, interceptor in REGISTRY.loaded(INTERCEPTORS):
         REGISTRY.add_interceptor(interceptor)
     made = [
@@ -140,7 +140,7 @@ def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Run:
+class _RunFacts:
     """See protocols.WatchedRun."""
 
     config: Config

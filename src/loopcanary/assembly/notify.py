@@ -24,7 +24,7 @@ _CLOSE_S = 30.0
 """At the end, for what is still to be delivered."""
 
 
-class End(Protocol):
+class FollowerEnd(Protocol):
     """The end of the following."""
 
     is_asked_for: bool
@@ -34,7 +34,7 @@ class End(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class NotifyOrder:
     """What is to be told, and by which ways."""
 
     config: Config
@@ -51,7 +51,7 @@ class Follower:
     def __init__(
         self,
         stores: list[Store],
-        wishes: Wishes,
+        wishes: NotifyOrder,
         *,
         show: Callable[[Notice], None],
         complain: Callable[[str], object],
@@ -84,7 +84,7 @@ class Follower:
         self._write_status(0)  # who sends is known before anything is sent
         return True
 
-    def run(self, end: End) -> None:
+    def run(self, end: FollowerEnd) -> None:
         """Until the end is asked for, or nothing runs any more."""
         wishes = self._wishes
         desk = Desk(
@@ -112,7 +112,7 @@ class Follower:
             outlet.close(_CLOSE_S)
         self._write_status(0)
 
-    def _until_nothing_runs(self, desk: Desk, end: End) -> None:
+    def _until_nothing_runs(self, desk: Desk, end: FollowerEnd) -> None:
         beside = self._wishes.beside
         while True:
             gone = beside is not None and not _runs(beside)

@@ -23,7 +23,7 @@ LIMITS = {"text": 20, "json": 1_000, "markdown": 20, "html": 20}
 """What a report shows at most, unless told otherwise."""
 
 
-class Format(click.ParamType[str]):
+class FormatName(click.ParamType[str]):
     """The name of a format that is there."""
 
     name = "format"
@@ -46,7 +46,7 @@ def format_option(*more: str) -> Callable[[Any], Any]:
     return click.option(
         "--format",
         "form",
-        type=Format(forms),
+        type=FormatName(forms),
         default="text",
         metavar="|".join(forms),
         help="Default: text.",

@@ -20,7 +20,7 @@ from loopcanary.config.kinds import (
     SIZE,
     SWITCH,
     WAYS,
-    Kind,
+    SettingKind,
     duration,
 )
 from loopcanary.model.config import Config
@@ -36,7 +36,7 @@ class Field(NamedTuple):
     """One setting: a field of Config and the kind of its values."""
 
     attribute: str
-    kind: Kind
+    kind: SettingKind
 
     @property
     def key(self) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Kind(NamedTuple):
+class SettingKind(NamedTuple):
     """One kind of setting."""
 
     parse: Callable[[str], object]
@@ -50,7 +50,7 @@ _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off")
 
 
-def duration(least_ns: int) -> Kind:
+def duration(least_ns: int) -> SettingKind:
     """A length of time of at least `least_ns`: text such as "100ms", or a timedelta; nanoseconds inside."""
 
     def bounded(ns: int, value: object) -> int:
@@ -72,7 +72,7 @@ def duration(least_ns: int) -> Kind:
             raise UnfitValueError(f"{shown(value)} has no unit", _DURATION_EXAMPLE)
         return bounded(ns, value)
 
-    return Kind(parse, take, lambda ns: _in_largest_unit(ns, _DURATION_UNITS))
+    return SettingKind(parse, take, lambda ns: _in_largest_unit(ns, _DURATION_UNITS))
 
 
 def _timedelta_ns(value: object) -> int | None:
@@ -174,7 +174,7 @@ def _name(name: object) -> str:
     return name.strip()
 
 
-def _path(noun: str) -> Kind:
+def _path(noun: str) -> SettingKind:
     """A path, `~` for the home. The reader of the setting knows where a relative one starts."""
 
     def take(value: object) -> Path:
@@ -186,7 +186,7 @@ def _path(noun: str) -> Kind:
             problem = f"{shown(value)}: there is no such home"
             raise UnfitValueError(problem, "write an absolute path") from None
 
-    return Kind(take, take, lambda path: str(path.absolute()))
+    return SettingKind(take, take, lambda path: str(path.absolute()))
 
 
 def _take_ways(value: object) -> tuple[str, ...]:
@@ -241,25 +241,25 @@ _LEAST_WORDS = {"stall": 0, "hang": 1_000_000_000, "anr": 5_000_000_000, "killed
 """Of model.stall, which is not loaded before there is a stall."""
 _LEAST_DURATION = duration(least_ns=1_000_000)
 
-SIZE = Kind(_parse_size, _take_size, lambda size: _in_largest_unit(size, _SIZE_UNITS))
+SIZE = SettingKind(_parse_size, _take_size, lambda size: _in_largest_unit(size, _SIZE_UNITS))
 """An amount of bytes: "500MB", "1GiB", or a plain number."""
-COUNT = Kind(_parse_count, _take_count, str)
+COUNT = SettingKind(_parse_count, _take_count, str)
 """A whole number of at least one."""
-SWITCH = Kind(_parse_switch, _take_switch, lambda value: "1" if value else "0")
+SWITCH = SettingKind(_parse_switch, _take_switch, lambda value: "1" if value else "0")
 """On or off."""
-LINE = Kind(_parse_line, _take_line, str)
+LINE = SettingKind(_parse_line, _take_line, str)
 """One line of text; empty means not given."""
-NAMES = Kind(_parse_names, _take_names, ",".join)
+NAMES = SettingKind(_parse_names, _take_names, ",".join)
 """Names: a TOML array, a list or tuple, or text with commas."""
 PATH = _path("folder")
 """A folder."""
 FILE = _path("file")
 """A file."""
-WAYS = Kind(_take_ways, _take_ways, ",".join)
+WAYS = SettingKind(_take_ways, _take_ways, ",".join)
 """Names of ways to notify."""
-ISSUE_KINDS = Kind(_take_issue_kinds, _take_issue_kinds, ",".join)
+ISSUE_KINDS = SettingKind(_take_issue_kinds, _take_issue_kinds, ",".join)
 """Names of kinds of issues."""
-LEAST = Kind(_parse_least, _take_least, _write_least)
+LEAST = SettingKind(_parse_least, _take_least, _write_least)
 """From which stalls on: a duration, or a word for one."""
-ENGINE = Kind(_parse_engine, _take_engine, lambda choice: choice.value)
+ENGINE = SettingKind(_parse_engine, _take_engine, lambda choice: choice.value)
 """Which engine watches."""

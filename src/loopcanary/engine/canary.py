@@ -24,7 +24,7 @@ from loopcanary.engine import scopes
 from loopcanary.engine.boundary import Boundary
 from loopcanary.engine.drain import Drain
 from loopcanary.engine.fork_pause import FORK_PATIENCE_S, ForkPause
-from loopcanary.protocols import Backend, Probe, Reporter, Sink, Traces
+from loopcanary.protocols import Backend, Probe, Reporter, ScopeListener, Sink, Traces
 
 if TYPE_CHECKING:  # not loaded before a loop runs
     from loopcanary._native import Native
@@ -60,7 +60,7 @@ class FileBackend(Backend, Protocol):
         """The portable engine: the loop runs no more."""
 
     @property
-    def listener(self) -> scopes.Listener:
+    def listener(self) -> ScopeListener:
         """Hears of scenes and work from `scopes`."""
 
 
@@ -84,7 +84,7 @@ class Plugged(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class EngineParts:
     """What a running canary is made of; `assembly` makes it."""
 
     session: Session
@@ -109,7 +109,7 @@ class Canary:
         *,
         native: Native | None,
         make_probes: Callable[[Canary, Native | None], Sequence[Probe]],
-        make_parts: Callable[[Canary, Native | None], Parts],
+        make_parts: Callable[[Canary, Native | None], EngineParts],
         boundary: Boundary,
     ) -> None:
         """`native`: the extension, None for the portable engine; the callables are told which one it is."""
@@ -123,10 +123,10 @@ class Canary:
         self._make_probes = make_probes
         self._make_parts = make_parts
         self._probes: Sequence[Probe] = ()
-        self._parts: Parts | None = None
+        self._parts: EngineParts | None = None
         self._drain: Drain | None = None
         self._lock = _thread.RLock()
-        self._inherited: list[Parts | None] = []
+        self._inherited: list[EngineParts | None] = []
         self._facts_stored = False
         self._has_failed = False
         self._is_starting = False
@@ -176,12 +176,12 @@ class Canary:
         self.before_figures()
         return {} if self.traces is None else to_wire(self.traces.figures())
 
-    def _loops_as_told(self, parts: Parts) -> list[dict[str, Any]]:
+    def _loops_as_told(self, parts: EngineParts) -> list[dict[str, Any]]:
         from loopcanary.wire import to_wire
 
         return [to_wire(loop) for loop in self._loops(parts)]
 
-    def _statistics(self, parts: Parts) -> dict[str, int]:
+    def _statistics(self, parts: EngineParts) -> dict[str, int]:
         return {
             **parts.backend.statistics(),
             **parts.pipeline.counts,
@@ -191,7 +191,7 @@ class Canary:
             **self.boundary.counts(),
         }
 
-    def _reporters_counts(self, parts: Parts) -> dict[str, int]:
+    def _reporters_counts(self, parts: EngineParts) -> dict[str, int]:
         """What those reporters did and dropped that count it."""
         told: dict[str, int] = {}
         for reporter in parts.reporters:
@@ -205,7 +205,7 @@ class Canary:
         parts = self._parts
         return () if parts is None else self.boundary.call("totals", self._loops, parts, keep=True) or ()
 
-    def _loops(self, parts: Parts) -> tuple[LoopHealth, ...]:
+    def _loops(self, parts: EngineParts) -> tuple[LoopHealth, ...]:
         now_ns = time.monotonic_ns()
         return parts.health(parts.backend.totals(), now_ns)
 
@@ -229,7 +229,7 @@ class Canary:
         if parts is not None:
             self._begin_traces(parts)
 
-    def _begin_traces(self, parts: Parts) -> None:
+    def _begin_traces(self, parts: EngineParts) -> None:
         if self.traces is not None:
             begin = self.traces.begin
             self.boundary.call("tracers", begin, parts.session, parts.clock, parts.backend.wake, keep=True)
@@ -334,7 +334,7 @@ class Canary:
         if self._parts is not None:
             self.boundary.call("portable probe", self._parts.backend.loop_stopped, loop, keep=True)
 
-    def _take(self, parts: Parts) -> bool:
+    def _take(self, parts: EngineParts) -> bool:
         """True: nothing went wrong that would be known here only."""
         taken = parts.backend.take()
         for evidence in taken:
@@ -352,7 +352,7 @@ class Canary:
     def _patience_s(self) -> float | None:
         return None if self.traces is None else self.traces.patience_s(time.monotonic_ns())
 
-    def _take_traces(self, parts: Parts, *, is_last: bool) -> bool:
+    def _take_traces(self, parts: EngineParts, *, is_last: bool) -> bool:
         """Issues of the traces, and their figures; whether there was anything. Drain thread."""
         self.before_figures()
         traces = self.traces
@@ -385,7 +385,7 @@ class Canary:
             self.boundary.call(f"probe {probe.kind}", probe.uninstall, keep=True)
         self._probes = ()
 
-    def _finish(self, parts: Parts, drain: Drain) -> None:
+    def _finish(self, parts: EngineParts, drain: Drain) -> None:
         if self._native is not None and self._native.gc_stamp in gc.callbacks:
             gc.callbacks.remove(self._native.gc_stamp)
         if self._before_workers_exit is not None:
@@ -404,7 +404,7 @@ class Canary:
             self.boundary.call("engine", parts.backend.stop, keep=True)
             self.boundary.call("engine", parts.backend.let_go, keep=True)
 
-    def _close(self, parts: Parts) -> None:
+    def _close(self, parts: EngineParts) -> None:
         """The last thing that the drain does."""
         from loopcanary.model import SessionEnd, TraceFigures
 
@@ -434,7 +434,7 @@ class Canary:
         is_whole &= not self._leaves_evidence
         call("engine", parts.backend.discard if is_whole else parts.backend.let_go, keep=True)
 
-    def _last_traces(self, parts: Parts) -> TraceFigures | None:
+    def _last_traces(self, parts: EngineParts) -> TraceFigures | None:
         self.before_figures()
         if self.traces is None:
             return None
@@ -493,13 +493,13 @@ class Canary:
             return
         self.stop()
 
-    def _is_whole(self, parts: Parts | None) -> bool:
+    def _is_whole(self, parts: EngineParts | None) -> bool:
         """Whether this child inherited nothing that SQLite has open, and no import in the making."""
         pause = self._forks.pop(threading.get_ident(), None)
         self._forks.clear()
         return parts is None and not self._is_starting if pause is None else pause.sink_rests
 
-    def _let_go(self, parts: Parts | None) -> None:
+    def _let_go(self, parts: EngineParts | None) -> None:
         scopes.connect(None)
         if self.traces is not None:
             self.traces.forget()
@@ -512,7 +512,7 @@ class Canary:
             parts.backend.let_go()
 
 
-def _put_session(parts: Parts, session: Session) -> bool:
+def _put_session(parts: EngineParts, session: Session) -> bool:
     parts.sink.put_session(session)
     return True
 

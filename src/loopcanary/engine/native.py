@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from loopcanary.engine.flight_place import FlightPlace, candidates, discard, prepare
-from loopcanary.engine.scopes import Listener
 from loopcanary.engine.thread_names import ThreadNames
 from loopcanary.model import Config, LaneTotals, StallEvidence
 from loopcanary.model.stall import ANR_NS, HANG_NS
+from loopcanary.protocols import ScopeListener
 
 if TYPE_CHECKING:
     from loopcanary._native import Native
@@ -147,9 +147,9 @@ class NativeBackend:
             self._flight = None
 
     @property
-    def listener(self) -> Listener:
+    def listener(self) -> ScopeListener:
         """Hears of scenes and work from `scopes`: the extension itself."""
-        return cast("Listener", self._native)
+        return cast("ScopeListener", self._native)
 
     def loop_started(self, loop: object, thread_ident: int, kind: str | None = None) -> None:
         """The native probe brackets loops by itself."""

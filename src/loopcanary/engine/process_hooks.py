@@ -10,7 +10,7 @@ import os
 from typing import Protocol
 
 
-class Follower(Protocol):
+class ForkListener(Protocol):
     """Who is told. No method raises."""
 
     def before_fork(self) -> None:
@@ -27,11 +27,11 @@ class Follower(Protocol):
 
 
 class _Hooks:
-    follower: Follower | None = None
+    follower: ForkListener | None = None
     are_registered = False
 
 
-def follow(follower: Follower) -> None:
+def follow(follower: ForkListener) -> None:
     """From now on `follower` is told, and nobody before it."""
     _Hooks.follower = follower
     if _Hooks.are_registered:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextvars import ContextVar, Token
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from loopcanary.model.units import parse_duration_ns
 
@@ -16,35 +16,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import timedelta
 
+    from loopcanary.protocols import ScopeListener
+
 _LONGEST_NS = (1 << 63) - 1
 
 SCENE: ContextVar[str | None] = ContextVar("loopcanary_scene", default=None)
 
 
-class Listener(Protocol):
-    """The engine that hears of scopes: native or portable. Called on the thread that works."""
-
-    def work_begin(self, name: str, /) -> Any:
-        """A piece of work begins; the token goes to work_end, None where there is nothing to end. A token
-        that is false: the work is a part of other work, and not timed by itself."""
-
-    def work_end(self, token: Any, /) -> None:
-        """The piece of work ends."""
-
-    def set_scene(self, scene: str | None, /) -> None:
-        """Where this thread's work is from now on."""
-
-    def use_scenes(self, variable: ContextVar[str | None], /) -> None:
-        """Scenes are used in this process: this variable holds them."""
-
-    def allow(self, nanoseconds: int, /) -> None:
-        """The running callback may take this time before it is a stall."""
-
-
 class _Ear:
     """Who listens now; None while no engine runs."""
 
-    listener: Listener | None = None
+    listener: ScopeListener | None = None
     knows_scenes = False
     """Whether the listener has been told that scenes are used."""
 
@@ -58,7 +40,7 @@ def _duration_ns(duration: str | timedelta) -> int:
     return min(max(0, ns), _LONGEST_NS)
 
 
-def connect(listener: Listener | None) -> None:
+def connect(listener: ScopeListener | None) -> None:
     """The engine starts, or stops (None)."""
     _Ear.knows_scenes = False
     _Ear.listener = listener
@@ -199,7 +181,7 @@ class watch:  # noqa: N801 - as scene
         self._name = str(name)
         self._ns = 0 if threshold is None else _duration_ns(threshold)
         self._token: Any = None
-        self._listener: Listener | None = None
+        self._listener: ScopeListener | None = None
 
     def __enter__(self) -> Self:
         self._listener = _Ear.listener

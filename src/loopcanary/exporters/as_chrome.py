@@ -26,12 +26,12 @@ def write(exported: Exported, out: IO[bytes]) -> None:
         "otherData": {"exporter": "loopcanary", "origin": time_to_text(exported.origin_wall_ns)},
     }
     out.write(f'{encoded(head)[:-1]},"traceEvents":[\n'.encode("ascii"))
-    writer = _Writer(out)
+    writer = _EventWriter(out)
     draw(exported, writer)
     out.write(b"\n]}\n")
 
 
-class _Writer:
+class _EventWriter:
     def __init__(self, out: IO[bytes]) -> None:
         self._out = out
         self._is_first = True

@@ -37,10 +37,10 @@ _MORE_THREADS = "more threads"
 def write(exported: Exported, out: IO[bytes]) -> None:
     """Thread by thread."""
     out.write(f'{{"meta":{encoded(_meta(exported))},"libs":[],"pages":[],"threads":['.encode("ascii"))
-    numbers = _Numbers()
+    numbers = _ThreadNumbers()
     for session, stalls in groupby(exported.stalls, key=lambda stall: stall.session):
         with closing(Spool()) as spool:
-            process = _Process(session, exported, numbers, spool)
+            process = _ProcessThreads(session, exported, numbers, spool)
             for _, of_thread in groupby(stalls, key=lambda stall: (stall.thread, stall.loop)):
                 process.watched(of_thread, out)
             process.write_others(out)
@@ -119,7 +119,7 @@ _SCHEMAS = [
 ]
 
 
-class _Numbers:
+class _ThreadNumbers:
     """Thread ids that are given once, and pids as texts that tell sessions apart."""
 
     def __init__(self) -> None:
@@ -136,8 +136,8 @@ class _Numbers:
         return text
 
 
-class _Process:
-    def __init__(self, session: str, exported: Exported, numbers: _Numbers, spool: Spool) -> None:
+class _ProcessThreads:
+    def __init__(self, session: str, exported: Exported, numbers: _ThreadNumbers, spool: Spool) -> None:
         self._session = session
         self._exported = exported
         self._numbers = numbers

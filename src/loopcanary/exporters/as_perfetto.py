@@ -33,12 +33,12 @@ _PROCESS = 1 << 63
 
 def write(exported: Exported, out: IO[bytes]) -> None:
     """Packet by packet."""
-    writer = _Writer(out, exported.origin_wall_ns)
+    writer = _PacketWriter(out, exported.origin_wall_ns)
     writer.begin()
     draw(exported, writer)
 
 
-class _Writer:
+class _PacketWriter:
     def __init__(self, out: IO[bytes], origin_wall_ns: int) -> None:
         self._builder = StreamingTraceProtoBuilder(out)
         self._origin_wall_ns = origin_wall_ns

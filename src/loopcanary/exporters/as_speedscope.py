@@ -11,7 +11,7 @@ from contextlib import closing
 from itertools import chain, groupby
 from typing import IO, TYPE_CHECKING
 
-from loopcanary.exporters.columns import Column, Spool
+from loopcanary.exporters.columns import CsvColumn, Spool
 from loopcanary.exporters.formats import Format
 from loopcanary.exporters.spans import stretches
 from loopcanary.exporters.texts import encoded, frame_name, name_of, whole
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
-class _Frames:
+class _FrameNumbers:
     """Numbers of frames, and the list of them."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class _Frames:
 
 def write(exported: Exported, out: IO[bytes]) -> None:
     """The profiles, then the frames that they speak of: the order of an object's members is free."""
-    frames = _Frames()
+    frames = _FrameNumbers()
     out.write(f'{{"$schema":{encoded(SCHEMA)},"exporter":"loopcanary","profiles":['.encode())
     for count, (_, stalls) in enumerate(groupby(exported.stalls, key=_thread_of)):
         out.write(b",\n" if count else b"\n")
@@ -65,13 +65,15 @@ def _thread_of(stall: Stall) -> tuple[str, str, str]:
     return stall.session, stall.thread, stall.loop
 
 
-def _write_profile(exported: Exported, stalls: Iterator[Stall], frames: _Frames, out: IO[bytes]) -> None:
+def _write_profile(
+    exported: Exported, stalls: Iterator[Stall], frames: _FrameNumbers, out: IO[bytes]
+) -> None:
     first, total_ns = next(stalls), 0
     program = name_of(exported.program(first).name)
     name = f"{program} ({first.pid}), {name_of(first.thread)} ({name_of(first.loop)})"
     head = {"type": "sampled", "name": name, "unit": "nanoseconds", "startValue": 0}
     with closing(Spool()) as spool:
-        samples, weights = Column(spool), Column(spool)
+        samples, weights = CsvColumn(spool), CsvColumn(spool)
         for stall in chain((first,), stalls):
             for stretch in stretches(stall):
                 samples.add([frames.heading(stall), *map(frames.number, stretch.frames)])

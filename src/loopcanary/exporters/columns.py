@@ -43,7 +43,7 @@ class Spool:
             self._file.close()
 
 
-class Column:
+class CsvColumn:
     """A JSON array that grows."""
 
     def __init__(self, spool: Spool) -> None:
@@ -74,7 +74,7 @@ class Columns:
     """Columns of one length, written as an object."""
 
     def __init__(self, spool: Spool, *names: str) -> None:
-        self._columns = {name: Column(spool) for name in names}
+        self._columns = {name: CsvColumn(spool) for name in names}
 
     @property
     def length(self) -> int:

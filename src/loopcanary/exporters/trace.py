@@ -59,7 +59,7 @@ class Track:
     """Number of the thread's own track; None: this is one."""
 
 
-class Writer(Protocol):
+class TraceWriter(Protocol):
     """A format. `slices` come with those that hold others before what they hold."""
 
     def process(self, pid: int, name: str) -> None:
@@ -75,18 +75,18 @@ class Writer(Protocol):
         """Something that takes no time."""
 
 
-def draw(exported: Exported, writer: Writer) -> None:
+def draw(exported: Exported, writer: TraceWriter) -> None:
     """Writes all tracks."""
-    process: _Process | None = None
-    numbers = _Numbers()
+    process: _ProcessTracks | None = None
+    numbers = _TrackNumbers()
     for stall in exported.stalls:
         if process is None or process.session != stall.session:
-            process = _Process(stall.session, numbers.pid(stall.pid), numbers, writer)
+            process = _ProcessTracks(stall.session, numbers.pid(stall.pid), numbers, writer)
             writer.process(process.pid, name_of(exported.program(stall).name))
         process.draw(stall, stall.began_wall_ns - exported.origin_wall_ns)
 
 
-class _Numbers:
+class _TrackNumbers:
     """Numbers that are given once."""
 
     def __init__(self) -> None:
@@ -107,10 +107,10 @@ class _Numbers:
         return self._track
 
 
-class _Process:
+class _ProcessTracks:
     """The tracks of one session."""
 
-    def __init__(self, session: str, pid: int, numbers: _Numbers, writer: Writer) -> None:
+    def __init__(self, session: str, pid: int, numbers: _TrackNumbers, writer: TraceWriter) -> None:
         self.session = session
         self.pid = pid
         self._numbers = numbers

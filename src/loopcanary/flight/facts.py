@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from loopcanary.flight import format as layout
 from loopcanary.flight.header import LARGEST, Section, bounded
-from loopcanary.flight.source import Source
+from loopcanary.flight.source import ByteSource
 
 _TRIES: Final = 4
 _DEPTH: Final = 8
 
 
-def read_facts(source: Source, section: Section) -> dict[str, Any]:
+def read_facts(source: ByteSource, section: Section) -> dict[str, Any]:
     """The session's facts; {} where there are none yet, or none that can be read.
 
     Numbers beyond 64 bits, nesting beyond a few levels and halves of surrogate pairs do not come through:
@@ -31,7 +31,7 @@ def read_facts(source: Source, section: Section) -> dict[str, Any]:
     return {}
 
 
-def read_counters(source: Source, section: Section) -> dict[str, int]:
+def read_counters(source: ByteSource, section: Section) -> dict[str, int]:
     """All counters by their C names; 0 for those that the file has no room for."""
     count = min(section.count, len(layout.COUNTERS))
     values = struct.unpack(f"<{count}Q", source.read(section.offset, 8 * count)) if count else ()
@@ -40,7 +40,7 @@ def read_counters(source: Source, section: Section) -> dict[str, int]:
     return counters
 
 
-def _used(source: Source, section: Section) -> int:
+def _used(source: ByteSource, section: Section) -> int:
     return int.from_bytes(source.read(section.used_at, 8), "little")
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from loopcanary.flight import format as layout
 from loopcanary.flight.header import FlightHeader, Section, bounded
 from loopcanary.flight.rings import whole_entries
-from loopcanary.flight.source import Source
+from loopcanary.flight.source import ByteSource
 from loopcanary.model import Collection
 
 
-def read_collections(source: Source, section: Section) -> tuple[Collection, ...]:
+def read_collections(source: ByteSource, section: Section) -> tuple[Collection, ...]:
     """Collections that are over, oldest first."""
     if not section.count:
         return ()

@@ -15,7 +15,7 @@ from loopcanary.flight.format import LaneState, Level, SectionKind, SlotState
 from loopcanary.flight.header import Section, TickClock, bounded, read_tick_clock
 from loopcanary.flight.lanes import carried, lane_allowance_ns, lane_totals
 from loopcanary.flight.slots import read_slot_facts
-from loopcanary.flight.source import Source
+from loopcanary.flight.source import ByteSource
 from loopcanary.model.live import LaneReading, Work
 
 _LANES_MAX: Final = layout.LANE_COUNT
@@ -55,7 +55,7 @@ class _Known:
 class Glances:
     """Looks at one flight file again and again. Not thread-safe. Every method may raise FlightError."""
 
-    def __init__(self, source: Source, sections: Mapping[SectionKind, Section]) -> None:
+    def __init__(self, source: ByteSource, sections: Mapping[SectionKind, Section]) -> None:
         self._source = source
         self._lane_section = sections[SectionKind.LANES]
         self._slot_section = sections[SectionKind.SLOTS]

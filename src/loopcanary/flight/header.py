@@ -8,7 +8,7 @@ from typing import Any, Final
 from loopcanary.flight import format as layout
 from loopcanary.flight.errors import FlightError
 from loopcanary.flight.format import ClockKind, ProcessState, SectionKind
-from loopcanary.flight.source import Source
+from loopcanary.flight.source import ByteSource
 from loopcanary.model import Clock
 
 LARGEST: Final = (1 << 63) - 1
@@ -106,7 +106,7 @@ class Section:
         return self.offset + index * self.stride
 
 
-def check_identity(source: Source) -> None:
+def check_identity(source: ByteSource) -> None:
     """FlightError unless this is a whole header of a version and byte order that we read."""
     if source.size == 0:
         raise FlightError(
@@ -144,7 +144,7 @@ def check_identity(source: Source) -> None:
         )
 
 
-def read_header(source: Source) -> FlightHeader:
+def read_header(source: ByteSource) -> FlightHeader:
     """What the header says now."""
     fields = _read_fields(source)
     clock = _tick_clock(fields)
@@ -171,12 +171,12 @@ def read_header(source: Source) -> FlightHeader:
     )
 
 
-def read_tick_clock(source: Source) -> TickClock:
+def read_tick_clock(source: ByteSource) -> TickClock:
     """The pairing of ticks and nanoseconds, at the rate as refined so far."""
     return _tick_clock(_read_fields(source))
 
 
-def read_sections(source: Source) -> dict[SectionKind, Section]:
+def read_sections(source: ByteSource) -> dict[SectionKind, Section]:
     """Where everything is, clamped to the file's room. They never change, so read once."""
     begin = layout.HEADER.offsets["sections"]
     data = source.read(begin, layout.SECTION.size * len(SectionKind))
@@ -189,7 +189,7 @@ def read_sections(source: Source) -> dict[SectionKind, Section]:
     return sections
 
 
-def _checked_section(source: Source, kind: SectionKind, fields: dict[str, Any], used_at: int) -> Section:
+def _checked_section(source: ByteSource, kind: SectionKind, fields: dict[str, Any], used_at: int) -> Section:
     offset, stride, count = fields["offset"], fields["stride"], fields["count"]
     least, largest = _STRIDES[kind]
     if count and not least <= stride <= largest:
@@ -204,7 +204,7 @@ def _checked_section(source: Source, kind: SectionKind, fields: dict[str, Any], 
     return Section(offset=offset, stride=stride, count=min(count, room, _MOST[kind]), used_at=used_at)
 
 
-def _read_fields(source: Source) -> dict[str, Any]:
+def _read_fields(source: ByteSource) -> dict[str, Any]:
     return layout.HEADER.read(source.read(0, layout.HEADER.size))
 
 

@@ -10,7 +10,7 @@ from loopcanary.flight import format as layout
 from loopcanary.flight.format import EndedKind, LaneState
 from loopcanary.flight.header import Section, TickClock, bounded
 from loopcanary.flight.rings import whole_entries
-from loopcanary.flight.source import Source
+from loopcanary.flight.source import ByteSource
 from loopcanary.model import LaneTotals, StallScope
 
 _TRIES: Final = 4
@@ -71,7 +71,7 @@ def bucket_limit_ns(index: int) -> int:
     return (first << octave) + ((part + 1) * (first << octave) >> layout.HISTOGRAM_SUB_BITS)
 
 
-def read_lane(source: Source, section: Section, index: int) -> dict[str, Any]:
+def read_lane(source: ByteSource, section: Section, index: int) -> dict[str, Any]:
     """All fields of one lane. Those that its thread stores together may be one turn apart."""
     at = section.at(index)
     data = b""
@@ -135,7 +135,7 @@ def _since_opening(fields: dict[str, Any], name: str) -> int | None:
     return bounded(fields[f"{name}_ns"] - fields[f"{name}_begin_ns"])
 
 
-def read_lane_now(source: Source, section: Section, index: int, clock: TickClock) -> LaneNow | None:
+def read_lane_now(source: ByteSource, section: Section, index: int, clock: TickClock) -> LaneNow | None:
     """What the thread of the lane does now; None for a lane that no thread has."""
     at = section.at(index)
     # An epoch that is the same before and after belongs to the begin between them (lane.h). One that
@@ -167,7 +167,7 @@ def lane_allowance_ns(fields: dict[str, Any], clock: TickClock) -> int:
     return clock.duration_ns(fields["allowance"]) if fields["allowance_epoch"] == fields["epoch"] else 0
 
 
-def read_ended(source: Source, section: Section, index: int, clock: TickClock) -> list[EndedStall]:
+def read_ended(source: ByteSource, section: Section, index: int, clock: TickClock) -> list[EndedStall]:
     """The last stalls of the lane's present owner, oldest first."""
     at = section.at(index)
     ring_at = at + layout.LANE.offsets["ended"]
@@ -203,13 +203,13 @@ def _ended(fields: dict[str, Any], lane: int, generation: int, clock: TickClock)
     )
 
 
-def _read_owner(source: Source, at: int) -> tuple[int, int]:
+def _read_owner(source: ByteSource, at: int) -> tuple[int, int]:
     """(generation, when it was opened) of the lane at this offset."""
     fields = layout.LANE.read(source.read(at, layout.LANE.struct.size))
     return fields["generation"], fields["opened_ns"]
 
 
-def _read_epochs(source: Source, at: int) -> tuple[int, int]:
+def _read_epochs(source: ByteSource, at: int) -> tuple[int, int]:
     hot = source.read(at, 64)
     offsets = layout.LANE.offsets
     (epoch,) = struct.unpack_from("<Q", hot, offsets["epoch"])

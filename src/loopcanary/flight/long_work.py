@@ -15,7 +15,7 @@ from loopcanary.flight.format import EndedKind, LaneState
 from loopcanary.flight.header import Section, TickClock, bounded
 from loopcanary.flight.lanes import read_lane, text_of
 from loopcanary.flight.rings import whole_entries
-from loopcanary.flight.source import Source
+from loopcanary.flight.source import ByteSource
 from loopcanary.model import LongWork, ShortWork, WorkKind
 
 _RING_END: Final = layout.LONG_WORK_OFFSET + layout.LONG_WORK_COUNT * layout.LONG_WORK.size
@@ -23,7 +23,7 @@ _KINDS: Final = {EndedKind.CALLBACK: WorkKind.CALLBACK, EndedKind.TURN: WorkKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Earlier:
+class LaneHistory:
     """What a lane did before a stall."""
 
     work: tuple[LongWork, ...] = ()
@@ -45,7 +45,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sums:
+class _TickSums:
     """What a lane had done at a moment, in ticks."""
 
     at: int
@@ -62,7 +62,7 @@ class _Entry:
     end: int
     callbacks: int
     longest: int
-    before: _Sums
+    before: _TickSums
     name: str
     task: str
 
@@ -71,9 +71,9 @@ class _Entry:
         return self.before.at
 
     @property
-    def after(self) -> _Sums:
+    def after(self) -> _TickSums:
         """What the lane had done when it was over. Its turn counts as one that is."""
-        return _Sums(
+        return _TickSums(
             self.end,
             self.before.turns + 1,
             self.before.callbacks + self.callbacks,
@@ -81,18 +81,20 @@ class _Entry:
         )
 
 
-def read_earlier(source: Source, section: Section, index: int, clock: TickClock, stall: Subject) -> Earlier:
+def read_earlier(
+    source: ByteSource, section: Section, index: int, clock: TickClock, stall: Subject
+) -> LaneHistory:
     """What the lane did before the stall; nothing where the lane has another owner by now, or the file has no
     room for such a record."""
     if section.stride < _RING_END or not 0 <= index < section.count:
-        return Earlier()
+        return LaneHistory()
     lane_before = read_lane(source, section, index)
     at = section.at(index) + layout.LONG_WORK_OFFSET
     fields = list(whole_entries(source, at, layout.LONG_WORK, layout.LONG_WORK.size, layout.LONG_WORK_COUNT))
     lane = read_lane(source, section, index)
     owners = {lane_before["generation"], lane["generation"], stall.lane_generation}
     if len(owners) != 1 or lane["state"] == LaneState.FREE or not lane["long_limit"]:
-        return Earlier()
+        return LaneHistory()
     # Those of an earlier owner have numbers that this one has not reached.
     entries = [_entry(one) for one in fields if one["sequence"] <= lane["long_count"] and _is_sound(one)]
     return _earlier(entries, lane, clock, stall)
@@ -110,7 +112,7 @@ def _entry(fields: dict[str, Any]) -> _Entry:
         end=fields["end"],
         callbacks=fields["callbacks"],
         longest=fields["longest_ticks"],
-        before=_Sums(
+        before=_TickSums(
             fields["begin"], fields["turns_before"], fields["callbacks_before"], fields["busy_ticks_before"]
         ),
         name=text_of(fields["name"]),
@@ -118,7 +120,7 @@ def _entry(fields: dict[str, Any]) -> _Entry:
     )
 
 
-def _earlier(entries: list[_Entry], lane: dict[str, Any], clock: TickClock, stall: Subject) -> Earlier:
+def _earlier(entries: list[_Entry], lane: dict[str, Any], clock: TickClock, stall: Subject) -> LaneHistory:
     own = next((one for one in entries if _is_of(one, stall)), None)
     begin = own.before if own is not None else _sums_now(lane, stall)
     if begin is None:
@@ -134,7 +136,7 @@ def _earlier(entries: list[_Entry], lane: dict[str, Any], clock: TickClock, stal
     until = own.sequence if own is not None else lane["long_count"] + 1
     is_whole = lane["long_count"] <= layout.LONG_WORK_COUNT
     from_ns = opened_ns if is_whole or not entries else tell.instant_ns(min(one.begin for one in entries))
-    return Earlier(
+    return LaneHistory(
         work=work,
         from_ns=min(from_ns, stall.begin_ns),
         last=None if begin is None else tell.since_last(begin, until, opened_ns),
@@ -171,19 +173,19 @@ class _Telling:
                 self._outer, self._inner, self._before_outer = entry, None, first
             yield self._long_work(entry, self._short(since, entry.before, first, entry.sequence))
 
-    def since_last(self, until: _Sums, number: int, opened_ns: int) -> ShortWork | None:
+    def since_last(self, until: _TickSums, number: int, opened_ns: int) -> ShortWork | None:
         """Between the last one and a moment, before which all numbers below `number` were given."""
         outer = self._outer
         since = self._opening(until, opened_ns) if outer is None else outer.after
         return self._short(since, until, 0 if outer is None else outer.sequence, number)
 
-    def _opening(self, sums: _Sums, opened_ns: int) -> _Sums:
+    def _opening(self, sums: _TickSums, opened_ns: int) -> _TickSums:
         """What the lane had done when it was opened, as long before `sums` as it was by the clock."""
         past_ns = max(0, self.instant_ns(sums.at) - opened_ns)
         rate = self._clock.rate_q32
-        return _Sums(sums.at - ((past_ns << 32) // rate if rate else 0), 0, 0, 0)
+        return _TickSums(sums.at - ((past_ns << 32) // rate if rate else 0), 0, 0, 0)
 
-    def _short(self, since: _Sums, until: _Sums, first: int, last: int) -> ShortWork | None:
+    def _short(self, since: _TickSums, until: _TickSums, first: int, last: int) -> ShortWork | None:
         """None where something between these numbers could not be read: it would be counted as short."""
         if sum(first < number < last for number in self._known) < last - first - 1:
             return None
@@ -213,13 +215,13 @@ def _is_of(entry: _Entry, stall: Subject) -> bool:
     return entry.kind is stall.kind and entry.epoch == stall.epoch
 
 
-def _sums_now(lane: dict[str, Any], stall: Subject) -> _Sums | None:
+def _sums_now(lane: dict[str, Any], stall: Subject) -> _TickSums | None:
     """At the begin of a stall that goes on; None where the lane has gone on to something else."""
     if stall.kind is WorkKind.TURN:
         if lane["turn_epoch"] != stall.epoch:
             return None
-        return _Sums(lane["turn_begin"], lane["turns"], lane["callbacks"], lane["busy_ticks"])
+        return _TickSums(lane["turn_begin"], lane["turns"], lane["callbacks"], lane["busy_ticks"])
     if lane["epoch"] != stall.epoch:
         return None
     busy = lane["busy_ticks"] + max(0, lane["begin"] - lane["turn_begin"])
-    return _Sums(lane["begin"], lane["turns"], lane["callbacks"] + lane["turn_callbacks"], busy)
+    return _TickSums(lane["begin"], lane["turns"], lane["callbacks"] + lane["turn_callbacks"], busy)

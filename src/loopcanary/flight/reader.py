@@ -33,7 +33,7 @@ from loopcanary.flight.lanes import (
 )
 from loopcanary.flight.long_work import Subject, read_earlier
 from loopcanary.flight.slots import SlotCopy, copy_slot, read_slot_facts
-from loopcanary.flight.source import BufferSource, Source, open_source
+from loopcanary.flight.source import BufferSource, ByteSource, open_source
 from loopcanary.flight.stalls import LaneView, is_about, record_evidence, settle, slot_evidence
 from loopcanary.model import Collection, LaneTotals, StallEvidence, StallScope, WorkKind
 
@@ -286,7 +286,7 @@ class FlightFile:
         return section
 
 
-def _start(source: Source) -> tuple[Source, dict[SectionKind, Section]]:
+def _start(source: ByteSource) -> tuple[ByteSource, dict[SectionKind, Section]]:
     try:
         check_identity(source)
         return source, read_sections(source)

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from loopcanary.flight.format import Layout
-from loopcanary.flight.source import Source
+from loopcanary.flight.source import ByteSource
 
 _UNUSED: Final = bytes(8)
 """The sequence, which each kind of entry begins with, of one that was never written, or is being written."""
 
 
 def whole_entries(
-    source: Source, offset: int, entry: Layout, stride: int, count: int
+    source: ByteSource, offset: int, entry: Layout, stride: int, count: int
 ) -> Iterator[dict[str, Any]]:
     """The entries that were not being written, oldest first.
 

@@ -14,7 +14,7 @@ from loopcanary.flight.header import Section, bounded
 from loopcanary.flight.heap import SlotHeap
 from loopcanary.flight.hosts import host_reading
 from loopcanary.flight.lanes import text_of
-from loopcanary.flight.source import Source
+from loopcanary.flight.source import ByteSource
 from loopcanary.flight.waits import lock_view, target_of
 from loopcanary.model import (
     CallbackNames,
@@ -230,12 +230,12 @@ def _joined(known: Contributor | None, name: str, count: int, fields: dict[str, 
     )
 
 
-def read_slot_facts(source: Source, section: Section, index: int) -> dict[str, Any]:
+def read_slot_facts(source: ByteSource, section: Section, index: int) -> dict[str, Any]:
     """The facts of a slot without its samples."""
     return layout.SLOT_FACTS.read(source.read(section.at(index), layout.SLOT_FACTS.size))
 
 
-def copy_slot(source: Source, section: Section, index: int, *, drained: bool = False) -> SlotCopy | None:
+def copy_slot(source: ByteSource, section: Section, index: int, *, drained: bool = False) -> SlotCopy | None:
     """A slot that did not change while it was copied; None if it is free or changed at every try.
 
     `drained`: also a stall that is over and was taken by the drain; it stays there until the slot is needed

@@ -29,7 +29,7 @@ _OPEN_FLAGS: Final = (
 )
 
 
-class Source(Protocol):
+class ByteSource(Protocol):
     """Bytes at offsets, as a copy. Thread-safe."""
 
     name: str
@@ -131,7 +131,7 @@ class FileSource:
         return (facts.st_dev, facts.st_ino) == self._identity
 
 
-def open_source(path: str | os.PathLike[str]) -> Source:
+def open_source(path: str | os.PathLike[str]) -> ByteSource:
     """The bytes of the file at `path`; FlightError where it is not a file that we trust to be one."""
     source = FileSource(path)
     if hasattr(os, "pread"):

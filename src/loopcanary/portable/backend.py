@@ -19,31 +19,31 @@ from loopcanary.portable.clocks import ThreadClocks
 from loopcanary.portable.gc_log import CollectionLog
 from loopcanary.portable.lanes import Lanes
 from loopcanary.portable.loop import Bracket, SelectBracket, Ticker, selector_of
-from loopcanary.portable.observer import Observer, Watched
+from loopcanary.portable.observer import Observer, WatchedLane
 from loopcanary.portable.stall_watch import Limits
 from loopcanary.portable.turns import ThreadTurns
-from loopcanary.portable.watchdog import Bell, Watchdog
+from loopcanary.portable.watchdog import Watchdog, WatchdogBell
 from loopcanary.portable.work import WorkBrackets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from loopcanary.engine.scopes import Listener
     from loopcanary.model.config import Config
     from loopcanary.model.evidence import LaneTotals, StallEvidence
     from loopcanary.portable.lane import Lane
+    from loopcanary.protocols import ScopeListener
 
 _NEWS_MAX = 256
 _THREAD = "thread"
 
 
-class _Running(NamedTuple):
+class _RunningLoop(NamedTuple):
     """A loop that runs."""
 
     loop: Any
     """Kept, so that no other can get its id."""
     bracket: Bracket
-    watched: Watched
+    watched: WatchedLane
     is_entered: bool
     """The turns of its thread know of it."""
 
@@ -59,7 +59,7 @@ class PortableBackend:
         self._running = False
         self._limits = Limits(config.threshold_ns, config.first_sample_ns, config.sample_interval_ns)
         self._news: deque[StallEvidence] = deque(maxlen=_NEWS_MAX)
-        self._news_bell = Bell()
+        self._news_bell = WatchdogBell()
         self._news_dropped = 0
         self._collections = CollectionLog(clock)
         self._observer = Observer(
@@ -67,7 +67,7 @@ class PortableBackend:
         )
         self._lanes = Lanes(self._limits, clock, self._wake_watchdog)
         self._watchdog = Watchdog(self._observer, lambda: self._lanes.watched, clock, self._limits.delay_ns)
-        self._brackets: dict[int, _Running] = {}
+        self._brackets: dict[int, _RunningLoop] = {}
         self._work = WorkBrackets(clock, self._lanes.busy_here, lambda: self._open_lane(_THREAD))
         self.turns = ThreadTurns(clock, self._open_lane, self._watchdog.wake_if_parked)
         """Hears of turns and callbacks from the hooks of probes."""
@@ -158,7 +158,7 @@ class PortableBackend:
         self._observer.acquaint(watched)
         bracket = self._bracket(watched.lane, loop, selector)
         is_here = thread_ident == threading.get_ident()
-        running = _Running(loop, bracket, watched, is_here)
+        running = _RunningLoop(loop, bracket, watched, is_here)
         if self._brackets.setdefault(id(loop), running) is running:
             if is_here:
                 self.turns.enter(None if selector is None else watched.lane)
@@ -205,7 +205,7 @@ class PortableBackend:
         self._observer.scenes = variable
 
     @property
-    def listener(self) -> Listener:
+    def listener(self) -> ScopeListener:
         """Hears of scenes and work from `scopes`."""
         return self
 

@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 
     from loopcanary.model.evidence import CallbackNames, Collection
     from loopcanary.portable.lane import Ended, Lane
-    from loopcanary.portable.stall_watch import Case, Mark
+    from loopcanary.portable.names import Mark
+    from loopcanary.portable.stall_watch import WatchCase
 
 
 _FIRST_TURN = 1
 """A lane counts its turns by their begins and ends, from 0."""
 
 
-def _scene(lane: Lane, case: Case | None, ended: Ended | None) -> str | None:
+def _scene(lane: Lane, case: WatchCase | None, ended: Ended | None) -> str | None:
     """A scene may be over before its turn is: what was seen counts more than what there was in the end."""
     if case is not None and case.samples:
         return case.scene
@@ -32,7 +33,7 @@ def make_evidence(
     *,
     serial: int,
     lane: Lane,
-    case: Case | None,
+    case: WatchCase | None,
     ended: Ended | None,
     collections: tuple[Collection, ...] = (),
     earlier_collections: tuple[Collection, ...] = (),
@@ -95,7 +96,7 @@ def _sum_ns(ended: Ended, duration_ns: int) -> int:
     return min(duration_ns, sum(one[1] for one in ended.tally.by_name.values()))
 
 
-def _marks_within(case: Case | None, begin_ns: int, end_ns: int) -> list[Mark | None]:
+def _marks_within(case: WatchCase | None, begin_ns: int, end_ns: int) -> list[Mark | None]:
     if case is None:
         return []
     pairs = zip(case.samples, case.marks, strict=True)
@@ -116,5 +117,5 @@ def _dominant(marks: Sequence[Mark | None]) -> tuple[CallbackNames | None, float
     return (found.names if 2 * share >= 1 else None), share, found.is_run
 
 
-def _ready(case: Case | None) -> int:
+def _ready(case: WatchCase | None) -> int:
     return case.ready if case is not None else 0

@@ -22,7 +22,7 @@ _ROUND_NS = 4_000_000_000
 _KEPT_MAX = 64
 
 
-class Sums(NamedTuple):
+class LaneSums(NamedTuple):
     """What a lane had done at a moment."""
 
     at_ns: int
@@ -34,16 +34,16 @@ class Sums(NamedTuple):
 class LongTurn(NamedTuple):
     """A turn that was long."""
 
-    before: Sums
+    before: LaneSums
     end_ns: int
     callbacks: int
     longest_ns: int
     longest: CallbackNames | None
 
     @property
-    def after(self) -> Sums:
+    def after(self) -> LaneSums:
         """What the lane had done when it was over."""
-        return Sums(
+        return LaneSums(
             self.end_ns,
             self.before.turns + 1,
             self.before.callbacks + self.callbacks,
@@ -51,7 +51,7 @@ class LongTurn(NamedTuple):
         )
 
 
-class Earlier(NamedTuple):
+class TurnHistory(NamedTuple):
     """What there was before a stall, as StallEvidence has it."""
 
     work: tuple[LongWork, ...] = ()
@@ -83,16 +83,16 @@ class LongTurns:
         return tuple(self._kept.copy())
 
 
-def earlier(turns: Sequence[LongTurn], opened_ns: int, begin: Sums) -> Earlier:
+def earlier(turns: Sequence[LongTurn], opened_ns: int, begin: LaneSums) -> TurnHistory:
     """What the lane did before a stall that began with these sums. Pure."""
     over = [turn for turn in turns if turn.end_ns <= begin.at_ns]
     is_whole = len(turns) < _KEPT_MAX
-    since = Sums(opened_ns, 0, 0, 0) if is_whole or not over else None
+    since = LaneSums(opened_ns, 0, 0, 0) if is_whole or not over else None
     work = []
     for turn in over:
         work.append(_long_work(turn, None if since is None else _short(since, turn.before)))
         since = turn.after
-    return Earlier(
+    return TurnHistory(
         work=tuple(work),
         from_ns=min(opened_ns if is_whole or not over else over[0].before.at_ns, begin.at_ns),
         last=None if since is None else _short(since, begin),
@@ -114,7 +114,7 @@ def _long_work(turn: LongTurn, short: ShortWork | None) -> LongWork:
     )
 
 
-def _short(since: Sums, until: Sums) -> ShortWork:
+def _short(since: LaneSums, until: LaneSums) -> ShortWork:
     busy_ns = max(0, until.busy_ns - since.busy_ns)
     return ShortWork(
         turns=max(0, until.turns - since.turns),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loopcanary.model.evidence import SLICE_NS, CallbackNames, LaneTotals, congested_slices
 from loopcanary.model.waiting import Contributor
-from loopcanary.portable.history import Earlier, LongTurn, LongTurns, Sums, earlier
+from loopcanary.portable.history import LaneSums, LongTurn, LongTurns, TurnHistory, earlier
 from loopcanary.portable.names import names_of_work
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _MIN_BITS = 10
 _FIRST_BUCKET_NS = 1 << _MIN_BITS
 
 
-class Look(NamedTuple):
+class Ongoing(NamedTuple):
     """A piece of work that is going on: which, and since when."""
 
     epoch: int
@@ -44,9 +44,9 @@ class Ended(NamedTuple):
     scene: str | None
     work: CallbackNames | None
     allowance_ns: int
-    tally: Tally
+    tally: WorkTally
     """Named pieces of work that the turn consisted of."""
-    earlier: Earlier
+    earlier: TurnHistory
     """What there was before."""
     callbacks: int
     """How many a probe has reported, ..."""
@@ -54,7 +54,7 @@ class Ended(NamedTuple):
     """...and the longest of the named pieces of work."""
 
 
-class Tally:
+class WorkTally:
     """Pieces of work of one turn by name. Own thread; read when the turn is over."""
 
     __slots__ = ("by_name", "dropped")
@@ -165,7 +165,7 @@ class Lane:
         self._stalls = 0
         self._stalled_ns = 0
         self._slices_congested = 0
-        self.tally: Tally | None = None
+        self.tally: WorkTally | None = None
         """Of the turn that goes on, once a piece of named work in it is over."""
 
     def begin(self, now_ns: int) -> None:
@@ -235,7 +235,7 @@ class Lane:
             self._longest_work, self._longest_work_ns = names, duration_ns
         if names is not None:
             if self.tally is None:
-                self.tally = Tally()
+                self.tally = WorkTally()
             self.tally.add(names.name, duration_ns)
 
     def name_work(self, work: object) -> None:
@@ -251,15 +251,15 @@ class Lane:
         """What the work of this epoch is, if that was said."""
         return self._work if self._work_epoch == epoch else None
 
-    def look(self) -> Look | None:
+    def look(self) -> Ongoing | None:
         """The work that is going on; None while the thread waits. Any thread."""
         epoch = self.epoch
         if not epoch & 1:
             return None
         begin_ns = self.begin_ns
-        return Look(epoch, begin_ns) if self.epoch == epoch else None
+        return Ongoing(epoch, begin_ns) if self.epoch == epoch else None
 
-    def before(self, begin_ns: int) -> Earlier:
+    def before(self, begin_ns: int) -> TurnHistory:
         """What there was before the work that goes on and began then. Any thread."""
         return earlier(self._long.copy(), self.opened_ns, self._sums(begin_ns))
 
@@ -310,7 +310,7 @@ class Lane:
                 self.scene,
                 work,
                 allowance_ns,
-                self.tally or Tally(),
+                self.tally or WorkTally(),
                 self.before(self.begin_ns),
                 self.callbacks - self._callbacks_before,
                 self._longest_work_ns,
@@ -318,10 +318,10 @@ class Lane:
         )
         self._on_ended()
 
-    def _sums(self, begin_ns: int) -> Sums:
+    def _sums(self, begin_ns: int) -> LaneSums:
         """Up to the turn that began then, which is not over."""
         turns = 0 if self.identity.by_ticks else self.turns
-        return Sums(begin_ns, turns, self._callbacks_before, self._busy_ns)
+        return LaneSums(begin_ns, turns, self._callbacks_before, self._busy_ns)
 
     def _note_long(self, now_ns: int) -> None:
         self._long.add(

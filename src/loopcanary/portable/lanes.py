@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.portable.lane import Lane, LaneIdentity
-from loopcanary.portable.observer import Watched
+from loopcanary.portable.observer import WatchedLane
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,11 +26,11 @@ class Lanes:
         self._on_ended = on_ended
         # RLock: a finalizer that runs in here may open a lane as well.
         self._lock = threading.RLock()
-        self.watched: tuple[Watched, ...] = ()
+        self.watched: tuple[WatchedLane, ...] = ()
         self.opened = 0
         self.refused = 0
 
-    def open(self, ident: int, kind: str, loop: Any = None, *, by_ticks: bool = False) -> Watched | None:
+    def open(self, ident: int, kind: str, loop: Any = None, *, by_ticks: bool = False) -> WatchedLane | None:
         """A lane for work of a thread; its last one of that kind if it has ended. None, and counted, where
         there are too many. Any thread."""
         with self._lock:
@@ -65,7 +65,7 @@ class Lanes:
             if lane.closed_ns is None and _native_id(_thread(lane.identity.ident)) != lane.identity.tid:
                 lane.close(self._clock())
 
-    def _reopen(self, identity: LaneIdentity, loop: Any) -> Watched | None:
+    def _reopen(self, identity: LaneIdentity, loop: Any) -> WatchedLane | None:
         """A program may run a thousand loops in one thread, one after the other."""
         wanted = identity._replace(number=0, thread_name="")
         for one in self.watched:
@@ -76,7 +76,7 @@ class Lanes:
                 return one
         return None
 
-    def _open(self, identity: LaneIdentity, loop: Any) -> Watched | None:
+    def _open(self, identity: LaneIdentity, loop: Any) -> WatchedLane | None:
         room = self.watched
         if len(room) >= LANES_MAX:
             closed = next((one for one in room if one.lane.closed_ns is not None), None)
@@ -95,7 +95,7 @@ class Lanes:
         if identity.by_ticks:
             # A tick is due half a period after a stall began, on average: sample the sooner.
             limits = limits._replace(delay_ns=limits.delay_ns // _TICKS_PER_DELAY)
-        watched = Watched(lane, limits, loop)
+        watched = WatchedLane(lane, limits, loop)
         self.watched = (*room, watched)
         return watched
 

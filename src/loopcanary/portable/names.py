@@ -5,16 +5,23 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loopcanary.model.evidence import CallbackNames
-from loopcanary.portable.stall_watch import Mark
 
 if TYPE_CHECKING:
     from types import CodeType
 
 _NAME_MAX = 256
 _PARTIALS_MAX = 8
+
+
+class Mark(NamedTuple):
+    """The callback that a sample was taken in. The same key: the same run of it, if `is_run`."""
+
+    key: object
+    names: CallbackNames
+    is_run: bool = True
 
 
 def handle_run_code() -> CodeType | None:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from loopcanary.portable.clocks import ThreadClocks
     from loopcanary.portable.gc_log import CollectionLog
-    from loopcanary.portable.lane import Lane, Look
+    from loopcanary.portable.lane import Lane, Ongoing
 
 THREADS_MAX = 64
 OWN_THREADS = "loopcanary"
@@ -61,7 +61,7 @@ class Baseline(NamedTuple):
     """What the watchdog itself had waited for a CPU, up to a second earlier."""
 
 
-class Watched:
+class WatchedLane:
     """A lane under watch, and the loop it belongs to, if any."""
 
     def __init__(self, lane: Lane, limits: Limits, loop: Any = None) -> None:
@@ -79,7 +79,7 @@ class Watched:
         """The lane is of this loop from now on."""
         self._loop = None if loop is None else weakref.ref(loop)
 
-    def renew(self, baseline: Baseline | None, look: Look | None) -> None:
+    def renew(self, baseline: Baseline | None, look: Ongoing | None) -> None:
         """What the clocks are now. Those from before the work that goes on are kept as long as it does."""
         if self.baseline is not None and (look is None or self.baseline.at_ns <= look.begin_ns):
             self.settled = self.baseline
@@ -113,7 +113,7 @@ class Watched:
 class _Taken(NamedTuple):
     """The reading upon one wish."""
 
-    watched: Watched
+    watched: WatchedLane
     wish: Wish
     at_ns: int
     reading: Reading
@@ -145,13 +145,13 @@ class Observer:
         """Holds the scene of each context, where scenes are used."""
         self.counters: Counter[str] = Counter()
 
-    def acquaint(self, one: Watched) -> None:
+    def acquaint(self, one: WatchedLane) -> None:
         """Notes where the thread's clocks stand before its first work. Thread that opens the lane."""
         one.baseline = self._baseline(one.lane.identity.tid, late=False)
         if one.opened is None and one.baseline is not None:
             one.opened = one.baseline.thread
 
-    def round(self, watched: Sequence[Watched], now_ns: int) -> int | None:
+    def round(self, watched: Sequence[WatchedLane], now_ns: int) -> int | None:
         """Looks at all lanes once. Gives the moment of the next look, None where nobody is busy."""
         self._own_tid = threading.get_native_id()
         looks = [one.lane.look() for one in watched]
@@ -171,11 +171,11 @@ class Observer:
         self._free_since_ns = self._clock()
         return next_ns
 
-    def _next_look(self, watched: Sequence[Watched]) -> int | None:
+    def _next_look(self, watched: Sequence[WatchedLane]) -> int | None:
         looks = [(one.watch, one.lane.look()) for one in watched]
         return min((watch.due_ns(look) for watch, look in looks if look is not None), default=None)
 
-    def _take(self, watched: Sequence[Watched], wishes: Sequence[Wish | None]) -> list[_Taken]:
+    def _take(self, watched: Sequence[WatchedLane], wishes: Sequence[Wish | None]) -> list[_Taken]:
         handle_run = handle_run_code()
         at_ns = self._clock()
         frames = self._frames()
@@ -195,7 +195,7 @@ class Observer:
                 taken.append(_Taken(one, wish, at_ns, reading, others))
         return taken
 
-    def _drop(self, one: Watched, wish: Wish, reason: str, at_ns: int) -> None:
+    def _drop(self, one: WatchedLane, wish: Wish, reason: str, at_ns: int) -> None:
         one.watch.drop(wish, reason, at_ns)
         self.counters[f"samples_dropped_{reason}"] += 1
 
@@ -247,7 +247,7 @@ class Observer:
                 threads.append(ThreadStack(tid=tid, at_ns=taken.at_ns, name=name, stack=stack))
         return tuple(threads)
 
-    def _close_ended(self, one: Watched) -> None:
+    def _close_ended(self, one: WatchedLane) -> None:
         ended_records = one.lane.ended
         while ended_records:
             ended = ended_records.popleft()
@@ -265,7 +265,7 @@ class Observer:
                 )
             )
 
-    def _publish_anr(self, one: Watched, look: Look | None, now_ns: int) -> None:
+    def _publish_anr(self, one: WatchedLane, look: Ongoing | None, now_ns: int) -> None:
         if look is None or one.lane.epoch != look.epoch:
             return
         case = one.watch.long_running(look, now_ns, one.lane.allowance(look.epoch))

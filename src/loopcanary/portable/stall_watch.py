@@ -11,14 +11,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from loopcanary.model.evidence import CallbackNames, Sample, ThreadReading, ThreadStack
+from loopcanary.model.evidence import Sample, ThreadReading, ThreadStack
 from loopcanary.model.stall import ANR_NS, HANG_NS
 from loopcanary.model.waiting import GilState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loopcanary.portable.lane import Look
+    from loopcanary.portable.lane import Ongoing
+    from loopcanary.portable.names import Mark
 
 SAMPLES_MAX = 128
 LATE_NS = 25_000_000
@@ -34,14 +35,6 @@ class Limits(NamedTuple):
     samples_max: int = SAMPLES_MAX
 
 
-class Mark(NamedTuple):
-    """The callback that a sample was taken in. The same key: the same run of it, if `is_run`."""
-
-    key: object
-    names: CallbackNames
-    is_run: bool = True
-
-
 class Wish(NamedTuple):
     """A sample is due. `all_threads`: of the other threads too, once."""
 
@@ -51,7 +44,7 @@ class Wish(NamedTuple):
 
 
 @dataclass(slots=True, kw_only=True)
-class Case:
+class WatchCase:
     """What has been gathered of one piece of work."""
 
     epoch: int
@@ -76,10 +69,10 @@ class StallWatch:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._case: Case | None = None
-        self._before: Case | None = None
+        self._case: WatchCase | None = None
+        self._before: WatchCase | None = None
 
-    def wish(self, look: Look | None, now_ns: int) -> Wish | None:
+    def wish(self, look: Ongoing | None, now_ns: int) -> Wish | None:
         """The sample that is due now, if one is."""
         if look is None:
             return None
@@ -89,7 +82,7 @@ class StallWatch:
         all_threads = now_ns - case.begin_ns >= HANG_NS and not case.threads
         return Wish(case.epoch, case.due_ns, all_threads)
 
-    def due_ns(self, look: Look) -> int:
+    def due_ns(self, look: Ongoing) -> int:
         """When this work has to be looked at next. Opens no case: the record of the work before may be on
         the way still, and a case is kept for one piece of work back only."""
         if self._case is not None and self._case.epoch == look.epoch:
@@ -136,7 +129,7 @@ class StallWatch:
             case.dropped[reason] += 1
             self._settle(case, now_ns)
 
-    def long_running(self, look: Look | None, now_ns: int, allowance_ns: int) -> Case | None:
+    def long_running(self, look: Ongoing | None, now_ns: int, allowance_ns: int) -> WatchCase | None:
         """The case, at the first time that it is an ANR."""
         if look is None or now_ns - look.begin_ns < max(ANR_NS, self._limits.threshold_ns, allowance_ns):
             return None
@@ -144,18 +137,18 @@ class StallWatch:
         case.last_look_ns = now_ns
         return case if case.serial is None else None
 
-    def close(self, epoch: int) -> Case | None:
+    def close(self, epoch: int) -> WatchCase | None:
         """The case of work that has ended, None where it was never looked at."""
         for case in (self._case, self._before):
             if case is not None and case.epoch == epoch:
                 return case
         return None
 
-    def _at(self, look: Look) -> Case:
+    def _at(self, look: Ongoing) -> WatchCase:
         if self._case is None or self._case.epoch != look.epoch:
             # Its record of the end may still be on the way: it is read after the samples.
             self._before = self._case
-            self._case = Case(
+            self._case = WatchCase(
                 epoch=look.epoch,
                 begin_ns=look.begin_ns,
                 due_ns=look.begin_ns + self._limits.delay_ns,
@@ -163,7 +156,7 @@ class StallWatch:
             )
         return self._case
 
-    def _settle(self, case: Case, now_ns: int) -> None:
+    def _settle(self, case: WatchCase, now_ns: int) -> None:
         """The next moment on the case's own grid; those that were missed are counted, not caught up."""
         case.last_look_ns = now_ns
         missed = max(0, now_ns - case.due_ns) // case.interval_ns
@@ -172,7 +165,7 @@ class StallWatch:
             case.dropped["late"] += missed
 
 
-def _thin(case: Case) -> None:
+def _thin(case: WatchCase) -> None:
     """Every second sample goes, and the interval doubles: the whole of the stall stays covered."""
     del case.samples[1::2], case.marks[1::2]
     case.interval_ns *= 2

@@ -14,16 +14,15 @@ speaks them serves both.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loopcanary.engine.canary import Canary
     from loopcanary.portable.lane import Lane
 
 
-class _Work(NamedTuple):
+class _OpenWork(NamedTuple):
     """A callback that has begun."""
 
     lane: Lane
@@ -33,7 +32,7 @@ class _Work(NamedTuple):
     """It is a turn by itself."""
 
 
-class _Run(NamedTuple):
+class _Interrupted(NamedTuple):
     """What a loop that begins to run has interrupted."""
 
     lane: Lane | None
@@ -42,19 +41,19 @@ class _Run(NamedTuple):
     base: int
 
 
-class _Here(threading.local):
+class _ThreadState(threading.local):
     """What one thread has begun."""
 
     def __init__(self) -> None:
         self.lane: Lane | None = None
         self.is_blind = False
         """The loop that runs is timed by a ticker, as a whole: what runs inside it is not told."""
-        self.runs: list[_Run] = []
-        self.works: list[_Work | None] = []
+        self.runs: list[_Interrupted] = []
+        self.works: list[_OpenWork | None] = []
         self.base = 0
         """So many of the works were begun outside the loop that runs."""
 
-    def work(self) -> _Work | None:
+    def work(self) -> _OpenWork | None:
         """The innermost one of the loop that runs."""
         return self.works[-1] if len(self.works) > self.base else None
 
@@ -73,7 +72,7 @@ class ThreadTurns:
         self._clock = clock
         self._open_lane = open_lane
         self._wake = wake
-        self._here = _Here()
+        self._here = _ThreadState()
         self._is_over = False
         self.faults = 0
 
@@ -137,7 +136,7 @@ class ThreadTurns:
         if is_turn:
             lane.begin(now_ns)
             self._wake()
-        here.works.append(_Work(lane, work, now_ns, is_turn))
+        here.works.append(_OpenWork(lane, work, now_ns, is_turn))
         lane.name_work(work)
 
     def work_end(self) -> None:
@@ -155,24 +154,24 @@ class ThreadTurns:
             if ended.is_turn:
                 lane.end(now_ns)
 
-    def _enter(self, here: _Here) -> int:
+    def _enter(self, here: _ThreadState) -> int:
         now_ns = self._clock()
         lane = here.lane
         was_in_turn = lane is not None and bool(lane.epoch & 1)
         if lane is not None:
             self._interrupt(here, lane, now_ns)
-        here.runs.append(_Run(lane, was_in_turn, here.is_blind, here.base))
+        here.runs.append(_Interrupted(lane, was_in_turn, here.is_blind, here.base))
         here.base = len(here.works)
         return now_ns
 
-    def _leave(self, here: _Here, ended: Lane | None) -> None:
+    def _leave(self, here: _ThreadState, ended: Lane | None) -> None:
         run = here.runs.pop()
         here.lane = run.lane or ended
         here.base, here.is_blind = run.base, run.is_blind
         if run.was_in_turn and run.lane is not None and run.lane.closed_ns is None and not self._is_over:
             self._resume(here, run.lane, self._clock())
 
-    def _interrupt(self, here: _Here, lane: Lane, now_ns: int) -> None:
+    def _interrupt(self, here: _ThreadState, lane: Lane, now_ns: int) -> None:
         if not lane.epoch & 1:
             return
         work = here.work()
@@ -180,14 +179,14 @@ class ThreadTurns:
             lane.note_work(work.work, _since(work, now_ns))
         lane.end(now_ns)
 
-    def _resume(self, here: _Here, lane: Lane, now_ns: int) -> None:
+    def _resume(self, here: _ThreadState, lane: Lane, now_ns: int) -> None:
         lane.begin(now_ns)
         work = here.work()
         if work is not None and work.lane is lane:
             lane.name_work(work.work)
         self._wake()
 
-    def _lane(self, here: _Here, kind: str) -> Lane | None:
+    def _lane(self, here: _ThreadState, kind: str) -> Lane | None:
         lane = here.lane
         if self._is_over or here.is_blind:
             return None
@@ -196,7 +195,7 @@ class ThreadTurns:
         return lane
 
 
-class LoopHooks:
+class TurnHooks:
     """What a probe is given: the hooks of one kind of loop. Further arguments are ignored, so that a hook may
     be handed to a loop as it is. Raises nothing of ours."""
 
@@ -274,17 +273,34 @@ class LoopHooks:
             turns.faults += 1
 
 
+class Starter(Protocol):
+    """The canary, which starts the engine."""
+
+    @property
+    def backend(self) -> object | None:
+        """The engine; None before its start."""
+
+    def start(self) -> None:
+        """Starts the engine."""
+
+    def portable_loop_runs(self, loop: Any, kind: str | None = None) -> None:
+        """See PortableSide.runs."""
+
+    def portable_loop_stopped(self, loop: Any) -> None:
+        """See PortableSide.stopped."""
+
+
 class CanaryTurns:
     """What probes of one canary are given (protocols.PortableSide)."""
 
-    def __init__(self, canary: Canary) -> None:
+    def __init__(self, canary: Starter) -> None:
         self._canary = canary
 
     def LoopHooks(  # noqa: N802 - as the extension has it
         self, kind: str, loop_seen: Callable[[], object] | None = None, /
-    ) -> LoopHooks:
+    ) -> TurnHooks:
         """The hooks of one kind of loop."""
-        return LoopHooks(kind, loop_seen, self._turns)
+        return TurnHooks(kind, loop_seen, self._turns)
 
     def runs(self, loop: Any, kind: str | None = None) -> None:
         """A loop with asyncio's timers is about to run on this thread."""
@@ -301,6 +317,6 @@ class CanaryTurns:
         return getattr(self._canary.backend, "turns", None)
 
 
-def _since(work: _Work, now_ns: int) -> int:
+def _since(work: _OpenWork, now_ns: int) -> int:
     """How long it has run, since the loop last ran inside of it."""
     return max(0, now_ns - max(work.begin_ns, work.lane.begin_ns))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from loopcanary.portable.observer import OWN_THREADS, Observer, Watched
+from loopcanary.portable.observer import OWN_THREADS, Observer, WatchedLane
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +15,7 @@ _FAULTS_MAX = 10
 _JOIN_S = 2.0
 
 
-class Bell:
+class WatchdogBell:
     """Wakes one thread. Ringing never waits and takes no lock that a ringer could hold already, so that
     signal handlers and finalizers may ring; rings add up to one."""
 
@@ -43,7 +43,7 @@ class Watchdog:
     def __init__(
         self,
         observer: Observer,
-        watched: Callable[[], tuple[Watched, ...]],
+        watched: Callable[[], tuple[WatchedLane, ...]],
         clock: Callable[[], int],
         pause_ns: int,
     ) -> None:
@@ -51,7 +51,7 @@ class Watchdog:
         self._watched = watched
         self._clock = clock
         self._pause_ns = pause_ns
-        self._bell = Bell()
+        self._bell = WatchdogBell()
         self._parked = False
         self._stopping = False
         self._thread: threading.Thread | None = None
@@ -112,7 +112,7 @@ class Watchdog:
                 _log_fault(error)
             return None
 
-    def _park(self, watched: tuple[Watched, ...]) -> None:
+    def _park(self, watched: tuple[WatchedLane, ...]) -> None:
         """Rests until work begins. The word first, then a last look: work that begins after it rings."""
         self._parked = True
         if not self._stopping and all(one.lane.look() is None for one in watched):

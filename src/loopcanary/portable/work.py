@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from loopcanary.portable.lane import Lane
 
 
-class _Here(threading.local):
+class _OpenWorkHere(threading.local):
     """The work of one thread."""
 
     depth = 0
@@ -41,7 +41,7 @@ class WorkBrackets:
         self._clock = clock
         self._busy_lane = busy_lane
         self._open_lane = open_lane
-        self._here = _Here()
+        self._here = _OpenWorkHere()
 
     def begin(self, name: str) -> bool:
         """Work begins. Whether it is timed by itself."""

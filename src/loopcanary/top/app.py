@@ -15,9 +15,9 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from loopcanary.top.about import LINES, about
-from loopcanary.top.choosing import ORDERS, Choice, chosen
+from loopcanary.top.choosing import ORDERS, RowChoice, chosen
 from loopcanary.top.columns import NOTHING, headline
-from loopcanary.top.pages import Page, Pages, help_lines
+from loopcanary.top.pages import LivePage, Pages, help_lines
 from loopcanary.top.rows import LaneRow
 from loopcanary.top.table import LaneTable, looks
 from loopcanary.words.text import printable
@@ -60,7 +60,7 @@ class Top(App[None]):
         Binding("question_mark,h,f1", "help", "help"),
     ]
 
-    class Seen(Message):
+    class RowsRead(Message):
         """A reading is there."""
 
         def __init__(self, rows: Sequence[LaneRow]) -> None:
@@ -70,7 +70,7 @@ class Top(App[None]):
     def __init__(
         self,
         look: Callable[[], Sequence[LaneRow]],
-        choice: Choice,
+        choice: RowChoice,
         pages: Pages,
         *,
         interval_s: float = 1.0,
@@ -123,12 +123,12 @@ class Top(App[None]):
         """One reading after the other; what takes longer than the interval is not made up for."""
         while not self._end.is_set():
             if not self._is_paused:
-                self.post_message(self.Seen(self._look()))
+                self.post_message(self.RowsRead(self._look()))
             self._end.wait(self._interval_s)
 
     # ---- showing ----------------------------------------------------------------------------------------
 
-    def on_top_seen(self, message: Seen) -> None:
+    def on_top_rows_read(self, message: RowsRead) -> None:
         """Shows a reading."""
         self._rows = message.rows
         self._show()
@@ -198,7 +198,7 @@ class Top(App[None]):
 
     # ---- keys -------------------------------------------------------------------------------------------
 
-    def _choose(self, choice: Choice) -> None:
+    def _choose(self, choice: RowChoice) -> None:
         self._choice = choice
         self._show()
 
@@ -258,18 +258,18 @@ class Top(App[None]):
         row = self._table.chosen
         if row is not None:
             title = f"live stack: {printable(row.program, 40)}, pid {row.pid}"
-            self.push_screen(Page(title, lambda width: self._pages.stack(row, width), every_s=1.0))
+            self.push_screen(LivePage(title, lambda width: self._pages.stack(row, width), every_s=1.0))
 
     def action_group(self) -> None:
         """The bug behind the chosen lane's last stall."""
         row = self._table.chosen
         if row is not None:
             title = f"last stall and its group: {printable(row.program, 40)}, pid {row.pid}"
-            self.push_screen(Page(title, lambda width: self._pages.group(row, width)))
+            self.push_screen(LivePage(title, lambda width: self._pages.group(row, width)))
 
     def action_help(self) -> None:
         """Keys and words."""
-        self.push_screen(Page("loopcanary top", help_lines))
+        self.push_screen(LivePage("loopcanary top", help_lines))
 
 
 def _folder() -> str:

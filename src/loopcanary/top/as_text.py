@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from loopcanary.top.columns import COLUMNS, NOTHING, Column, fitted, fitting, headline
+from loopcanary.top.columns import COLUMNS, NOTHING, TableColumn, fitted, fitting, headline
 from loopcanary.top.rows import LaneRow
 from loopcanary.words.text import display_width
 
@@ -24,7 +24,7 @@ def lines(rows: Sequence[LaneRow], hidden: int, width: int | None) -> Iterator[s
         yield " ".join(cells).rstrip()
 
 
-def _whole(rows: Sequence[LaneRow]) -> list[tuple[Column, int]]:
+def _whole(rows: Sequence[LaneRow]) -> list[tuple[TableColumn, int]]:
     return [
         (
             column,

@@ -30,7 +30,7 @@ ORDERS: Final[dict[str, Order]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class RowChoice:
     """What is shown, and how."""
 
     order: str = "trouble"
@@ -41,7 +41,7 @@ class Choice:
     """Loops that are gone, and what was killed long ago, too."""
 
 
-def chosen(rows: Sequence[LaneRow], choice: Choice) -> list[LaneRow]:
+def chosen(rows: Sequence[LaneRow], choice: RowChoice) -> list[LaneRow]:
     """The rows in order; equal ones by program, process and lane."""
     order = ORDERS[choice.order]
     shown = [row for row in rows if choice.everything or _is_current(row)]

@@ -30,7 +30,7 @@ _LATE: Final = (State.HUNG, State.STALLED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class TableColumn:
     """One column. `importance`: 1 stays longest. `most`: as wide as it may become where there is room, in the
     order of `grows`."""
 
@@ -128,9 +128,9 @@ def _per_s(row: LaneRow) -> Cell:
 
 
 COLUMNS: Final = (
-    Column(heading="state", importance=1, width=14, cell=state_cell),
-    Column(heading="pid", importance=2, width=7, cell=lambda row: (str(row.pid), ""), to_right=True),
-    Column(
+    TableColumn(heading="state", importance=1, width=14, cell=state_cell),
+    TableColumn(heading="pid", importance=2, width=7, cell=lambda row: (str(row.pid), ""), to_right=True),
+    TableColumn(
         heading="program",
         importance=3,
         width=14,
@@ -138,40 +138,40 @@ COLUMNS: Final = (
         grows=3,
         cell=lambda row: (printable(row.program, NAME_MAX), "bold"),
     ),
-    Column(heading="loop", importance=11, width=8, cell=lambda row: (printable(row.loop_kind, 12), "")),
-    Column(heading="thread", importance=13, width=10, cell=lambda row: (printable(row.thread, 24), "")),
-    Column(
+    TableColumn(heading="loop", importance=11, width=8, cell=lambda row: (printable(row.loop_kind, 12), "")),
+    TableColumn(heading="thread", importance=13, width=10, cell=lambda row: (printable(row.thread, 24), "")),
+    TableColumn(
         heading="busy",
         importance=4,
         width=5,
         cell=lambda row: _share(row.utilization_now, is_now=True),
         to_right=True,
     ),
-    Column(
+    TableColumn(
         heading="ever",
         importance=14,
         width=5,
         cell=lambda row: _share(row.utilization, is_now=False),
         to_right=True,
     ),
-    Column(heading="p50", importance=12, width=8, cell=lambda row: _delay(row, "p50"), to_right=True),
-    Column(heading="p99", importance=6, width=8, cell=lambda row: _delay(row, "p99"), to_right=True),
-    Column(heading="call/s", importance=10, width=7, cell=_per_s, to_right=True),
-    Column(
+    TableColumn(heading="p50", importance=12, width=8, cell=lambda row: _delay(row, "p50"), to_right=True),
+    TableColumn(heading="p99", importance=6, width=8, cell=lambda row: _delay(row, "p99"), to_right=True),
+    TableColumn(heading="call/s", importance=10, width=7, cell=_per_s, to_right=True),
+    TableColumn(
         heading="stalls",
         importance=7,
         width=6,
         cell=lambda row: (format_number(row.stalls), "" if row.stalls else "dim"),
         to_right=True,
     ),
-    Column(heading="in callback", importance=5, width=18, most=36, grows=2, cell=_work_cell),
-    Column(heading="for", importance=9, width=8, cell=_work_ns_cell, to_right=True),
-    Column(heading="last stall", importance=8, width=26, most=48, grows=1, cell=_last_cell),
+    TableColumn(heading="in callback", importance=5, width=18, most=36, grows=2, cell=_work_cell),
+    TableColumn(heading="for", importance=9, width=8, cell=_work_ns_cell, to_right=True),
+    TableColumn(heading="last stall", importance=8, width=26, most=48, grows=1, cell=_last_cell),
 )
 """From left to right."""
 
 
-def fitting(width: int) -> list[tuple[Column, int]]:
+def fitting(width: int) -> list[tuple[TableColumn, int]]:
     """The columns that fit into so many characters, each with its width."""
     left = width
     kept: set[int] = set()

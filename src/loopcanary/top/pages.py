@@ -50,15 +50,15 @@ class Pages(Protocol):
         """The bug behind the row's last stall."""
 
 
-class Page(ModalScreen[None]):
+class LivePage(ModalScreen[None]):
     """Lines that scroll. `load` is called on a thread, with the width; again each `every_s`, if given."""
 
     CSS = """
-    Page { background: $background; }
-    Page #title { height: 1; width: 1fr; text-style: bold; padding: 0 1; background: $panel; }
-    Page #body { height: 1fr; padding: 0 1; overflow-x: auto; }
-    Page #body Static { width: auto; }
-    Page #keys { height: 1; padding: 0 1; background: $panel; }
+    LivePage { background: $background; }
+    LivePage #title { height: 1; width: 1fr; text-style: bold; padding: 0 1; background: $panel; }
+    LivePage #body { height: 1fr; padding: 0 1; overflow-x: auto; }
+    LivePage #body Static { width: auto; }
+    LivePage #keys { height: 1; padding: 0 1; background: $panel; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "leave", "back"),
@@ -115,7 +115,7 @@ class Page(ModalScreen[None]):
     def _read(self, width: int) -> None:
         self.post_message(self.Loaded(self._load(width)))
 
-    def on_page_loaded(self, message: Loaded) -> None:
+    def on_live_page_loaded(self, message: Loaded) -> None:
         """Shows the lines."""
         self._is_loading = False
         self.lines = message.lines

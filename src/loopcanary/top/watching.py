@@ -10,7 +10,7 @@ from loopcanary.top.past import Past
 from loopcanary.top.rows import Health, LaneRow, rows
 
 
-class Watch:
+class RowReader:
     """Reads processes, and remembers what differences need. Not thread-safe."""
 
     def __init__(

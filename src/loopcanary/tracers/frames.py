@@ -57,7 +57,7 @@ class FrameSink(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class WorstFrame:
+class SlowFrame:
     """One of the worst frames of a slice."""
 
     start_ns: int
@@ -82,7 +82,7 @@ class BadSlice:
     loop: str
     scene: str | None
     slice: RawSlice
-    worst: tuple[WorstFrame, ...]
+    worst: tuple[SlowFrame, ...]
     """Worst first."""
 
 
@@ -130,7 +130,7 @@ class _Scene:
         self.began_ns = self.ended_ns = 0
         self.levels = [0, 0, 0, 0, 0]
         self.sums = [0, 0, 0, 0, 0]
-        self.worst: list[WorstFrame] = []
+        self.worst: list[SlowFrame] = []
 
     def add(self, start_ns: int, shown_ns: int, dropped: int) -> bool:
         """One frame; True where the slice is full."""
@@ -149,14 +149,14 @@ class _Scene:
             self.late_ns += late
             if level:
                 self.janky_ns += late
-                self._note_worst(WorstFrame(start_ns, shown_ns, dropped))
+                self._note_worst(SlowFrame(start_ns, shown_ns, dropped))
         if duration > FROZEN_NS:
             self.frozen += 1
         self.worst_ns = max(self.worst_ns, duration)
         self.epoch += 1
         return self.frame_ns >= SLICE_NS
 
-    def _note_worst(self, frame: WorstFrame) -> None:
+    def _note_worst(self, frame: SlowFrame) -> None:
         worst = [*self.worst, frame]
         worst.sort(key=lambda one: one.start_ns - one.shown_ns)
         self.worst = worst[:WORST_MAX]
@@ -175,7 +175,7 @@ class _Scene:
             worst_ns=self.worst_ns,
         )
 
-    def close(self) -> tuple[RawSlice, tuple[WorstFrame, ...]]:
+    def close(self) -> tuple[RawSlice, tuple[SlowFrame, ...]]:
         """Ends the slice; the worst frames of it."""
         self.epoch += 1
         over = RawSlice(began_ns=self.began_ns, ended_ns=self.ended_ns, figures=self.current())

@@ -13,7 +13,7 @@ _WAITING_MAX = 1_024
 """Frames that wait for listeners on the thread: four seconds of 240 Hz. More are dropped, oldest first."""
 
 
-class FrameListener(Protocol):
+class Listener(Protocol):
     """As registry.FrameListener."""
 
     @property
@@ -28,9 +28,7 @@ class FrameListener(Protocol):
 class FrameListeners:
     """Hands frames on. One that raises is switched off, alone."""
 
-    def __init__(
-        self, listeners: Sequence[FrameListener], failed: Callable[[str, Exception], object]
-    ) -> None:
+    def __init__(self, listeners: Sequence[Listener], failed: Callable[[str, Exception], object]) -> None:
         """`listeners`: the live list; `failed` hears of each that is switched off, by name."""
         self.registered = listeners
         self._failed = failed
@@ -95,7 +93,7 @@ class FrameListeners:
             if is_over:
                 return
 
-    def _call(self, listener: FrameListener, frame: ShownFrame) -> None:
+    def _call(self, listener: Listener, frame: ShownFrame) -> None:
         if id(listener) in self._off:
             return
         try:

@@ -52,7 +52,7 @@ class IdleReading:
     spun_ns: int
 
 
-class _Work:
+class _IdleWork:
     """One kind of idle work."""
 
     __slots__ = ("longest_ns", "name", "runs", "spun_ns", "total_ns")
@@ -79,7 +79,7 @@ class IdleTracer:
         self._sink = sink
         self._limit_ns = limit_ns
         self._spin_ns = spin_ns
-        self._works: dict[str, _Work] = {}
+        self._works: dict[str, _IdleWork] = {}
 
     def ran(self, name: str, begin_ns: int, end_ns: int, scene: str | None = None) -> None:
         """An idle handler has run. That thread."""
@@ -122,7 +122,7 @@ class IdleTracer:
             )
         )
 
-    def _new(self, name: str) -> _Work:
+    def _new(self, name: str) -> _IdleWork:
         short = name[:_NAME_MAX]
         known = self._works.get(short)
         if known is not None:
@@ -131,7 +131,7 @@ class IdleTracer:
             short = OTHERS
             if short in self._works:
                 return self._works[short]
-        work = _Work(short)
+        work = _IdleWork(short)
         self._works = {**self._works, short: work}  # the drain may be on its way through the table
         return work
 

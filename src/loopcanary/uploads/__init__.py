@@ -11,9 +11,9 @@ One bundle is the unit of resuming: plain HTTP servers have no common way to go 
 
 from __future__ import annotations
 
-from loopcanary.uploads.address import Receiver, headers_of
+from loopcanary.uploads.address import UploadTarget, headers_of
 from loopcanary.uploads.errors import UploadError
 from loopcanary.uploads.journal import Journal
 from loopcanary.uploads.sending import Progress, Upload
 
-__all__ = ["Journal", "Progress", "Receiver", "Upload", "UploadError", "headers_of"]
+__all__ = ["Journal", "Progress", "Upload", "UploadError", "UploadTarget", "headers_of"]

@@ -19,13 +19,13 @@ _OURS = frozenset({"content-length", "content-type", "content-digest", "idempote
 
 
 @dataclass(frozen=True, slots=True)
-class Receiver:
+class UploadTarget:
     """An address, checked."""
 
     url: str
 
     @classmethod
-    def of(cls, url: str, *, allow_plain: bool) -> Receiver:
+    def of(cls, url: str, *, allow_plain: bool) -> UploadTarget:
         """The receiver at this URL. UploadError: `http` over a network needs `allow_plain`."""
         try:
             parts = urlsplit(url)

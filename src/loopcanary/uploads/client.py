@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from loopcanary.uploads.address import Receiver
+from loopcanary.uploads.address import UploadTarget
 from loopcanary.uploads.errors import UploadError
 from loopcanary.uploads.retrying import Answer
 
@@ -28,7 +28,7 @@ class Post(Protocol):
 
 @contextmanager
 def connected(
-    receiver: Receiver, headers: Mapping[str, str], *, timeout_s: float, agent: str
+    receiver: UploadTarget, headers: Mapping[str, str], *, timeout_s: float, agent: str
 ) -> Iterator[Post]:
     """A connection that is kept between bundles. UploadError where the library is not installed."""
     try:

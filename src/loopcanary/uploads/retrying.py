@@ -31,7 +31,7 @@ _WORDS = {
 }
 
 
-class Verdict(Enum):
+class RetryVerdict(Enum):
     """What an answer means."""
 
     TAKEN = "taken"
@@ -51,15 +51,15 @@ class Answer:
     """Trying again would not help, though nothing came back."""
 
 
-def verdict(answer: Answer) -> Verdict:
+def verdict(answer: Answer) -> RetryVerdict:
     """What the answer means for the bundle."""
     if 200 <= answer.status < 300:
-        return Verdict.TAKEN
+        return RetryVerdict.TAKEN
     if answer.is_final or answer.status in _NEVER:
-        return Verdict.REFUSED
+        return RetryVerdict.REFUSED
     if answer.status == 0 or answer.status in _AGAIN or answer.status >= 500:
-        return Verdict.AGAIN
-    return Verdict.REFUSED
+        return RetryVerdict.AGAIN
+    return RetryVerdict.REFUSED
 
 
 def words_of(answer: Answer) -> str:

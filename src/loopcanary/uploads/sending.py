@@ -16,7 +16,7 @@ from loopcanary.uploads.retrying import (
     ATTEMPTS,
     PATIENCE_S,
     Answer,
-    Verdict,
+    RetryVerdict,
     verdict,
     wait_s,
     words_of,
@@ -92,15 +92,15 @@ class Upload:
         for attempt in range(ATTEMPTS):
             answer = self.post(parcel.path, parcel.digest)
             match verdict(answer):
-                case Verdict.TAKEN:
+                case RetryVerdict.TAKEN:
                     self._taken(parcel)
                     return
-                case Verdict.REFUSED:
+                case RetryVerdict.REFUSED:
                     self.journal.refuse(self.receiver, parcel)
                     raise UploadError(f"the upload was refused: {words_of(answer)}")
-                case Verdict.AGAIN if attempt + 1 < ATTEMPTS:
+                case RetryVerdict.AGAIN if attempt + 1 < ATTEMPTS:
                     self._wait(attempt, answer)
-                case Verdict.AGAIN:
+                case RetryVerdict.AGAIN:
                     raise UploadError(
                         f"given up after {ATTEMPTS} attempts: {words_of(answer)}; the same command goes on "
                         "from here"

@@ -17,7 +17,7 @@ from loopcanary.cli.opening import NOTHING_FOUND, more_stores_option
 from loopcanary.cli.words import Folder, Word
 
 if TYPE_CHECKING:
-    from loopcanary.assembly.notify import Wishes
+    from loopcanary.assembly.notify import NotifyOrder
     from loopcanary.model import Config
     from loopcanary.notifications.notice import Notice
     from loopcanary.notifications.outlet import Receiver
@@ -97,7 +97,7 @@ def command(
     late input and long idle work when they are over. Defaults come from the settings. Stops on Control-C or
     when its output is closed.
     """
-    from loopcanary.assembly.notify import Wishes
+    from loopcanary.assembly.notify import NotifyOrder
     from loopcanary.config import load
 
     given = {key: value for key, value in settings.items() if value is not None}
@@ -119,7 +119,7 @@ def command(
     if is_test:
         return _test(receivers, rings="bell" in ways)
     since_wall_ns = time.time_ns() if since is None else since
-    wishes = Wishes(config=config, receivers=receivers, beside=beside, since_wall_ns=since_wall_ns)
+    wishes = NotifyOrder(config=config, receivers=receivers, beside=beside, since_wall_ns=since_wall_ns)
     if beside is not None:
         _go_aside()
     return _follow([*stores, *more] or [None], wishes, rings="bell" in ways)
@@ -189,7 +189,7 @@ def _test(receivers: list[Receiver], *, rings: bool) -> int:
 # ---- following --------------------------------------------------------------------------------
 
 
-def _follow(folders: list[Path | None], wishes: Wishes, *, rings: bool) -> int:
+def _follow(folders: list[Path | None], wishes: NotifyOrder, *, rings: bool) -> int:
     from loopcanary.assembly.notify import Follower
 
     is_for_people = wishes.beside is None

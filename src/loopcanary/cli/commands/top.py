@@ -17,8 +17,8 @@ from loopcanary.cli.words import Word
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loopcanary.top.choosing import Choice
-    from loopcanary.top.watching import Watch
+    from loopcanary.top.choosing import RowChoice
+    from loopcanary.top.watching import RowReader
 
 _ORDERS = ("trouble", "busy", "delay", "callbacks", "stalls", "latest", "program", "pid")
 _NO_TEXTUAL = (
@@ -75,18 +75,18 @@ def command(
     shown until `loopcanary report` takes in its stalls. STORE: where flight files are if there is no
     /dev/shm.
     """
-    from loopcanary.top.choosing import Choice
+    from loopcanary.top.choosing import RowChoice
 
     if form is not None and not once:
         return refuse("--format is for --once")
     if not once and (problem := _no_screen()) is not None:
         return refuse(problem)
     from loopcanary.assembly.top import Survey, health_of
-    from loopcanary.top.watching import Watch
+    from loopcanary.top.watching import RowReader
 
-    choice = Choice(order=sort, reverse=reverse, words=words or "", everything=everything)
+    choice = RowChoice(order=sort, reverse=reverse, words=words or "", everything=everything)
     with Survey.of_stores(_stores(store)) as survey:
-        watch = Watch(survey.read, health_of)
+        watch = RowReader(survey.read, health_of)
         if once:
             return _print(watch, choice, form or "text", interval)
         from loopcanary.cli.top_pages import LivePages
@@ -114,7 +114,7 @@ def _stores(given: Path | None) -> list[Path]:
     return []
 
 
-def _print(watch: Watch, choice: Choice, form: str, interval_s: float) -> int:
+def _print(watch: RowReader, choice: RowChoice, form: str, interval_s: float) -> int:
     """Two readings, since what is now lies between them."""
     from loopcanary.top import as_json, as_text
     from loopcanary.top.choosing import chosen

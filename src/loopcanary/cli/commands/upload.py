@@ -20,7 +20,7 @@ from loopcanary.words.text import count_of
 if TYPE_CHECKING:
     from loopcanary.bundles import Contents, Redactor
     from loopcanary.model import Issue
-    from loopcanary.uploads import Progress, Receiver
+    from loopcanary.uploads import Progress, UploadTarget
     from loopcanary.uploads.journal import Item
 
 _S_NS = 1_000_000_000
@@ -76,10 +76,10 @@ def command(
     Each bundle is a POST, repeated until it is acknowledged. What was acknowledged is not sent again: the
     same command continues where the last one stopped. docs/upload.md describes a receiver.
     """
-    from loopcanary.uploads import Journal, Receiver, Upload, headers_of
+    from loopcanary.uploads import Journal, Upload, UploadTarget, headers_of
     from loopcanary.uploads.client import connected
 
-    receiver = Receiver.of(url, allow_plain=insecure_http)
+    receiver = UploadTarget.of(url, allow_plain=insecure_http)
     headers = headers_of(os.environ, token_file, headers_file)
     redaction = redactor(redact, redact_key)
     with opened(store, live=False) as source:
@@ -120,7 +120,7 @@ def _writer(
     return write
 
 
-def _tell(progress: Progress, receiver: Receiver) -> int:
+def _tell(progress: Progress, receiver: UploadTarget) -> int:
     if not progress.sent and not progress.before:
         refuse("no stall matches, nothing was sent")
         return NOTHING_FOUND

@@ -22,11 +22,11 @@ from loopcanary.integrations.telling import Telling
 
 def patch(patches: Patches, tell: Telling) -> None:
     """`granian._futures` is imported: before the servers are, which take the function from it."""
-    answers = _Answers(AnswerTraces(tell, "requests"))
+    answers = _GranianAnswers(AnswerTraces(tell, "requests"))
     patches.wrap(sys.modules["granian._futures"], "_future_watcher_wrapper", answers.around_wrapper)
 
 
-class _Answers:
+class _GranianAnswers:
     """Times what is handed over. Runtime's threads and each loop's own."""
 
     def __init__(self, traces: AnswerTraces) -> None:

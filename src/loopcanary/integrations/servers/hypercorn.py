@@ -28,7 +28,7 @@ def patch(patches: Patches, tell: Telling) -> None:
     protocol: Any = getattr(sys.modules["hypercorn.protocol.h2"], "H2Protocol", None)
     if protocol is None or not can_tell():
         return
-    answers = _Answers(AnswerTraces(tell, KIND))
+    answers = _HypercornAnswers(AnswerTraces(tell, KIND))
     if patches.wrap(protocol, "_create_stream", answers.around_request):
         patches.wrap(protocol, "stream_send", answers.around_send)
 
@@ -48,7 +48,7 @@ def _method_of(request: Any) -> str:
     return str(method, "ascii")
 
 
-class _Answers:
+class _HypercornAnswers:
     """Times the answers of all connections. Each loop's own thread."""
 
     def __init__(self, traces: AnswerTraces) -> None:

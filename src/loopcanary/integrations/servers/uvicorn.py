@@ -29,7 +29,7 @@ def patch(patches: Patches, tell: Telling) -> None:
     """One of the modules is imported; each may be, and each has its own class."""
     if not can_tell():
         return
-    answers = _Answers(AnswerTraces(tell, "requests"))
+    answers = _UvicornAnswers(AnswerTraces(tell, "requests"))
     for name in _IMPLEMENTATIONS:
         cycle: Any = getattr(sys.modules.get(name), "RequestResponseCycle", None)
         if cycle is not None and patches.wrap(cycle, "run_asgi", answers.around_request):
@@ -59,7 +59,7 @@ def _keep_from_engine(
             patches.wrap(protocol, "connection_made", around_connection)
 
 
-class _Answers:
+class _UvicornAnswers:
     """Times the answers of all loops. Each loop's own thread."""
 
     def __init__(self, traces: AnswerTraces) -> None:

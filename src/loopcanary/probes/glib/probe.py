@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopcanary.probes.glib.windows import GtkWindows
 from loopcanary.probes.on_import import ImportWatch
-from loopcanary.probes.tk.patches import Patches
+from loopcanary.probes.patches import LaidPatches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ class GLibProbe:
         self._native = native
         self._loop_seen = loop_seen
         self._contain = contain
-        self._patches: Patches | None = None
+        self._patches: LaidPatches | None = None
         self._tracers: Tracers | None = None
         self._windows: Windows | None = None
         self._gtk: GtkWindows | None = None
@@ -68,7 +68,7 @@ class GLibProbe:
     def install(self) -> None:
         """Patches PyGObject's GLib, which is imported. Idempotent."""
         if self._patches is None:
-            self._patches = Patches()
+            self._patches = LaidPatches()
             self._contain(self._patch)
 
     def uninstall(self) -> None:

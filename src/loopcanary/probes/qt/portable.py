@@ -17,8 +17,8 @@ from types import MethodDescriptorType
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.probes.on_import import ImportWatch
+from loopcanary.probes.patches import LaidPatches
 from loopcanary.probes.qt.probe import BINDINGS, KIND
-from loopcanary.probes.tk.patches import Patches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ class PortableQtProbe:
         """As registry.LoopKind says."""
         self._engine = engine
         self._contain = contain
-        self._patches = Patches()
+        self._patches = LaidPatches()
         self._watches = [
             ImportWatch(f"{binding}.{module}", partial(contain, partial(self._patch, binding, module, name)))
             for binding in BINDINGS

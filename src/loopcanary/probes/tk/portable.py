@@ -15,8 +15,8 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.probes.on_import import ImportWatch
+from loopcanary.probes.patches import LaidPatches
 from loopcanary.probes.tk.commands import LOOPS, event_places, registered_by_after
-from loopcanary.probes.tk.patches import Patches
 from loopcanary.probes.tk.traces import TkTraces, event_name
 
 if TYPE_CHECKING:
@@ -45,10 +45,10 @@ class PortableTkProbe:
         """As registry.LoopKind says."""
         self._hooks = engine.LoopHooks(self.kind, loop_seen)
         self._contain = contain
-        self._patches: Patches | None = None
+        self._patches: LaidPatches | None = None
         self._dialogs = ImportWatch("tkinter.commondialog", lambda: contain(self._patch_dialogs))
         self._traces = TkTraces(_no_scene)
-        self._here = _Here()
+        self._here = _TclState()
 
     def use_tracers(self, tracers: Tracers) -> None:
         """Input and idle work are told to `tracers`. Before `install`."""
@@ -57,7 +57,7 @@ class PortableTkProbe:
     def install(self) -> None:
         """Patches tkinter. Idempotent."""
         if self._patches is None:
-            self._patches = Patches()
+            self._patches = LaidPatches()
             self._contain(self._patch)
 
     def uninstall(self) -> None:
@@ -76,7 +76,7 @@ class PortableTkProbe:
         tkinter, patches = sys.modules["tkinter"], self._patches
         if patches is None:
             return
-        commands = _Commands(tkinter, self._traces)
+        commands = _TkCommands(tkinter, self._traces)
         patches.put(tkinter.CallWrapper, "__call__", partial(self._calling, commands))
         for name, role in LOOPS:
             patches.put(tkinter.Misc, name, self._gone if role == "gone" else partial(self._loop, role=role))
@@ -92,7 +92,7 @@ class PortableTkProbe:
 
     # ---- commands -------------------------------------------------------------------------------
 
-    def _calling(self, commands: _Commands, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _calling(self, commands: _TkCommands, original: Callable[..., Any]) -> Callable[..., Any]:
         here, hooks = self._here, self._hooks
 
         @wraps(original)
@@ -168,7 +168,7 @@ class PortableTkProbe:
         here.updates = 0
 
 
-class _Here(threading.local):
+class _TclState(threading.local):
     """One thread."""
 
     runs_tcl = False
@@ -178,7 +178,7 @@ class _Here(threading.local):
     updates = 0
 
 
-class _Commands:
+class _TkCommands:
     """What is known of this tkinter's commands."""
 
     def __init__(self, tkinter: ModuleType, traces: TkTraces) -> None:
@@ -192,7 +192,7 @@ class _Command:
 
     __slots__ = ("_arguments", "_begin_ns", "_commands", "_func", "_subst", "_widget")
 
-    def __init__(self, commands: _Commands, wrapper: Any, arguments: tuple[Any, ...]) -> None:
+    def __init__(self, commands: _TkCommands, wrapper: Any, arguments: tuple[Any, ...]) -> None:
         self._commands = commands
         # The class is tkinter's, or derived from it: what it has is plain.
         self._func = getattr(wrapper, "func", None)

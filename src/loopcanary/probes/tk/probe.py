@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from loopcanary.probes.on_import import ImportWatch
+from loopcanary.probes.patches import LaidPatches
 from loopcanary.probes.tk.commands import LOOPS, event_places, registered_by_after
-from loopcanary.probes.tk.patches import Patches
 from loopcanary.probes.tk.traces import TkTraces
 from loopcanary.probes.tk.windows import TkWindows
 
@@ -38,7 +38,7 @@ class TkProbe:
         self._native = native
         self._loop_seen = loop_seen
         self._contain = contain
-        self._patches: Patches | None = None
+        self._patches: LaidPatches | None = None
         self._dialogs = ImportWatch("tkinter.commondialog", lambda: contain(self._patch_dialogs))
         self._windows = TkWindows(native)
         self._traces = TkTraces(self._windows.scene)
@@ -56,7 +56,7 @@ class TkProbe:
     def install(self) -> None:
         """Patches tkinter; also where its loop runs already. Idempotent."""
         if self._patches is None:
-            self._patches = Patches()
+            self._patches = LaidPatches()
             self._contain(self._patch)
 
     def uninstall(self) -> None:
@@ -98,7 +98,7 @@ class TkProbe:
         if _runs_on_this_thread(_mainloops(tkinter)):
             self._seen()
 
-    def _patch_commands(self, tkinter: ModuleType, patches: Patches) -> None:
+    def _patch_commands(self, tkinter: ModuleType, patches: LaidPatches) -> None:
         original = tkinter.CallWrapper.__dict__["__call__"]
         site = _call_sites(original.__code__) if _is_from(original, tkinter) else None
         after = registered_by_after(tkinter.Misc.after)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from loopcanary.model import EarlierWork, ShortWork, Stall, Timeline, WorkKind
 from loopcanary.model.units import format_duration
-from loopcanary.ui.pages.timeline import Block, Lane, ticks
+from loopcanary.ui.pages.timeline import Block, TimelineLane, ticks
 from loopcanary.words.earlier import EarlierRow, earlier_rows, is_within, short_words, work_words
 from loopcanary.words.text import printable
 
@@ -26,7 +26,7 @@ class EarlierView:
     """Of the drawn time, which ends with the stall's begin."""
     ticks: tuple[tuple[float, str], ...]
     """Position in per cent, and how long before the stall."""
-    lanes: tuple[Lane, ...]
+    lanes: tuple[TimelineLane, ...]
     rows: tuple[EarlierRow, ...]
 
 
@@ -54,7 +54,7 @@ def earlier_view(stall: Stall) -> EarlierView | None:
     return EarlierView(
         length_ns=length,
         ticks=tuple((100 - 100 * at / length, _tick(at)) for at in reversed(tuple(ticks(length)))),
-        lanes=tuple(Lane(name=name, blocks=tuple(blocks)) for name, blocks in lanes if blocks),
+        lanes=tuple(TimelineLane(name=name, blocks=tuple(blocks)) for name, blocks in lanes if blocks),
         rows=earlier_rows(timeline, _ROWS_MAX, _NAME_MAX),
     )
 

@@ -43,7 +43,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lane:
+class TimelineLane:
     """A row of blocks."""
 
     name: str
@@ -71,7 +71,7 @@ class TimelineView:
     length_ns: int
     ticks: tuple[tuple[float, str], ...]
     """Position in per cent, and when, from the stall's begin."""
-    lanes: tuple[Lane, ...]
+    lanes: tuple[TimelineLane, ...]
     threshold_x: float | None
     stall_x: float
     """Where the stall begins."""
@@ -103,7 +103,7 @@ def timeline_view(stall: Stall) -> TimelineView | None:
         return Block(x=left, width=round(max(right - left, 0.15), 3), key=key, words=words, label=label)
 
     doing = [_doing_block(span, block) for span in timeline.spans]
-    lanes = [Lane(name="Thread", blocks=tuple(doing)), _stack_lane(stall, timeline, block)]
+    lanes = [TimelineLane(name="Thread", blocks=tuple(doing)), _stack_lane(stall, timeline, block)]
     holders = tuple(
         block(
             span.offset_ns,
@@ -127,12 +127,12 @@ def timeline_view(stall: Stall) -> TimelineView | None:
         if pause.offset_ns + pause.length_ns > begin
     )
     if holders:
-        lanes.append(Lane(name="Held by", blocks=_joined(holders)))
+        lanes.append(TimelineLane(name="Held by", blocks=_joined(holders)))
     if pauses:
-        lanes.append(Lane(name="Garbage", blocks=pauses))
+        lanes.append(TimelineLane(name="Garbage", blocks=pauses))
     if queued:
         words = f"its callback waited {format_duration(stall.queue_ns)} for the loop"
-        lanes.append(Lane(name="Queue", blocks=(block(-queued, queued, "queued", words),)))
+        lanes.append(TimelineLane(name="Queue", blocks=(block(-queued, queued, "queued", words),)))
     seen = [
         block(0, timeline.seen_from_ns, "unseen", "before the first sample: as the first one"),
         block(
@@ -170,7 +170,7 @@ def _doing_block(span: Span, block: _MakeBlock) -> Block:
     return block(span.offset_ns, span.length_ns, span.activity.doing.value, words, WORDS[span.activity.doing])
 
 
-def _stack_lane(stall: Stall, timeline: Timeline, block: _MakeBlock) -> Lane:
+def _stack_lane(stall: Stall, timeline: Timeline, block: _MakeBlock) -> TimelineLane:
     """Where the program's own code stood; neighbours in the same line are one block."""
     blocks: list[Block] = []
     numbers: dict[str, int] = {}
@@ -186,7 +186,7 @@ def _stack_lane(stall: Stall, timeline: Timeline, block: _MakeBlock) -> Lane:
         end = span.offset_ns + span.length_ns
     if last is not None:
         blocks.append(_line_block(block, begin, end, last, numbers.setdefault(last, len(numbers))))
-    return Lane(name="Line", blocks=tuple(blocks))
+    return TimelineLane(name="Line", blocks=tuple(blocks))
 
 
 def _line_block(block: _MakeBlock, begin: int, end: int, where: str, number: int) -> Block:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Patches:
+class LaidPatches:
     """What was replaced, newest last."""
 
     def __init__(self) -> None:
