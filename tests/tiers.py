@@ -20,7 +20,8 @@ EVERY_PYTHON = {
     "engine": "threads, forks, exits and finalizers of the interpreter",
     "engine_facts": "asks the interpreter about itself",
     "native_walker": "reads the interpreter's structures",
-    "packaging/test_install.py": "the wheel is of this version",
+    "packaging/test_install.py::test_the_c_core_loads_where_it_was_built": "the wheel is for this version",
+    "packaging/test_wheel.py::test_the_wheel_with_the_c_core_is_for_one_python_and_one_platform": "as above",
     "packaging/test_startup.py": "runs before the interpreter's site is through",
     "packaging/test_startup_file.py": "runs before the interpreter's site is through",
     "portable/test_programs.py": "sees frames as Python shows them",
@@ -61,14 +62,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for mark, keys in ((pytest.mark.every_python, EVERY_PYTHON), (pytest.mark.alone, ALONE)):
             if any(is_in(item.nodeid, key) for key in keys):
                 item.add_marker(mark)
-        if _shares_a_fixture(item):
-            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(HERE).as_posix()))
+        if (group := _group_of(item)) is not None:
+            item.add_marker(pytest.mark.xdist_group(group.relative_to(HERE).as_posix()))
     if hasattr(config, "workerinput"):  # what one worker has to do in a row begins first
         items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
 
 
-def _shares_a_fixture(item: pytest.Item) -> bool:
-    """Whether it uses a fixture that all tests of its file share: most are runs of a program, made once."""
+def _group_of(item: pytest.Item) -> Path | None:
+    """The file or folder whose tests share what a fixture makes once: a run of a program, a build."""
     fixtures = getattr(item, "_fixtureinfo", None)
     found = fixtures.name2fixturedefs.values() if fixtures is not None else ()
-    return any(one.scope == "module" for definitions in found for one in definitions)
+    scopes = {one.scope for definitions in found for one in definitions}
+    if "package" in scopes:
+        return item.path.parent
+    return item.path if "module" in scopes else None

@@ -49,7 +49,7 @@ def build(into: Path) -> Path:
     return target
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def probe(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
     path = build(tmp_path_factory.mktemp("walker_probe"))
     spec = importlib.util.spec_from_file_location("walker_probe", path)

@@ -69,7 +69,7 @@ def build_wheel() -> Callable[..., Path]:
     return build
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def wheel(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The one that make installed for these tests; by hand, one of this test run's own."""
     if built := os.environ.get("LOOPCANARY_TEST_WHEEL"):
@@ -77,7 +77,7 @@ def wheel(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tree, tmp_path_factory.mktemp("wheel"), LOOPCANARY_REQUIRE_NATIVE="1")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def source_release(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sdist, unpacked."""
     folder = tmp_path_factory.mktemp("sdist")
@@ -92,7 +92,7 @@ def source_release(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     return folder / archive.name.removesuffix(".tar.gz")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def pure_wheel(source_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built where there is no compiler, from the sdist, as a user's pip would."""
     return build(source_release, tmp_path_factory.mktemp("pure"), CC="there-is-no-compiler")
