@@ -108,7 +108,7 @@ def _writer(parts: Sequence[WirePart], codecs: dict[str, Codec]) -> Callable[[An
     """
     names = {f"write_{part.attribute}": codecs[part.attribute].write for part in parts}
     expression = f"lambda value: {_display(parts, codecs)}"
-    # Not `eval` of a text: with it CPython forgets that Control-C ended the program, and the exit status is 1.
+    # Not `eval` of a text: with it CPython forgets that Control-C ended the program, and exits with 1.
     code = compile(expression, "<wire>", "eval")
     return eval(code, names)  # type: ignore[no-any-return] # noqa: S307 - names of our own fields only
 
