@@ -28,6 +28,7 @@ def nothing_to_read(file: str) -> SourceText | None:
 TOOLS = Tools(
     read_source=nothing_to_read,
     why_grouped=lambda stall: (f"blocker={stall.fingerprint}",),
+    why_issue_grouped=lambda issue, stalls: (f"kind={issue.kind.value}", f"stalls={len(stalls)}"),
     delays=lambda _: lambda _: None,
     doctor=lambda: [("engine", "ok", "native"), ("store", "problem", "</script>")],
 )

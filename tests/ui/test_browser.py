@@ -191,8 +191,18 @@ def visit(chromium: Any, address: str) -> Iterator[Visit]:
     made.context.close()
 
 
-FIXED = ["/", "/groups", "/changes", "/sessions", "/frames", "/startup", "/methods", "/issues", "/doctor"]
-TRACED = [f"/start?id={STARTUP.id}", f"/method?id={SLOW_METHOD.id}"]
+FIXED = [
+    "/",
+    "/groups",
+    "/changes",
+    "/sessions",
+    "/frames",
+    "/startup",
+    "/methods",
+    "/groups?kind=other",
+    "/doctor",
+]
+TRACED = [f"/issue?id={STARTUP.id}", f"/issue?id={SLOW_METHOD.id}"]
 
 
 def paths(visit: Visit) -> list[str]:
@@ -265,7 +275,7 @@ def test_a_store_without_stalls_says_so_on_every_page(
             "/frames",
             "/startup",
             "/methods",
-            "/issues",
+            "/groups?kind=other",
             "/doctor",
         ):
             page = visit.to(path)
@@ -394,7 +404,7 @@ def test_nothing_hostile_runs(chromium: Any, hostile: str):
         page = visit.to(path)
         stalls = page.locator("#latest tbody a")
         visit.to(stalls.first.get_attribute("href"))
-    for list_of, one in (("/startup", "/start?"), ("/methods", "/method?")):
+    for list_of, one in (("/startup", "/issue?"), ("/methods", "/issue?")):
         links = visit.to(list_of).locator(f"main a[href^='{one}']")
         addresses = [links.nth(index).get_attribute("href") for index in range(links.count())]
         assert len(addresses) == len(HOSTILE) + 1

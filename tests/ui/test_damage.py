@@ -17,7 +17,7 @@ from loopcanary.store import Retention, Store, StoreError
 from loopcanary.store import schema as store_schema
 from loopcanary.ui.live import Now, Watch
 
-PAGES = ("/", "/groups", "/changes", "/sessions", "/frames", "/issues")
+PAGES = ("/", "/groups", "/changes", "/sessions", "/frames", "/groups?kind=other")
 OTHER = stall(id="o1-1", session="o1", fingerprint="1:0the", title="read() in other (other.py:3)")
 
 
@@ -153,7 +153,7 @@ def test_an_unreadable_store_does_not_hide_others(filled: Store, other: Store):
     for path in (
         *PAGES,
         f"/group?f={STALL.fingerprint}",
-        f"/stall?id={STALL.id}",
+        f"/issue?id={STALL.id}",
         f"/session?id={SESSION.id}",
     ):
         answer = client.get(path)

@@ -11,6 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 from tests.store.samples import (
     HOSTILE,
+    ISSUES,
     KILLED,
     SESSION,
     SLOW_METHOD,
@@ -22,15 +23,24 @@ from tests.store.samples import (
 )
 from tests.ui.conftest import HOST, client_of, let_in
 
-from loopcanary.model import IssueKind, SessionEnd, StallState
+from loopcanary.model import SessionEnd, StallState
 from loopcanary.model.search import OTHERS, STALLS, IssueQuery, Remark
 from loopcanary.registry import KINDS, REGISTRY
 from loopcanary.store import Store
 from loopcanary.ui.live import Sight
 from loopcanary.ui.rendering import url
 
-PAGES = ("/", "/groups", "/sessions", "/changes", "/frames", "/startup", "/methods", "/issues", "/doctor")
-_OWN_PAGES = {IssueKind.STARTUP: "/start", IssueKind.SLOW_METHOD: "/method"}
+PAGES = (
+    "/",
+    "/groups",
+    "/sessions",
+    "/changes",
+    "/frames",
+    "/startup",
+    "/methods",
+    "/groups?kind=other",
+    "/doctor",
+)
 _KINDS = [one.name for one in REGISTRY.of(KINDS)]
 ORIGIN = {"origin": f"http://{HOST}"}
 _VOID = frozenset({"meta", "link", "input", "br", "img", "hr"})
@@ -98,17 +108,16 @@ def checked(text: str) -> Checked:
 def all_pages(client: TestClient, store: Store) -> dict[str, str]:
     """Every page that there is of what is in the store."""
     paths = list(PAGES)
-    paths += [f"/issues?kind={kind}" for kind in (*_KINDS, "</script>")]
+    paths += [f"/groups?kind={kind}" for kind in (*_KINDS, "</script>")]
     paths += [url("/changes", program=mark.name) for mark in store.session_marks(IssueQuery())]
     answers = {path: client.get(path) for path in paths}
-    for group in store.groups(STALLS):
+    for group in store.groups(IssueQuery()):
         answers[f"group {group.fingerprint}"] = client.get("/group", params={"f": group.fingerprint})
         answers[f"delete {group.fingerprint}"] = client.get("/group/delete", params={"f": group.fingerprint})
     for one in store.issues(STALLS):
-        answers[f"stall {one.id}"] = client.get("/stall", params={"id": one.id})
+        answers[f"stall {one.id}"] = client.get("/issue", params={"id": one.id})
     for issue in store.issues(OTHERS):
-        if issue.kind in _OWN_PAGES:
-            answers[f"issue {issue.id}"] = client.get(_OWN_PAGES[issue.kind], params={"id": issue.id})
+        answers[f"issue {issue.id}"] = client.get("/issue", params={"id": issue.id})
     for ran in store.sessions(IssueQuery()):
         answers[f"session {ran.id}"] = client.get("/session", params={"id": ran.id})
     assert {path: answer.status_code for path, answer in answers.items() if answer.status_code != 200} == {}
@@ -118,6 +127,31 @@ def all_pages(client: TestClient, store: Store) -> dict[str, str]:
 def test_every_page_is_whole_and_keeps_to_the_policy(client: TestClient, filled: Store):
     for text in all_pages(client, filled).values():
         checked(text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("/stall?id=s1-1", "/issue?id=s1-1"),
+        ("/method?id=a%26b", "/issue?id=a%26b"),
+        ("/issues", "/groups?kind=other"),
+        ("/issues?kind=jank", "/groups?kind=jank"),
+    ],
+)
+def test_old_addresses_lead_to_the_pages_of_now(client: TestClient, old: str, new: str):
+    answer = client.get(old)
+    assert (answer.status_code, answer.headers["location"]) == (301, new)
+
+
+def test_bugs_of_other_kinds_are_noted_ignored_and_deleted(client: TestClient, filled: Store):
+    jank = ISSUES[0]
+    said = {"f": jank.fingerprint, "note": "the new level", "ignored": "1"}
+    assert client.post("/group/remark", data=said, headers=ORIGIN).status_code == 303
+    assert "the new level" in client.get("/group", params={"f": jank.fingerprint}).text
+    assert jank.title not in client.get("/groups?kind=other").text
+    assert jank.title in client.get("/groups?kind=jank&ignored=1").text
+    client.post("/group/delete", data={"f": jank.fingerprint, "sure": "yes"}, headers=ORIGIN)
+    assert filled.issue(jank.id) is None
 
 
 def test_the_overview_names_line_cause_and_what_to_do(client: TestClient):
@@ -138,7 +172,7 @@ def test_a_group_and_its_stall_tell_all(client: TestClient):
         "innermost frame stayed",
     ):
         assert words in group
-    one = client.get("/stall", params={"id": "s1-1"}).text
+    one = client.get("/issue", params={"id": "s1-1"}).text
     for words in (
         "412 ms",
         "orders.py:87",
@@ -213,11 +247,9 @@ def test_what_is_not_there_is_404(client: TestClient):
         "/none",
         "/group",
         "/group?f=none",
-        "/stall?id=none",
+        "/issue?id=none",
         "/session?id=s",
         "/group/delete?f=x",
-        "/start?id=none",
-        "/method?id=s1-startup-4",
     ):
         answer = client.get(path)
         assert answer.status_code == 404

@@ -33,8 +33,8 @@ def test_every_page_shows_what_was_imported(store: Store, tmp_path: Path, redact
         ("/groups", {}),
         ("/sessions", {}),
         ("/group", {"f": stall.fingerprint}),
-        ("/stall", {"id": STALL.id}),
-        ("/issues", {}),
+        ("/issue", {"id": STALL.id}),
+        ("/groups?kind=other", {}),
     ):
         assert client.get(address, params=params).status_code == 200, address
     page = client.get("/session", params={"id": SESSION.id}).text
@@ -58,7 +58,7 @@ def test_a_bundle_cannot_show_a_local_file(store: Store, tmp_path: Path, importe
     for address, params in (
         ("/", {}),
         ("/group", {"f": STALL.fingerprint}),
-        ("/stall", {"id": STALL.id}),
+        ("/issue", {"id": STALL.id}),
     ):
         page = client.get(address, params=params).text
         assert ("the-secret" in page) is not imported, address

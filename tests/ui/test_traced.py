@@ -79,7 +79,7 @@ def test_a_tree_without_an_end_is_shown_to_its_bounds(store: Store):
         for n in range(2_000)
     )
     store.put_issue(replace(SLOW_METHOD, rows=rows))
-    text = let_in(client_of(store)).get("/method", params={"id": SLOW_METHOD.id}).text
+    text = let_in(client_of(store)).get("/issue", params={"id": SLOW_METHOD.id}).text
     checked(text)
     assert text.count('class="leaf"') + text.count("<summary>") == 200
 
@@ -140,10 +140,10 @@ def test_one_of_either_says_its_limit_its_place_and_its_like(filled: Store):
     assert slow.group.count == 2
     assert (start_page(filled, SLOW_METHOD.id), method_page(filled, STARTUP.id)) == (None, None)
     client = let_in(client_of(filled))
-    text = client.get("/start", params={"id": START_IN_TIME.id}).text
+    text = client.get("/issue", params={"id": START_IN_TIME.id}).text
     assert "within the limit" in text
     assert "over the limit" in text.partition('id="others"')[2]
-    assert "92 %" in client.get("/method", params={"id": SLOW_METHOD.id}).text
+    assert "92 %" in client.get("/issue", params={"id": SLOW_METHOD.id}).text
 
 
 @pytest.mark.parametrize("path", ["/startup", "/methods"])

@@ -17,7 +17,7 @@ from loopcanary.words.text import printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from loopcanary.model import Issue
+    from loopcanary.model import Issue, IssueKind
     from loopcanary.store import Store
 
 CANDIDATES_MAX = 5
@@ -147,6 +147,10 @@ class Choice:
         query = self.query(source)
         found = self._found(source, query.stalls)
         return found if self.stall is not None else chain(found, self._found(source, query.others))
+
+    def of_kind(self, source: Store, kind: IssueKind) -> Iterator[Issue]:
+        """The issues of one kind that are meant, as `stalls`."""
+        return self._found(source, replace(self.query(source), kind=kind))
 
     def _found(self, source: Store, query: IssueQuery) -> Iterator[Issue]:
         if self.stall is None:

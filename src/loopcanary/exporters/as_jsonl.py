@@ -1,7 +1,8 @@
-"""JSON lines: each stall as the report has it (docs/internals/report-schema.md), and the program's name."""
+"""JSON lines: each issue as the report has it (docs/internals/report-schema.md), and the program's name."""
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import IO, TYPE_CHECKING
 
 from loopcanary.exporters.formats import Format
@@ -9,14 +10,18 @@ from loopcanary.exporters.texts import encoded
 from loopcanary.wire import to_wire
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from loopcanary.exporters.source import Exported
+    from loopcanary.model import Issue
 
 
 def write(exported: Exported, out: IO[bytes]) -> None:
     """One object a line, in ASCII."""
-    for stall in exported.stalls:
-        line = encoded({"program": exported.program(stall).name, **to_wire(stall)})
+    issues: Iterator[Issue] = chain(exported.stalls, exported.issues)
+    for issue in issues:
+        line = encoded({"program": exported.program(issue).name, **to_wire(issue)})
         out.write(line.encode("ascii") + b"\n")
 
 
-FORMAT = Format(name="jsonl", write=write, opened_by="jq, DuckDB, log shippers")
+FORMAT = Format(name="jsonl", write=write, takes_issues=True, opened_by="jq, DuckDB, log shippers")

@@ -23,6 +23,8 @@ class Format:
     """Writes bytes."""
     binary: bool = False
     """Nothing for a terminal."""
+    takes_issues: bool = False
+    """Writes issues of every kind, not stalls alone."""
     opened_by: str = ""
     """For people."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from loopcanary.model import Stall
+    from loopcanary.model import Issue, LagIssue, Stall
 
 
 class Program(NamedTuple):
@@ -25,11 +25,13 @@ class Exported:
     first. They can be gone through once."""
 
     stalls: Iterator[Stall]
+    issues: Iterator[LagIssue] = field(default_factory=lambda: iter(()))
+    """Of other kinds, for formats that take them."""
     origin_wall_ns: int
     """No stall began before; formats that tell times from a start take it as theirs."""
     programs: Mapping[str, Program] = field(default_factory=dict)
     """By session."""
 
-    def program(self, stall: Stall) -> Program:
-        """The program of a stall."""
-        return self.programs.get(stall.session) or Program(name=f"pid {stall.pid}")
+    def program(self, issue: Issue) -> Program:
+        """The program of an issue."""
+        return self.programs.get(issue.session) or Program(name=f"pid {issue.pid}")

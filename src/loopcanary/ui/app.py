@@ -19,18 +19,18 @@ from loopcanary.model.search import IssueQuery, Remark
 from loopcanary.ui import sse
 from loopcanary.ui.export import exported
 from loopcanary.ui.live import Now, Watch
+from loopcanary.ui.pages.bug import bug_page, issue_page
 from loopcanary.ui.pages.changes import changes_page
 from loopcanary.ui.pages.doctor import doctor_page
 from loopcanary.ui.pages.frames import frames_page
 from loopcanary.ui.pages.group import group_page
 from loopcanary.ui.pages.groups import groups_page
-from loopcanary.ui.pages.issues import issues_page
 from loopcanary.ui.pages.methods import method_page, methods_page
 from loopcanary.ui.pages.overview import overview_page
 from loopcanary.ui.pages.sessions import session_page, sessions_page
 from loopcanary.ui.pages.stall import stall_page
 from loopcanary.ui.pages.startups import start_page, startup_page
-from loopcanary.ui.query_params import before_of, filters_of, kind_of, page_of
+from loopcanary.ui.query_params import before_of, filters_of, page_of
 from loopcanary.ui.rendering import STATIC, Renderer, url
 from loopcanary.ui.tools import Tools
 
@@ -50,7 +50,8 @@ _HERE = {
     "start.html": "startup",
     "methods.html": "methods",
     "method.html": "methods",
-    "issues.html": "issues",
+    "bug.html": "issues",
+    "issue.html": "issues",
     "doctor.html": "doctor",
 }
 """Where each template is in the navigation."""
@@ -82,19 +83,17 @@ def application(site: Site) -> Starlette:
             Route("/group/delete", pages.made(pages.ask_delete)),
             Route("/group/delete", pages.delete, methods=["POST"]),
             Route("/group/remark", pages.remark, methods=["POST"]),
-            Route("/stall", pages.made(pages.stall)),
+            Route("/issue", pages.made(pages.issue)),
             Route("/stall/export", pages.export),
             Route("/sessions", pages.made(pages.sessions)),
             Route("/session", pages.made(pages.session)),
             Route("/changes", pages.made(pages.changes)),
             Route("/frames", pages.made(pages.frames)),
             Route("/startup", pages.made(pages.startup)),
-            Route("/start", pages.made(pages.start)),
             Route("/methods", pages.made(pages.methods)),
-            Route("/method", pages.made(pages.method)),
-            Route("/issues", pages.made(pages.issues)),
             Route("/doctor", pages.made(pages.doctor)),
             Route("/live", pages.live),
+            *(Route(path, _moved_to(there)) for path, there in _MOVED.items()),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         exception_handlers={404: pages.not_found},
@@ -168,18 +167,29 @@ class _Pages:
 
     def group(self, request: Request, now: Now) -> Page:
         del now
-        page = group_page(self._source, request.query_params.get("f", ""), self._tools, time.time_ns())
-        return None if page is None else ("group.html", {"page": page})
+        fingerprint, now_wall_ns = request.query_params.get("f", ""), time.time_ns()
+        page = group_page(self._source, fingerprint, self._tools, now_wall_ns)
+        if page is not None:
+            return "group.html", {"page": page}
+        bug = bug_page(self._source, fingerprint, self._tools, now_wall_ns)
+        return None if bug is None else ("bug.html", {"page": bug})
 
     def ask_delete(self, request: Request, now: Now) -> Page:
         del now
         found = self._source.groups(IssueQuery(fingerprint=request.query_params.get("f", "")), 1)
         return ("delete.html", {"group": found[0]}) if found else None
 
-    def stall(self, request: Request, now: Now) -> Page:
+    def issue(self, request: Request, now: Now) -> Page:
         del now
-        page = stall_page(self._source, request.query_params.get("id", ""), self._tools)
-        return None if page is None else ("stall.html", {"page": page})
+        issue_id = request.query_params.get("id", "")
+        pages: dict[str, Callable[[], object | None]] = {
+            "stall.html": lambda: stall_page(self._source, issue_id, self._tools),
+            "start.html": lambda: start_page(self._source, issue_id),
+            "method.html": lambda: method_page(self._source, issue_id),
+            "issue.html": lambda: issue_page(self._source, issue_id, self._tools, time.time_ns()),
+        }
+        found = ((template, page()) for template, page in pages.items())
+        return next(((template, {"page": page}) for template, page in found if page is not None), None)
 
     def sessions(self, request: Request, now: Now) -> Page:
         del request, now
@@ -203,23 +213,9 @@ class _Pages:
         del now
         return "startup.html", {"page": startup_page(self._source, before_of(request.query_params))}
 
-    def start(self, request: Request, now: Now) -> Page:
-        del now
-        page = start_page(self._source, request.query_params.get("id", ""))
-        return None if page is None else ("start.html", {"page": page})
-
     def methods(self, request: Request, now: Now) -> Page:
         del now
         return "methods.html", {"page": methods_page(self._source, page_of(request.query_params))}
-
-    def method(self, request: Request, now: Now) -> Page:
-        del now
-        page = method_page(self._source, request.query_params.get("id", ""))
-        return None if page is None else ("method.html", {"page": page})
-
-    def issues(self, request: Request, now: Now) -> Page:
-        del now
-        return "issues.html", {"page": issues_page(self._source, kind_of(request.query_params))}
 
     def doctor(self, request: Request, now: Now) -> Page:
         del request, now
@@ -274,6 +270,20 @@ class _Pages:
         """What goes on, as server-sent events."""
         stream = sse.events(self._site.watch.now, self._site.is_over, request.is_disconnected)
         return StreamingResponse(stream, media_type="text/event-stream")
+
+
+_MOVED = {"/issues": "/groups", "/stall": "/issue", "/start": "/issue", "/method": "/issue"}
+"""Addresses of pages that others have taken the place of."""
+
+
+def _moved_to(path: str) -> Callable[[Request], Response]:
+    def moved(request: Request) -> Response:
+        asked = dict(request.query_params)
+        if path == "/groups":
+            asked.setdefault("kind", "other")
+        return RedirectResponse(url(path, **asked), 301)
+
+    return moved
 
 
 async def _form(request: Request) -> dict[str, str]:

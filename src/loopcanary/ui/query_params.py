@@ -10,7 +10,7 @@ from loopcanary.model import Cause, IssueKind
 from loopcanary.model.search import IssueQuery
 from loopcanary.model.units import parse_duration_ns
 from loopcanary.registry import KINDS, REGISTRY
-from loopcanary.ui.pages.groups import Filters
+from loopcanary.ui.pages.groups import OTHER, Filters
 from loopcanary.words.text import printable
 
 _WORDS_MAX = 8
@@ -25,8 +25,12 @@ def filters_of(asked: QueryParams, now_wall_ns: int) -> Filters:
     wrong: list[str] = []
     text = asked.get("text", "").strip()
     scene = asked.get("scene", "")
+    kind = _kind(asked.get("kind", ""), wrong)
     return Filters(
+        kind=kind,
         query=IssueQuery(
+            kind=IssueKind(kind) if kind not in ("", OTHER) else None if kind else IssueKind.STALL,
+            other_than=IssueKind.STALL if kind == OTHER else None,
             since_wall_ns=_since(asked.get("since", ""), now_wall_ns, wrong),
             causes=_causes(asked.getlist("cause"), wrong),
             words=tuple(text.split()[:_WORDS_MAX]),
@@ -42,12 +46,6 @@ def filters_of(asked: QueryParams, now_wall_ns: int) -> Filters:
     )
 
 
-def kind_of(asked: QueryParams) -> IssueKind | None:
-    """The kind of issues asked for; None: all."""
-    given = asked.get("kind", "")
-    return IssueKind(given) if REGISTRY.find(KINDS, given) is not None else None
-
-
 def page_of(asked: QueryParams) -> int:
     """The page of a list, from 1."""
     return _page(asked.get("page", ""))
@@ -58,6 +56,13 @@ def before_of(asked: QueryParams) -> int | None:
     given = asked.get("before", "")
     digits = given.removeprefix("-")
     return int(given) if digits.isascii() and digits.isdigit() and len(digits) < _MOMENT_DIGITS else None
+
+
+def _kind(given: str, wrong: list[str]) -> str:
+    if given in ("", OTHER) or REGISTRY.find(KINDS, given) is not None:
+        return "" if given == IssueKind.STALL.value else given
+    wrong.append(f"{printable(given, 60)} is no kind of issue")
+    return ""
 
 
 def _since(given: str, now_wall_ns: int, wrong: list[str]) -> int | None:

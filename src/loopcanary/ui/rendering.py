@@ -13,6 +13,8 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from loopcanary.document import html
+from loopcanary.document.parts import Document
 from loopcanary.model import FrameSlice
 from loopcanary.model.units import format_duration, format_number, format_size
 from loopcanary.report.folding import Fold, library_path
@@ -65,6 +67,7 @@ class Renderer:
         )
         self._environment.filters |= {
             "name": name,
+            "document": lambda document, level: _document(document, folder, level),
             "named": lambda text, limit: name(text, limit) or "(no name)",
             "text": lambda text: printable(text, 2_000),
             "duration": format_duration,
@@ -157,6 +160,10 @@ def here_with(asked: Any, /, **changed: Any) -> str:
         if key not in changed:
             kept.setdefault(key, []).append(value)
     return url("/groups", **kept, **changed)
+
+
+def _document(document: Document, folder: str, level: int) -> Markup:
+    return Markup(html.render(document, folder, level=level))  # noqa: S704 - the printer escapes all text
 
 
 def _advice(text: str) -> Markup:

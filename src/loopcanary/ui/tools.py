@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from loopcanary.model import Stall
+from loopcanary.model import LagIssue, Stall
 from loopcanary.report.figures.loops import Delays
 
 
@@ -33,6 +33,8 @@ class Tools:
     """The text of a file, by the name its code objects have."""
     why_grouped: Callable[[Stall], tuple[str, ...]]
     """What a stall's fingerprint is made of, each part as `name=value`."""
+    why_issue_grouped: Callable[[LagIssue, Sequence[Stall]], tuple[str, ...]]
+    """As `why_grouped`, of an issue of another kind and the stalls in it."""
     delays: Delays
     """From loops to the p99 delay that they would have had without some stalls."""
     doctor: Callable[[], Sequence[Row]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,13 +13,15 @@ from loopcanary.cli.opening import NOTHING_FOUND, one_store, opened
 from loopcanary.cli.output import STDOUT, opened_output, output_option
 from loopcanary.cli.selecting import Choice, choice_options
 from loopcanary.exporters import Exported, Format, Program, find, names
+from loopcanary.model import IssueKind, Stall
 from loopcanary.model.search import IssueQuery
+from loopcanary.registry import KINDS, REGISTRY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from loopcanary.model import Stall
+    from loopcanary.model import Issue
     from loopcanary.store import Store
 
 
@@ -46,8 +49,9 @@ class _FormatName(click.ParamType[Format]):
     help=f"One of {', '.join(names())}.",
 )
 @output_option
+@click.option("--kind", metavar="KIND", default="stall", help="Issues of this kind; jsonl takes all.")
 @choice_options
-def command(*, store: Path | None, form: Format, output: str, **asked: Any) -> int:
+def command(*, store: Path | None, form: Format, output: str, kind: str, **asked: Any) -> int:
     """Write stalls in the formats of other tools.
 
     Traces (perfetto, chrome, firefox), profiles (speedscope, pprof, collapsed) and tables (csv, jsonl). All
@@ -55,26 +59,30 @@ def command(*, store: Path | None, form: Format, output: str, **asked: Any) -> i
     """
     if output == STDOUT and form.binary and sys.stdout.isatty():
         return refuse(f"{form.name} is no text for a terminal: name a file with --output")
+    if kind != "stall" and (REGISTRY.find(KINDS, kind) is None or not form.takes_issues):
+        return refuse(f"{form.name} takes no issues of kind {kind}")
     with opened(store) as source:
         if source is None:
             return NOTHING_FOUND
         choice = Choice(**asked)
-        stalls = choice.stalls(source)
-        first = next(stalls, None)
+        found = choice.of_kind(source, IssueKind(kind))
+        first = next(found, None)
         if first is None:
-            return refuse("no stall matches, nothing was written") and NOTHING_FOUND
+            return refuse(f"no {kind} matches, nothing was written") and NOTHING_FOUND
         with opened_output(output) as out:
-            form.write(_exported(source, choice.query(source), first, stalls), out)
+            form.write(_exported(source, choice.query(source), chain((first,), found)), out)
     return 0
 
 
-def _exported(source: Store, query: IssueQuery, first: Stall, rest: Iterator[Stall]) -> Exported:
-    from itertools import chain
-
+def _exported(source: Store, query: IssueQuery, found: Iterator[Issue]) -> Exported:
+    first = next(found)
     earliest = source.totals(query.stalls).first_wall_ns
     marks = source.session_marks(IssueQuery(session=query.session))
+    found = chain((first,), found)
+    is_stall = isinstance(first, Stall)
     return Exported(
-        stalls=chain((first,), rest),
+        stalls=(one for one in found if isinstance(one, Stall)) if is_stall else iter(()),
+        issues=iter(()) if is_stall else (one for one in found if not isinstance(one, Stall)),
         origin_wall_ns=min(first.began_wall_ns, first.began_wall_ns if earliest is None else earliest),
         programs={mark.id: Program(name=mark.name) for mark in marks if mark.name},
     )

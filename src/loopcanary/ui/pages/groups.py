@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from loopcanary.model import Cause
-from loopcanary.model.search import IssueGroup, IssueQuery, Remark, SessionMark
+from loopcanary.model.search import STALLS, IssueGroup, IssueQuery, Remark, SessionMark
 from loopcanary.protocols import IssueStore
+from loopcanary.registry import KINDS, REGISTRY
 from loopcanary.ui.drawing import TimeScale, exact_scale
 
 ROWS = 50
 SPARK_CELLS = 24
+OTHER = "other"
+"""Asks for every kind but stalls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
     """What was asked for, as it was asked: the page shows it again."""
 
-    query: IssueQuery = field(default_factory=IssueQuery)
+    query: IssueQuery = STALLS
+    kind: str = ""
+    """Empty: stalls; `other`: all other kinds."""
     since: str = ""
     text: str = ""
     with_ignored: bool = False
@@ -29,7 +34,7 @@ class Filters:
     @property
     def is_any(self) -> bool:
         """Something is left out."""
-        return self.query != IssueQuery() or self.with_ignored
+        return self.query != STALLS or self.with_ignored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +55,7 @@ class GroupsPage:
     """What the template shows."""
 
     filters: Filters
-    stalls: int
+    issues: int
     groups: int
     total_ns: int
     rows: tuple[GroupRow, ...]
@@ -58,6 +63,8 @@ class GroupsPage:
     """Bugs that are ignored, and left out."""
     pages: int
     spark_scale: TimeScale | None
+    kinds: tuple[tuple[str, str], ...]
+    """Name and words of those that can be asked for."""
     causes: tuple[Cause, ...]
     scenes: tuple[str, ...]
     sessions: tuple[SessionMark, ...]
@@ -65,7 +72,7 @@ class GroupsPage:
 
 def groups_page(source: IssueStore, filters: Filters) -> GroupsPage:
     """Groups that the filters let through, one page of them."""
-    query = filters.query.stalls
+    query = filters.query
     remarks = source.remarks()
     ignored = set() if filters.with_ignored else ignored_in(source, query, remarks)
     sums = source.totals(query)
@@ -77,17 +84,23 @@ def groups_page(source: IssueStore, filters: Filters) -> GroupsPage:
     rows, scale = group_rows(source, query, shown[first:end], sums.total_ns, remarks, first_rank=first + 1)
     return GroupsPage(
         filters=filters,
-        stalls=sums.issues,
+        issues=sums.issues,
         groups=sums.groups,
         total_ns=sums.total_ns,
         rows=rows,
         ignored=len(ignored),
         pages=max(-(-(sums.groups - len(ignored)) // ROWS), 1),
         spark_scale=scale,
+        kinds=_kinds(),
         causes=tuple(Cause),
         scenes=tuple(source.scenes()),
         sessions=tuple(source.session_marks(IssueQuery())[:100]),
     )
+
+
+def _kinds() -> tuple[tuple[str, str], ...]:
+    registered = [(one.name, kind.words) for one, kind in REGISTRY.loaded(KINDS) if one.name != "stall"]
+    return ("", "stall"), (OTHER, "any but stalls"), *registered
 
 
 def ignored_in(source: IssueStore, query: IssueQuery, remarks: dict[str, Remark]) -> set[str]:

@@ -1,0 +1,188 @@
+"""A third party's kind of issue: registered in one place, and seen everywhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from tests.bundles.samples import NOW
+from tests.notifications.test_words import told
+from tests.store.samples import BEGAN, JANK, MS, SESSION, STALL, S
+from tests.ui.conftest import client_of, let_in
+
+from loopcanary import registry
+from loopcanary.bundles import read_bundle
+from loopcanary.cli import main
+from loopcanary.document.makers import facts, line, name, part
+from loopcanary.document.parts import Block, Facts
+from loopcanary.model import Cause, IssueKind
+from loopcanary.model.issues.facts import IssueFacts
+from loopcanary.model.search import OTHERS, IssueQuery
+from loopcanary.store import Retention, Store
+
+# ---- the plugin: all that there is of it ------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockWait(IssueFacts):
+    """A wait for a lock."""
+
+    kind = IssueKind("lock-wait")
+
+    lock: str
+    waited_ns: int
+    holders: tuple[str, ...] = ()
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        return (self.lock, *self.holders)
+
+
+def evidence(issue: LockWait) -> Iterator[str]:
+    yield f"waited {issue.waited_ns // MS} ms for {issue.lock}"
+
+
+def figures(issue: LockWait) -> Facts:
+    return facts(("lock", name(issue.lock)), ("waited", f"{issue.waited_ns // MS} ms"))
+
+
+def parts(issue: LockWait) -> tuple[Block, ...]:
+    return part("held by", [line(name(one)) for one in issue.holders])
+
+
+KIND = registry.Kind(
+    LockWait, words="lock wait", list_words="lock waits", evidence=evidence, figures=figures, parts=parts
+)
+
+# ---- what is seen of it -----------------------------------------------------------------------------
+
+WAIT = LockWait(
+    id="s1-lock-wait-1",
+    session=SESSION.id,
+    pid=SESSION.pid,
+    fingerprint="lock-wait:0123456789ab",
+    title="4.00 s of waiting for a lock",
+    thread="MainThread",
+    loop="asyncio",
+    scene="checkout",
+    began_wall_ns=BEGAN + 60 * S,
+    duration_ns=4 * S,
+    cause=Cause.LOCK,
+    culprit=STALL.culprit,
+    advice="Hold it for less.",
+    lock="orders_lock",
+    waited_ns=3_900 * MS,
+    holders=("Exporter.flush",),
+)
+
+
+@pytest.fixture(autouse=True)
+def _plugged_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry.REGISTRY, "_own", {})
+    registry.REGISTRY.add(registry.KINDS, "lock-wait", KIND)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def store(folder: Path) -> Iterator[Store]:
+    made = Store(folder, retention=Retention(age_ns=1 << 62))
+    made.put([SESSION], [STALL, JANK, WAIT])
+    yield made
+    made.close()
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main([*arguments, "--store", "store"]) == 0
+    return capsys.readouterr().out
+
+
+def test_the_store_keeps_finds_and_groups_it(store: Store):
+    assert store.issue(WAIT.id) == WAIT
+    query = IssueQuery(kind=LockWait.kind, words=("exporter.FLUSH",))
+    assert store.issues(query) == [WAIT]
+    [group] = store.groups(query)
+    assert (group.kind, group.title, group.max_ns) == (LockWait.kind, WAIT.title, WAIT.duration_ns)
+    assert {one.fingerprint for one in store.group_sums(OTHERS)} == {JANK.fingerprint, WAIT.fingerprint}
+
+
+@pytest.mark.usefixtures("store")
+def test_reports_of_every_form_have_it(capsys: pytest.CaptureFixture[str]):
+    assert "lock waits" in said(capsys, "report")
+    for form in ("text", "markdown"):
+        assert WAIT.title in said(capsys, "report", "--format", form)
+        shown = said(capsys, "show", WAIT.fingerprint, "--format", form)
+        for words in ("orders_lock", "3900 ms", "Exporter.flush", "Hold it for less"):
+            assert words in shown
+    document = json.loads(said(capsys, "report", "--format", "json"))
+    [issue] = [one for one in document["issues"] if one["kind"] == "lock-wait"]
+    assert (issue["lock"], issue["waited_ms"], issue["holders"]) == ("orders_lock", 3_900, ["Exporter.flush"])
+    assert issue["evidence"] == ["waited 3900 ms for orders_lock"]
+    assert [one["kind"] for one in document["issue_groups"]] == ["jank", "lock-wait"]
+    assert WAIT.title in said(capsys, "report", "--format", "html")
+
+
+def test_pages_list_it_and_show_its_bug_and_itself(store: Store):
+    client = let_in(client_of(store))
+    for path in ("/groups?kind=lock-wait", "/groups?kind=other"):
+        assert WAIT.title in client.get(path).text
+    assert "lock wait</option>" in client.get("/groups").text
+    bug = client.get("/group", params={"f": WAIT.fingerprint}).text
+    issue = client.get("/issue", params={"id": WAIT.id}).text
+    for text in (bug, issue):
+        assert "Exporter.flush" in text
+        assert "3900 ms" in text
+
+
+@pytest.mark.usefixtures("store")
+def test_it_is_exported(capsys: pytest.CaptureFixture[str]):
+    [line] = said(capsys, "export", "--format", "jsonl", "--kind", "lock-wait").splitlines()
+    assert (json.loads(line)["lock"], json.loads(line)["program"]) == ("orders_lock", "shop")
+    assert main(["export", "--format", "csv", "--kind", "lock-wait", "--store", "store"]) == 2
+
+
+@pytest.mark.parametrize("redact", [[], ["--redact", "names"]], ids=["whole", "without names"])
+def test_a_bundle_takes_it_along(
+    store: Store, tmp_path: Path, redact: list[str], capsys: pytest.CaptureFixture[str]
+):
+    bundle = tmp_path / "some.zip"
+    said(capsys, "bundle", "--output", str(bundle), *redact)
+    other = Store(tmp_path / "other", retention=Retention(age_ns=1 << 62))
+    other.take_in(lambda intake: read_bundle(bundle, intake, now_wall_ns=NOW) and None)
+    found = other.issue(WAIT.id)
+    assert isinstance(found, LockWait)
+    assert found.waited_ns == WAIT.waited_ns
+    if redact:
+        assert "orders" not in found.lock
+        assert "flush" not in found.holders[0]
+        assert found.advice is None
+    else:
+        assert found == WAIT
+    other.close()
+    assert store.issue(WAIT.id) == WAIT
+
+
+def test_it_is_notified_by_its_name():
+    assert told(WAIT).title == "lock wait: 4.00 s of waiting for a lock"
+
+
+def test_its_kind_is_a_setting(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    from loopcanary.config import load
+
+    monkeypatch.setenv("LOOPCANARY_NOTIFY_KINDS", "lock-wait")
+    assert load(store=folder).notify_kinds == ("lock-wait",)
+
+
+def test_without_the_plugin_others_are_still_read(store: Store, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(registry.REGISTRY, "_own", {})
+    assert store.totals(OTHERS).issues == 2
+    assert [one for _, one in store.after(0, 9)][-1] is None
+    store.put_issue(replace(JANK, id="s1-jank-2"))
+    assert len(store.issues(IssueQuery(kind=JANK.kind))) == 2
