@@ -56,10 +56,10 @@ def everything(folder: Path) -> tuple[list[Stall], list[object], list[Session], 
 @pytest.mark.usefixtures("filled")
 def test_what_is_bundled_here_can_be_asked_for_there(place: Path, capsys: Captured) -> None:
     assert main(["bundle", "-o", "a.zip"]) == 0
-    assert capsys.readouterr().out == "a.zip: 3 stalls and 1 other issue of 1 session.\n"
+    assert capsys.readouterr().out == "a.zip: 3 stalls and 1 other issue of 1 run.\n"
     assert (place / "a.zip").stat().st_mode & 0o777 == 0o600
     assert main(["import", "a.zip", "--store", "there"]) == 0
-    assert "3 new stalls and 1 other issue, 1 session, 1 remark on bugs." in capsys.readouterr().out
+    assert "3 new stalls and 1 other issue, 1 run, 1 remark on bugs." in capsys.readouterr().out
     stalls, issues, sessions, remarks = everything(place / ".loopcanary")
     assert everything(place / "there") == (
         stalls,
@@ -84,7 +84,7 @@ def test_the_same_bundle_twice_adds_nothing(place: Path, capsys: Captured) -> No
     once = everything(place / "there")
     capsys.readouterr()
     assert main(["import", "a.zip", "--store", "there"]) == 0
-    assert "0 new stalls, 0 sessions; 3 stalls had been there" in capsys.readouterr().out
+    assert "0 new stalls, 0 runs; 3 stalls had been there" in capsys.readouterr().out
     assert everything(place / "there") == once
 
 

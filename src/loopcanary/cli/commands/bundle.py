@@ -71,4 +71,4 @@ def _words(written: Written) -> str:
     words = count_of(written.stalls, "stall")
     if others := len(written.issues) - written.stalls:
         words += f" and {count_of(others, 'other issue')}"
-    return f"{words} of {count_of(written.sessions, 'session')}"
+    return f"{words} of {count_of(written.sessions, 'run')}"

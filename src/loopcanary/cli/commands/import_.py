@@ -62,7 +62,7 @@ def _words(taken: TakenIn) -> str:
     words = f"{count_of(taken.stalls, 'new stall')}"
     if taken.issues:
         words += f" and {count_of(taken.issues, 'other issue')}"
-    words += f", {count_of(taken.sessions, 'session')}"
+    words += f", {count_of(taken.sessions, 'run')}"
     if taken.remarks:  # one may say that a bug is to be ignored, which then is in no list any more
         words += f", {count_of(taken.remarks, 'remark')} on bugs"
     if taken.updated:
