@@ -80,7 +80,7 @@ def test_a_value_comes_back_from_what_was_written() -> None:
     assert from_wire(Sheet, WRITTEN) == SHEET
 
 
-def test_fields_that_a_document_does_not_have_take_their_defaults() -> None:
+def test_missing_fields_take_their_defaults() -> None:
     read = from_wire(Sheet, {"length_ms": 1, "x": 1, "owner": "o", "unknown": 1})
     assert (read.drawn_wall_ns, read.tags, read.points, read.high, read.count) == (None, (), (), 9, 3)
 
