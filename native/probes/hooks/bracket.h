@@ -3,8 +3,9 @@
 #ifndef LOOPCANARY_BRACKET_H
 #define LOOPCANARY_BRACKET_H
 
-#include "core/lane/tally.h"
 #include "module/thread_lane.h"
+
+#include "core/lane/tally.h"
 
 typedef struct {
     lc_lane *lane; /* NULL: nothing was begun */

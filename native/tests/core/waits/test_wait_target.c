@@ -211,16 +211,18 @@ static void of_several_descriptors_only_what_is_common_is_told(void)
     }
 }
 
+/* The kernel sets a command's begin and its end one after the other. */
 static void wait_for_command(pid_t pid)
 {
-    char path[64], one;
+    static const char command_line[] = "sleep\0" "1000";
+    char path[64], text[64];
     snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
     const uint64_t until = lc_now_ns() + UINT64_C(30000000000);
-    for (ssize_t bytes = 0; bytes == 0;) {
+    for (ssize_t bytes = 0; bytes != sizeof command_line || memcmp(text, command_line, sizeof command_line) != 0;) {
         sched_yield();
         const int command = open(path, O_RDONLY);
         CHECK(command >= 0 && lc_now_ns() < until);
-        bytes = read(command, &one, 1);
+        bytes = read(command, text, sizeof text);
         close(command);
     }
 }
