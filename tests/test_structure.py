@@ -41,10 +41,10 @@ LIBRARIES = {
     "cli": frozenset({"click", "rich"}),
     "exporters": frozenset({"google", "perfetto"}),  # of pprof and Perfetto; extra `export`
     "notifications": frozenset({"desktop_notifier"}),  # extra `notify`; not loaded in the watched program
-    "report": frozenset({"click", "rich"}),
+    "report": frozenset({"rich"}),
     "top": frozenset({"rich", "textual"}),
     "uploads": frozenset({"httpx2"}),  # extra `upload`
-    "ui": frozenset({"anyio", "jinja2", "markupsafe", "rich", "starlette", "uvicorn"}),
+    "ui": frozenset({"anyio", "jinja2", "markupsafe", "starlette", "uvicorn"}),
 }
 
 # What is left to do: none is added, and no number grows.
