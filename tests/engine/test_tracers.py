@@ -18,9 +18,10 @@ DOCS = EXAMPLES.parents[1] / "docs/tracers.md"
 
 FAULTY = """
 import os
+import time
 from loopcanary.model import Startup
 
-GOOD = Startup(began_wall_ns=1, duration_ns=5, threshold_ns=4, title="good")
+GOOD = Startup(began_wall_ns=time.time_ns(), duration_ns=5, threshold_ns=4, title="good")
 
 class Tracer:
     name = "any"
