@@ -25,7 +25,7 @@ _at_ns = attrgetter("at_ns")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Case:
+class StallCase:
     """What is worked out once and used by several parts."""
 
     evidence: StallEvidence
@@ -39,7 +39,7 @@ class Case:
 
 def open_case(
     evidence: StallEvidence, session: Session, config: Config, sources: SourceReader, paths: CodePaths
-) -> Case:
+) -> StallCase:
     """The case of a stall. `sources`: what reads source text; `paths`: where the process's code lies."""
     end_ns = max(evidence.begin_ns, evidence.last_look_ns if evidence.end_ns is None else evidence.end_ns)
     ordered = sorted(evidence.samples, key=_at_ns)
@@ -71,7 +71,7 @@ def open_case(
         place=table.place,
         threads=thread_names(evidence),
     )
-    return Case(
+    return StallCase(
         evidence=evidence,
         weights=weights,
         seen_ns=counted.seen_ns,

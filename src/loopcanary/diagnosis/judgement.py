@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from loopcanary.diagnosis.advice import advise
-from loopcanary.diagnosis.case import Case, open_case, thread_names
+from loopcanary.diagnosis.case import StallCase, open_case, thread_names
 from loopcanary.diagnosis.causes import rules
 from loopcanary.diagnosis.causes.marks import main_target
 from loopcanary.diagnosis.causes.unknown import no_sample
@@ -77,7 +77,7 @@ def diagnose(
     return replace(stall, fingerprint=fingerprint(stall, case.paths))
 
 
-def _to_stall(case: Case, verdict: Verdict, session: Session, clock: Clock, state: StallState) -> Stall:
+def _to_stall(case: StallCase, verdict: Verdict, session: Session, clock: Clock, state: StallState) -> Stall:
     evidence, observation, first, second = case.evidence, case.observation, verdict.first, verdict.second
     suspect, holders = _suspect(case, verdict), _holders(verdict)
     culprit = None if suspect is None else to_culprit(suspect, observation.sites)
@@ -145,7 +145,7 @@ def severity_of(duration_ns: int) -> Severity:
     return Severity.HANG if duration_ns >= HANG_NS else Severity.STALL
 
 
-def _suspect(case: Case, verdict: Verdict) -> Suspect | None:
+def _suspect(case: StallCase, verdict: Verdict) -> Suspect | None:
     """By the samples that speak for the cause, so that culprit and cause belong together; by all where the
     cause is not about a line, or was found without samples."""
     first = verdict.first
@@ -194,14 +194,14 @@ def _reached(suspect: Suspect | None, paths: CodePaths) -> tuple[str, ...]:
     return tuple(module_name(file, paths) for file in files)
 
 
-def _within(case: Case) -> frozenset[str]:
+def _within(case: StallCase) -> frozenset[str]:
     """The packages that the samples' stacks lead through: a framework, say."""
     paths = {seen.view.stack.path for seen in case.observation.seen}
     files = {function.file for function in set().union(*[path.whole for path in paths])}
     return frozenset([module_name(file, case.paths).partition(".")[0] for file in files])
 
 
-def _sentences(case: Case, verdict: Verdict) -> tuple[str, ...]:
+def _sentences(case: StallCase, verdict: Verdict) -> tuple[str, ...]:
     """The verdict's sentences, then what holds for any cause."""
     evidence, sentences = case.evidence, list(verdict.evidence)
     missing = no_sample(case.observation) if not evidence.samples else None
@@ -218,7 +218,7 @@ def _sentences(case: Case, verdict: Verdict) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def _merge(case: Case) -> MergedStacks:
+def _merge(case: StallCase) -> MergedStacks:
     """Distinct stacks; equal ones that were read to a different depth are two here, and one to a person."""
     held: dict[SampleView, int] = {}
     for seen, weight_ns in zip(case.observation.seen, case.weights.weights_ns, strict=True):
@@ -227,7 +227,7 @@ def _merge(case: Case) -> MergedStacks:
     return merge_stacks((view.stack, weight, view.truncated) for view, weight in held.items() if view.stack)
 
 
-def _other_threads(evidence: StallEvidence, case: Case) -> tuple[ThreadView, ...]:
+def _other_threads(evidence: StallEvidence, case: StallCase) -> tuple[ThreadView, ...]:
     """All threads but our own drain, which the program cannot see either."""
     names = thread_names(evidence)
     return tuple(
