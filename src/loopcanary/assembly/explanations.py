@@ -35,7 +35,7 @@ def why_grouped(stall: Stall) -> tuple[str, ...]:
 
 
 def why_issues_grouped(issue: LagIssue, stalls: Sequence[Stall]) -> tuple[str, ...]:
-    """What the fingerprint of an issue that is no stall was made of, each part as `name=value`; empty where
+    """What the fingerprint of an issue of another kind was made of, each part as `name=value`; empty where
     that is not known. `stalls`: those in it."""
     kind = issue.kind.value
     if isinstance(issue, (Startup, SlowMethod)):

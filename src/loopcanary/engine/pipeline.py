@@ -40,7 +40,7 @@ class Stations:
     while_debugging: bool
     storm: StormGuard
     issue_storm: StormGuard
-    """Of issues that are no stalls: they shall not use up what the stalls they rest on need."""
+    """Of issues of other kinds: they shall not use up what the stalls they rest on need."""
     introduce: Callable[[], object] | None = None
     """Stores who the process is, before its first issue; None: a flight file says so."""
 

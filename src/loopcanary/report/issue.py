@@ -1,4 +1,4 @@
-"""One issue that is no stall, with everything that is known of it; and its bug."""
+"""One issue of any kind but stalls, with everything that is known of it; and its bug."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of issues that are no stalls: one bug after the other, most time first."""
+"""The list of issues of all kinds but stalls: one bug after the other, most time first."""
 
 from __future__ import annotations
 

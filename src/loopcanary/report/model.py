@@ -210,5 +210,5 @@ def sessions_of(source: IssueStore, issues: Sequence[Issue]) -> list[Session]:
 
 
 def others_of(issues: Iterable[Issue]) -> list[LagIssue]:
-    """Those that are no stalls."""
+    """Those of other kinds than stalls."""
     return [issue for issue in issues if not isinstance(issue, Stall)]

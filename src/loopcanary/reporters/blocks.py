@@ -103,7 +103,7 @@ def repeat_line(stall: Stall, tally: Tally, look: Look, process: str = "") -> st
 
 
 def issue_line(issue: LagIssue, repeated: int, look: Look, process: str = "") -> str:
-    """An issue that is no stall: one line."""
+    """An issue of another kind than stalls: one line."""
     times = f" (x{repeated + 1})" if repeated else ""
     what = Piece(f"{issue.kind.value}{times}", Tone.NUMBER)
     return _shown(look, line(_TAG, what, f": {printable(issue.title, _ADVICE_MAX)}", *_ending(process)))

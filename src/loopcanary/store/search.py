@@ -20,9 +20,10 @@ _LAST_CHARACTER = "\U0010ffff"
 _LARGEST = (1 << 62) - 1
 
 
-def condition(query: IssueQuery) -> tuple[str, list[Any]]:
-    """The WHERE clause of a query and its values; an empty clause for a query without conditions."""
-    terms: list[tuple[str, list[Any]]] = list(_kind_terms(query))
+def condition(query: IssueQuery, *, by_time: bool = True) -> tuple[str, list[Any]]:
+    """The WHERE clause of a query and its values; an empty clause for a query without conditions. `by_time`:
+    an index by time may answer it."""
+    terms: list[tuple[str, list[Any]]] = list(_kind_terms(query, "" if by_time else "+"))
     if query.since_wall_ns is not None:
         terms.append(("began_wall_ns >= ?", [bounded(query.since_wall_ns)]))
     if query.until_wall_ns is not None:
@@ -44,14 +45,15 @@ def condition(query: IssueQuery) -> tuple[str, list[Any]]:
     return (f"WHERE {clause}" if clause else ""), [value for _, values in terms for value in values]
 
 
-def _kind_terms(query: IssueQuery) -> Iterator[tuple[str, list[Any]]]:
-    # Stalls are named in the statement: an index of stalls alone, or of all others, is found by that.
+def _kind_terms(query: IssueQuery, sign: str) -> Iterator[tuple[str, list[Any]]]:
+    # Stalls are named in the statement: an index of stalls alone, or of all others, is found by that. The sign
+    # keeps it out of sums, which it would lead to each row by itself.
     if query.kind == IssueKind.STALL:
-        yield "kind = 'stall'", []
+        yield f"{sign}kind = 'stall'", []
     elif query.kind is not None:
         yield "kind IN (?, ?)", [query.kind.value, query.kind.value + QUIET]
     if query.other_than == IssueKind.STALL:
-        yield "kind <> 'stall'", []
+        yield f"{sign}kind <> 'stall'", []
     elif query.other_than is not None:
         yield "kind NOT IN (?, ?)", [query.other_than.value, query.other_than.value + QUIET]
 
@@ -59,7 +61,7 @@ def _kind_terms(query: IssueQuery) -> Iterator[tuple[str, list[Any]]]:
 def summed_condition(query: IssueQuery) -> tuple[str, list[Any]]:
     """As `condition`, for sums: what is no news is kept for its course and is no bug, so it counts only where
     its kind, or this very group, is asked for."""
-    clause, values = condition(query)
+    clause, values = condition(query, by_time=query.kind != IssueKind.STALL)
     if query.kind is None and query.fingerprint is None:
         clause = narrowed(clause, f"instr(kind, '{QUIET}') = 0")
     return clause, values

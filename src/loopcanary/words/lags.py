@@ -1,4 +1,4 @@
-"""What the verdict on an issue that is no stall rests on, in sentences. Pure."""
+"""What the verdict on an issue of another kind than stalls rests on, in sentences."""
 
 from __future__ import annotations
 
