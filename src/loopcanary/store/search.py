@@ -46,8 +46,8 @@ def condition(query: IssueQuery, *, by_time: bool = True) -> tuple[str, list[Any
 
 
 def _kind_terms(query: IssueQuery, sign: str) -> Iterator[tuple[str, list[Any]]]:
-    # Stalls are named in the statement: an index of stalls alone, or of all others, is found by that. The sign
-    # keeps it out of sums, which it would lead to each row by itself.
+    # Stalls are named in the statement: an index of stalls alone, or of all others, is found by that. The
+    # sign keeps it out of sums, which it would lead to each row by itself.
     if query.kind == IssueKind.STALL:
         yield f"{sign}kind = 'stall'", []
     elif query.kind is not None:
