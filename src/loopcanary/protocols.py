@@ -255,8 +255,8 @@ class TracerPort(Protocol):
 
 @runtime_checkable
 class Tracer(Protocol):
-    """Records one kind of evidence by itself. A third party's, found by its entry point; one is made for each
-    start of the engine."""
+    """Records one kind of evidence by itself; one is made for each start of the engine. `destroy()`, where it
+    has one, is called when all that it reported has been taken; not in a forked child."""
 
     name: str
 

@@ -75,6 +75,9 @@ class Own:
     def stop(self):
         print("stopped", flush=True)
 
+    def destroy(self):
+        print("destroyed", flush=True)
+
 REGISTRY.add(TRACERS, "own", Own)
 loopcanary.install()
 """
@@ -142,7 +145,7 @@ def test_the_examples_write_a_start_and_a_slow_method(place, examples):
     )
     (place.folder / "colorsys_of_mine.py").write_text("import wave\n")
     done = place.run(program, PYTHONPATH=str(examples), LOOPCANARY="")
-    assert done.stdout.split() == ["own", "stopped"]
+    assert done.stdout.split() == ["own", "stopped", "destroyed"]
     slow, start = sorted(issues(place), key=lambda one: one.kind.value)
     assert isinstance(start, Startup)
     names = [(phase.depth, phase.name) for phase in start.phases if phase.kind is PhaseKind.IMPORT]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 class OpenFlight(Protocol):
     """What the drain needs of a flight file; `flight.FlightFile` is one."""
 
-    def stalls(self, *, include_ongoing: bool = True) -> Sequence[tuple[int, StallEvidence]]:
+    def stalls(self, without: AbstractSet[int]) -> Sequence[tuple[int, StallEvidence]]:
         """Stalls in slots, with the slot's number."""
 
     def lanes(self) -> Sequence[LaneTotals]:
@@ -173,9 +174,7 @@ class NativeBackend:
         taken: list[StallEvidence] = []
         if self._flight is None:
             return taken
-        for slot, evidence in self._flight.stalls():
-            if evidence.serial in self._taken:
-                continue
+        for slot, evidence in self._flight.stalls(self._taken.keys()):
             if evidence.end_ns is not None:
                 # The end can be known from the lane before the watchdog has completed the slot: then it comes
                 # again. Without a watchdog it is as complete as it will ever be.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -183,14 +184,20 @@ class FlightFile:
             collections=overlapping(collections, header, evidence.begin_ns, until_ns),
         )
 
-    def stalls(self, *, include_ongoing: bool = True) -> list[tuple[int, StallEvidence]]:
-        """(slot, stall) of every slot that holds a stall; without those that have no end, if so asked."""
-        found = ((index, self.slot_evidence(index)) for index in range(self.slot_count))
-        return [
-            (index, evidence)
-            for index, evidence in found
-            if evidence is not None and (include_ongoing or evidence.end_ns is not None)
-        ]
+    def stalls(self, without: AbstractSet[int] = frozenset()) -> list[tuple[int, StallEvidence]]:
+        """(slot, stall) of every slot that holds a stall.
+
+        Args:
+            without: Serials of stalls that are left out before their slots are decoded, 4 ms each.
+        """
+        slots = self._sections[SectionKind.SLOTS]
+        wanted = (
+            index
+            for index in range(self.slot_count)
+            if not without or read_slot_facts(self._source, slots, index)["serial"] not in without
+        )
+        found = ((index, self.slot_evidence(index)) for index in wanted)
+        return [(index, evidence) for index, evidence in found if evidence is not None]
 
     def unslotted_stalls(self) -> list[StallEvidence]:
         """Stalls that their threads recorded and the watchdog did not come to look at: exact, no samples.

@@ -53,6 +53,12 @@ class PluggedTracer:
             self._call(f"end of {self._part}", self._tracer.stop, keep=True)
         self.desk.close()
 
+    def destroy(self) -> None:
+        """The engine has ended, and has taken all that the tracer reported."""
+        destroy = getattr(self._tracer, "destroy", None)
+        if destroy is not None:
+            self._call(f"end of {self._part}", destroy, keep=True)
+
     def forget(self) -> None:
         """In a forked child: what it has put into the program is taken back."""
         self._once = _new_lock()
@@ -88,6 +94,8 @@ class PluggedTracers:
         """All that they told was taken."""
         if self._leave is not None:
             self._leave([tracer.desk for tracer in self._tracers])
+        for tracer in reversed(self._tracers):
+            tracer.destroy()
 
     def forget(self) -> None:
         """In a forked child."""
