@@ -39,7 +39,6 @@ OF_ASYNCIO = (
 )
 STORIES = [
     Story("asyncio", OF_ASYNCIO, "blocker"),
-    Story("uvloop", OF_ASYNCIO, "blocker"),
     Story(
         "trio",
         (
@@ -60,7 +59,7 @@ every_loop = pytest.mark.parametrize("story", STORIES, ids=[story.loop for story
 
 
 def need(loop: str) -> None:
-    if loop in {"uvloop", "trio", "gevent"} and importlib.util.find_spec(loop) is None:
+    if loop in {"trio", "gevent"} and importlib.util.find_spec(loop) is None:
         pytest.skip(f"{loop} is not installed")
 
 
