@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -65,6 +66,8 @@ def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
     for name in ("LOOPCANARY", "LOOPCANARY_STORE", "LOOPCANARY_ENGINE"):
         monkeypatch.delenv(name, raising=False)
     interceptors = list(REGISTRY.interceptors)
+    gc.freeze()  # a collection of all that pytest has is a stall
     yield Watch(tmp_path / "store")
     loopcanary.uninstall()
+    gc.unfreeze()
     REGISTRY.interceptors[:] = interceptors

@@ -48,10 +48,15 @@ asyncio.run(main())
 """Again and again: on a busy machine it may stall for other reasons, too."""
 
 
+def program_name(folder: Path) -> str:
+    """Of no other test that runs at the same time: pytest names the folders of its workers alike."""
+    return f"{folder.name}-{os.getpid()}"
+
+
 @contextlib.contextmanager
 def watched(source: str, folder: Path, package_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """The program under `loopcanary run`, once it has said that it is ready. Its name is the folder's."""
-    script = folder / f"{folder.name}.py"
+    """The program under `loopcanary run`, once it has said that it is ready."""
+    script = folder / f"{program_name(folder)}.py"
     script.write_text(source, encoding="utf-8")
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
     path = os.pathsep.join(filter(None, [str(package_path), kept.get("PYTHONPATH")]))
@@ -149,7 +154,7 @@ def test_a_program_that_stalls_now_and_then_and_exits(survey: Any, tmp_path: Pat
 
 def test_once_from_the_command_line(loopcanary: Any, place: Path, package_path: Path):
     with watched(HANGS, place, package_path) as program:
-        words = f"{place.name}.py {program.pid}"
+        words = f"{program_name(place)}.py {program.pid}"
         hung = until(lambda: _told(loopcanary, words))
         assert hung["pid"] == program.pid
         assert hung["callback"] == "work"

@@ -537,14 +537,14 @@ def test_a_note_is_kept_and_ignoring_hides(visit: Visit):
     group = visit.address_of("/", ".rank a")
     page = visit.to(group)
     page.get_by_label("Note").fill("TICKET-9 </script>")
-    page.get_by_label("ignore: lists leave it out").check()
+    page.get_by_label("Ignore (hide from lists)").check()
     with page.expect_navigation():
         page.get_by_role("button", name="Save").click()
     assert page.get_by_label("Note").input_value() == "TICKET-9 </script>"
     listed = f".groups a[href='{group}']"  # among others, of a busy machine
     assert visit.to("/groups").locator(listed).count() == 0
     page = visit.to(group)
-    page.get_by_label("ignore: lists leave it out").uncheck()
+    page.get_by_label("Ignore (hide from lists)").uncheck()
     with page.expect_navigation():
         page.get_by_role("button", name="Save").click()
     assert visit.to("/groups").locator(listed).count() == 1
