@@ -180,9 +180,62 @@ def test_its_kind_is_a_setting(folder: Path, monkeypatch: pytest.MonkeyPatch):
     assert load(store=folder).notify_kinds == ("lock-wait",)
 
 
-def test_without_the_plugin_others_are_still_read(store: Store, monkeypatch: pytest.MonkeyPatch):
+NOT_SHOWN = "1 issue of kind lock-wait is not shown: its plugin is not installed"
+
+
+@pytest.fixture
+def unplugged(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """The store, where the plugin is not."""
     monkeypatch.setattr(registry.REGISTRY, "_own", {})
-    assert store.totals(OTHERS).issues == 2
-    assert [one for _, one in store.after(0, 9)][-1] is None
-    store.put_issue(replace(JANK, id="s1-jank-2"))
-    assert len(store.issues(IssueQuery(kind=JANK.kind))) == 2
+    return store
+
+
+def test_without_the_plugin_others_are_still_read(unplugged: Store):
+    assert unplugged.totals(OTHERS).issues == 1
+    assert unplugged.unreadable() == [NOT_SHOWN]
+    assert [one for _, one in unplugged.after(0, 9)][-1] is None
+    unplugged.put_issue(replace(JANK, id="s1-jank-2"))
+    assert len(unplugged.issues(IssueQuery(kind=JANK.kind))) == 2
+    for found in (unplugged.issues(OTHERS), list(unplugged.each(OTHERS))):
+        assert {one.kind for one in found} == {JANK.kind}
+    assert [one.fingerprint for one in unplugged.groups(OTHERS, 1)] == [JANK.fingerprint]
+
+
+@pytest.mark.usefixtures("unplugged")
+@pytest.mark.parametrize("form", ["text", "markdown", "json", "html"])
+def test_reports_say_what_they_cannot_show(form: str, capsys: pytest.CaptureFixture[str]):
+    assert main(["report", "--store", "store", "--format", form]) == 0
+    out, err = capsys.readouterr()
+    assert STALL.title in out or STALL.fingerprint in out
+    assert WAIT.title not in out
+    assert err == f"loopcanary: {NOT_SHOWN}\n"
+
+
+def test_a_plugin_that_fails_hides_nothing_else(unplugged: Store):
+    registry.REGISTRY.add(registry.KINDS, "lock-wait", "loopcanary_nowhere:KIND")
+    assert [one.kind for one in unplugged.issues(OTHERS)] == [JANK.kind]
+    assert unplugged.unreadable() == ["1 issue of kind lock-wait is not shown: its plugin cannot be loaded"]
+
+
+@pytest.mark.usefixtures("unplugged")
+@pytest.mark.parametrize("which", [WAIT.id, WAIT.fingerprint])
+def test_show_says_that_the_plugin_is_missing(which: str, capsys: pytest.CaptureFixture[str]):
+    assert main(["show", which, "--store", "store"]) != 0
+    out, err = capsys.readouterr()
+    assert (out, len(err.splitlines())) == ("", 2)
+    assert "lock-wait" in err.splitlines()[-1]
+
+
+@pytest.mark.usefixtures("unplugged")
+def test_a_bundle_leaves_out_what_it_cannot_read(capsys: pytest.CaptureFixture[str]):
+    assert main(["bundle", "--store", "store", "-o", "some.zip"]) == 0
+    out, err = capsys.readouterr()
+    assert "1 stall and 1 other issue" in out
+    assert err == f"loopcanary: {NOT_SHOWN}\n"
+
+
+def test_pages_without_the_plugin_list_the_others(unplugged: Store):
+    answer = let_in(client_of(unplugged)).get("/groups?kind=other")
+    assert answer.status_code == 200
+    assert JANK.title in answer.text
+    assert WAIT.title not in answer.text

@@ -386,3 +386,13 @@ def test_doctor_lists_and_judges(capsys: Captured, monkeypatch: pytest.MonkeyPat
     shown = capsys.readouterr().out
     assert shown == "engine     ok       native\ngc         off    \nself-test  problem  not \\x1b[31mseen\n"
     assert main(["doctor", "--no-self-test"]) == 0
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_store_that_is_named_twice_counts_once(place: Path, capsys: Captured) -> None:
+    (place / "link").symlink_to(".loopcanary")
+    totals = []
+    for names in ([], [".loopcanary", "./.loopcanary/", "--store", "link"]):
+        assert main(["report", "--format", "json", *names]) == 0
+        totals.append(json.loads(capsys.readouterr().out)["totals"])
+    assert totals[0] == totals[1]

@@ -64,3 +64,13 @@ def test_an_empty_file_is_no_store(folder: Path, make_store: Callable[..., Store
     (folder / database.FILE_NAME).touch()
     with pytest.raises(StoreError, match="is no store"):
         make_store().open()
+
+
+def test_one_damaged_issue_does_not_hold_up_the_rest(old: Path, make_store: Callable[..., Store]) -> None:
+    connection = sqlite3.connect(old)
+    connection.execute("UPDATE issues SET payload = '{damaged' WHERE row = (SELECT min(row) FROM issues)")
+    connection.commit()
+    connection.close()
+    store = make_store()
+    assert (store.totals(STALLS).issues, store.totals(OTHERS).issues) == (17, 7)
+    assert sum(issue is None for _, issue in store.after(0, 100)) == 1

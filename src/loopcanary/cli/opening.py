@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack, contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from loopcanary.cli import refuse
 from loopcanary.cli.words import Folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from loopcanary.store import Store
@@ -53,9 +54,18 @@ def several_stores(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def with_stores(*args: Any, stores: tuple[Path, ...], more: tuple[Path, ...], **rest: Any) -> Any:
-        return command(*args, stores=stores + more, **rest)
+        return command(*args, stores=distinct(stores + more), **rest)
 
     return _stores_argument(more_stores_option(with_stores))  # type: ignore[no-any-return]
+
+
+def distinct(folders: Iterable[Path]) -> tuple[Path, ...]:
+    """Each folder once, as it is named first."""
+    named: dict[str, Path] = {}
+    for folder in folders:
+        # Not pathlib's, which raise for a user or a loop of links that is wrong.
+        named.setdefault(os.path.realpath(os.path.expanduser(folder)), folder)  # noqa: PTH111
+    return tuple(named.values())
 
 
 @contextmanager
@@ -80,6 +90,7 @@ def opened(given: Path | None, *, live: bool = True) -> Iterator[Store | None]:
     with closed_at_end(store):
         store.open()
         _recover(store, live)
+        _tell(store.unreadable())
         yield store
 
 

@@ -105,7 +105,7 @@ class Maintenance:
     def ongoing_stalls(self, session: str) -> list[Stall]:
         """Stalls of a session that were stored while they lasted and never completed."""
         statement = """SELECT payload FROM main.payloads WHERE row IN
-                       (SELECT row FROM main.issues WHERE session = ? AND state = ?)"""
+                       (SELECT row FROM main.issues WHERE session = ? AND state = ? AND kind = 'stall')"""
         values = [search.storable(session), StallState.ONGOING.value]
         rows = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
         return of_type(Stall, (records.issue_of(payload) for (payload,) in rows))
@@ -115,6 +115,10 @@ class Maintenance:
         from loopcanary.store.damage import set_aside_in
 
         return set_aside_in(self.folder)
+
+    def unreadable(self) -> list[str]:
+        """A line for people about each kind whose issues no list has, as nothing here can read them."""
+        return self._database.read(search.unreadable)
 
     def used_bytes(self) -> int:
         """Bytes that the database holds."""

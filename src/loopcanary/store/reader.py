@@ -77,7 +77,7 @@ class Reader:
 
     def issues(self, query: IssueQuery, limit: int = 0) -> list[Issue]:
         """Issues, newest first; limit 0: all."""
-        clause, values = search.condition(query)
+        clause, values = search.readable_condition(query)
         statement = f"SELECT row FROM issues {clause} ORDER BY began_wall_ns DESC, row DESC LIMIT ?"
 
         def payloads(connection: sqlite3.Connection) -> list[str]:
@@ -95,7 +95,7 @@ class Reader:
 
     def each(self, query: IssueQuery) -> Iterator[Issue]:
         """Issues by session, in it by thread, in that oldest first. A few are in memory at a time."""
-        clause, values = search.condition(query)
+        clause, values = search.readable_condition(query)
         statement = f"SELECT row FROM issues {clause} ORDER BY session, thread, loop, began_wall_ns, id"
         rows = self._all(statement, values)
 

@@ -10,7 +10,7 @@ from loopcanary.model import IssueKind, Session, SessionEnd, Stall, TraceFigures
 from loopcanary.store.errors import StoreError
 from loopcanary.store.packing import pack, unpack
 from loopcanary.store.search import QUIET, bounded, storable
-from loopcanary.wire import WireError, from_wire, issue_from_wire, to_wire
+from loopcanary.wire import UnknownKindError, WireError, from_wire, issue_from_wire, to_wire
 from loopcanary.words.sentences import coded, spoken
 
 if TYPE_CHECKING:
@@ -67,6 +67,8 @@ def issue_of(payload: str) -> Issue:
         if isinstance(document, dict) and document.get("kind") == IssueKind.STALL.value:
             return unpack(document)
         return issue_from_wire(document)
+    except UnknownKindError as error:
+        raise StoreError(f"a stored issue cannot be shown ({error})") from error
     except (WireError, ValueError, RecursionError) as error:
         raise StoreError(f"a stored issue cannot be read ({error}): {_UNREADABLE}") from error
 

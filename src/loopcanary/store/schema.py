@@ -83,10 +83,12 @@ _FROM_5 = (
        FROM stalls""",
     """INSERT OR IGNORE INTO issues
        SELECT NULL, id, session, fingerprint, CASE kind WHEN 'start' THEN 'startup-quiet' ELSE kind END,
-              'ended', cause, began_wall_ns, duration_ns, search, json_extract(payload, '$.thread'),
-              json_extract(payload, '$.loop'), coalesce(json_extract(payload, '$.scene'), ''),
-              json_extract(payload, '$.culprit.in_app')
-       FROM others ORDER BY row""",
+              'ended', cause, began_wall_ns, duration_ns, search,
+              coalesce(json_extract(told, '$.thread'), ''),
+              coalesce(json_extract(told, '$.loop'), ''), coalesce(json_extract(told, '$.scene'), ''),
+              json_extract(told, '$.culprit.in_app')
+       FROM (SELECT *, CASE WHEN json_valid(payload) THEN payload END AS told FROM others)
+       ORDER BY row""",
     """INSERT OR IGNORE INTO payloads
        SELECT issues.row, others.payload FROM others JOIN issues ON issues.id = others.id""",
     "DROP TABLE stalls",

@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from loopcanary.model import IssueKind
 from loopcanary.model.search import IssueMark, IssueQuery
+from loopcanary.registry import KINDS, REGISTRY
+from loopcanary.wire import readable_kinds
+from loopcanary.words.text import count_of, printable
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 QUIET = "-quiet"
 """Ends the column `kind` of an issue that is no news, such as a start within its limit, so that sums leave it
 out without reading it."""
 _LAST_CHARACTER = "\U0010ffff"
 _LARGEST = (1 << 62) - 1
+_KIND_LENGTH = 60
 
 
 def condition(query: IssueQuery, *, by_time: bool = True) -> tuple[str, list[Any]]:
@@ -58,10 +62,24 @@ def _kind_terms(query: IssueQuery, sign: str) -> Iterator[tuple[str, list[Any]]]
         yield "kind NOT IN (?, ?)", [query.other_than.value, query.other_than.value + QUIET]
 
 
+def readable_condition(query: IssueQuery, *, by_time: bool = True) -> tuple[str, list[Any]]:
+    """As `condition`, without the issues of kinds that nothing here can read."""
+    clause, values = condition(query, by_time=by_time)
+    if query.kind == IssueKind.STALL:
+        return clause, values
+    kinds = with_quiet(readable_kinds())
+    return narrowed(clause, f"kind IN ({', '.join('?' * len(kinds))})"), [*values, *kinds]
+
+
+def with_quiet(kinds: Iterable[str]) -> list[str]:
+    """What the column `kind` has for issues of these."""
+    return [name for kind in kinds for name in (kind, kind + QUIET)]
+
+
 def summed_condition(query: IssueQuery) -> tuple[str, list[Any]]:
-    """As `condition`, for sums: what is no news is kept for its course and is no bug, so it counts only where
-    its kind, or this very group, is asked for."""
-    clause, values = condition(query, by_time=query.kind != IssueKind.STALL)
+    """As `readable_condition`, for sums: what is no news is kept for its course and is no bug, so it
+    counts only where its kind, or this very group, is asked for."""
+    clause, values = readable_condition(query, by_time=query.kind != IssueKind.STALL)
     if query.kind is None and query.fingerprint is None:
         clause = narrowed(clause, f"instr(kind, '{QUIET}') = 0")
     return clause, values
@@ -112,3 +130,19 @@ def marks(
         for fingerprint in fingerprints
         for row in connection.execute(statement, [*values, storable(fingerprint)])
     ]
+
+
+def unreadable(connection: sqlite3.Connection) -> list[str]:
+    """A line for people about each kind that nothing here can read, with the number of its issues."""
+    known = with_quiet(readable_kinds())
+    statement = f"""SELECT replace(kind, '{QUIET}', ''), count(*) FROM issues
+                    WHERE kind <> 'stall' AND kind NOT IN ({", ".join("?" * len(known))})
+                    GROUP BY 1 ORDER BY 1"""
+    return [_not_shown(kind, number) for kind, number in connection.execute(statement, known)]
+
+
+def _not_shown(kind: str, number: int) -> str:
+    verb = "is" if number == 1 else "are"
+    reason = "is not installed" if REGISTRY.find(KINDS, kind) is None else "cannot be loaded"
+    shown = printable(kind, _KIND_LENGTH)
+    return f"{count_of(number, 'issue')} of kind {shown} {verb} not shown: its plugin {reason}"

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from loopcanary.registry import issue_kind, load
+from loopcanary.registry import KINDS, REGISTRY, load
 from loopcanary.wire import special as _special  # noqa: F401 - registers the forms that no field describes
 from loopcanary.wire.form import form_of
-from loopcanary.wire.misfit import Misfit, WireError
+from loopcanary.wire.misfit import Misfit, UnknownKindError, WireError
 from loopcanary.wire.times import time_from_text, time_to_text
 
 if TYPE_CHECKING:
@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 __all__ = [
     "SCHEMA_VERSION",
     "Json",
+    "UnknownKindError",
     "WireError",
     "from_wire",
     "issue_from_wire",
+    "readable_kinds",
     "time_from_text",
     "time_to_text",
     "to_wire",
@@ -60,10 +62,34 @@ def from_wire(kind: type[_T], document: object, path: str = "") -> _T:
 
 
 def issue_from_wire(document: object) -> Issue:
-    """As `from_wire`, of an issue whose `kind` says its class, one that the registry knows."""
+    """As `from_wire`, of an issue whose `kind` says its class. UnknownKindError: no such kind can be read."""
     name = document.get("kind") if isinstance(document, dict) else None
-    kind = issue_kind(name) if isinstance(name, str) else None
-    if kind is None:
+    if not isinstance(name, str):
         raise WireError(f"issue.kind: {name!r} is no kind of issue")
-    target: Any = load(kind.type) if isinstance(kind.type, str) else kind.type
-    return cast("Issue", from_wire(target, document, "issue"))
+    return cast("Issue", from_wire(_class_of(name), document, "issue"))
+
+
+def readable_kinds() -> list[str]:
+    """The kinds whose issues can be read here: those of plugins that are missing or fail are not."""
+    return [one.name for one in REGISTRY.of(KINDS) if one.is_built_in or _is_readable(one.name)]
+
+
+def _is_readable(name: str) -> bool:
+    try:
+        _class_of(name)
+    except UnknownKindError:
+        return False
+    return True
+
+
+def _class_of(name: str) -> Any:
+    found = REGISTRY.find(KINDS, name)
+    if found is None:
+        raise UnknownKindError(name, "its plugin is not installed")
+    try:
+        kind = found.load()
+        return load(kind.type) if isinstance(kind.type, str) else kind.type
+    except Exception as error:
+        if found.is_built_in:
+            raise
+        raise UnknownKindError(name, "its plugin cannot be loaded") from error

@@ -36,3 +36,12 @@ MISSING = nothing()
 def wanted(what: str, value: object) -> Misfit:
     """`text is wanted, not int`."""
     return Misfit(f"{what} is wanted, not {type(value).__name__}")
+
+
+class UnknownKindError(WireError):
+    """An issue of a kind that nothing here can read."""
+
+    def __init__(self, kind: str, reason: str) -> None:
+        """`reason`: what is wrong with its plugin."""
+        super().__init__(f"issue.kind: {kind!r} cannot be read: {reason}")
+        self.reason = reason

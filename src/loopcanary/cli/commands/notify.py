@@ -13,7 +13,7 @@ import click
 
 from loopcanary.cli import BAD_USE, reader_left, refuse
 from loopcanary.cli.ending import End
-from loopcanary.cli.opening import NOTHING_FOUND, more_stores_option
+from loopcanary.cli.opening import NOTHING_FOUND, distinct, more_stores_option
 from loopcanary.cli.words import Folder, Word
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def command(
     wishes = NotifyOrder(config=config, receivers=receivers, beside=beside, since_wall_ns=since_wall_ns)
     if beside is not None:
         _go_aside()
-    return _follow([*stores, *more] or [None], wishes, rings="bell" in ways)
+    return _follow([*distinct((*stores, *more))] or [None], wishes, rings="bell" in ways)
 
 
 class _UnusableError(Exception):

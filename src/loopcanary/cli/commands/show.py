@@ -120,8 +120,9 @@ def _show_issue_group(source: Store, fingerprint: str, form: str) -> None:
         now_wall_ns=time.time_ns(),
         explain=why_issues_grouped,
     )
-    if report is not None:
-        write(report, form, "issue_group")
+    if report is None:
+        raise click.ClickException(f"nothing here can read the issues of {fingerprint}")
+    write(report, form, "issue_group")
 
 
 def _show_issue(source: Store, issue_id: str, form: str) -> None:

@@ -94,11 +94,12 @@ def _look(store: OneStore) -> Sight:
     except StoreError as error:
         # Somebody else's store can be read all the same.
         wrong = f"what dead processes left was not taken in: {error}"
-        return Sight(trouble=(wrong,), notices=_taken(store.notices))
+        return Sight(trouble=(wrong, *store.unreadable()), notices=_taken(store.notices))
     store.overlay(found.running, found.ongoing)
     return Sight(
         running=tuple(found.running),
         ongoing=tuple(found.ongoing),
+        trouble=tuple(store.unreadable()),
         notices=(*_taken(store.notices), *found.notices),
     )
 
