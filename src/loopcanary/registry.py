@@ -188,10 +188,6 @@ class Registry:
         if listener not in self.frame_listeners:
             self.frame_listeners.append(listener)
 
-    def remove_frame_listener(self, hear: Callable[[ShownFrame], object]) -> None:
-        """It is called no more. In place: the list is live."""
-        self.frame_listeners[:] = [one for one in self.frame_listeners if one.hear != hear]
-
 
 def _ignore(part: str, error: Exception) -> None:
     del part, error

@@ -175,19 +175,6 @@ def test_a_clock_that_steps_back_gives_nothing_away():
     assert admitted(guard, _MINUTE, 0, _MINUTE, 2 * _MINUTE) == [True, False, False, True]
 
 
-def test_what_was_suppressed_is_counted_by_key_and_bounded():
-    guard = StormGuard(1, now_ns=0)
-    guard.admits(0)
-    for number in range(100):
-        guard.admits(0, f"bug {number}")
-    guard.admits(0, "bug 0")
-    counts = guard.take_suppressed()
-    assert counts["bug 0"] == 2
-    assert counts["other"] == 36
-    assert sum(counts.values()) == guard.suppressed_total == 101
-    assert guard.take_suppressed() == {}
-
-
 @given(st.integers(1, 500), st.lists(st.integers(0, 5 * _S), max_size=200))
 def test_never_more_than_the_burst_and_the_rate_and_never_less(per_minute, gaps):
     guard, now, passed = StormGuard(per_minute, now_ns=0), 0, 0

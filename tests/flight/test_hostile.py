@@ -137,7 +137,7 @@ def check_header(file: FlightFile) -> None:
     assert isinstance(header.state, ProcessState)
     assert isinstance(header.clock_kind, ClockKind)
     assert isinstance(liveness(header), Liveness)
-    assert 0 <= file.ticks_to_ns((1 << 64) - 1) <= LARGEST
+    assert 0 <= file.tick_clock.instant_ns((1 << 64) - 1) <= LARGEST
 
 
 def check_facts(facts: Any) -> None:

@@ -86,17 +86,17 @@ def test_ticks_become_nanoseconds_by_anchor_and_rate():
     flight = FlightBuilder(rate_q32=Q32 // 4, anchor_ticks=1_000_000, anchor_monotonic_ns=7_000)
     file = read(flight)
 
-    assert file.ticks_to_ns(1_000_000) == 7_000
-    assert file.ticks_to_ns(1_000_000 + 4_003) == 8_000
-    assert file.ticks_to_ns(1_000_000 - 4_003) == 6_000
+    assert file.tick_clock.instant_ns(1_000_000) == 7_000
+    assert file.tick_clock.instant_ns(1_000_000 + 4_003) == 8_000
+    assert file.tick_clock.instant_ns(1_000_000 - 4_003) == 6_000
 
 
 def test_ticks_before_the_clock_began_are_its_beginning():
-    assert read(FlightBuilder(anchor_ticks=1 << 62)).ticks_to_ns(0) == 0
+    assert read(FlightBuilder(anchor_ticks=1 << 62)).tick_clock.instant_ns(0) == 0
 
 
 def test_a_rate_that_is_not_measured_yet_is_one():
-    assert read(FlightBuilder(rate_q32=0)).ticks_to_ns(1_234) == 1_234
+    assert read(FlightBuilder(rate_q32=0)).tick_clock.instant_ns(1_234) == 1_234
 
 
 def test_facts_come_back():

@@ -20,9 +20,6 @@ _NO_DEBUGGERS = ("coverage", "trace", "hypothesis")
 """Top-level modules whose trace functions measure and never stop the program."""
 _DEBUGGER_MODULES = ("pdb", "bdb", "pydevd", "_pydevd_bundle", "debugpy", "IPython.core.debugger")
 _MINUTE_NS = 60_000_000_000
-_KEYS_MAX = 64
-OTHER = "other"
-"""Key that counts what came when the table of keys was full."""
 
 
 class DebuggerGuard:
@@ -145,11 +142,10 @@ class StormGuard:
         # Credit is in nanoseconds times per_minute; one stall costs a minute of it.
         self._credit = per_minute * _MINUTE_NS
         self._credited_ns = now_ns
-        self._suppressed: dict[str, int] = {}
         self.suppressed_total = 0
 
-    def admits(self, now_ns: int, key: str = OTHER) -> bool:
-        """Whether one more may pass now. `key`: under which it is counted if not."""
+    def admits(self, now_ns: int) -> bool:
+        """Whether one more may pass now; counted if not."""
         elapsed_ns = max(0, now_ns - self._credited_ns)
         self._credited_ns = max(self._credited_ns, now_ns)
         full = self._per_minute * _MINUTE_NS
@@ -157,16 +153,5 @@ class StormGuard:
         if self._credit >= _MINUTE_NS:
             self._credit -= _MINUTE_NS
             return True
-        self._count(key)
-        return False
-
-    def take_suppressed(self) -> dict[str, int]:
-        """What was suppressed since the last call, by key."""
-        counts, self._suppressed = self._suppressed, {}
-        return counts
-
-    def _count(self, key: str) -> None:
         self.suppressed_total += 1
-        if key not in self._suppressed and len(self._suppressed) >= _KEYS_MAX:
-            key = OTHER
-        self._suppressed[key] = self._suppressed.get(key, 0) + 1
+        return False

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 NAME_MAX = 200
 _INT64_MAX = (1 << 63) - 1
-_NOT_READ = "(stack not read)"
-_LEFT_OUT = "(outer frames left out)"
 
 
 def name_of(text: str) -> str:

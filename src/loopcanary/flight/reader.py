@@ -106,10 +106,6 @@ class FlightFile:
         """The file's clock at the rate as refined so far; keep it to convert many ticks."""
         return read_tick_clock(self._source)
 
-    def ticks_to_ns(self, ticks: int) -> int:
-        """Monotonic nanoseconds of a tick count of this file."""
-        return self.tick_clock.instant_ns(ticks)
-
     def facts(self) -> dict[str, Any]:
         """What the engine wrote about the session; {} where that cannot be read."""
         return read_facts(self._source, self._sections[SectionKind.FACTS])

@@ -59,4 +59,4 @@ class Bell:
         self._last = now_ns, kept | {issue.fingerprint: now_ns}
 
     def close(self, session: Session, stalls: Iterable[Stall]) -> None:
-        """The end is no stall."""
+        """Does nothing: the end of a session rings no bell."""

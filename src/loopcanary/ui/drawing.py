@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import log
 
-_MINUTE_NS = 60_000_000_000
-_HOUR_NS = 60 * _MINUTE_NS
 _STEPS_NS = tuple(
     seconds * 1_000_000_000
     for seconds in (

@@ -19,8 +19,6 @@ from loopcanary.cli import refuse
 from loopcanary.cli.program import hook_is_installed, interpreter_flags, obstacle, split, with_bootstrap
 from loopcanary.cli.settings import given, of_option, settings_options
 
-_PROGRAM = "program"
-
 
 class _Run(click.Command):
     """Leaves everything from the program on alone: its options may look like ours."""

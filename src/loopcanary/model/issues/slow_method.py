@@ -15,8 +15,6 @@ from loopcanary.model.stack_frame import StackFrame
 
 ROWS_MAX = 200
 """The longest rows of a tree that are kept; `left_out` and `left_out_ns` count the others."""
-METHOD_LIMIT_NS = 700_000_000
-"""The original's limit, TraceConfig.DEFAULT_EVIL_METHOD_THRESHOLD_MS."""
 KEY_SHARE = 0.3
 """The original's Constants.FILTER_STACK_KEY_ALL_PERCENT."""
 

@@ -14,9 +14,6 @@ from loopcanary.model.issues.reported import ReportedFacts
 
 PHASES_MAX = 400
 """The longest phases of a start that are kept; `left_out` counts the others."""
-COLD_LIMIT_NS = 10_000_000_000
-WARM_LIMIT_NS = 4_000_000_000
-"""The original's limits, TraceConfig.DEFAULT_STARTUP_THRESHOLD_MS_COLD and _WARM."""
 
 
 class StartKind(Enum):
