@@ -1,4 +1,4 @@
-"""The pages of issues that are no stalls: jank, late input, idle work."""
+"""The pages of issues of other kinds than stalls: jank, late input, idle work."""
 
 from __future__ import annotations
 

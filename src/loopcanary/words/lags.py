@@ -105,5 +105,5 @@ def _of_stalls(issue: LagIssue) -> str:
     if not isinstance(issue, Jank):
         return f"{found} on its thread meanwhile; cause and place are those of the one that held most of it"
     guilty = sum(1 for frame in issue.worst if frame.stalls)
-    frames = "its worst frame" if len(issue.worst) == 1 else f"its {len(issue.worst)} worst frames"
-    return f"{found} on its thread meanwhile, in {guilty} of {frames}"
+    frames = count_of(len(issue.worst), "worst frame")
+    return f"{found} on its thread meanwhile, in {guilty} of its {frames}"
