@@ -1,7 +1,7 @@
 """Runs the tests on every CPython that loopcanary supports, and says how each of them went.
 
-A version that cannot be had is skipped, with the reason. Each has a virtual environment and a build folder of
-its own in the tree, so that a second run is quick.
+A version that cannot be had is skipped, with the reason; with --require it fails the run. Each has a virtual
+environment and a build folder of its own in the tree, so that a second run is quick.
 
 Versions of this machine and of the Debian root run at once, each side one after the other: the tests wait
 more than they compute. What a version printed then comes when it is through. The tests that need a machine to
@@ -45,7 +45,7 @@ class Outcome:
 
 
 def main() -> int:
-    """Runs the versions asked for; 0 where none failed."""
+    """Runs the versions asked for; 0 where none failed, nor with --require was skipped."""
     options = _options()
     versions = [version for version in options.versions if version not in options.skip]
     goals = [["prepare"]] if options.prepare else [["prepare", "test-crowd"], ["test-alone"]]
@@ -54,13 +54,14 @@ def main() -> int:
     for version in versions:
         for more in goals[1:]:
             _make(version, options, more, outcomes)
-    return _summarize([outcomes[version] for version in versions])
+    return _summarize([outcomes[version] for version in versions], require=options.require)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--versions", nargs="+", default=VERSIONS, choices=VERSIONS, metavar="X.Y")
     parser.add_argument("--skip", nargs="+", default=(), metavar="X.Y", help="versions tested otherwise")
+    parser.add_argument("--require", action="store_true", help="fail where a version cannot be had")
     parser.add_argument("--prepare", action="store_true", help="make the environments, run no tests")
     parser.add_argument(
         "--make",
@@ -137,14 +138,14 @@ def _run_make(interpreter: Interpreter, words: Sequence[str]) -> tuple[bool, str
     return done.returncode == 0, "ready" if done.returncode == 0 else "did not come to its tests"
 
 
-def _summarize(outcomes: Sequence[Outcome]) -> int:
+def _summarize(outcomes: Sequence[Outcome], *, require: bool) -> int:
     print()
     for outcome in outcomes:
         print(outcome)
     verdicts = [outcome.passed for outcome in outcomes]
     counts = f"{verdicts.count(True)} passed, {verdicts.count(False)} failed"
     print(f"versions: {counts}, {verdicts.count(None)} skipped", flush=True)
-    return 1 if False in verdicts else 0
+    return 1 if False in verdicts or (require and None in verdicts) else 0
 
 
 if __name__ == "__main__":
