@@ -9,9 +9,9 @@ lc_agent lc_the_agent;
 static const char no_reader[] = "this process may read its own memory neither by process_vm_readv nor by "
                                 "/proc/self/mem (seccomp?)";
 
-/* Two threads may end the watchdog at once (the drain at its end, and whoever would not wait for it any longer;
+/* Two threads may end the watchdog at once (the drain at its end, and a caller that would not wait for it any longer;
  * a fork beside them), and a thread is joined once. No holder of the mutex wants the GIL. `life` says which
- * watchdog somebody meant, should another have been started meanwhile; it is changed with both held. */
+ * watchdog is meant, should another have been started meanwhile; it is changed with both held. */
 static struct {
     pthread_mutex_t mutex;
     uint64_t life;
@@ -53,7 +53,7 @@ static void let_go_in_child(void)
     lc_the_agent.running = false;
     lc_the_agent.generation++;
     lc_the_agent.watchdog.running = false;
-    pthread_mutex_init(&joining.mutex, NULL); /* whoever held it is not here */
+    pthread_mutex_init(&joining.mutex, NULL); /* the thread that held it is not here */
 }
 
 static bool prepare_for_forks(void)
@@ -80,7 +80,7 @@ static void give_back(lc_agent *agent, bool process_ends)
     }
     lc_cpython_source_close(&agent->source);
     lc_memory_reader_close(&agent->reader);
-    /* The generation has changed by now: whoever begins to store from here on sees that (wait_hook.c). */
+    /* The generation has changed by now: a thread that begins to store from here on sees that (wait_hook.c). */
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     agent->flight.is_stored_to = __atomic_load_n(&agent->threads_storing, __ATOMIC_SEQ_CST) != 0;
     lc_flight_close(&agent->flight, process_ends);

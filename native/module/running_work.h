@@ -10,7 +10,7 @@
 #include "cpython/names/work.h"
 #include "cpython/names/work_note.h"
 
-/* On the C stack of whoever runs the work. */
+/* On the C stack of the thread that runs the work. */
 typedef struct lc_running {
     lc_bracket bracket;
     lc_work_note note;

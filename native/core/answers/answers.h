@@ -39,7 +39,7 @@ typedef struct {
     _Atomic uint64_t ident; /* of the thread that has the row; 0: free. Row 0 has none */
     _Atomic uint64_t events, lag_ns, waited_ns, worst_ns;
     _Atomic uint32_t counts[LC_ANSWERS_BUCKETS];
-    atomic_flag names_worst;     /* whoever has it writes `worst` */
+    atomic_flag names_worst;     /* the thread that has it writes `worst` */
     char worst[LC_ANSWERS_NAME]; /* scene or method of the longest, UTF-8, zero-ended */
     char thread[64];
 } lc_answer_row;

@@ -44,7 +44,7 @@ typedef struct {
 size_t lc_got_replace(lc_got_object object, lc_got_call call, lc_got_choose choose, void *context,
                       lc_got_patch *patches, size_t room);
 
-/* Puts the original back. Not where somebody else has replaced the entry since, nor where its object is gone.
+/* Puts the original back. Not where other code has replaced the entry since, nor where its object is gone.
  * False: it is ours, and its page refuses to be written. */
 bool lc_got_restore(lc_got_patch *patch);
 

@@ -64,7 +64,7 @@ void lc_lane_callback_was_long(const lc_lane_context *context, lc_lane *lane, ui
     if (end <= begin) {
         return;
     }
-    /* Before the stall is told: whoever reads of it finds here what was before it. */
+    /* Before the stall is told: its reader finds here what was before it. */
     lc_long_work_add_callback(context, lane, begin, end);
     if (end - begin > LC_LOAD(lane->threshold)) {
         callback_stalled(context, lane, begin, end);

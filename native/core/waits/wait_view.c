@@ -49,7 +49,7 @@ static void put_target(const lc_wait_memory *memory, lc_sample_entry *sample)
 
 /* ---- the lock ------------------------------------------------------------------------------------ */
 
-/* All threads are searched for the holder at the first looks, then ever more rarely: whoever does not
+/* All threads are searched for the holder at the first looks, then ever more rarely: a thread that does not
  * show at once mostly never does. A holder that was found is looked at each time. */
 static bool search_is_due(uint32_t looks) { return (looks & (looks - 1u)) == 0; }
 

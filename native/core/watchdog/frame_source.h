@@ -103,7 +103,7 @@ typedef struct {
     uint64_t holder_thread_state; /* 0 where the proof is LC_PROOF_NONE */
     uint32_t holder_tid;
     lc_text module; /* LC_LOCK_MODULE: whose import lock it is */
-    uint64_t object; /* address of the lock; tells it from others while somebody waits for it */
+    uint64_t object; /* address of the lock; tells it from others while a thread waits for it */
 } lc_lock_view;
 
 typedef struct lc_frame_source lc_frame_source;

@@ -15,7 +15,7 @@ typedef _Atomic uint32_t lc_bell;
 
 #define LC_NO_DEADLINE UINT64_MAX
 
-/* Rings: whoever waits with an older value returns. Any thread, signal-safe. */
+/* Rings: a thread that waits with an older value returns. Any thread, signal-safe. */
 static inline void lc_bell_ring(lc_bell *bell)
 {
     atomic_fetch_add_explicit(bell, 1, memory_order_release);

@@ -80,7 +80,7 @@ static bool still_the_same(const lc_lane *lane, const lc_slot *slot, uint64_t tu
 }
 
 /* `holder`: thread state of the thread whose stack belongs to the sample too, 0 none. It is read when the first stack is
- * stored: a walk may put other code in the place of code that the walk before it has told of. */
+ * stored: a walk may put other code in the place of code that the walk before it has named. */
 static void store(lc_watchdog *w, lc_lane_watch *watch, lc_sample_entry *sample, bool has_stack, uint64_t holder)
 {
     lc_slot_writer *writer = watch->writer;

@@ -8,7 +8,7 @@
 #define TRIES 3u
 
 /* cond, mutex, switch_cond, switch_mutex, in a row. A thread that asks for the GIL waits on the
- * first two; one that was made to give it up waits on the other two until somebody has it, before it asks
+ * first two; one that was made to give it up waits on the other two until another thread has it, before it asks
  * again: that is waiting for the GIL as well. */
 #define WAIT_BYTES (2u * (sizeof(pthread_cond_t) + sizeof(pthread_mutex_t)))
 
@@ -55,7 +55,7 @@ static bool same_holder(const gil_words *a, const gil_words *b)
 static bool nobody_holds(const gil_words *words, lc_gil_view *out)
 {
     out->state = words->locked == 0 ? LC_GIL_FREE : LC_GIL_UNKNOWN;
-    return words->locked != 1 || words->holder == 0; /* 0: taken this instant, by whom is not said yet */
+    return words->locked != 1 || words->holder == 0; /* 0: taken this instant, its holder is not set yet */
 }
 
 static void put_holder(const gil_words *words, uint32_t tid, uint64_t thread_state, lc_gil_view *out)

@@ -10,7 +10,7 @@
  * How the lock is found: the innermost Python frame of a thread that sleeps in an acquire has the lock, or a
  * method bound to it, among its locals and values. Up to 3.13 the kernel's word for it is exact: the address
  * that the thread sleeps on lies in the lock. From 3.14 on it sleeps on its own stack; there it is the lock that
- * is being called, by the frame's stack pointer, and that says that somebody is parked at it.
+ * is being called, by the frame's stack pointer, and that says that a thread is parked at it.
  *
  * Who holds it: an RLock names its owner; a thread holds a lock in whose `with` block it stands. */
 void lc_lock(lc_cpython_source *source, const lc_lock_question *question, lc_lock_view *out);

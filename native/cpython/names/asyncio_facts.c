@@ -107,7 +107,7 @@ static void learn_from_task(lc_asyncio_facts *facts, PyTypeObject *type, PyObjec
         return;
     }
     facts->task_type = keep(type);
-    /* A Python function or method if somebody replaced the step: then it is no wrapper to be known by type. */
+    /* A Python function or method if the step was replaced: then it is no wrapper to be known by type. */
     facts->step_task = PyFunction_Check(step) || PyMethod_Check(step) || step == Py_None
                            ? 0
                            : offset_of_pointer(step, task);

@@ -149,7 +149,7 @@ lc_text lc_kind_name(lc_cpython_source *source, lc_work_kind kind)
 static lc_text task_name(const naming *n, uint64_t name)
 {
     uint64_t number = 0;
-    if (!lc_read_int(n->source, name, &number)) { /* 3.12+: a counter until somebody asks for the name */
+    if (!lc_read_int(n->source, name, &number)) { /* 3.12+: a counter until the name is asked for */
         return read_text(n, name, TEXT_TASK);
     }
     char *out = n->text[TEXT_TASK];

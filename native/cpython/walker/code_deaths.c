@@ -31,7 +31,7 @@ static bool put_into_slot(void)
 {
     if (in_slot() != count_death) {
         if (in_use) {
-            return false; /* under somebody's function, or lost: put in again, ours could come to call itself */
+            return false; /* under another function, or lost: put in again, ours could come to call itself */
         }
         __atomic_store_n(&next, in_slot(), __ATOMIC_RELEASE);
         __atomic_store_n(deaths.slot, count_death, __ATOMIC_RELEASE);

@@ -62,7 +62,7 @@ static inline bool lc_deaths_counted(lc_code_deaths *deaths, uint64_t address, u
  * reference goes; what is found there is called by it. */
 lc_code_deaths *lc_code_deaths_watch(void);
 
-/* GIL held. Gives the slot back, unless it is no longer ours: somebody's function in it may call ours, which then
+/* GIL held. Gives the slot back, unless it is no longer ours: another function in it may call ours, which then
  * stays, and goes on counting. */
 void lc_code_deaths_leave(void);
 

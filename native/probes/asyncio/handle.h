@@ -8,18 +8,18 @@
  *
  * handle_type  asyncio.events.Handle
  * timer_type   asyncio.events.TimerHandle
- * original     None to replace the original `_run`; or the `_run` that somebody else put there: it is called
+ * original     None to replace the original `_run`; or the `_run` that other code put there: it is called
  *              inside the bracket instead
  * report       report(handle, exception): tells the loop's exception handler
  * adopt        adopt(loop): called once per thread, with the loop whose handle is the first seen on it
  * site         (code, lasti, line) of the original's call of the callback, for tracebacks; code None where the
- *              original is somebody else's
+ *              original is not asyncio's own
  * globals      of the original, for tracebacks
  */
 PyObject *lc_asyncio_handle_method(PyObject *module, PyObject *args);
 
 /* asyncio_handle_forget(taken_back): forgets what asyncio_handle_method was given last. `taken_back`: whether the
- * method could be taken out again, or somebody else's patch lies over it. */
+ * method could be taken out again, or another patch lies over it. */
 PyObject *lc_asyncio_handle_forget(PyObject *module, PyObject *taken_back);
 
 #endif

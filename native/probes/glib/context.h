@@ -13,7 +13,7 @@
 /* glib_hook() -> bool: hooks the default context; False where GLib is not loaded or hides its functions. Idempotent. */
 PyObject *lc_glib_hook(PyObject *module, PyObject *unused);
 
-/* glib_unhook(): every context has its own poll function again, unless somebody else has put one over ours. */
+/* glib_unhook(): every context has its own poll function again, unless other code has put one over ours. */
 PyObject *lc_glib_unhook(PyObject *module, PyObject *unused);
 
 /* Hooks the context of a GMainLoop. GIL held. */

@@ -1,5 +1,5 @@
 /* Brackets around work on the calling thread: the lane's begin and end, made safe against an agent that
- * stops or starts while the work runs. GIL held. Used as a value on the C stack of whoever runs the work. */
+ * stops or starts while the work runs. GIL held. Used as a value on the C stack of the thread that runs the work. */
 #ifndef LOOPCANARY_BRACKET_H
 #define LOOPCANARY_BRACKET_H
 

@@ -82,7 +82,7 @@ const lc_hooked_object *lc_hook_set_add(lc_hook_set *set, lc_got_object where, u
     if (object == NULL) {
         return NULL;
     }
-    /* An object that has been unloaded and loaded again has its entries back, or somebody has put them back. */
+    /* An object that has been unloaded and loaded again has its entries back, or other code has put them back. */
     forget_what_is_gone(object);
     for (uint8_t function = 0; function < functions; function++) {
         hook_function(set, object, where, function);

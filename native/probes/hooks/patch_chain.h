@@ -1,6 +1,6 @@
 /* Other people's patches under a method of ours.
  *
- * Ours goes where somebody else's patch is: that one is called inside ours. If somebody lays a patch over ours,
+ * Ours goes where another patch is: that one is called inside ours. If another patch is laid over ours,
  * ours must stay at uninstall, inside that patch; installed again, ours comes on top once more. One call then
  * passes through the same C function several times, and each time something else comes next: what that
  * install has found. How far down the chain a call is, its thread knows.

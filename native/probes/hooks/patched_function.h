@@ -19,7 +19,7 @@ struct lc_patched {
     vectorcallfunc vectorcall;
     lc_patched_call call;
     PyObject *original;
-    PyObject *extra; /* of whoever made it; may be NULL */
+    PyObject *extra; /* of its maker; may be NULL */
     long role;       /* the same */
 };
 

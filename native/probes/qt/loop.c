@@ -197,7 +197,7 @@ static void leave_iteration(qt_thread *thread, interrupted outer)
     }
     note_turn(thread, lane);
     if (lc_lane_in_callback(lane)) {
-        lc_lane_drop_callback(lane); /* somebody's who did not end it: its time is not known */
+        lc_lane_drop_callback(lane); /* begun and never ended: its time is not known */
     }
     lc_turn_end(&thread->run.context, lane);
     if (outer.was_in_turn) {

@@ -11,7 +11,7 @@
 
 typedef void *word;
 
-/* Read without a lock by whoever is inside a replacement: a row's original is there before its object is. */
+/* Read without a lock by a thread inside a replacement: a row's original is there before its object is. */
 typedef struct {
     void *object;
     word *original;

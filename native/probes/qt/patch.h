@@ -8,13 +8,13 @@
 #include <stddef.h>
 
 /* Replaces the object's function of this place in its table. True where it is replaced, now or before. False where its table
- * is in no loaded object, there is no room, or somebody has put another table over ours: it stays as it is. */
+ * is in no loaded object, there is no room, or other code has put another table over ours: it stays as it is. */
 bool lc_qt_patch_lay(void *object, size_t index, void *replacement);
 
 /* Whether calls of this object's go to a replacement of ours. */
 bool lc_qt_patch_is_laid(const void *object);
 
-/* What the object's function of this place was; also after the patch was taken back, for whoever is inside the
+/* What the object's function of this place was; also after the patch was taken back, for a thread inside the
  * replacement. NULL: it was never replaced. */
 void *lc_qt_patch_original(const void *object, size_t index);
 

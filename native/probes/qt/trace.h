@@ -14,7 +14,7 @@ typedef struct {
     uint64_t begin_ns;      /* 0: nobody wants to hear of it */
     uint64_t asked_ns;      /* of a drawing: since when the loop had no time for it; 0: nobody knows */
     uint64_t stamp;         /* of an input event, in milliseconds of its platform's clock */
-    const char *class_name; /* the receiver's, mangled, where somebody wants to hear of it; else NULL */
+    const char *class_name; /* the receiver's, mangled, where a listener wants it; else NULL */
     uint32_t painted;       /* widgets, while it was handled */
     uint16_t type;
     bool titled; /* a window came to the front or got another title, while it was handled */
@@ -34,9 +34,9 @@ lc_qt_delivery lc_qt_delivery_begin(const void *receiver, const void *event, uin
 /* Another event is delivered while this one is handled. Whether it says better what is done, as an input event's real receiver
  * does; `work` is then of this. */
 bool lc_qt_delivery_passes_on(lc_qt_delivery *delivery, const void *receiver, uint16_t type);
-/* Whether somebody wants to know of it since when a window waits to be drawn. */
+/* Whether a listener wants to know since when a window waits to be drawn. */
 bool lc_qt_delivery_draws(const lc_qt_delivery *delivery);
-/* Calls Python, with the GIL, if somebody wants to hear of it. */
+/* Calls Python, with the GIL, if a listener wants it. */
 void lc_qt_delivery_end(const lc_qt_delivery *delivery, lc_qt_spin *spin);
 
 /* The mangled name of the object's C++ class; NULL: it was compiled without. It outlives the object. */

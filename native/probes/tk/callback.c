@@ -249,7 +249,7 @@ static PyObject *call_command(lc_patched *patch, PyObject *const *args, size_t c
         Py_DECREF(wrapper);
         return NULL;
     }
-    lane = lane != NULL ? lc_thread_lane_peek() : NULL; /* whoever heard of it may have stopped the engine */
+    lane = lane != NULL ? lc_thread_lane_peek() : NULL; /* the listener may have stopped the engine */
     command c = {patch, wrapper, PyObject_GetAttr(wrapper, tk.func), NULL, args + 1, given - 1};
     c.subst = c.func ? PyObject_GetAttr(c.wrapper, tk.subst) : NULL;
     if (c.subst == NULL && patch->role != PRISTINE) {

@@ -148,7 +148,7 @@ static PyObject *call_loop(lc_patched *patch, PyObject *const *args, size_t coun
         return NULL;
     }
     lane = lc_thread_lane_peek();
-    if (lane == NULL) { /* whoever heard of it has stopped the engine */
+    if (lane == NULL) { /* the listener has stopped the engine */
         return lc_patched_call_original(patch, args, count, names);
     }
     lc_running *command = lc_running_open(lane);

@@ -5,7 +5,7 @@
 #include "module/running_work.h"
 
 typedef struct {
-    uint64_t generation;      /* of the agent that was told of this thread */
+    uint64_t generation;      /* of the agent that knows this thread */
     uint64_t run_generation;  /* of the agent under which the innermost of `runs` began, 0: there is none */
     uint32_t runs;            /* of patched functions that run Tcl's loop, one inside the other */
     uint32_t updates;         /* update() outside of any loop, up to LC_TK_BY_HAND */

@@ -161,7 +161,7 @@ def _looking(store: Store) -> Callable[[], Live]:
         try:
             found = recover(store)
         except StoreError:
-            return Live()  # somebody else's store can be read all the same
+            return Live()  # another user's store can be read all the same
         finally:
             store.notices.clear()  # `report` and `ui` tell people of them
         return Live(running=tuple(found.running), ongoing=tuple(found.ongoing))

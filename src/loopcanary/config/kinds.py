@@ -76,7 +76,7 @@ def duration(least_ns: int) -> SettingKind:
 
 
 def _timedelta_ns(value: object) -> int | None:
-    from datetime import timedelta  # whoever passes a timedelta has paid for the import
+    from datetime import timedelta  # a caller with a timedelta has paid for the import
 
     if not isinstance(value, timedelta):
         return None

@@ -478,7 +478,7 @@ class Canary:
         is_whole = self._is_whole(parts)
         # Not closed: SQLite forbids a child to use, or close, what its parent has opened.
         self._inherited.append(parts)
-        # The parent's other threads are gone, and with them whoever held a lock.
+        # The parent's other threads are gone, and with them any that held a lock.
         self._lock = _thread.RLock()
         self._before_workers_exit = None
         self._has_failed = self._is_starting = self._leaves_evidence = False

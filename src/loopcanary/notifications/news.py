@@ -67,11 +67,11 @@ class News:
         stage, before = stage_of(stall), self._taken.get(stall.id)
         if stage is Stage.KILLED:
             return before is not Stage.KILLED
-        # One that goes on is told of as a hang; shorter ones are over in a moment, and known in full then.
+        # One that goes on is reported as a hang; shorter ones are over in a moment, and known in full then.
         is_ongoing = stall.state is StallState.ONGOING
         if stall.duration_ns < (max(self._from_ns, HANG_NS) if is_ongoing else self._from_ns):
             return False
-        # It was told of while it lasted: that it grew since is worth a word only while it still does.
+        # It was reported while it lasted: that it grew since is worth a word only while it still does.
         return before is None or (is_ongoing and _ORDER.index(stage) > _ORDER.index(before))
 
     def take(self, issue: Issue) -> None:

@@ -170,7 +170,7 @@ class Lane:
 
     def begin(self, now_ns: int) -> None:
         """Work begins, or will at the moment `now_ns`. Own thread."""
-        # The begin before the epoch: whoever sees the odd epoch sees the begin that goes with it.
+        # The begin before the epoch: a reader that sees the odd epoch sees the begin that goes with it.
         self.begin_ns = now_ns
         self.epoch |= 1
 

@@ -101,7 +101,7 @@ class Lanes:
 
 
 def _thread(ident: int) -> threading.Thread | None:
-    # Not threading.enumerate(): that takes a lock, and whoever holds it may be the thread that stalls.
+    # Not threading.enumerate(): that takes a lock, and the thread that holds it may be the one that stalls.
     known: dict[int, threading.Thread] = threading._active  # type: ignore[attr-defined]  # noqa: SLF001
     return known.get(ident)
 

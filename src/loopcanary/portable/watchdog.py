@@ -99,7 +99,7 @@ class Watchdog:
             pause_ns = self._pause_ns if next_ns is None else min(self._pause_ns, next_ns - self._clock())
             self._bell.wait(pause_ns / 1e9)
         if self.faults < _FAULTS_MAX:
-            # A stall may have ended since the last look: whoever stops us wants it.
+            # A stall may have ended since the last look: the caller that stops us wants it.
             self._round(self._clock())
 
     def _round(self, now_ns: int) -> int | None:

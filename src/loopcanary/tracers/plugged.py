@@ -47,7 +47,7 @@ class PluggedTracer:
 
     def stop(self) -> None:
         """Records no more. Any thread, any number of times."""
-        # Taken once and never given back: whoever comes second, a signal handler too, waits for nobody.
+        # Taken once and never given back: a second caller, a signal handler too, does not wait for it.
         if self._is_on and self._once.acquire(blocking=False):
             self._is_on = False
             self._call(f"end of {self._part}", self._tracer.stop, keep=True)

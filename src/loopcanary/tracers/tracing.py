@@ -109,7 +109,7 @@ class Tracing:
         self._desks = [*self._desks, desk]
         return desk
 
-    # ---- whom the tracers tell ------------------------------------------------------------------
+    # ---- who hears from the tracers -------------------------------------------------------------
 
     def slice_over(self, bad: BadSlice | None) -> None:
         """Six seconds of frames are over: worth a look of the drain."""

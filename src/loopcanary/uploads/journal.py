@@ -128,7 +128,7 @@ class Journal:
         with suppress(OSError):
             for path in self._outbox.iterdir():
                 if path.stem not in known.values():
-                    self._remove(path)  # what somebody else put there, and cannot be removed, is no matter
+                    self._remove(path)  # what another program put there, and cannot be removed, is no matter
         digest = known.get(receiver)
         if digest is None:
             return None
@@ -136,7 +136,7 @@ class Journal:
         parcel = Parcel(path=self._parcel_path(digest), digest=digest, items=items)
         if _digest_of(parcel.path) == digest:
             return parcel
-        self._strike(receiver)  # somebody removed the file: what was in it is chosen anew
+        self._strike(receiver)  # the file was removed by another: what was in it is chosen anew
         return None
 
     def _rows(self, statement: str, *values: str) -> list[tuple[str, str]]:

@@ -85,7 +85,7 @@ static void another_holds_the_gil(lc_frame_source *self, uint64_t thread_state, 
     *out = (lc_gil_view){.state = LC_GIL_HELD_BY_OTHER, .holder_thread_state = HOLDER, .holder_tid = 2};
 }
 
-/* As a source with little room: each walk writes over the code that the one before it told of. */
+/* As a source with little room: each walk writes over the code that the one before it named. */
 static lc_walk_result one_code_at_a_time(lc_frame_source *self, uint64_t thread_state, lc_stack *out)
 {
     static lc_code_facts code;

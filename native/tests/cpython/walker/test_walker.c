@@ -145,7 +145,7 @@ static void open_source_that_counts(uint64_t version, uint32_t depth)
     source.at.interp = made_up_at(MADE_UP_INTERP);
 }
 
-/* No longer a code object: whoever reads it sees that. */
+/* No longer a code object: a reader sees that. */
 static void spoil(uint32_t number)
 {
     made_up_put(&memory, code_at(number) - MADE_UP_BASE + memory.layout->object_type, 0, 8);

@@ -130,7 +130,7 @@ class AsyncioProbe:
         if type(bracket) is not self._native.TurnSelect:
             return
         selector.__dict__.pop("select", None)
-        if selector.select != bracket.__wrapped__:  # somebody had set a select of the instance's own
+        if selector.select != bracket.__wrapped__:  # the instance had been given a select of its own
             selector.select = bracket.__wrapped__
 
 

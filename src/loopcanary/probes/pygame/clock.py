@@ -28,7 +28,7 @@ def clock_type(real: Any, ticking: Callable[[Any], Any]) -> type:
             self._real = real()
 
         def __getattr__(self, name: str) -> Any:
-            if name == "_real":  # never made: somebody has called __new__ alone
+            if name == "_real":  # never made: __new__ was called alone
                 raise AttributeError(name)
             return getattr(self._real, name)
 
