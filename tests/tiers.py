@@ -41,6 +41,7 @@ ALONE = {
     "loops/qt/test_windows.py": "as loops/glib",
     "loops/tk/test_windows.py": "as loops/glib",
     "loops/twisted/test_reactors.py": "as loops/glib",
+    "loops/uvloop/test_callbacks.py::test_many_short_callbacks_are_a_burst": "as loops/glib",
     "native_walker/test_churn.py": "samples threads at 1 kHz while they compute",
     "native_walker/test_churn_watched.py": "samples threads at 1 kHz while they compute",
     "program/test_cpython_suite.py": "runs two processes; some of CPython's tests are timed",
