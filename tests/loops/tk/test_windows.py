@@ -97,7 +97,7 @@ def test_many_short_callbacks_are_a_burst(run):
 def is_explained(stall: dict[str, Any]) -> bool:
     """By the host, by what the program prepares on its other thread, which computes with the GIL, or by its
     own collection between two kinds, which takes as long as there are young objects."""
-    if stall["cause"] == "gc" and stall["culprit"]["source"] == "gc.collect(0)":
+    if stall["cause"] == "gc" and (stall["culprit"] or {}).get("source") == "gc.collect(0)":
         return True
     holder = stall["holder"]
     is_preparing = holder is not None and holder["thread"].startswith("ThreadPoolExecutor")
