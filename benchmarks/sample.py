@@ -6,8 +6,8 @@ median is told beside it, since whatever else runs on the machine is in a wall t
 function of its own. `at 10 ms` is what a program pays: the watchdog's caches are cold after 10 ms of other
 work. `back to back` is as warm as the settings allow.
 
-A thread that works and is watched from its own core stands still while it is read; watched from another one
-it may run on, and its stack is then read until two readings agree. `CPU` is the watchdog's CPU time for a
+A working thread that is watched from its own core does not move while it is read. Watched from another core
+it may run on; its stack is then read until two readings agree. `CPU` is the watchdog's CPU time for a
 sample, wake-up and sleep included.
 """
 

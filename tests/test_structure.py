@@ -37,7 +37,7 @@ MORE = {
 }
 # What runs inside the watched program needs nothing installed. The tools around it may use these.
 LIBRARIES = {
-    "_bootstrap": frozenset({"sitecustomize"}),  # the program's own, which ours stands in front of
+    "_bootstrap": frozenset({"sitecustomize"}),  # the program's own, which ours hides
     "cli": frozenset({"click", "rich"}),
     "exporters": frozenset({"google", "perfetto"}),  # of pprof and Perfetto; extra `export`
     "notifications": frozenset({"desktop_notifier"}),  # extra `notify`; not loaded in the watched program
@@ -82,7 +82,7 @@ def part_of_file(path: Path) -> str:
 
 
 def imported_modules(path: Path) -> Iterator[tuple[str, int]]:
-    """Every module that a file imports, wherever in it the import stands, with its line.
+    """Every module that a file imports, in functions too, with its line.
 
     `from loopcanary import store` names a part as much as `import loopcanary.store` does, and so does
     `import_module("loopcanary.store")`.

@@ -46,7 +46,7 @@ def look(loop: str) -> tuple[str, str]:
 
 
 def environment(loop: str, folder: Path) -> dict[str, str]:
-    """What a program needs to play on it. What has to be made for that stands in the folder, its own."""
+    """The environment that a program needs to play on it. What has to be made for it goes into `folder`."""
     needed = {LOOP: loop} | ALL[loop].environment
     borrowed = _system_gi() if loop == "glib" else None
     if borrowed is not None:

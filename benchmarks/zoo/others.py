@@ -28,7 +28,7 @@ def title(loop: str, about: dict[str, Any]) -> str:
 
 
 def introduction(trials: Sequence[Trial], kinds: Sequence[Kind]) -> str:
-    """What was played, and by whom."""
+    """The sentences above the table: the kinds, the peers and the number of runs."""
     known = {kind.name: kind for kind in kinds}
     counts = []
     for loop in played(trials):

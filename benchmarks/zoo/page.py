@@ -91,7 +91,7 @@ def _other_cells_table(trials: Sequence[Trial], kinds: Sequence[Kind]) -> Table:
 
 
 def write(path: Path, trials: Sequence[Trial], kinds: Sequence[Kind], about: dict[str, Any]) -> None:
-    """Puts the figures into the page, between its two marks; what stands around them stays."""
+    """Puts the figures into the page, between its two marks. The text outside the marks stays."""
     _put(path, BEGIN, END, "\n".join(_markdown(trials, kinds, about)))
 
 

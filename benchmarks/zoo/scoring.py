@@ -1,7 +1,7 @@
 """From what a watcher said to what it got right. Pure functions of the truth and the reports.
 
-A watcher is credited if the culprit's line stands anywhere in what it told of the stall; loopcanary tells
-one culprit only, the others whole stacks, and dumpers the stacks of all threads. That is in their favour.
+A watcher is credited if the culprit's line is anywhere in its report of the stall. loopcanary names one
+culprit, the others print whole stacks, and dumpers the stacks of all threads. That is in their favour.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from zoo.truth import Truth
 from zoo.watchers import THRESHOLD_MS
 
 TOLD_LATE_NS = 400_000_000
-"""A report of a stall is told so long after its end at most."""
+"""A report that comes later than this after the stall's end is not taken for a report of it."""
 ABSOLUTE_MS, RELATIVE = 2.0, 0.01
 """How far a duration may be off: whichever is more."""
 

@@ -73,7 +73,7 @@ def skip(why: str) -> None:
 
 
 def sized(work: Callable[[int], Any], seconds: float, start: int = 1000) -> int:
-    """The n for which work(n) computes for about so long, where it takes n times something.
+    """The n for which work(n) computes for about `seconds`, where its time is proportional to n.
 
     By the thread's own time: what else the machine does must not make the work shorter.
     """
@@ -96,7 +96,7 @@ def run(program: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 
 async def pause(seconds: float) -> None:
-    """Lets the loop go on for so long, whichever it is."""
+    """Lets the loop run for `seconds`, whichever loop it is."""
     await loops.host().pause(seconds)
 
 

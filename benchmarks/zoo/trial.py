@@ -27,7 +27,7 @@ from zoo.watchers import Run
 
 TOO_LONG_S = 120
 KILLED_AFTER_S = 2.0
-"""A program that never ends is killed so long after its stall began."""
+"""From the begin of a stall that never ends until its program is killed."""
 BENCHMARKS = Path(__file__).parent.parent
 DISTURBED = 0.25
 """A run is disturbed if the thread was ready and not run for more than this part of its stall, or where

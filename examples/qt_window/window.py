@@ -99,7 +99,7 @@ class Window(QMainWindow):
 
 
 def press_by_itself(window: Window, seconds: float) -> None:
-    """Each button after the other; the application ends after so long."""
+    """Presses one button after the other; the application ends after `seconds`."""
     for number, button in enumerate(window.buttons):
         QTimer.singleShot(800 * number + 500, button.click)
     QTimer.singleShot(int(seconds * 1_000), QApplication.quit)

@@ -43,7 +43,7 @@ struct made_up_memory {
     lc_memory_reader reader; /* first: the reader's functions are given its address */
     const lc_layout *layout;
     uint64_t reads; /* so far */
-    void (*before_read)(made_up_memory *self); /* may change the memory; NULL: it stands still */
+    void (*before_read)(made_up_memory *self); /* may change the memory; NULL: none does */
     const void *script;                       /* for before_read */
     uint8_t bytes[MADE_UP_BYTES];
 };

@@ -220,7 +220,7 @@ def test_install_and_uninstall_while_other_threads_loop(watch):
 
 
 def lay_patch(owner, name, seen):
-    """Somebody's wrapper; what it wraps is what it finds."""
+    """Another tool's wrapper around the function that it finds."""
     original = owner.__dict__[name]
 
     def wrapper(self):

@@ -62,7 +62,7 @@ def wait_for_the_watchdog(goal: list[int]) -> None:
 
 
 def spin(seconds: float) -> int:
-    """Busy for so long; tells how long it was."""
+    """Busy for `seconds`; returns how long it really was, in ns."""
     begin = time.monotonic_ns()
     while time.monotonic_ns() - begin < seconds * 1e9:
         pass

@@ -1,4 +1,4 @@
-"""Which loops and turns are watched, and what is told of them."""
+"""Which loops and turns are watched, and what is reported about them."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Texts:
 
 
 def at(call: str, source: str, *, function: str = "handler", file: str = APP) -> Frame:
-    """A frame that stands at `call` in `source`, found by its text; the call is of one line."""
+    """A frame that is at `call` in `source`; the call is found by its text and fits in one line."""
     for number, line in enumerate(source.split("\n"), 1):
         column = line.find(call)
         if column >= 0:

@@ -1,4 +1,4 @@
-"""Whom a stall is blamed on, and in which words."""
+"""Which line a stall is blamed on, and in which words."""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""Words that have to be read twice are in no page, docstring or message."""
+"""Words that have to be read twice are in no page, docstring, comment or message."""
 
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +24,11 @@ PAGES = sorted(
 # The glossary lists words that are not to be used.
 _ABOUT_WORDS = {"docs/glossary.md"}
 NAME_MAX = 60
+# Programs of ours beside the package. Strings of tests are what programs said, and are not judged.
+_SOURCES = ("src", "native", "tests", "tools", "benchmarks", "examples")
+_C_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_BORDER = re.compile(r"^\s*(\*|#|//)", re.MULTILINE)
+_FOREIGN = {"vendor"}
 
 
 def words_of(text: str) -> list[str]:
@@ -34,6 +41,29 @@ def strings_of(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
+
+
+def comments_of(path: Path) -> Iterator[str]:
+    """Docstrings and comments of a source; lines of `#` that follow each other are one text."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        yield from docstrings_of(text)
+        lines = {
+            token.start[0]: token.string
+            for token in tokenize.generate_tokens(io.StringIO(text).readline)
+            if token.type == tokenize.COMMENT
+        }
+        alone = "\n.\n"
+        yield "\n".join(text if line - 1 in lines else alone + text for line, text in lines.items())
+    else:
+        yield from _C_COMMENT.findall(text)
+
+
+def docstrings_of(text: str) -> Iterator[str]:
+    """Strings that are statements: of modules, classes and functions, and those below a value."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield str(node.value.value)
 
 
 def in_pages() -> Counter[str]:
@@ -55,7 +85,17 @@ def in_package() -> Counter[str]:
     return found
 
 
-@pytest.mark.parametrize("found", [in_pages, in_package])
+def in_comments() -> Counter[str]:
+    found = Counter[str]()
+    for source in _SOURCES:
+        for path in (TREE / source).rglob("*"):
+            if path.suffix in {".py", ".c", ".h", ".js", ".css"} and not _FOREIGN & {*path.parts}:
+                texts = [_BORDER.sub("", text) for text in comments_of(path)]
+                found[path.relative_to(TREE).as_posix()] += sum(len(words_of(text)) for text in texts)
+    return found
+
+
+@pytest.mark.parametrize("found", [in_pages, in_package, in_comments])
 def test_no_word_has_to_be_read_twice(found) -> None:
     counts = found()
     assert {name: count for name, count in counts.items() if count} == {}

@@ -348,7 +348,7 @@ def test_a_sandbox_that_refuses_process_vm_readv(place):
 def test_a_sandbox_that_refuses_proc_self_mem_as_well(place, public_folder):
     text = """
     import loopcanary, loopcanary.portable.backend, loopcanary.probes.asyncio.portable
-    stall("before")  # loads what somebody else may not read
+    stall("before")  # loads what another user may not read
     loopcanary.uninstall()
     """
     program = place.program(

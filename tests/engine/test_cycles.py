@@ -150,7 +150,7 @@ def test_from_inside_callbacks(place):
 
 
 def test_ended_by_several_threads_at_once(place):
-    """The drain at its end, and whoever would not wait for it any longer: a thread is joined once."""
+    """The drain ends itself, and others stop waiting for it: a thread is joined once."""
     run(
         place,
         """

@@ -54,7 +54,7 @@ def in_shared_memory() -> set[str]:
 
 def test_stalls_are_shown_without_a_store(place):
     (place.folder / "file").touch()
-    nowhere = f"{place.folder}/file/store"  # no folder can be made below a file, by whomever
+    nowhere = f"{place.folder}/file/store"  # no folder can be made below a file, not even by root
     program = place.program("""
         import loopcanary
         stall("first")
@@ -160,7 +160,7 @@ def test_a_folder_that_cannot_be_written(place, public_folder):
         """
         import difflib, encodings.ascii, loopcanary
         loopcanary.install(store=sys.argv[2])
-        stall("before")  # loads what somebody else may not read
+        stall("before")  # loads what another user may not read
         loopcanary.uninstall()
         os.chdir(sys.argv[1])
         os.setgid(65534)

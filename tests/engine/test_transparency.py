@@ -89,7 +89,7 @@ threading.Thread(target=lambda: (threading.main_thread().join(), print('over')))
 print(sys.excepthook is sys.__excepthook__, threading.excepthook is threading.__excepthook__)
 print(sys.gettrace(), sys.getprofile(), sys.displayhook is sys.__displayhook__)
 print(sys.unraisablehook is sys.__unraisablehook__, asyncio.get_event_loop_policy().__class__.__name__)
-# While a library of loops may still come, one finder of ours stands in front; nothing else may be another.
+# While a library of loops may still come, one finder of ours is in front; nothing else may differ.
 finders = [type(finder).__name__ for finder in sys.meta_path]
 print(finders[finders[0] == "LoopcanaryFinder" :], len(sys.path_hooks))
 """,

@@ -147,7 +147,7 @@ class Place:
         return sorted(stall.culprit.function for stall in self.stalls(store) if is_block(stall))
 
     def take_in_all(self) -> None:
-        """What dead processes left, also where, for all that recovery knows, somebody is still at it."""
+        """Takes in what dead processes left, also where another recovery may still be at work."""
         with mock.patch.object(recovery, "_FRESH_S", 0):
             self.stalls()
 

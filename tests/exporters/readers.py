@@ -1,5 +1,5 @@
-"""Readers of the formats, each by what its makers published. They check all they read, and answer how much
-stalled time a file tells of."""
+"""Readers of the formats, each by what its makers published. They check all they read, and return the
+stalled time of a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long work before a stall, from the ring behind its lane, and what is told of the time in between."""
+"""Long work before a stall, from the ring behind its lane, and the history of the time in between."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ CALLBACK, TURN = StallScope.CALLBACK, StallScope.TURN
 
 @dataclass(frozen=True)
 class Story:
-    """What stands in the file, and what the reader makes of it: (scope, begin, end) or None."""
+    """What the file says, and what the reader makes of that: (scope, begin, end) or None."""
 
     title: str
     last_look: int

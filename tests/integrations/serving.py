@@ -119,9 +119,9 @@ Place = tuple[str | None, str | None]
 def assert_told(
     watched: Watched, expected: dict[Place, int], program: str, by_name: bool = False
 ) -> list[dict[str, Any]]:
-    """The report has so many stalls of each place, for their sleep at the line with the comment `# function`;
-    and beside them only what a crowded machine did, and what was before the first request. `by_name`: the
-    callback's name stands in the scene's place. Answers the stalls that were expected."""
+    """The report has the expected number of stalls of each place, for their sleep at the line with the
+    comment `# function`; others only of a crowded machine or before the first request. `by_name`: the scene
+    is missing, the callback's name is compared. Returns the stalls that were expected."""
     found: dict[Place, list[dict[str, Any]]] = {place: [] for place in expected}
     for stall in watched.report()["stalls"]:
         name = stall["callback"]["name"] if by_name else stall["scene"]

@@ -34,7 +34,7 @@ needs_pidfd = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs pi
 
 @dataclass
 class Notified:
-    """Programs whose stalls a receiver is told of."""
+    """Programs, and a receiver that is notified of their stalls."""
 
     store: Path
     there: Receiver
@@ -111,8 +111,8 @@ def ended(program: subprocess.Popen[str], said: str | None = None) -> tuple[str,
 
 
 def stalls_in(titles: list[str]) -> int:
-    """How many stalls these speak of. That one is over which was told of while it went on is about the same
-    one: a busy machine makes hangs of short stalls."""
+    """How many stalls these titles are about. "over after" is about a stall that was reported as a hang
+    before: on a busy machine short stalls become hangs."""
     begun = [title for title in titles if not title.startswith("over after ")]
     counts = [re.match(r"(\d+) more stalls? until the end", title) for title in begun]
     return sum(1 if count is None else int(count[1]) for count in counts)

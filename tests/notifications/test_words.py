@@ -1,4 +1,4 @@
-"""What notifications say, and to whom they say it."""
+"""What notifications say, and who gets them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the portable engine share: a clock that stands still, and lanes without threads."""
+"""What the tests of the portable engine share: a clock that only tests move, and lanes without threads."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def report(watched, capsys):
     """What `loopcanary report` says of what ran in `watched`, asked in this process, which is quicker."""
 
     def read():
-        capsys.readouterr()  # pygame greets whoever imports it
+        capsys.readouterr()  # pygame prints a greeting when it is imported
         assert main(["report", "--store", str(watched.store), "--format", "json"]) == 0
         return json.loads(capsys.readouterr().out)
 

@@ -61,7 +61,7 @@ class Story:
         return self.observer.round([self.watched], self.clock())
 
     def busy(self, ms, every_ms=5):
-        """The thread works for so long, with a round each `every_ms`."""
+        """The thread works for `ms`, with a round each `every_ms`."""
         for _ in range(int(ms / every_ms)):
             self.clock.pass_ms(every_ms)
             self.look()

@@ -71,7 +71,7 @@ every_end = pytest.mark.parametrize(
 
 @pytest.fixture
 def hanging(watched):
-    """hanging(kind, for_ns) -> (Watched, program): hanging for so long by the evidence in its flight file."""
+    """hanging(kind, for_ns) -> (Watched, program): hangs for `for_ns` by the evidence in its flight file."""
     programs = []
 
     def start(kind: str, for_ns: int = NS_PER_S // 5, *, engine: str = "native"):

@@ -1,4 +1,4 @@
-"""What stands on the pages of text, beside what the golden files hold."""
+"""What the pages of text say, beside what the golden files hold."""
 
 from __future__ import annotations
 

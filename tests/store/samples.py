@@ -498,7 +498,7 @@ START_IN_TIME = dataclasses.replace(
     phases=(Phase(kind=PhaseKind.INTERPRETER, offset_ns=0, duration_ns=800 * MS, self_ns=800 * MS),),
     left_out=0,
 )
-"""No issue to be told of: it is kept for the course of starts."""
+"""Within its limit: it is kept for the course of starts, not reported."""
 ISSUES = (JANK, INPUT_LAG, IDLE_LAG, STARTUP, SLOW_METHOD)
 """One of each kind, oldest first."""
 

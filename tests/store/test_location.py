@@ -61,7 +61,7 @@ def test_nothing_is_stored_without_a_home(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_where_no_place_can_be_written_that_is_said(tmp_path: Path) -> None:
     file = tmp_path / "file"
-    file.touch()  # no folder can be made below it, by whomever
+    file.touch()  # no folder can be made below it, not even by root
     found = locate(cwd=file, environ={"XDG_STATE_HOME": f"{file}/state"})
     assert found.notice == (
         f"neither {file} nor {file}/state/loopcanary can be written: choose a --store; "

@@ -44,7 +44,7 @@ class Told:
 
 
 class Screen:
-    """The application under its pilot, and what stands on it."""
+    """The application under its pilot, and the text on it."""
 
     def __init__(self, app: Any, pilot: Any, readings: queue.Queue[list[LaneRow]]) -> None:
         self.app = app

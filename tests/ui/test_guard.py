@@ -120,7 +120,7 @@ def test_cookies_of_other_ports_do_not_hide_ours(stranger: TestClient):
 
 
 def test_the_browsers_own_token_opens_one_time_only(filled: Store):
-    """It stands in the browser's command line, which every user of the machine can read."""
+    """It is in the browser's command line, which every user of the machine can read."""
     first, second = client_of(filled, once="for-the-browser"), client_of(filled)
     assert first.get("/", params={"token": "for-the-browser"}).status_code == 303
     assert first.get("/").status_code == 200

@@ -47,7 +47,7 @@ _VOID = frozenset({"meta", "link", "input", "br", "img", "hr"})
 
 
 class Checked(HTMLParser):
-    """What a browser would find in a page; tells of what a strict policy forbids."""
+    """What a browser would find in a page, and what a strict policy would forbid there."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)

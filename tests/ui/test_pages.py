@@ -85,7 +85,7 @@ def test_a_changed_file_shows_only_the_stored_line(text: Text | None):
 
 
 def test_a_file_that_nothing_was_stored_of_is_not_read():
-    """A store names files; it must not have this page show them to somebody."""
+    """A store names files; it must not make this page show other files."""
     asked: list[str] = []
     view = code_view(dataclasses.replace(CULPRIT, source=None), BEGAN, asked.append)
     assert (view.lines, asked) == ((), [])

@@ -1,4 +1,4 @@
-"""`loopcanary report --format html`: one file, whatever stands in the store."""
+"""`loopcanary report --format html`: one file, whatever the store holds."""
 
 from __future__ import annotations
 

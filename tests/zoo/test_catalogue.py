@@ -29,7 +29,7 @@ def test_a_kind_says_what_is_true_of_it(kind):
     assert set(kind.causes) <= {cause.value for cause in Cause} - {Cause.UNKNOWN.value}
     assert set(kind.loops) <= set(loops.ALL)
     assert set(kind.watchers) <= set(watchers.names())
-    # Somebody is guilty of every stall but the machine's own.
+    # Every stall but the machine's own has a guilty line.
     assert kind.control or kind.causes == ("host",) or kind.culprits or kind.holders
     assert kind.control or re.search(
         r"measured\(\)|\bbegin\(\)|stage\.begin|call_soon\(begin\)", kind.path.read_text()

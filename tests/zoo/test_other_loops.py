@@ -212,7 +212,7 @@ def test_figures_have_the_columns_that_the_summary_says():
 
 @pytest.fixture(scope="module")
 def drawn():
-    """An X server while the module's tests run, for whoever needs one."""
+    """An X server while the module's tests run, for those that need one."""
     with contextlib.ExitStack() as stack:
         yield SimpleNamespace(on=lambda: stack.enter_context(here.screen()))
 

@@ -29,7 +29,7 @@ async def handler():
 
 
 if __name__ == "__main__":
-    # Whoever watches may import, and compile, until the end.
+    # A watcher may import and compile until the end.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         sys.pycache_prefix = folder
         for plugin in PLUGINS:  # a watcher may have imported it

@@ -1,6 +1,6 @@
 """The kinds of loop on which programs play, one file each. README.md says how to add one.
 
-What stands here imports none of them; `host()` imports the one that is asked for, in the program's process.
+This module imports none of them; `host()` imports the one that is asked for, in the program's process.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Host(Protocol):
         """Runs the loop until main ends, and raises what it raises."""
 
     async def pause(self, seconds: float) -> None:
-        """Lets the loop go on for so long."""
+        """Lets the loop run for `seconds`."""
 
     async def call(self, program: Main) -> None:
         """The program as a piece of work of its own: a task, a greenlet, a callback; awaits its end."""

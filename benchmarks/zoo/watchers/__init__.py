@@ -51,7 +51,7 @@ class Watcher(Protocol):
     # LOOPS: tuple[str, ...] names the loops that it says it watches, where these are more than asyncio's.
 
     # In the watched process, for watchers that are started from code; see zoo.launch:
-    # def around() -> AbstractAsyncContextManager: stands around the program inside its loop
+    # def around() -> AbstractAsyncContextManager: entered around the program, inside its loop
 
 
 def names() -> list[str]:

@@ -52,7 +52,7 @@ async def around() -> AsyncIterator[None]:
 
 
 def _told(event: Any) -> None:
-    if not event.exceeded_threshold:  # it tells of each harmless open() as well
+    if not event.exceeded_threshold:  # it reports each harmless open() as well
         return
     samples = [str(sample["trace"]) + "\n" + str(sample["entry_point"]) for sample in event.cpu_stack_samples]
     events = [str(one["trace"]) + "\n" + str(one["entry_point"]) for one in event.blocking_events]

@@ -51,7 +51,7 @@ void lc_answers_begin(void);
 /* No more are; what was timed can be read. */
 void lc_answers_end(void);
 
-/* Somebody else times this connection's requests. */
+/* This connection's requests are timed elsewhere. */
 void lc_answers_leave(int fd);
 
 /* So many bytes were received. */
@@ -66,7 +66,7 @@ lc_answer_row *lc_answers_row(uint64_t ident, const char *thread);
 /* Counts it. True: it is the longest of the row, whose name the caller may set. */
 bool lc_answers_count(lc_answer_row *row, const lc_answer *answer);
 void lc_answers_name_worst(lc_answer_row *row, const char *name);
-/* The request's method, as it stands in scenes. */
+/* The request's method, as scenes spell it. */
 const char *lc_answers_method(const lc_answer *answer);
 
 /* model/histogram.py, bucket_of. */

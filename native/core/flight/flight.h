@@ -48,8 +48,8 @@ void *lc_flight_at(const lc_flight *flight, int section, uint64_t index);
 bool lc_flight_note_sleep(lc_flight *flight, lc_instant now, uint64_t slept);
 
 /* Pairs the clocks anew and answers the pairing; refines the tick rate, once a second, from all the time since
- * the last good pairing. A machine that slept breaks a pairing: CLOCK_MONOTONIC stands still then, the counter may
- * not. One thread (the watchdog). */
+ * the last good pairing. A suspended machine breaks a pairing: CLOCK_MONOTONIC stops, the counter may run on.
+ * One thread (the watchdog). */
 lc_instant lc_flight_pair_clocks(lc_flight *flight);
 
 /* Nanoseconds (monotonic) of a tick reading of this process. Any thread. */

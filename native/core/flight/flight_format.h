@@ -376,7 +376,7 @@ typedef enum {
 typedef enum {
     LC_PROOF_NONE = 0, /* it is not known */
     LC_PROOF_OWNER = 1, /* the lock names its owner */
-    LC_PROOF_WITH = 2   /* the thread stands in a `with` block of this very lock */
+    LC_PROOF_WITH = 2   /* the thread is in a `with` block of this lock */
 } lc_lock_proof;
 
 #define LC_NO_REF 0u

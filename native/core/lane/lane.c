@@ -14,7 +14,7 @@ static uint64_t thread_cpu_ns(void)
 
 void lc_lane_wake_watchdog(const lc_lane_context *context)
 {
-    /* Whoever turns the word back rings; the others need not. */
+    /* The thread that turns the word back rings; the others need not. */
     if (atomic_exchange_explicit(&context->header->parked, 0, memory_order_acq_rel)) {
         lc_bell_ring(context->watchdog_bell);
     }

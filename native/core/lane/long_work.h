@@ -15,7 +15,7 @@
 #define LC_LONG_LEAST_NS UINT64_C(1000000)
 #define LC_LONG_ROUND_NS UINT64_C(4000000000)
 
-/* Sets the limit of a lane whose threshold and sums are set. `rate`: lc_header.tick_ns_q32. Whoever gives the lane out. */
+/* Sets the limit of a lane whose threshold and sums are set. `rate`: lc_header.tick_ns_q32. The thread that opens it. */
 void lc_long_work_open(lc_lane *lane, uint64_t rate);
 
 /* The callback of the lane's epoch took from `begin` to `end`, in ticks; it is in the turn's sums already. Program

@@ -38,8 +38,8 @@
  *                    count where the loop is the one that is asked about, and are not asserted
  *   dict_keys        before 3.14: for the dict in which asyncio keeps its current tasks
  *   code_locals      number of slots before the value stack; code_stack_size: of slots in it
- *   values_before    how far before an instance of a Python class the pointer to its attributes stands, to
- *                    which values_tag is to be added; from 3.13 on they stand behind the instance
+ *   values_before    how far before an instance of a Python class the pointer to its attributes is, to
+ *                    which values_tag is to be added; from 3.13 on they are behind the instance
  *   values_first     where in them the first one is
  *   with_words       what a `with` block keeps on the value stack: the bound __exit__, or from 3.14
  *                    on the method descriptor and the lock

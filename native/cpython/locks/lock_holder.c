@@ -112,7 +112,7 @@ static bool same_text(const lc_cpython_source *source, uint64_t a, uint64_t b)
            memcmp(bytes, others, first.length) == 0;
 }
 
-/* Whoever runs _find_and_load_unlocked for a module holds its lock, as the name says. */
+/* The thread that runs _find_and_load_unlocked for a module holds the module's lock. */
 static bool loads_module(const lc_cpython_source *source, const lc_chain *chain, uint32_t i, uint64_t module)
 {
     lc_frame_shape shape;

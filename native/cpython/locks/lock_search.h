@@ -16,7 +16,7 @@ bool lc_lock_waited_for(lc_cpython_source *source, uint64_t thread_state, uint64
 /* lock_waited.c. Up to 3.13: whether this futex lies in the lock (no handle of a thread). */
 bool lc_sleeps_in_lock(const lc_cpython_source *source, uint64_t lock, uint64_t futex);
 
-/* lock_holder.c. Whether the thread stands in a `with` block of the lock, or loads the module. */
+/* lock_holder.c. Whether the thread is in a `with` block of the lock, or loads the module. */
 bool lc_lock_is_held_by(lc_cpython_source *source, const lc_found_lock *lock, uint64_t thread_state,
                         uint32_t *frame_budget);
 

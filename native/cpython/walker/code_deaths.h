@@ -32,7 +32,7 @@ static inline _Atomic uint64_t *lc_deaths_of(lc_code_deaths *deaths, uint64_t ad
     return &deaths->counts[hash >> 32 & (LC_DEATH_COUNTS - 1)];
 }
 
-/* One more death. Any thread. Whoever sees a later use of the memory sees the count too. */
+/* One more death. Any thread. A thread that sees a later use of the memory sees the count too. */
 static inline void lc_deaths_add(lc_code_deaths *deaths, uint64_t address)
 {
     atomic_fetch_add_explicit(lc_deaths_of(deaths, address), 1, memory_order_relaxed);

@@ -35,7 +35,7 @@ typedef struct {
     const char *emitter;      /* the type that emits "event" */
     const char *const *names; /* of input events, by their types */
     int names_count;
-    uint64_t fronts; /* of events, those that tell of windows: bits by their types */
+    uint64_t fronts; /* of events, those about windows: bits by their types */
 } gtk_version;
 
 /* GdkEventType of GTK 3 (gdk/gdkevents.h), and of GTK 4. */

@@ -108,7 +108,7 @@ static void after_handler(void *name, void *closure)
 
 /* ---- the hook ---------------------------------------------------------------------------- */
 
-static PyObject *names; /* of signals, by their numbers: kept, for a lane may tell of them; under the GIL */
+static PyObject *names; /* of signals, by their numbers: kept, as lanes point to them; under the GIL */
 
 /* Borrowed; NULL without an exception: it cannot be had. */
 static PyObject *name_of(unsigned signal)

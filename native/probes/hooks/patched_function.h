@@ -1,4 +1,4 @@
-/* A callable that stands in the place of another one and calls it: what probes put where a library's function was.
+/* A callable that replaces another one and calls it: what probes put where a library's function was.
  *
  * It binds as functions do, and all that is asked of it (name, documentation, code, signature) is the original's. What
  * it does beyond calling the original is a C function's; each patch has its own state, so that several installs, one

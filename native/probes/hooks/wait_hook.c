@@ -13,8 +13,8 @@ static _Thread_local uint32_t own_looks __attribute__((tls_model("initial-exec")
 
 /* ---- what a hooked wait does ------------------------------------------------------------- */
 
-/* Without the GIL: the agent may stop at any moment, and unmap the lane. Whoever stores to a lane says so first and looks
- * at the generation then; a stop changes the generation first and then looks whether any thread stores. */
+/* Without the GIL: the agent may stop at any moment, and unmap the lane. A thread says that it is about to store to a
+ * lane, then looks at the generation; a stop changes the generation, then looks whether any thread stores. */
 static bool still_is_own_agent(void)
 {
     return __atomic_load_n(&lc_the_agent.generation, __ATOMIC_SEQ_CST) == own_wait.generation;

@@ -120,7 +120,7 @@ typedef bool (*process_events_function)(void *dispatcher, int flags);
 
 static void hook_application(void);
 
-/* A turn that was busy for so long kept windows from being drawn, if they are drawn right after it. */
+/* A turn that was busy for longer kept windows from being drawn, if they are drawn right after it. */
 #define LONG_NS UINT64_C(50000000)
 
 static uint64_t ns_between(const qt_thread *thread, uint64_t begin, uint64_t end)

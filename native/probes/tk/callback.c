@@ -23,7 +23,7 @@ static struct {
     PyObject *after_code; /* NULL: cannot be told apart */
     Py_ssize_t after_cell;
     PyObject *input; /* or NULL */
-    /* Of what Tcl tells of an event: how many, and which are looked at. None: not told, or not known. */
+    /* Tcl's fields of an event: how many there are, and the places of those that are read. None: not given. */
     struct {
         Py_ssize_t count, button, time, type;
     } event;

@@ -19,7 +19,7 @@ from loopcanary.bundles import layout
 from loopcanary.bundles.errors import BundleError
 
 # 4.3.16 of PKWARE's APPNOTE.TXT: the end of central directory record, here without a comment, and the
-# locator (4.3.15) that stands before it where there is a 64-bit one.
+# locator (4.3.15) before it where there is a 64-bit one.
 _END = struct.Struct("<4s4H2LH")
 _END_SIGNATURE = b"PK\x05\x06"
 _LOCATOR_SIGNATURE, _LOCATOR_BYTES = b"PK\x06\x07", 20

@@ -216,7 +216,7 @@ class Redactor:
     def _blocker(self, blocker: Blocker) -> Blocker:
         call = None
         if blocker.call is not None and not {"names", "source"} & set(self.classes):
-            # A dotted name holds neither path nor host; what stands between the brackets may.
+            # A dotted name holds neither path nor host; the arguments may.
             callee = _CALLEE.match(blocker.call)
             call = None if callee is None else f"{callee[1]}(...)"
         function = None if blocker.function is None else self._text(Rule.NAME, blocker.function)

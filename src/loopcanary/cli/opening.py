@@ -124,7 +124,7 @@ def _recover(store: Store, live: bool) -> None:
     try:
         found = recover(store)
     except StoreError as error:
-        # Somebody else's store can be read all the same; its flight files stay for its owner.
+        # Another user's store can be read all the same; its flight files stay for its owner.
         refuse(f"what dead processes left was not taken in: {error}")
         return
     finally:

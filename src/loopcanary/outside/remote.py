@@ -58,7 +58,7 @@ def _send_from_its_own(process: Process, interpreter: Interpreter, script: str) 
             f"process {process.pid} runs CPython {interpreter.version} and this command {_own_version()}:"
             f" use `{wanted} -m loopcanary attach`, in the process's container if it has one"
         )
-    # Whoever may change that interpreter is its user: it does not run with more rights than that user has.
+    # The interpreter's owner may have changed it: it runs with that user's rights, not with ours.
     as_user: dict[str, Any] = {"user": facts.st_uid, "group": facts.st_gid, "extra_groups": []}
     try:
         ran = subprocess.run(  # noqa: S603 - the process's own interpreter

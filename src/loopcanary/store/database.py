@@ -164,7 +164,7 @@ class Database:
         """Puts things right for another attempt; False where nothing can be done."""
         code = _code(error)
         if code == _READONLY_MOVED or (self._file is not None and identity(self.path) != self._file):
-            # Somebody removed the store, or set it aside, while we had it open.
+            # The store was removed or set aside while we had it open.
             self._disconnect()
             return True
         if code & 0xFF in (_CORRUPT, _NOTADB) and not self._read_only:
@@ -246,8 +246,8 @@ class Database:
     def _connect(self) -> sqlite3.Connection:
         import sqlite3
 
-        # SQLite makes files beside its own, so it needs the folder too. A reader of somebody else's store
-        # has neither, and gets by without.
+        # SQLite makes files beside its own, so it needs the folder too. A reader of another user's store
+        # has neither and opens it without them.
         self._read_only = self.path.exists() and not (is_writable(self.path) and is_writable(self.folder))
         if not self._read_only:
             make_private_folder(self.folder)

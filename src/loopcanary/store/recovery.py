@@ -191,7 +191,7 @@ class _Visit(Generic[_R]):
         try:
             target = set_aside(path, _UNREADABLE)
         except OSError:
-            return  # another recovery was faster, or the folder is somebody else's
+            return  # another recovery was faster, or the folder belongs to another user
         self.found.notices.append(f"{error}; it was set aside as {target.name}")
 
 

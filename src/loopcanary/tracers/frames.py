@@ -197,7 +197,7 @@ class _Scene:
                 return self._reading(
                     closed, slices, RawSlice(began_ns=began_ns, ended_ns=ended_ns, figures=current)
                 )
-        # Only where the surface's thread stands still in the middle of a frame's few lines.
+        # Only where the surface's thread was stopped in the middle of a frame's few stores.
         nothing = FrameFigures(refresh_mhz=self.refresh_mhz)
         return self._reading(self.closed, self.slices, RawSlice(began_ns=0, ended_ns=0, figures=nothing))
 

@@ -121,7 +121,7 @@ class _Pages:
             found = page(request, now)
         except self._site.errors as error:
             now = self._site.watch.after(now)
-            # Mostly it is what the last look found, too, and stands above.
+            # Mostly the last look found the same, and the page shows it above.
             words = "" if any(str(error) in line for line in now.trouble) else str(error)
             title = f"The {'stores' if self._are_several else 'store'} cannot be read"
             return self._render(503, "trouble.html", now, title=title, words=words)

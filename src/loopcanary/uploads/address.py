@@ -31,7 +31,7 @@ class UploadTarget:
             parts = urlsplit(url)
             host, _ = parts.hostname, parts.port
         except ValueError:
-            # Its text may have a piece of a password: what stands before the first slash is taken for a port.
+            # The error's text may hold a piece of a password: all before the first slash is taken for a port.
             raise UploadError("this is no URL: https://host[:port]/path is wanted") from None
         if parts.scheme not in ("http", "https") or not host:
             raise UploadError("a URL to upload to begins with https:// and a host")

@@ -56,7 +56,7 @@ class Orders(Gtk.Application):
 
     def answer(self):
         if self.dialog.is_active():
-            GLib.idle_add(self.respond)  # when what tells of it has been dispatched, too
+            GLib.idle_add(self.respond)  # after the events about it
         else:
             GLib.timeout_add(50, self.answer)
 

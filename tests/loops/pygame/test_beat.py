@@ -44,7 +44,7 @@ class Calls:
 
 
 class Game:
-    """A beat, and whom it tells."""
+    """A beat and what it reports to."""
 
     def __init__(self, *, trouble: bool = False) -> None:
         self.now = 0

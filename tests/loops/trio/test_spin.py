@@ -15,7 +15,7 @@ until = begun + 1.6
 turns = itertools.count(1)
 
 def is_over():
-    # Long enough, or once it was told of: a busy machine may not come to many turns in that time.
+    # Long enough, or once it was reported: a busy machine may not run many turns in that time.
     if next(turns) % 1_000 or time.monotonic() < until:
         return False
     told = any(loop["spun_ms"] for loop in loopcanary.statistics().get("idle", ()))

@@ -17,7 +17,7 @@ signal.signal(signal.SIGCHLD, lambda *told: signals.append(told[0]))
 
 async def main():
     loopcanary.install()
-    # Until somebody says that the follower is at work.
+    # Until the test says that the follower is at work.
     reader = asyncio.to_thread(sys.stdin.readline)
     task = asyncio.create_task(reader)
     while not task.done():

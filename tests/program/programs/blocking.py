@@ -13,9 +13,9 @@ _GIVES_UP_S = 60
 
 
 def until_sampled(seconds: float) -> Iterator[float]:
-    """How long to sleep, one time after the other: so long; on a busy machine until who watches had a core,
-    too, and took a sample, and until the sleep that was asked for, and not the wait for a core after it, is
-    most of it. The caller sleeps: what blocks is in its own line."""
+    """Yields how long to sleep, again and again: `seconds` at first. On a busy machine more, until the
+    watcher had a core and took a sample, and until sleep outweighs the wait for a core after it. The caller
+    sleeps, so that the blocking call is in its own line."""
     began, asked = time.monotonic(), seconds
     before = _samples()
     yield asked

@@ -7,7 +7,7 @@ import time
 
 
 class BlockClock:
-    """Stamps of one block. `with clock:` stands around the blocking call; `before` and `after` are the last
+    """Stamps of one block. `with clock:` encloses the blocking call; `before` and `after` are the last
     and first thing that the program does on the loop's thread outside the callback that blocks.
 
     The length that is reported lies between the two: not less than inside, not more than outside.

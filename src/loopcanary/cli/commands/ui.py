@@ -92,7 +92,7 @@ def _look(store: OneStore) -> Sight:
     try:
         found = recover(store)
     except StoreError as error:
-        # Somebody else's store can be read all the same.
+        # Another user's store can be read all the same.
         wrong = f"what dead processes left was not taken in: {error}"
         return Sight(trouble=(wrong, *store.unreadable()), notices=_taken(store.notices))
     store.overlay(found.running, found.ongoing)

@@ -54,7 +54,7 @@ export function follow(dress) {
   listen();
 }
 
-// Nothing is taken away from under somebody's hands.
+// What the reader is using is not replaced.
 function isInUse() {
   const held = document.activeElement;
   if (held && held.closest("[data-refresh]") && held.matches("input, select, textarea")) return true;
