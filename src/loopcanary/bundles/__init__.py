@@ -24,20 +24,6 @@ if TYPE_CHECKING:
     from loopcanary.bundles.redaction import Redactor
     from loopcanary.bundles.writing import Contents, Written, write_bundle
 
-__all__ = [
-    "ALL",
-    "CLASSES",
-    "BundleError",
-    "Contents",
-    "Manifest",
-    "Redactor",
-    "Taker",
-    "Written",
-    "load_key",
-    "read_bundle",
-    "write_bundle",
-]
-
 _HOMES = {
     "classes": "ALL CLASSES",
     "errors": "BundleError",
@@ -46,6 +32,7 @@ _HOMES = {
     "redaction": "Redactor",
     "writing": "Contents Written write_bundle",
 }
+__all__ = [name for names in _HOMES.values() for name in names.split()]
 
 
 def __getattr__(name: str) -> Any:

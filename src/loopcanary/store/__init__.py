@@ -16,22 +16,6 @@ if TYPE_CHECKING:
     from loopcanary.store.retention import Retention
     from loopcanary.store.store import Store
 
-__all__ = [
-    "FLIGHT_FOLDER",
-    "Forensics",
-    "Intake",
-    "Location",
-    "Recovery",
-    "Retention",
-    "Store",
-    "StoreError",
-    "TakenIn",
-    "find",
-    "locate",
-    "recover",
-    "settle",
-]
-
 _HOMES = {
     "errors": "StoreError",
     "forensics": "Forensics",
@@ -41,6 +25,7 @@ _HOMES = {
     "retention": "Retention",
     "store": "Store",
 }
+__all__ = [name for names in _HOMES.values() for name in names.split()]
 
 
 def __getattr__(name: str) -> Any:
