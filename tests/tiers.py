@@ -78,6 +78,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
 
 
+@pytest.hookimpl(specname="pytest_collection_modifyitems", trylast=True)
+def see_to_groups(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """pytest-xdist tells one worker's tests by what it adds to their ids."""
+    if not getattr(config.option, "loadgroup", False):
+        return
+    if any(item.get_closest_marker("xdist_group") and "@" not in item.nodeid for item in items):
+        raise pytest.UsageError("this pytest-xdist and this pytest keep no group of tests with one worker")
+
+
 def _group_of(item: pytest.Item) -> Path | None:
     """The file or folder whose tests share what a fixture makes once: a run of a program, a build."""
     fixtures = getattr(item, "_fixtureinfo", None)
