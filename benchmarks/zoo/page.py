@@ -116,7 +116,7 @@ def _titled(figures: Sequence[Figure]) -> Iterator[tuple[str, Figure]]:
 def _put(path: Path, begin: str, end: str, figures: str) -> None:
     text = path.read_text()
     if begin not in text or end not in text:
-        raise ValueError(f"{path}: write {begin} and {end} where the figures shall stand")
+        raise ValueError(f"{path}: write {begin} and {end} where the figures belong")
     head, _, rest = text.partition(begin)
     path.write_text(f"{head}{begin}\n\n{figures}\n{end}{rest.partition(end)[2]}")
 
@@ -142,15 +142,33 @@ def _markdown(trials: Sequence[Trial], kinds: Sequence[Kind], about: dict[str, A
         )
     if list(others.played(trials)):
         yield from _other_loops(trials, kinds, about)
-    names = _names(trials)
-    for loop in _loops(trials):
-        yield f"\n### Each kind on {loop}\n\n{LEGEND}\n"
-        yield from _markdown_table(
-            ["kind", "what it is", *names],
-            [[kind.name, kind.summary, *cells] for kind, cells in _cells(trials, kinds, loop, names)],
-        )
+    yield from _each_kind(trials, kinds)
     yield "\n### Where loopcanary is wrong\n"
     yield from ([f"- {line}" for line in misses(trials, kinds)] or ["Nowhere in these runs."])
+    yield from _summaries(trials, kinds)
+
+
+def _each_kind(trials: Sequence[Trial], kinds: Sequence[Kind]) -> Iterator[str]:
+    """A table for each of asyncio's loops. The second one has the kinds that differ from the first."""
+    names = _names(trials)
+    first: dict[str, list[str]] = {}
+    for loop in _loops(trials):
+        rows = {kind.name: cells for kind, cells in _cells(trials, kinds, loop, names)}
+        said = "Kinds that are as above are left out." if first else LEGEND
+        yield f"\n### Each kind on {loop}\n\n{said}\n"
+        yield from _markdown_table(
+            ["kind", *names],
+            [[name, *cells] for name, cells in rows.items() if first.get(name) != cells],
+        )
+        first = first or rows
+
+
+def _summaries(trials: Sequence[Trial], kinds: Sequence[Kind]) -> Iterator[str]:
+    played = {trial.kind for trial in trials}
+    yield "\n### What each kind is\n"
+    yield from _markdown_table(
+        ["kind", "what it is"], [[kind.name, kind.summary] for kind in kinds if kind.name in played]
+    )
 
 
 def _other_loops(trials: Sequence[Trial], kinds: Sequence[Kind], about: dict[str, Any]) -> Iterator[str]:
@@ -168,8 +186,8 @@ def _other_loops(trials: Sequence[Trial], kinds: Sequence[Kind], about: dict[str
     )
     yield f"\nEach kind on them, under {OWN}:\n"
     yield from _markdown_table(
-        ["kind", "what it is", *others.played(trials)],
-        [[kind.name, kind.summary, *cells] for kind, cells in others.cells(trials, kinds, OWN)],
+        ["kind", *others.played(trials)],
+        [[kind.name, *cells] for kind, cells in others.cells(trials, kinds, OWN)],
     )
 
 

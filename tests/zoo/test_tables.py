@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from zoo import catalogue, page, results
 from zoo.observation import Frame, Report
@@ -72,7 +74,7 @@ def test_only_loopcanary_is_held_to_the_targets():
     assert {figure.reached for figure in row([trial(MISSED)], judged_by_targets=False)} == {None}
 
 
-def test_the_page_keeps_what_stands_around_the_figures(tmp_path):
+def test_the_page_keeps_what_is_around_the_figures(tmp_path):
     path = tmp_path / "zoo.md"
     path.write_text(f"# Before\n{page.BEGIN}\nfigures of yesterday\n{page.END}\nafter\n")
     page.write(path, [trial(), trial(MISSED, watcher="pyleak")], catalogue.read_all(), ABOUT)
@@ -82,7 +84,19 @@ def test_the_page_keeps_what_stands_around_the_figures(tmp_path):
     assert "yesterday" not in text
     assert "| loopcanary 0.1.0 | 100% of 1 |" in text
     assert "| loopsentry: not installed |" in text
-    assert "| sleep | A handler waits for a rate limit with time.sleep. | Lc | - |" in text
+    assert "| sleep | Lc | - |" in text
+    assert "| sleep | A handler waits for a rate limit with time.sleep. |" in text
+
+
+def test_the_second_loop_has_only_kinds_that_differ(tmp_path):
+    path = tmp_path / "zoo.md"
+    path.write_text(f"{page.BEGIN}\n{page.END}\n")
+    trials = [trial(), trial(kind="regex"), replace(trial(), loop="uvloop")]
+    trials.append(replace(trial(MISSED, kind="regex"), loop="uvloop"))
+    page.write(path, trials, catalogue.read_all(), ABOUT)
+    second = path.read_text().partition("### Each kind on uvloop")[2].partition("###")[0]
+    assert "| regex | - |" in second
+    assert "| sleep |" not in second
 
 
 def test_the_summary_has_the_totals_only(tmp_path):
@@ -97,7 +111,7 @@ def test_the_summary_has_the_totals_only(tmp_path):
 def test_a_page_without_marks_is_left_alone(tmp_path):
     path = tmp_path / "other.md"
     path.write_text("text")
-    with pytest.raises(ValueError, match="where the figures shall stand"):
+    with pytest.raises(ValueError, match="where the figures belong"):
         page.write(path, [trial()], catalogue.read_all(), ABOUT)
     assert path.read_text() == "text"
 
