@@ -158,8 +158,15 @@ def test_the_report_shows_what_is_stored(filled: Store, capsys: Captured) -> Non
     captured = capsys.readouterr()
     assert captured.out.startswith("2 stalls in 2 bugs, 7.72 s in all; watched for 77.3 s\n")
     assert "/srv/shop/orders.py:87 in Orders.load_orders" in captured.out
+    assert "Details of a bug: loopcanary show 1\n" in captured.out
     assert "\x1b" not in captured.out
     assert captured.err == ""
+
+
+def test_the_command_for_details_names_the_store(filled: Store, capsys: Captured, place: Path) -> None:
+    filled.folder.rename(place / "two words")
+    assert main(["report", "two words"]) == 0
+    assert f"Details of a bug: loopcanary show 1 --store '{place}/two words'\n" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("filled")
@@ -193,7 +200,7 @@ def test_a_clean_record_is_no_failure(store: Store, capsys: Captured) -> None:
     store.put_session(SESSION)
     assert main(["report"]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("No stall was recorded.\n")
+    assert shown.startswith(f"No stall was recorded.\nstore {store.folder}\n")
     assert "MainThread  10 %      340 ms" in shown
     assert main(["report", "--format", "markdown"]) == 0
     assert capsys.readouterr().out.startswith("## No stall was recorded.\n")

@@ -195,6 +195,18 @@ def test_a_clean_run_says_so_if_started_by_hand(screen: Screen, monkeypatch: pyt
     assert screen.text.startswith("[loopcanary] no stall over 100 ms in this process, in a run of 42.3 s\n")
 
 
+def test_the_last_line_names_the_store(
+    screen: Screen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for store, words in ((tmp_path / ".loopcanary", ""), (Path("/srv/a b"), " --store '/srv/a b'")):
+        reporter = ConsoleReporter(terminal=screen, store=store, announce_clean=False)  # type: ignore[arg-type]
+        monkeypatch.chdir("/")  # as programs do
+        reporter.report(STALL, 0)
+        reporter.close(ENDED, [])
+        assert screen.text.splitlines()[-1] == f"  more: loopcanary report{words}"
+
+
 def test_stalls_by_the_host_in_several_places_have_none(reporter: ConsoleReporter, screen: Screen) -> None:
     assert STALL.culprit is not None
     title = "the host did not run the ready thread"

@@ -10,6 +10,8 @@ _MS = 1_000_000
 _S = 1_000_000_000
 
 
+STORE_NAME = ".loopcanary"
+"""Of the store's folder, in the folder where a program is started."""
 NOTIFY_WAYS = ("bell", "desktop", "webhook")
 NOTIFY_KILLED_NS = (1 << 63) - 1
 

@@ -16,6 +16,7 @@ from loopcanary.report.figures.watched import NEVER, Watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from loopcanary.model import Issue, LagIssue, Session
     from loopcanary.model.search import IssueGroup, IssueMark, SessionMark, Totals
@@ -78,6 +79,8 @@ class Report:
     """Of each group shown, by fingerprint."""
     details: GroupDetails | None = None
     issue_details: IssueDetails | None = None
+    stores: Sequence[Path] = ()
+    """What was read, to be named to people."""
 
     @property
     def is_empty(self) -> bool:
@@ -98,11 +101,12 @@ def build(
     now_wall_ns: int,
     with_worst: bool = True,
     delays: Delays | None = None,
+    stores: Sequence[Path] = (),
 ) -> Report:
     """The report of what the query finds: at most `limit` groups, stalls and sessions; 0: all.
 
     `with_worst`: also the longest stall of each group, in full. `delays`: for what a group's end would
-    bring to the loops of the sessions in the report.
+    bring to the loops of the sessions in the report. `stores`: the folders that the source reads.
     """
     groups = source.groups(query.stalls, limit)
     issue_groups = source.groups(query.others, limit)
@@ -127,6 +131,7 @@ def build(
             _Programs(marks, query, now_wall_ns),
             Loops(sessions, delays),
         ),
+        stores=stores,
     )
 
 

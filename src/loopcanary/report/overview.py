@@ -28,6 +28,7 @@ from loopcanary.report.runs import runs_part
 from loopcanary.report.stall import NOTHING, stall_body
 from loopcanary.report.times import age
 from loopcanary.report.traces import trace_parts
+from loopcanary.words.commands import reading
 from loopcanary.words.text import count_of, printable
 
 if TYPE_CHECKING:
@@ -46,20 +47,23 @@ _HELD = {Cause.GIL: "held the GIL", Cause.LOCK: "held the lock"}
 _TREND_TONES = {"rising": Tone.ALARM, "falling": Tone.GOOD}
 _TREND = 5
 """The column that is left out where no bug has a trend."""
-DETAILS = "Details of a bug: loopcanary show 1"
 
 
 def overview(report: Report, *, in_detail: bool) -> Document:
     """The report. `in_detail`: everything about each bug's longest stall, for readers without a terminal."""
     return Document(
         (
-            *(() if report.is_empty else _bugs(report, in_detail=in_detail)),
-            *((Heading(said(strong("No stall was recorded."))),) if report.is_empty else ()),
+            *(_nothing(report) if report.is_empty else _bugs(report, in_detail=in_detail)),
             *issues_part(report),
             *runs_part(report.sessions, in_detail=in_detail),
             *trace_parts(report.sessions),
         )
     )
+
+
+def _nothing(report: Report) -> Iterator[Block]:
+    yield Heading(said(strong("No stall was recorded.")))
+    yield from (line(dim("store "), printable(str(store))) for store in report.stores)
 
 
 def _bugs(report: Report, *, in_detail: bool) -> Iterator[Block]:
@@ -76,7 +80,7 @@ def _bugs(report: Report, *, in_detail: bool) -> Iterator[Block]:
     left_out = found.groups - len(report.groups)
     if left_out > 0:
         yield Indented((line(dim(f"and {count_of(left_out, 'more bug')} (--limit 0 shows all)")),))
-    yield Indented((line(dim(DETAILS)),))
+    yield Indented((line(dim(f"Details of a bug: {reading('show 1', report.stores)}")),))
     yield from latest(report, numbers=True)
 
 

@@ -117,7 +117,7 @@ def over_line(stall: Stall, look: Look, process: str = "") -> str:
 
 
 def summary_block(
-    tallies: Sequence[Tally], session: Session, details: str | None, look: Look, process: str = ""
+    tallies: Sequence[Tally], session: Session, details: str, look: Look, process: str = ""
 ) -> str:
     """The session's end: bugs by total time, the loops' figures, where to read more."""
     count, total_ns = sum(tally.count for tally in tallies), sum(tally.total_ns for tally in tallies)
@@ -132,7 +132,7 @@ def summary_block(
         threshold = format_duration(session.threshold_ns)
         headline = line(_TAG, f"no stall over {threshold} in this process{length}")
     below += [_loop_line(loop) for loop in session.loops[:_LOOPS_MAX] if loop.turns]
-    if details and count:
+    if count:
         below.append(line(dim("more: "), details))
     return _shown(look, headline, Indented(tuple(below)))
 

@@ -18,9 +18,11 @@ from loopcanary.reporters.blocks import (
 )
 from loopcanary.reporters.terminal import Terminal
 from loopcanary.reporters.whose_stderr import is_a_child
+from loopcanary.words.commands import reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
 
     from loopcanary.model import Issue, Session
 
@@ -36,9 +38,9 @@ class ConsoleReporter:
     """One block for each new bug, one line now and then for one that repeats, a table at the end.
 
     Called on the drain thread only. Blocks that stderr does not take are dropped and counted in `dropped`.
-    `details`: the command that shows more, for the summary. `announce_clean`: say it, too, if there was
-    no stall at all; None: in the process that `loopcanary run` started. `process`: who this is, said where
-    a person started another process.
+    `store`: where a report reads more. `announce_clean`: say it, too, if there was no stall at all; None:
+    in the process that `loopcanary run` started. `process`: who this is, said where a person started
+    another process.
     """
 
     name = "console"
@@ -47,13 +49,15 @@ class ConsoleReporter:
         self,
         *,
         terminal: Terminal | None = None,
-        details: str | None = "loopcanary report",
+        store: Path | None = None,
         announce_clean: bool | None = None,
         process: str = "",
         monotonic_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._terminal = terminal or Terminal()
-        self._details = details
+        self._details = reading(
+            "report", () if store is None else (store,)
+        )  # it may change to another folder
         self._announce_clean = _is_run_by_hand(os.environ) if announce_clean is None else announce_clean
         self._process = process if is_a_child() else ""
         self._monotonic_ns = monotonic_ns

@@ -16,7 +16,7 @@ def console(run: WatchedRun) -> Reporter | None:
         return None
     from loopcanary.reporters.console import ConsoleReporter
 
-    return ConsoleReporter(process=f"{run.session.name} (pid {run.session.pid})")
+    return ConsoleReporter(store=run.config.store, process=f"{run.session.name} (pid {run.session.pid})")
 
 
 def log_file(run: WatchedRun) -> Reporter | None:

@@ -7,13 +7,13 @@ import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from loopcanary.model.config import STORE_NAME
 from loopcanary.unpatched import unpatched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-FOLDER_NAME = ".loopcanary"
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
 _FIRST_NAMES = frozenset({"flight", "notifications"})
@@ -31,7 +31,7 @@ def make_private_folder(folder: Path) -> None:
         folder.mkdir(mode=FOLDER_MODE, parents=True)
     except FileExistsError:
         names = {path.name for path in folder.iterdir()}
-        if folder.name != FOLDER_NAME or not names or names - _FIRST_NAMES:
+        if folder.name != STORE_NAME or not names or names - _FIRST_NAMES:
             return
         # The engine made it a moment ago, for its flight file.
         folder.chmod(FOLDER_MODE)

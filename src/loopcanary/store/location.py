@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loopcanary.model.config import STORE_NAME
 from loopcanary.store.errors import StoreError
-from loopcanary.store.files import FOLDER_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,7 @@ def locate(
     here = Path.cwd() if cwd is None else cwd
     if given is not None:
         return Location(folder=here / given.expanduser())
-    usual = here / FOLDER_NAME
+    usual = here / STORE_NAME
     if _writable(usual):
         return Location(folder=usual)
     try:

@@ -13,6 +13,7 @@ from loopcanary.cli.opening import NOTHING_FOUND
 from loopcanary.cli.settings import given, of_option, settings_options
 from loopcanary.cli.words import Word
 from loopcanary.model.outside import Unseen
+from loopcanary.words.commands import reading
 from loopcanary.words.text import printable
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def _tell_attached(attached: Attached) -> int:
             err=True,
         )
     if attached.store:
-        click.echo(f"loopcanary report --store {printable(attached.store, 300)}", err=True)
+        click.echo(reading("report", (Path(attached.store),)), err=True)
     return 0
 
 

@@ -73,6 +73,7 @@ def command(
             now_wall_ns=time.time_ns(),
             with_worst=form != "json",
             delays=delays,
+            stores=[one.folder for one in found],
         )
         if report.finds_nothing and form != "json" and output == STDOUT and query != IssueQuery():
             click.echo("No stall matches.")

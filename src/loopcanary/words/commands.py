@@ -1,0 +1,29 @@
+"""Command lines to be copied into a shell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loopcanary.model.config import STORE_NAME
+from loopcanary.words.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def reading(command: str, stores: Iterable[Path]) -> str:
+    """`loopcanary COMMAND` on these stores. The default one of the current folder is not named."""
+    named = [store.expanduser() for store in stores]
+    if not named or named == [_current_folder() / STORE_NAME]:
+        return f"loopcanary {command}"
+    from shlex import quote  # most programs need it not
+
+    return printable(" ".join(["loopcanary", command, *(f"--store {quote(str(one))}" for one in named)]))
+
+
+def _current_folder() -> Path:
+    try:
+        return Path.cwd()
+    except OSError:  # it is gone
+        return Path()
