@@ -46,7 +46,7 @@ class Watch:
         """The same, with those: where many short callbacks each wait for a core, it is to blame, too."""
         store = open_store(self.folder)
         try:
-            found = store.issues(STALLS)
+            found = store.reader.issues(STALLS)
         finally:
             store.close()
         return sorted(found, key=lambda stall: stall.began_wall_ns)

@@ -362,7 +362,7 @@ class Sink(Protocol):
 
 
 class IssueStore(Protocol):
-    """What a store answers to everyone who reads one; `store.Store` is one, several together are one, too.
+    """What a store answers to everyone who reads one; several together answer so, too.
 
     Thread-safe. Raises the store's own errors. A limit of 0: all.
     """
@@ -414,9 +414,3 @@ class IssueStore(Protocol):
 
     def remarks(self) -> dict[str, Remark]:
         """What people said of bugs, by fingerprint."""
-
-    def remark(self, fingerprint: str, remark: Remark) -> None:
-        """Puts this in the place of what was said of the bug before."""
-
-    def delete(self, query: IssueQuery) -> int:
-        """Deletes the issues that the query finds, for good; their number."""

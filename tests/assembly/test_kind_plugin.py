@@ -105,12 +105,15 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def test_the_store_keeps_finds_and_groups_it(store: Store):
-    assert store.issue(WAIT.id) == WAIT
+    assert store.reader.issue(WAIT.id) == WAIT
     query = IssueQuery(kind=LockWait.kind, words=("exporter.FLUSH",))
-    assert store.issues(query) == [WAIT]
-    [group] = store.groups(query)
+    assert store.reader.issues(query) == [WAIT]
+    [group] = store.reader.groups(query)
     assert (group.kind, group.title, group.max_ns) == (LockWait.kind, WAIT.title, WAIT.duration_ns)
-    assert {one.fingerprint for one in store.group_sums(OTHERS)} == {JANK.fingerprint, WAIT.fingerprint}
+    assert {one.fingerprint for one in store.reader.group_sums(OTHERS)} == {
+        JANK.fingerprint,
+        WAIT.fingerprint,
+    }
 
 
 @pytest.mark.usefixtures("store")
@@ -156,7 +159,7 @@ def test_a_bundle_takes_it_along(
     said(capsys, "bundle", "--output", str(bundle), *redact)
     other = Store(tmp_path / "other", retention=Retention(age_ns=1 << 62))
     other.take_in(lambda intake: read_bundle(bundle, intake, now_wall_ns=NOW) and None)
-    found = other.issue(WAIT.id)
+    found = other.reader.issue(WAIT.id)
     assert isinstance(found, LockWait)
     assert found.waited_ns == WAIT.waited_ns
     if redact:
@@ -166,7 +169,7 @@ def test_a_bundle_takes_it_along(
     else:
         assert found == WAIT
     other.close()
-    assert store.issue(WAIT.id) == WAIT
+    assert store.reader.issue(WAIT.id) == WAIT
 
 
 def test_it_is_notified_by_its_name():
@@ -191,14 +194,14 @@ def unplugged(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
 
 
 def test_without_the_plugin_others_are_still_read(unplugged: Store):
-    assert unplugged.totals(OTHERS).issues == 1
-    assert unplugged.unreadable() == [NOT_SHOWN]
-    assert [one for _, one in unplugged.after(0, 9)][-1] is None
+    assert unplugged.reader.totals(OTHERS).issues == 1
+    assert unplugged.maintenance.unreadable() == [NOT_SHOWN]
+    assert [one for _, one in unplugged.arrivals.after(0, 9)][-1] is None
     unplugged.put_issue(replace(JANK, id="s1-jank-2"))
-    assert len(unplugged.issues(IssueQuery(kind=JANK.kind))) == 2
-    for found in (unplugged.issues(OTHERS), list(unplugged.each(OTHERS))):
+    assert len(unplugged.reader.issues(IssueQuery(kind=JANK.kind))) == 2
+    for found in (unplugged.reader.issues(OTHERS), list(unplugged.reader.each(OTHERS))):
         assert {one.kind for one in found} == {JANK.kind}
-    assert [one.fingerprint for one in unplugged.groups(OTHERS, 1)] == [JANK.fingerprint]
+    assert [one.fingerprint for one in unplugged.reader.groups(OTHERS, 1)] == [JANK.fingerprint]
 
 
 @pytest.mark.usefixtures("unplugged")
@@ -213,8 +216,10 @@ def test_reports_say_what_they_cannot_show(form: str, capsys: pytest.CaptureFixt
 
 def test_a_plugin_that_fails_hides_nothing_else(unplugged: Store):
     registry.REGISTRY.add(registry.KINDS, "lock-wait", "loopcanary_nowhere:KIND")
-    assert [one.kind for one in unplugged.issues(OTHERS)] == [JANK.kind]
-    assert unplugged.unreadable() == ["1 issue of kind lock-wait is not shown: its plugin cannot be loaded"]
+    assert [one.kind for one in unplugged.reader.issues(OTHERS)] == [JANK.kind]
+    assert unplugged.maintenance.unreadable() == [
+        "1 issue of kind lock-wait is not shown: its plugin cannot be loaded"
+    ]
 
 
 @pytest.mark.usefixtures("unplugged")

@@ -304,8 +304,8 @@ def test_what_is_taken_can_be_asked_for(tmp_path_factory: pytest.TempPathFactory
         return
     try:
         query = IssueQuery()
-        assert len(list(store.each(query))) == store.totals(query).issues
-        assert len(store.sessions(query)) == len(store.session_marks(query))
-        store.groups(query), store.issues(query), store.remarks()
+        assert len(list(store.reader.each(query))) == store.reader.totals(query).issues
+        assert len(store.reader.sessions(query)) == len(store.reader.session_marks(query))
+        store.reader.groups(query), store.reader.issues(query), store.reader.remarks()
     finally:
         store.close()

@@ -44,10 +44,10 @@ def everything(folder: Path) -> tuple[list[Stall], list[object], list[Session], 
     store = Store(folder, retention=FOREVER)
     try:
         return (
-            list(store.each(STALLS)),
-            list(store.issues(OTHERS)),
-            [replace(one, imported_wall_ns=None) for one in store.sessions(IssueQuery())],
-            store.remarks(),
+            list(store.reader.each(STALLS)),
+            list(store.reader.issues(OTHERS)),
+            [replace(one, imported_wall_ns=None) for one in store.reader.sessions(IssueQuery())],
+            store.reader.remarks(),
         )
     finally:
         store.close()
@@ -212,9 +212,9 @@ def test_later_facts_are_taken_and_none_taken_back(place: Path) -> None:
     going_on = replace(STALL, state=StallState.ONGOING, duration_ns=S)
     early, late = ([running], [going_on]), ([SESSION], [STALL])
     store = merged(place, [early, late, early], lambda _: None)
-    (session,) = store.sessions(IssueQuery())
+    (session,) = store.reader.sessions(IssueQuery())
     assert (session.end, session.imported_from) == (SessionEnd.KILLED, "1.zip")
-    assert store.issue(STALL.id) == STALL
+    assert store.reader.issue(STALL.id) == STALL
     store.close()
 
 
@@ -226,9 +226,9 @@ def test_what_a_store_saw_itself_it_knows_best(place: Path) -> None:
         store.remark(STALL.fingerprint, Remark(note="mine"))
 
     store = merged(place, [([replace(SESSION, name="theirs")], [STALL, KILLED])], own)
-    assert store.sessions(IssueQuery(session="s1")) == [mine]
-    assert [stall.title for stall in store.each(STALLS)] == ["mine", KILLED.title]
-    assert store.remarks()[STALL.fingerprint].note == "mine"
+    assert store.reader.sessions(IssueQuery(session="s1")) == [mine]
+    assert [stall.title for stall in store.reader.each(STALLS)] == ["mine", KILLED.title]
+    assert store.reader.remarks()[STALL.fingerprint].note == "mine"
     store.close()
 
 
@@ -240,11 +240,11 @@ def test_a_foreign_session_is_not_ended_but_cleaned(place: Path) -> None:
     assert main(["import", "a.zip", "--store", "there"]) == 0
     store = Store(place / "there", retention=FOREVER)
     assert main(["report", "--store", "there"]) == 0
-    (session,) = store.sessions(IssueQuery())
+    (session,) = store.reader.sessions(IssueQuery())
     assert session.end is SessionEnd.RUNNING
     assert not session.is_running
     assert main(["clean", "--store", "there", "--all", "--yes"]) == 0
-    assert store.sessions(IssueQuery()) == []
+    assert store.reader.sessions(IssueQuery()) == []
     store.close()
 
 
@@ -260,8 +260,8 @@ def test_a_merge_that_fails_midway_leaves_nothing_behind(
     monkeypatch.setattr(intake, "_FRESH_PAYLOADS", "INSERT INTO main.nothing_of_the_kind VALUES (1)")
     assert main(["import", "a.zip", "--store", "there"]) == 2
     assert "Traceback" not in capsys.readouterr().err
-    assert there.totals(STALLS).issues == 0
-    assert [one.id for one in there.sessions(IssueQuery())] == ["s9"]
+    assert there.reader.totals(STALLS).issues == 0
+    assert [one.id for one in there.reader.sessions(IssueQuery())] == ["s9"]
     there.close()
     connection = sqlite3.connect(place / "there" / "loopcanary.db")
     assert connection.execute("SELECT count(*) FROM payloads").fetchone() == (0,)

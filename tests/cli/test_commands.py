@@ -221,7 +221,7 @@ def test_what_runs_now_is_shown_and_not_stored(
     captured = capsys.readouterr()
     assert "now-1" in captured.out
     assert captured.err == "loopcanary: a notice\n"
-    assert filled.issue("now-1") is None
+    assert filled.reader.issue("now-1") is None
 
 
 @pytest.mark.usefixtures("filled")
@@ -307,7 +307,7 @@ def test_an_ambiguous_start_names_the_candidates(capsys: Captured) -> None:
 
 
 def test_the_rank_of_a_report_is_enough(filled: Store, capsys: Captured) -> None:
-    ranking = [group.fingerprint for group in filled.groups(STALLS)]
+    ranking = [group.fingerprint for group in filled.reader.groups(STALLS)]
     filled.close()
     assert len(ranking) > 1
     for rank, fingerprint in enumerate(ranking, 1):
@@ -340,9 +340,9 @@ def test_an_unknown_one_is_not_found(capsys: Captured) -> None:
 def test_clean(store: Store, capsys: Captured, options: list[str], left: list[str]) -> None:
     newest = [stall(id="s1-9", fingerprint="n", began_wall_ns=time.time_ns())] if "1d" in options else []
     store.put([SESSION], [STALL, KILLED, *newest])
-    before = store.totals(STALLS).issues
+    before = store.reader.totals(STALLS).issues
     assert main(["clean", *options]) == 0
-    assert [one.id for one in store.issues(STALLS)] == left
+    assert [one.id for one in store.reader.issues(STALLS)] == left
     gone = before - len(left)
     assert capsys.readouterr().out == f"Deleted {gone} stall{'' if gone == 1 else 's'}.\n"
     store.close()
@@ -375,7 +375,7 @@ def test_deleting_all_asks_first(
     os.close(ours)
     assert "Delete 2 stalls in" in result.stderr
     assert result.returncode == status
-    assert filled.totals(STALLS).issues == left
+    assert filled.reader.totals(STALLS).issues == left
     filled.close()
 
 

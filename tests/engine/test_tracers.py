@@ -115,7 +115,7 @@ def faulty(place) -> Path:
 def issues(place) -> list[Startup | SlowMethod]:
     opened = open_store(place.store)
     try:
-        return [one for one in opened.issues(OTHERS) if isinstance(one, (Startup, SlowMethod))]
+        return [one for one in opened.reader.issues(OTHERS) if isinstance(one, (Startup, SlowMethod))]
     finally:
         opened.close()
 

@@ -129,7 +129,7 @@ class Place:
         opened = open_store(store or self.store)
         try:
             recover(opened)
-            return opened.issues(STALLS)[::-1]
+            return opened.reader.issues(STALLS)[::-1]
         finally:
             opened.close()
 
@@ -138,7 +138,7 @@ class Place:
         opened = open_store(store or self.store)
         try:
             recover(opened)
-            return {session.pid: session for session in opened.sessions(IssueQuery())}
+            return {session.pid: session for session in opened.reader.sessions(IssueQuery())}
         finally:
             opened.close()
 

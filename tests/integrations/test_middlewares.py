@@ -88,7 +88,7 @@ def test_a_wsgi_call_over_its_threshold_is_a_stall_of_its_own(tmp_path):
     from loopcanary.model.search import STALLS
 
     store = open_store(tmp_path / "store")
-    stalls = store.issues(STALLS)
+    stalls = store.reader.issues(STALLS)
     store.close()
     assert before >= 1
     assert ("GET /long/{}", "WSGI request", "thread") in [(s.scene, s.callback, s.loop) for s in stalls]

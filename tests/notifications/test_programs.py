@@ -74,7 +74,7 @@ class Notified:
         """Stored ones, and those that go on; as every command does, it takes in what dead processes left."""
         store = open_store(self.store)
         try:
-            return [*recover(store).ongoing, *store.issues(STALLS)]
+            return [*recover(store).ongoing, *store.reader.issues(STALLS)]
         finally:
             store.close()
 
@@ -271,12 +271,12 @@ def test_who_the_program_is_is_known_while_it_runs(notified: Notified, engine: s
     program = notified.start("stalling.py", "1", "150", "wait", LOOPCANARY_ENGINE=engine)
     assert "stalling.py (pid" in notified.there.next()["text"]
     store = open_store(notified.store)
-    [session] = [*recover(store).running, *store.running_sessions(host_name())]
+    [session] = [*recover(store).running, *store.maintenance.running_sessions(host_name())]
     store.close()
     assert (session.pid, session.engine) == (program.pid, engine)
     ended(program, "go on\n")
     store = open_store(notified.store)
-    [session] = store.sessions(IssueQuery())
+    [session] = store.reader.sessions(IssueQuery())
     store.close()
     assert (session.end, bool(session.loops)) == (SessionEnd.EXIT, True)
 

@@ -61,7 +61,7 @@ def stores(tmp_path: Path) -> Iterator[tuple[Store, Store]]:
 
 def compared(stores: tuple[Store, Store], **changes: object) -> Comparison:
     sides = [
-        replace(Side(source=store, query=IssueQuery(), label=name), **changes)
+        replace(Side(source=store.reader, query=IssueQuery(), label=name), **changes)
         for store, name in zip(stores, "AB", strict=True)
     ]
     return compare(sides[0], sides[1], now_wall_ns=NOW)
@@ -182,8 +182,8 @@ def test_a_session_that_spans_the_moment_counts_on_both_sides(stores: tuple[Stor
     put(source, whole, spread(whole, 40))
     noon = BEGAN + 4 * H
     sides = [
-        Side(source=source, query=IssueQuery(until_wall_ns=noon), label="before"),
-        Side(source=source, query=IssueQuery(since_wall_ns=noon), label="after"),
+        Side(source=source.reader, query=IssueQuery(until_wall_ns=noon), label="before"),
+        Side(source=source.reader, query=IssueQuery(since_wall_ns=noon), label="after"),
     ]
     found = compare(*sides, now_wall_ns=NOW)
     assert (found.before.hours, found.after.hours) == (pytest.approx(4), pytest.approx(6))
@@ -194,7 +194,7 @@ def test_a_session_that_spans_the_moment_counts_on_both_sides(stores: tuple[Stor
 def test_the_worst_are_described_and_all_counted(all_kinds: tuple[Store, Store]) -> None:
     whole = compared(all_kinds)
     sides = [
-        Side(source=store, query=IssueQuery(), label=name)
+        Side(source=store.reader, query=IssueQuery(), label=name)
         for store, name in zip(all_kinds, "AB", strict=True)
     ]
     found = compare(*sides, now_wall_ns=NOW, limit=2)
@@ -210,7 +210,7 @@ def test_very_many_runs_are_compared(stores: tuple[Store, Store], monkeypatch: p
     for number in range(4):
         of = ran(f"s{number}", number * 10, number * 10 + 10, version="1" if number < 3 else "2")
         put(source, of, spread(of, 30))
-    sides = [Side(source=source, query=IssueQuery(), label=one, version=one) for one in ("1", "2")]
+    sides = [Side(source=source.reader, query=IssueQuery(), label=one, version=one) for one in ("1", "2")]
     by_name = compare(*sides, now_wall_ns=NOW)
     monkeypatch.setattr(comparison_module, "_ASKED_BY_NAME_MAX", 2)
     assert compare(*sides, now_wall_ns=NOW) == by_name
@@ -223,7 +223,8 @@ def test_versions_of_one_store(stores: tuple[Store, Store]) -> None:
         of = ran(name, version=version)
         put(source, of, spread(of, count))
     sides = [
-        Side(source=source, query=IssueQuery(), label=version, version=version) for version in ("1.1", "1.2")
+        Side(source=source.reader, query=IssueQuery(), label=version, version=version)
+        for version in ("1.1", "1.2")
     ]
     [one] = compare(*sides, now_wall_ns=NOW).groups
     assert (one.before.count, one.after.count, one.change) == (5, 60, Change.WORSE)

@@ -72,11 +72,11 @@ def full(store: Store) -> Store:
 
 
 def page_of(store: Store, issue: LagIssue) -> Report:
-    return of_issue(store, issue, now_wall_ns=NOW, explain=why_issues_grouped)
+    return of_issue(store.reader, issue, now_wall_ns=NOW, explain=why_issues_grouped)
 
 
 def group_of(store: Store, fingerprint: str = BEHIND.fingerprint) -> Report:
-    report = of_issue_group(store, fingerprint, limit=20, now_wall_ns=NOW, explain=why_issues_grouped)
+    report = of_issue_group(store.reader, fingerprint, limit=20, now_wall_ns=NOW, explain=why_issues_grouped)
     assert report is not None
     return report
 
@@ -110,7 +110,7 @@ def test_a_bug_shows_its_longest_and_lists_the_latest(full: Store) -> None:
 
 
 def test_a_group_that_is_gone_has_no_page(full: Store) -> None:
-    assert of_issue_group(full, "jank:gone", limit=1, now_wall_ns=NOW, explain=lambda *_: ()) is None
+    assert of_issue_group(full.reader, "jank:gone", limit=1, now_wall_ns=NOW, explain=lambda *_: ()) is None
 
 
 def test_the_report_ranks_bugs_by_time_and_names_each(full: Store) -> None:

@@ -170,7 +170,7 @@ def test_the_report_says_what_fixing_a_group_buys(store: Store) -> None:
         histogram=((MS, 100), (7_310 * MS, 1)),
     )
     store.put([session(loops=(loop,))], [replace(KILLED, thread="MainThread")])
-    report = build(store, ALL, limit=9, now_wall_ns=NOW, delays=delays)
+    report = build(store.reader, ALL, limit=9, now_wall_ns=NOW, delays=delays)
     said = "p99 loop delay 6.54 s -> 0 ns, at least 18.3 ms less waiting for other callbacks"
     assert said in " ".join(as_shown("report", report).split())
     assert said.replace("->", "-&gt;") in as_markdown(report)

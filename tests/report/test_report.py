@@ -57,7 +57,7 @@ def full(store: Store) -> Store:
 
 
 def report_of(source: Store, limit: int = 20) -> Report:
-    return build(source, ALL, limit=limit, now_wall_ns=NOW)
+    return build(source.reader, ALL, limit=limit, now_wall_ns=NOW)
 
 
 def group_of(source: Store, limit: int = 20) -> Report:
@@ -67,7 +67,7 @@ def group_of(source: Store, limit: int = 20) -> Report:
 
 
 def of_bug(source: Store, fingerprint: str, parts: tuple[str, ...], limit: int = 20) -> Report:
-    return of_group(source, fingerprint, limit=limit, now_wall_ns=NOW, explain=lambda _: parts)
+    return of_group(source.reader, fingerprint, limit=limit, now_wall_ns=NOW, explain=lambda _: parts)
 
 
 def as_shown(shape: Shape, report: Report, *, width: int = 80, **options: Any) -> str:
@@ -120,7 +120,7 @@ def test_a_bug_as_text(full: Store) -> None:
 
 
 def test_a_stall_as_text(full: Store) -> None:
-    golden("stall.txt", as_shown("stall", of_stall(full, KILLED, now_wall_ns=NOW)))
+    golden("stall.txt", as_shown("stall", of_stall(full.reader, KILLED, now_wall_ns=NOW)))
 
 
 def test_a_report_that_is_cut_says_what_it_leaves_out(full: Store) -> None:
@@ -288,7 +288,7 @@ def test_no_name_reaches_a_reader_raw(store: Store, text: str) -> None:
     texts = [
         as_shown("report", report),
         as_shown("group", bug),
-        as_shown("stall", of_stall(store, one, now_wall_ns=NOW)),
+        as_shown("stall", of_stall(store.reader, one, now_wall_ns=NOW)),
         as_markdown(report),
         as_markdown(bug, "group"),
         as_json.render(report),

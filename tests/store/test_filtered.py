@@ -56,11 +56,11 @@ def many(store: Store) -> Store:
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_groups_and_cells_are_those_of_the_stalls(many: Store, query: IssueQuery) -> None:
-    found = many.issues(query)
+    found = many.reader.issues(query)
     by_bug: dict[str, list] = {}
     for one in found:
         by_bug.setdefault(one.fingerprint, []).append(one)
-    groups = many.groups(query)
+    groups = many.reader.groups(query)
     assert {group.fingerprint for group in groups} == set(by_bug)
     for group in groups:
         of_it = by_bug[group.fingerprint]
@@ -72,15 +72,15 @@ def test_groups_and_cells_are_those_of_the_stalls(many: Store, query: IssueQuery
         worst = max(of_it, key=lambda one: (one.duration_ns, one.began_wall_ns))
         assert group.worst_id == worst.id
     sums = [GroupSums(one.fingerprint, one.count, one.total_ns) for one in groups]
-    assert many.group_sums(query) == sums
+    assert many.reader.group_sums(query) == sums
     some = [one.fingerprint for one in groups[:2]]
-    assert many.groups(query, 0, some) == groups[:2]
-    assert many.groups(query, 1) == groups[:1]
-    cells = many.time_cells(
+    assert many.reader.groups(query, 0, some) == groups[:2]
+    assert many.reader.groups(query, 1) == groups[:1]
+    cells = many.reader.time_cells(
         query, "fingerprint", begin_wall_ns=BEGAN, step_ns=10 * S, cells=20, keys=list(by_bug)
     )
     assert sum(cell.total_ns for cell in cells) == sum(one.duration_ns for one in found)
-    by_cause = many.time_cells(query, "cause", begin_wall_ns=BEGAN, step_ns=10 * S, cells=20)
+    by_cause = many.reader.time_cells(query, "cause", begin_wall_ns=BEGAN, step_ns=10 * S, cells=20)
     assert sum(cell.issues for cell in by_cause) == len(found)
 
 
@@ -89,35 +89,37 @@ def test_stalls_that_go_on_are_in_them(many: Store, query: IssueQuery) -> None:
     live = stall(id="live", session="b", fingerprint="1:3", scene="checkout", task="charge", cause=Cause.LOCK,
                  state=StallState.ONGOING, began_wall_ns=BEGAN + 100 * S, duration_ns=9 * S)  # fmt: skip
     many.overlay([], [live])
-    found = many.issues(query)
-    assert sum(group.count for group in many.groups(query)) == len(found)
-    assert sum(sums.total_ns for sums in many.group_sums(query)) == sum(one.duration_ns for one in found)
+    found = many.reader.issues(query)
+    assert sum(group.count for group in many.reader.groups(query)) == len(found)
+    assert sum(sums.total_ns for sums in many.reader.group_sums(query)) == sum(
+        one.duration_ns for one in found
+    )
 
 
 def test_its_state_changes_with_whatever_an_answer_depends_on(
     store: Store, make_store: Callable[..., Store]
 ) -> None:
     other = make_store()
-    states = [store.state()]
+    states = [store.reader.state()]
     changes = [
         lambda: store.put([SESSION], [STALL]),
         lambda: other.put([], [stall(id="s1-8")]),
         lambda: store.overlay([], [stall(id="live")]),
         lambda: store.overlay([], []),
-        lambda: other.delete(IssueQuery(fingerprint=STALL.fingerprint)),
+        lambda: other.maintenance.delete(IssueQuery(fingerprint=STALL.fingerprint)),
         store.close,
     ]
     for change in changes:
         change()
-        states.append(store.state())
-        assert states[-1] == store.state()
+        states.append(store.reader.state())
+        assert states[-1] == store.reader.state()
     assert len(set(states)) == len(states)
 
 
 def test_looking_at_it_does_not_change_its_state(store: Store) -> None:
     store.put([SESSION], [STALL])
     store.overlay([], [])
-    state = store.state()
+    state = store.reader.state()
     store.overlay([], [])
-    assert store.groups(STALLS)
-    assert store.state() == state
+    assert store.reader.groups(STALLS)
+    assert store.reader.state() == state

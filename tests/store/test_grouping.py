@@ -35,19 +35,19 @@ def full(store: Store) -> Store:
 
 
 def test_groups_are_the_same_by_index_and_by_scan(full: Store, monkeypatch: pytest.MonkeyPatch):
-    by_index = full.groups(STALLS)
+    by_index = full.reader.groups(STALLS)
     monkeypatch.setattr(grouping_module, "_is_by_index", lambda _: False)
-    by_scan = full.groups(STALLS)
+    by_scan = full.reader.groups(STALLS)
     assert len(by_index) > 3
     assert by_index == by_scan
-    assert full.groups(STALLS, 2) == by_index[:2]
+    assert full.reader.groups(STALLS, 2) == by_index[:2]
 
 
 @pytest.mark.parametrize("is_by_index", [True, False])
 def test_cells_add_up_to_the_groups(full: Store, monkeypatch: pytest.MonkeyPatch, is_by_index: bool):
     monkeypatch.setattr(grouping_module, "_is_by_index", lambda _: is_by_index)
-    groups = {group.fingerprint: group for group in full.groups(STALLS)}
-    cells = full.time_cells(
+    groups = {group.fingerprint: group for group in full.reader.groups(STALLS)}
+    cells = full.reader.time_cells(
         STALLS, "fingerprint", begin_wall_ns=BEGAN, step_ns=10 * S, cells=10, keys=list(groups)
     )
     sums: Counter[str] = Counter()
@@ -58,43 +58,43 @@ def test_cells_add_up_to_the_groups(full: Store, monkeypatch: pytest.MonkeyPatch
 
 
 def test_cells_outside_of_the_time_are_left_out(full: Store):
-    cells = full.time_cells(STALLS, "cause", begin_wall_ns=BEGAN + 50 * S, step_ns=10 * S, cells=2)
+    cells = full.reader.time_cells(STALLS, "cause", begin_wall_ns=BEGAN + 50 * S, step_ns=10 * S, cells=2)
     assert sum(cell.issues for cell in cells) == 20
     assert {cell.cell for cell in cells} == {0, 1}
 
 
 def test_scenes_and_own_code_are_asked_for(full: Store):
-    assert full.scenes() == ["cart", "shop"]
-    assert full.totals(IssueQuery(scene="shop").stalls).issues == 34
-    assert full.totals(IssueQuery(scene="").stalls).issues == 33
-    assert full.totals(IssueQuery(in_app=True).stalls).issues == 100
-    assert full.totals(IssueQuery(in_app=False).stalls).issues == 0
+    assert full.reader.scenes() == ["cart", "shop"]
+    assert full.reader.totals(IssueQuery(scene="shop").stalls).issues == 34
+    assert full.reader.totals(IssueQuery(scene="").stalls).issues == 33
+    assert full.reader.totals(IssueQuery(in_app=True).stalls).issues == 100
+    assert full.reader.totals(IssueQuery(in_app=False).stalls).issues == 0
     full.put([], [stall(id="s1-none", culprit=None)])
-    assert full.totals(IssueQuery(in_app=False).stalls).issues == 0
+    assert full.reader.totals(IssueQuery(in_app=False).stalls).issues == 0
 
 
 def test_what_goes_on_is_grouped_with_what_is_stored(full: Store):
     going_on = stall(id="s1-3", fingerprint="1:2", began_wall_ns=BEGAN + 3 * S, duration_ns=90 * S)
-    before = {group.fingerprint: group for group in full.groups(STALLS)}
+    before = {group.fingerprint: group for group in full.reader.groups(STALLS)}
     full.overlay([session()], [going_on])
-    [top] = full.groups(STALLS, 1)
+    [top] = full.reader.groups(STALLS, 1)
     assert (top.fingerprint, top.max_ns, top.worst_id) == ("1:2", 90 * S, "s1-3")
     assert top.count == before["1:2"].count
-    cells = full.time_cells(
+    cells = full.reader.time_cells(
         STALLS, "fingerprint", begin_wall_ns=BEGAN, step_ns=100 * S, cells=1, keys=["1:2"]
     )
     assert [(cell.issues, cell.total_ns) for cell in cells] == [(top.count, top.total_ns)]
     full.overlay([], [])
-    assert {group.fingerprint: group for group in full.groups(STALLS)} == before
+    assert {group.fingerprint: group for group in full.reader.groups(STALLS)} == before
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_remarks_are_kept_and_taken_back(make_store: Callable[..., Store], text: str):
     store = make_store()
     store.remark(text, Remark(ignored=True, note=text))
-    [(fingerprint, remark)] = store.remarks().items()
+    [(fingerprint, remark)] = store.reader.remarks().items()
     assert remark.ignored
     store.remark(text, Remark(note="better"))
-    assert store.remarks() == {fingerprint: Remark(note="better")}
+    assert store.reader.remarks() == {fingerprint: Remark(note="better")}
     store.remark(text, Remark())
-    assert store.remarks() == {}
+    assert store.reader.remarks() == {}

@@ -35,15 +35,20 @@ def test_it_is_read_in_full_and_not_changed(old: Path, make_store: Callable[...,
     before = old.read_bytes()
     store = make_store()
     store.overlay([SESSION], [stall(id="now")])
-    assert store.issue("now") is not None
-    assert (store.totals(STALLS).issues, store.totals(OTHERS).issues) == (18, 7)
-    assert {mark.loop for mark in store.marks(OTHERS)} == {"pygame"}
-    assert store.scenes() == ["</script><script>alert(1)</script><!-- ]]> &amp;", "boss", "cart", "checkout"]
-    assert store.remarks()["1:dead"] == Remark(ignored=True, note="known")
+    assert store.reader.issue("now") is not None
+    assert (store.reader.totals(STALLS).issues, store.reader.totals(OTHERS).issues) == (18, 7)
+    assert {mark.loop for mark in store.reader.marks(OTHERS)} == {"pygame"}
+    assert store.reader.scenes() == [
+        "</script><script>alert(1)</script><!-- ]]> &amp;",
+        "boss",
+        "cart",
+        "checkout",
+    ]
+    assert store.reader.remarks()["1:dead"] == Remark(ignored=True, note="known")
     with pytest.raises(StoreError, match="cannot be written"):
         store.remark("1:f00d", Remark(note="mine"))
     with pytest.raises(StoreError, match="cannot be written"):
-        store.delete(IssueQuery())
+        store.maintenance.delete(IssueQuery())
     assert old.read_bytes() == before
 
 
@@ -72,5 +77,5 @@ def test_one_damaged_issue_does_not_hold_up_the_rest(old: Path, make_store: Call
     connection.commit()
     connection.close()
     store = make_store()
-    assert (store.totals(STALLS).issues, store.totals(OTHERS).issues) == (17, 7)
-    assert sum(issue is None for _, issue in store.after(0, 100)) == 1
+    assert (store.reader.totals(STALLS).issues, store.reader.totals(OTHERS).issues) == (17, 7)
+    assert sum(issue is None for _, issue in store.arrivals.after(0, 100)) == 1

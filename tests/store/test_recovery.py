@@ -146,10 +146,10 @@ def test_a_dead_process_is_stored_as_killed_and_its_file_removed(
     leave(ends=[2 * S, None], unslotted=True)
     found = recover(store, forensics())
     assert [one.state for one in found.stalls] == [StallState.ENDED, StallState.KILLED, StallState.ENDED]
-    [session] = store.sessions(ALL)
+    [session] = store.reader.sessions(ALL)
     assert (session.end, session.ended_wall_ns) == (SessionEnd.KILLED, BEGAN + 9 * S)
     assert (session.loops, session.statistics) == ((HEALTH,), {"samples_taken": 7})
-    killed = store.issue("s1-2")
+    killed = store.reader.issue("s1-2")
     assert killed is not None
     assert (killed.state, killed.duration_ns) == (StallState.KILLED, 8 * S)
     assert leftovers(folder) == []
@@ -164,7 +164,7 @@ def test_a_process_that_ended_well_but_left_its_file_has_ended(
         return replace(open_remains(path), header=Header(ended_ns=30 * S))
 
     recover(store, forensics(open=ended))
-    [session] = store.sessions(ALL)
+    [session] = store.reader.sessions(ALL)
     assert (session.end, session.ended_wall_ns) == (SessionEnd.EXIT, BEGAN + 30 * S)
 
 
@@ -174,7 +174,7 @@ def test_a_link_and_the_file_in_memory_are_both_removed(
     memory = tmp_path / "shm.flight"
     leave(in_memory=memory, ends=[None])
     recover(store, forensics())
-    assert store.totals(STALLS).issues == 1
+    assert store.reader.totals(STALLS).issues == 1
     assert not memory.exists()
     assert leftovers(folder) == []
 
@@ -182,10 +182,10 @@ def test_a_link_and_the_file_in_memory_are_both_removed(
 def test_recovering_twice_changes_nothing(store: Store, leave: Callable[..., Path]) -> None:
     leave(ends=[2 * S, None])
     recover(store, forensics())
-    before = store.issues(STALLS)
+    before = store.reader.issues(STALLS)
     leave(ends=[2 * S, None])
     recover(store, forensics())
-    assert store.issues(STALLS) == before
+    assert store.reader.issues(STALLS) == before
 
 
 def test_a_running_process_is_read_and_left_and_not_stored(
@@ -195,8 +195,8 @@ def test_a_running_process_is_read_and_left_and_not_stored(
     found = recover(store, forensics())
     assert [(one.id, one.state) for one in found.ongoing] == [("s1-2", StallState.ONGOING)]
     assert [(one.end, one.ended_wall_ns) for one in found.running] == [(SessionEnd.RUNNING, None)]
-    assert store.totals(STALLS).issues == 0
-    assert store.sessions(ALL) == []
+    assert store.reader.totals(STALLS).issues == 0
+    assert store.reader.sessions(ALL) == []
     assert leftovers(folder) == ["s1.flight"]
 
 
@@ -292,7 +292,7 @@ def test_two_recoveries_at_once_store_everything_once(
     for thread in threads:
         thread.join()
     assert sum(len(one.sessions) for one in found) == 20
-    assert stores[0].totals(STALLS).issues == 40
+    assert stores[0].reader.totals(STALLS).issues == 40
     assert leftovers(folder) == []
 
 
@@ -303,10 +303,10 @@ def test_a_dead_session_ends_with_its_open_stalls(store: Store) -> None:
     running = replace(SESSION, end=SessionEnd.RUNNING, ended_wall_ns=None)
     store.put([running], [replace(STALL, state=StallState.ONGOING)])
     assert [one.id for one in settle(store, Recovery(), host="here", is_gone=lambda _: True)] == ["s1"]
-    [session] = store.sessions(ALL)
+    [session] = store.reader.sessions(ALL)
     assert session.end is SessionEnd.KILLED
     assert session.ended_wall_ns == STALL.began_wall_ns + STALL.duration_ns
-    [settled] = store.issues(STALLS)
+    [settled] = store.reader.issues(STALLS)
     assert settled.state is StallState.KILLED
 
 
@@ -320,7 +320,7 @@ def test_a_session_is_left_running(store: Store, host: str, gone: bool, seen: bo
     store.put_session(running)
     recovery = Recovery(running=[running] if seen else [])
     assert settle(store, recovery, host=host, is_gone=lambda _: gone) == []
-    assert store.sessions(ALL) == [running]
+    assert store.reader.sessions(ALL) == [running]
 
 
 def test_there_is_nothing_to_recover_where_there_is_no_folder(store: Store) -> None:

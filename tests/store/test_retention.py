@@ -34,21 +34,21 @@ def test_a_size_limit_removes_the_oldest_of_any_kind(make_store: Callable[..., S
     program.put([SESSION], stalls(150))
     for issue in issues(150):
         program.put_issue(issue)
-    before = program.used_bytes()
+    before = program.maintenance.used_bytes()
     limit = before // 3
     other = make_store(retention=Retention(age_ns=1 << 62, bytes=limit))
-    assert other.sweep() > 0
-    assert other.used_bytes() <= limit
+    assert other.maintenance.sweep() > 0
+    assert other.maintenance.used_bytes() <= limit
     assert bytes_on_disk(folder) <= limit + 100_000
-    left = [stall.began_wall_ns for stall in program.each(STALLS)]
-    kept = [issue.began_wall_ns for issue in program.issues(OTHERS)]
+    left = [stall.began_wall_ns for stall in program.reader.each(STALLS)]
+    kept = [issue.began_wall_ns for issue in program.reader.issues(OTHERS)]
     assert left
     assert kept
     # One clock for both: neither kind is kept longer than the other.
     assert abs(min(left) - min(kept)) <= 2 * S
     assert max(left) == max(kept) == BEGAN + 149 * S
     program.put([], [replace(STALL, id="new")])
-    assert program.issue("new") is not None
+    assert program.reader.issue("new") is not None
 
 
 def test_issues_alone_are_bounded_by_bytes_too(make_store: Callable[..., Store]) -> None:
@@ -56,11 +56,11 @@ def test_issues_alone_are_bounded_by_bytes_too(make_store: Callable[..., Store])
     store = make_store(retention=Retention(age_ns=1 << 62, bytes=limit))
     for issue in issues(200):
         store.put_issue(issue)
-    assert store.used_bytes() > limit
+    assert store.maintenance.used_bytes() > limit
     store.put_issue(replace(STALL, began_wall_ns=BEGAN + 999 * S))
-    store.sweep()
-    assert store.used_bytes() <= limit
-    assert store.issue(STALL.id) is not None
+    store.maintenance.sweep()
+    assert store.maintenance.used_bytes() <= limit
+    assert store.reader.issue(STALL.id) is not None
 
 
 @pytest.mark.parametrize("rule", [Retention(age_ns=1), Retention(age_ns=1 << 62, stalls=0)])
@@ -71,11 +71,11 @@ def test_a_session_is_kept_as_long_as_anything_of_it(
     store.put_session(SESSION)
     store.put_issue(replace(JANK, session=SESSION.id, began_wall_ns=1 << 61))
     sweeper = make_store(retention=replace(rule, stalls=max(rule.stalls, 1)))
-    sweeper.sweep()
-    assert [session.id for session in store.sessions(ALL)] == [SESSION.id]
-    store.delete_as_seen([(JANK.id, "ended")])
-    make_store(retention=rule).sweep()
-    assert store.sessions(ALL) == []
+    sweeper.maintenance.sweep()
+    assert [session.id for session in store.reader.sessions(ALL)] == [SESSION.id]
+    store.maintenance.delete_as_seen([(JANK.id, "ended")])
+    make_store(retention=rule).maintenance.sweep()
+    assert store.reader.sessions(ALL) == []
 
 
 def test_what_was_said_of_a_bug_outlives_its_stalls(make_store: Callable[..., Store]) -> None:
@@ -83,9 +83,9 @@ def test_what_was_said_of_a_bug_outlives_its_stalls(make_store: Callable[..., St
     store = make_store()
     store.put([SESSION], [STALL])
     store.remark(STALL.fingerprint, Remark(ignored=True, note="as designed"))
-    make_store(retention=Retention(age_ns=1)).sweep()
-    assert store.issues(STALLS) == []
-    assert store.remarks() == {STALL.fingerprint: Remark(ignored=True, note="as designed")}
+    make_store(retention=Retention(age_ns=1)).maintenance.sweep()
+    assert store.reader.issues(STALLS) == []
+    assert store.reader.remarks() == {STALL.fingerprint: Remark(ignored=True, note="as designed")}
 
 
 def test_cleaning_by_size_age_number_and_bug(
@@ -95,17 +95,17 @@ def test_cleaning_by_size_age_number_and_bug(
     store.put([SESSION], stalls(200))
     for issue in issues(200)[150:]:
         store.put_issue(issue)
-    half = store.used_bytes() // 2
+    half = store.maintenance.used_bytes() // 2
     clean = ["clean", "--store", str(folder)]
     assert main([*clean, "--max-size", str(half)]) == 0
-    assert store.used_bytes() <= half
-    left = store.totals(STALLS).issues
+    assert store.maintenance.used_bytes() <= half
+    left = store.reader.totals(STALLS).issues
     assert 0 < left < 200
     assert main([*clean, "--keep", "10"]) == 0
-    assert store.totals(STALLS).issues == 10
+    assert store.reader.totals(STALLS).issues == 10
     assert main([*clean, "--fingerprint", JANK.fingerprint]) == 0
     assert "Deleted 0 stalls and " in capsys.readouterr().out.splitlines()[-1]
     assert main([*clean, "--older-than", "1d"]) == 0
-    assert store.totals(STALLS).issues == 0
+    assert store.reader.totals(STALLS).issues == 0
     assert main([*clean, "--max-size", "0"]) == 0
     assert bytes_on_disk(folder) < 200_000

@@ -80,8 +80,8 @@ def test_a_damaged_database_is_set_aside_and_a_new_one_begun(
     store.path.write_bytes(damaged)
     fresh = make_store()
     fresh.put_issue(KILLED)
-    fresh.totals(STALLS)
-    assert fresh.issues(STALLS) == [KILLED]
+    fresh.reader.totals(STALLS)
+    assert fresh.reader.issues(STALLS) == [KILLED]
     [notice] = fresh.notices
     [aside] = [path for path in folder.iterdir() if ".damaged-" in path.name and "wal" not in path.name]
     assert aside.name in notice
@@ -91,12 +91,12 @@ def test_a_damaged_database_is_set_aside_and_a_new_one_begun(
 def test_damage_of_an_open_database_is_set_aside(store: Store, folder: Path) -> None:
     store.put([], [stall(id=f"s1-{i}") for i in range(50)])
     store.close()
-    store.totals(STALLS)
+    store.reader.totals(STALLS)
     with store.path.open("r+b") as file:
         file.seek(4096)
         file.write(b"\xff" * (store.path.stat().st_size - 4096))
     store.put_issue(KILLED)
-    assert store.issues(STALLS) == [KILLED]
+    assert store.reader.issues(STALLS) == [KILLED]
     assert len(store.notices) == 1
 
 
@@ -138,7 +138,7 @@ def test_an_older_format_is_brought_up_to_date(
     monkeypatch.setattr(store_schema, "STEPS", {store_schema.VERSION: step})
     monkeypatch.setattr(store_schema, "VERSION", store_schema.VERSION + 1)
     newer = make_store()
-    assert newer.issues(STALLS) == [STALL]
+    assert newer.reader.issues(STALLS) == [STALL]
     newer.close()
     with sqlite3.connect(store.path) as connection:
         assert connection.execute("SELECT mood FROM issues").fetchall() == [(None,)]
@@ -156,7 +156,7 @@ def test_a_migration_that_fails_leaves_the_old_version(
         patch.setattr(store_schema, "VERSION", store_schema.VERSION + 1)
         with pytest.raises(StoreError):
             make_store().open()
-    assert make_store().issues(STALLS) == [STALL]
+    assert make_store().reader.issues(STALLS) == [STALL]
 
 
 # ---- folders and disks ------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ def test_a_folder_that_cannot_be_written_is_a_store_error(shared: Path) -> None:
 def test_another_users_store_can_be_read_where_its_files_may_be(shared: Path) -> None:
     store = Store(shared)
     store.put([SESSION], [STALL])
-    store.sweep()
+    store.maintenance.sweep()
     store.put_issue(STALL)
     store.close()
     for path in shared.iterdir():
@@ -186,7 +186,7 @@ def test_another_users_store_can_be_read_where_its_files_may_be(shared: Path) ->
 
     def read() -> str:
         reader = Store(shared)
-        found = reader.groups(STALLS)
+        found = reader.reader.groups(STALLS)
         try:
             reader.put_issue(KILLED)
         except StoreError as error:
@@ -246,7 +246,7 @@ except StoreError as error:
     stored, _, message = result.stdout.partition(" ")
     assert "loopcanary.db" in message or "disk is full" in message
     reader = Store(folder)
-    assert reader.totals(STALLS).issues >= int(stored) > 0
+    assert reader.reader.totals(STALLS).issues >= int(stored) > 0
     reader.close()
 
 
@@ -258,7 +258,7 @@ def test_a_full_disk_is_a_store_error_that_says_so(shared: Path) -> None:
         store = Store(shared / "store")
         with pytest.raises(StoreError, match="disk is full"):
             fill(store)
-        assert store.totals(STALLS).issues >= 0
+        assert store.reader.totals(STALLS).issues >= 0
         store.close()
     finally:
         subprocess.run(["umount", "-l", shared], check=True)
@@ -279,7 +279,7 @@ def test_no_shared_memory_means_an_ordinary_journal(store: Store, monkeypatch: p
     mode = store._database.outside_transaction(lambda c: c.execute("PRAGMA journal_mode").fetchone()[0])
     assert mode == "truncate"
     assert database.FILE_NAME in str(store.path)
-    assert store.issues(STALLS) == [STALL]
+    assert store.reader.issues(STALLS) == [STALL]
 
 
 def test_a_kept_lock_is_a_store_error_in_bounded_time(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -347,8 +347,8 @@ def test_many_processes_begin_a_store_at_once_and_lose_nothing(
     outputs = [writer.communicate(timeout=280) for writer in writers]
     assert [errors for _, errors in outputs] == [""] * processes
     store = make_store()
-    assert store.totals(STALLS).issues == processes * each
-    assert len(store.sessions(ALL)) == processes
+    assert store.reader.totals(STALLS).issues == processes * each
+    assert len(store.reader.sessions(ALL)) == processes
 
 
 def test_a_forked_child_has_its_own_connection(store: Store) -> None:
@@ -362,7 +362,7 @@ def test_a_forked_child_has_its_own_connection(store: Store) -> None:
             os._exit(0)
     assert os.waitpid(pid, 0)[1] == 0
     store.put_issue(stall(id="s1-3"))
-    assert {one.id for one in store.issues(STALLS)} == {"s1-1", "s1-2", "s1-3"}
+    assert {one.id for one in store.reader.issues(STALLS)} == {"s1-1", "s1-2", "s1-3"}
 
 
 def test_a_fork_does_not_wait_for_a_transaction(store: Store) -> None:
@@ -374,10 +374,10 @@ def test_a_fork_does_not_wait_for_a_transaction(store: Store) -> None:
         if pid == 0:
             try:
                 # The parent's transaction holds the writer's lock: reading must do.
-                os._exit(0 if store.totals(STALLS).issues == 1 else 1)
+                os._exit(0 if store.reader.totals(STALLS).issues == 1 else 1)
             except BaseException:  # noqa: BLE001 - told to the parent
                 os._exit(2)
         return os.waitpid(pid, 0)[1]
 
     assert store._database.write(fork_inside) == 0
-    assert store.totals(STALLS).issues == 0
+    assert store.reader.totals(STALLS).issues == 0

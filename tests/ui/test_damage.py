@@ -61,7 +61,7 @@ def spoil(store: Store) -> None:
 
 
 def asides(store: Store) -> list[str]:
-    return [one.name for one in store.set_aside()]
+    return [one.name for one in store.maintenance.set_aside()]
 
 
 # ---- one store ------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ def test_a_change_reaches_every_writable_store(filled: Store, other: Store):
     assert answer.status_code == 503
     assert "One of the stores was not changed" in answer.text
     assert str(other.path) in answer.text
-    assert filled.remarks()[STALL.fingerprint].note == "TICKET-7"
+    assert filled.reader.remarks()[STALL.fingerprint].note == "TICKET-7"
 
 
 # ---- at the start ---------------------------------------------------------------------------------------

@@ -88,8 +88,8 @@ def test_only_our_own_pages_change_anything(client: TestClient, filled: Store, o
         ("/group/remark", {"f": fingerprint, "ignored": "1"}),
     ):
         assert client.post(path, data=form, headers=headers).status_code == 403
-    assert filled.issue("s1-1") is not None
-    assert filled.remarks() == {}
+    assert filled.reader.issue("s1-1") is not None
+    assert filled.reader.remarks() == {}
 
 
 def test_every_answer_forbids_what_a_page_of_ours_never_does(client: TestClient, stranger: TestClient):

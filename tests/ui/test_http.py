@@ -109,16 +109,16 @@ def all_pages(client: TestClient, store: Store) -> dict[str, str]:
     """Every page that there is of what is in the store."""
     paths = list(PAGES)
     paths += [f"/groups?kind={kind}" for kind in (*_KINDS, "</script>")]
-    paths += [url("/changes", program=mark.name) for mark in store.session_marks(IssueQuery())]
+    paths += [url("/changes", program=mark.name) for mark in store.reader.session_marks(IssueQuery())]
     answers = {path: client.get(path) for path in paths}
-    for group in store.groups(IssueQuery()):
+    for group in store.reader.groups(IssueQuery()):
         answers[f"group {group.fingerprint}"] = client.get("/group", params={"f": group.fingerprint})
         answers[f"delete {group.fingerprint}"] = client.get("/group/delete", params={"f": group.fingerprint})
-    for one in store.issues(STALLS):
+    for one in store.reader.issues(STALLS):
         answers[f"stall {one.id}"] = client.get("/issue", params={"id": one.id})
-    for issue in store.issues(OTHERS):
+    for issue in store.reader.issues(OTHERS):
         answers[f"issue {issue.id}"] = client.get("/issue", params={"id": issue.id})
-    for ran in store.sessions(IssueQuery()):
+    for ran in store.reader.sessions(IssueQuery()):
         answers[f"session {ran.id}"] = client.get("/session", params={"id": ran.id})
     assert {path: answer.status_code for path, answer in answers.items() if answer.status_code != 200} == {}
     return {path: answer.text for path, answer in answers.items()}
@@ -151,7 +151,7 @@ def test_bugs_of_other_kinds_are_noted_ignored_and_deleted(client: TestClient, f
     assert jank.title not in client.get("/groups?kind=other").text
     assert jank.title in client.get("/groups?kind=jank&ignored=1").text
     client.post("/group/delete", data={"f": jank.fingerprint, "sure": "yes"}, headers=ORIGIN)
-    assert filled.issue(jank.id) is None
+    assert filled.reader.issue(jank.id) is None
 
 
 def test_the_overview_names_line_cause_and_what_to_do(client: TestClient):
@@ -302,13 +302,13 @@ def test_a_bug_is_ignored_with_a_note_and_comes_back(client: TestClient, filled:
     group = {"f": "1:f00d"}
     answer = client.post("/group/remark", data={**group, "note": "TICKET-7", "ignored": "1"}, headers=ORIGIN)
     assert answer.status_code == 303
-    assert filled.remarks() == {"1:f00d": Remark(ignored=True, note="TICKET-7")}
+    assert filled.reader.remarks() == {"1:f00d": Remark(ignored=True, note="TICKET-7")}
     assert STALL.title not in client.get("/groups").text
     assert STALL.title not in client.get("/").text
     assert "TICKET-7" in client.get("/groups", params={"ignored": "1"}).text
     assert "TICKET-7" in client.get("/group", params=group).text
     client.post("/group/remark", data=group, headers=ORIGIN)
-    assert filled.remarks() == {}
+    assert filled.reader.remarks() == {}
     assert STALL.title in client.get("/groups").text
 
 
@@ -317,15 +317,15 @@ def test_deleting_asks_first(client: TestClient, filled: Store):
     assert "2 stalls" in question
     unsure = client.post("/group/delete", data={"f": "1:f00d"}, headers=ORIGIN)
     assert unsure.headers["location"] == "/group/delete?f=1%3Af00d"
-    assert filled.issue("s1-1") is not None
+    assert filled.reader.issue("s1-1") is not None
     client.post("/group/delete", data={"f": "1:f00d", "sure": "yes"}, headers=ORIGIN)
-    assert filled.issue("s1-1") is None
-    assert filled.issue("s1-2") is not None
+    assert filled.reader.issue("s1-1") is None
+    assert filled.reader.issue("s1-2") is not None
 
 
 def test_nothing_in_particular_is_never_deleted(client: TestClient, filled: Store):
     client.post("/group/delete", data={"f": "", "sure": "yes"}, headers=ORIGIN)
-    assert filled.issue("s1-1") is not None
+    assert filled.reader.issue("s1-1") is not None
 
 
 def test_a_stall_is_shared_in_three_forms(client: TestClient):

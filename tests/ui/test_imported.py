@@ -26,7 +26,7 @@ def test_every_page_shows_what_was_imported(store: Store, tmp_path: Path, redact
     path.write_bytes(bundled(sessions=[running], redaction=Redactor(redacted, b"0123456789abcdef")))
     store.take_in(lambda intake: read_bundle(path, intake, now_wall_ns=NOW) and None)
     client = let_in(client_of(store))
-    stall = store.issue(STALL.id)
+    stall = store.reader.issue(STALL.id)
     assert stall is not None
     for address, params in (
         ("/", {}),

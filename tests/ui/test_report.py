@@ -87,7 +87,7 @@ class Parsed(HTMLParser):
 
 
 def page_of(store: Store, query: IssueQuery = ALL, limit: int = 20) -> ReportPage:
-    return report_page(store, query, TOOLS, limit=limit, now_wall_ns=NOW)
+    return report_page(store.reader, query, TOOLS, limit=limit, now_wall_ns=NOW)
 
 
 def parsed(store: Store, query: IssueQuery = ALL, limit: int = 20) -> Parsed:

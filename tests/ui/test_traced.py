@@ -88,11 +88,11 @@ def test_starts_are_listed_latest_first_by_pages(store: Store):
     count = 2 * STARTS + 7
     for number in range(count):
         store.put_issue(replace(STARTUP, id=f"n{number}", began_wall_ns=BEGAN + number * S))
-    first = startup_page(store)
+    first = startup_page(store.reader)
     assert (first.total, len(first.rows), first.is_first) == (count, STARTS, True)
     seen, page = list(first.rows), first
     while page.earlier is not None:
-        page = startup_page(store, page.earlier)
+        page = startup_page(store.reader, page.earlier)
         assert not page.is_first
         seen += page.rows
     assert [one.id for one in seen] == [f"n{number}" for number in reversed(range(count))]
@@ -106,7 +106,7 @@ def test_starts_are_drawn_by_program_with_their_limits(store: Store):
     ]
     for start in starts:
         store.put_issue(start)
-    shop, worker = startup_page(store).courses
+    shop, worker = startup_page(store.reader).courses
     assert (shop.program, worker.program) == ("shop", "worker")
     assert [bar.start.id for bar in shop.bars] == [STARTUP.id, "late"]
     assert [bar.limit_y is None for bar in shop.bars] == [False, True]
@@ -118,27 +118,27 @@ def test_methods_are_listed_by_total_time_by_pages(store: Store):
     for number in range(METHODS + 3):
         slow = replace(SLOW_METHOD, id=f"m{number}", fingerprint=f"slow-method:{number}")
         store.put_issue(replace(slow, duration_ns=SLOW_METHOD.duration_ns + number * MS))
-    first, second = methods_page(store), methods_page(store, 2)
+    first, second = methods_page(store.reader), methods_page(store.reader, 2)
     assert (first.groups, first.count, first.pages) == (METHODS + 3, METHODS + 3, 2)
     assert [row.rank for row in (*first.rows, *second.rows)] == list(range(1, METHODS + 4))
     assert [row.group.worst_id for row in second.rows] == ["m2", "m1", "m0"]
-    assert methods_page(store, 99).page == 2
+    assert methods_page(store.reader, 99).page == 2
 
 
 def test_one_of_either_says_its_limit_its_place_and_its_like(filled: Store):
     filled.put_issue(START_IN_TIME)
     filled.put_issue(replace(SLOW_METHOD, id="again", began_wall_ns=BEGAN))
-    start = start_page(filled, STARTUP.id)
+    start = start_page(filled.reader, STARTUP.id)
     assert start is not None
     assert [one.id for one in start.others] == [START_IN_TIME.id]
     assert start.session is not None
     assert start.session.id == SESSION.id
-    slow = method_page(filled, SLOW_METHOD.id)
+    slow = method_page(filled.reader, SLOW_METHOD.id)
     assert slow is not None
     assert [one.id for one in slow.others] == ["again"]
     assert slow.group is not None
     assert slow.group.count == 2
-    assert (start_page(filled, SLOW_METHOD.id), method_page(filled, STARTUP.id)) == (None, None)
+    assert (start_page(filled.reader, SLOW_METHOD.id), method_page(filled.reader, STARTUP.id)) == (None, None)
     client = let_in(client_of(filled))
     text = client.get("/issue", params={"id": START_IN_TIME.id}).text
     assert "within the limit" in text
@@ -174,7 +174,7 @@ def test_addresses_that_ask_for_nonsense_get_a_page(filled: Store, path: str):
 def test_several_stores_are_one(filled: Store, tmp_path):
     other = Store(tmp_path / "other", retention=Retention(age_ns=1 << 62))
     other.put_issue(replace(START_IN_TIME, id="theirs"))
-    source = as_one([filled, other])
+    source = as_one([filled.reader, other.reader])
     page = startup_page(source)
     assert [one.id for one in page.rows] == ["theirs", STARTUP.id]
     assert page.total == 2

@@ -76,8 +76,8 @@ def test_what_arrives_is_a_bundle_that_can_be_imported(receiving: Receiving, pla
         (place / f"{number}.zip").write_bytes(data)
     assert main(["import", *(f"{n}.zip" for n in range(len(IDS))), "--store", "there"]) == 0
     there = Store(place / "there")
-    assert sorted(there.like("id", "", STALLS_ONLY, 99)) == [stall.id for stall in STALLS]
-    assert len(there.sessions(IssueQuery())) == 1
+    assert sorted(there.reader.like("id", "", STALLS_ONLY, 99)) == [stall.id for stall in STALLS]
+    assert len(there.reader.sessions(IssueQuery())) == 1
     there.close()
 
 
@@ -206,7 +206,7 @@ def test_nobody_there_is_told_and_nothing_is_lost(capsys: Captured, receiving: R
 
 
 def left(store: Store) -> list[str]:
-    return [one.id for query in (STALLS_ONLY, OTHERS) for one in store.each(query)]
+    return [one.id for query in (STALLS_ONLY, OTHERS) for one in store.reader.each(query)]
 
 
 def test_only_what_is_acknowledged_is_deleted(store: Store, receiving: Receiving, capsys: Captured) -> None:
@@ -239,12 +239,12 @@ def test_what_went_on_since_is_sent_again_and_not_deleted_before(store: Store, r
     store.put([], [ended])
 
     def fails_first(_: Receiving, request: BaseHTTPRequestHandler) -> None:
-        assert store.issue("s1-9") == ended
+        assert store.reader.issue("s1-9") == ended
         says(403)(_, request)
 
     receiving.script += [fails_first]
     assert main(["upload", receiving.address, "--delete"]) == 2
-    assert store.issue("s1-9") == ended
+    assert store.reader.issue("s1-9") == ended
     assert main(["upload", receiving.address, "--delete"]) == 0
     assert left(store) == ["s1-10"]
 

@@ -25,8 +25,8 @@ MENDED = {"title:sleep": "asleep", "starting": "Not yet started.", "try:time.sle
 def through_a_store(tmp_path: Path):
     store = Store(tmp_path / "store", retention=Retention(age_ns=1 << 62))
     store.put([SESSION], [SAID, LATE])
-    found = {one.id: one for one in store.issues(IssueQuery())}
-    groups = [group.title for group in store.groups(IssueQuery())]
+    found = {one.id: one for one in store.reader.issues(IssueQuery())}
+    groups = [group.title for group in store.reader.groups(IssueQuery())]
     store.close()
     return found[SAID.id], found[LATE.id], groups
 

@@ -241,7 +241,7 @@ def self_test() -> Row:
 def _verdict(folder: Path) -> Row:
     opened = open_store(folder)
     try:
-        stalls = of_type(Stall, opened.issues(STALLS)) if folder.is_dir() else []
+        stalls = of_type(Stall, opened.reader.issues(STALLS)) if folder.is_dir() else []
     except store.StoreError as error:
         return "self-test", "problem", str(error)
     finally:

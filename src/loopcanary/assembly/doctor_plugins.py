@@ -74,7 +74,7 @@ def _failures_of_latest_run(settings: Config) -> dict[str, int]:
     try:
         folder = store.find(settings.store).folder
         with closing(open_store(folder)) as opened:
-            sessions = opened.sessions(IssueQuery(), 1)
+            sessions = opened.reader.sessions(IssueQuery(), 1)
     except store.StoreError:
         return {}
     counts = sessions[0].statistics if sessions else {}

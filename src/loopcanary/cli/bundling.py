@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from loopcanary.bundles import Contents, Redactor
     from loopcanary.cli.selecting import Choice
     from loopcanary.model import Issue, Session
-    from loopcanary.store import Store
+    from loopcanary.store.reader import Reader
 
 _KEY_NAME = "redaction.key"
 
@@ -77,30 +77,34 @@ def redactor(redact: tuple[str, ...], redact_key: str | None) -> Redactor:
     return Redactor(redact, load_key(path, make=own))
 
 
-def contents_of(stores: Sequence[Store], choice: Choice) -> Contents:
+def contents_of(readers: Sequence[Reader], choice: Choice) -> Contents:
     """What is chosen in these stores, as of one; what is in several is taken from the first."""
     from loopcanary.bundles import Contents
 
-    choice = choice.in_full(stores)
+    choice = choice.in_full(readers)
     remarks = {
-        fingerprint: remark for store in reversed(stores) for fingerprint, remark in store.remarks().items()
+        fingerprint: remark
+        for reader in reversed(readers)
+        for fingerprint, remark in reader.remarks().items()
     }
     return Contents(
-        issues=_merged(_chosen(stores, choice.issues)),
-        session=lambda session_id: _session(stores, session_id),
+        issues=_merged(_chosen(readers, choice.issues)),
+        session=lambda session_id: _session(readers, session_id),
         remarks=remarks,
     )
 
 
-def _chosen(stores: Sequence[Store], choose: Callable[[Store], Iterator[Issue]]) -> Iterator[Iterator[Issue]]:
+def _chosen(
+    readers: Sequence[Reader], choose: Callable[[Reader], Iterator[Issue]]
+) -> Iterator[Iterator[Issue]]:
     """Of each store; a bug or stall that one names need not be in all of them."""
     missing: list[click.ClickException] = []
-    for store in stores:
+    for reader in readers:
         try:
-            yield choose(store)
+            yield choose(reader)
         except click.ClickException as error:
             missing.append(error)
-    if len(missing) == len(stores):
+    if len(missing) == len(readers):
         raise missing[0]
 
 
@@ -123,8 +127,8 @@ def _order(issue: Issue) -> tuple[bool, str, str, str, int, str]:
     return is_other, issue.session, issue.thread, issue.loop, issue.began_wall_ns, issue.id
 
 
-def _session(stores: Sequence[Store], session_id: str) -> Session | None:
-    found = (one for store in stores for one in store.sessions(IssueQuery(session=session_id)))
+def _session(readers: Sequence[Reader], session_id: str) -> Session | None:
+    found = (one for reader in readers for one in reader.sessions(IssueQuery(session=session_id)))
     return next((session for session in found if session.id == session_id), None)
 
 

@@ -90,7 +90,7 @@ def opened(given: Path | None, *, live: bool = True) -> Iterator[Store | None]:
     with closed_at_end(store):
         store.open()
         _recover(store, live)
-        _tell(store.unreadable())
+        _tell(store.maintenance.unreadable())
         yield store
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from loopcanary.model import Issue, IssueKind
-    from loopcanary.store import Store
+    from loopcanary.store.reader import Reader
 
 CANDIDATES_MAX = 5
 """Named where the start of an id is that of several."""
@@ -108,7 +108,7 @@ class Choice:
     loop: str | None
     thread: str | None
 
-    def in_full(self, sources: Sequence[Store]) -> Choice:
+    def in_full(self, sources: Sequence[Reader]) -> Choice:
         """The same, with the one stall and the one bug in full whose starts were given. ClickException where
         none of these stores has it, or they have several together."""
         stall, group = self.stall, self.group
@@ -124,7 +124,7 @@ class Choice:
             )
         return replace(self, stall=stall, group=group)
 
-    def query(self, source: Store) -> IssueQuery:
+    def query(self, source: Reader) -> IssueQuery:
         """The question to this store. ClickException where it has no such bug, or several."""
         return IssueQuery(
             since_wall_ns=self.since,
@@ -137,22 +137,22 @@ class Choice:
             else _only("bug", self.group, source.like("fingerprint", self.group, IssueQuery(), _ENOUGH)),
         )
 
-    def stalls(self, source: Store) -> Iterator[Stall]:
+    def stalls(self, source: Reader) -> Iterator[Stall]:
         """The stalls that are meant, by session and thread, oldest first. ClickException as for `query`."""
         found = self._found(source, self.query(source).stalls)
         return (one for one in found if isinstance(one, Stall))
 
-    def issues(self, source: Store) -> Iterator[Issue]:
+    def issues(self, source: Reader) -> Iterator[Issue]:
         """The issues of every kind that are meant, as `stalls`; stalls first."""
         query = self.query(source)
         found = self._found(source, query.stalls)
         return found if self.stall is not None else chain(found, self._found(source, query.others))
 
-    def of_kind(self, source: Store, kind: IssueKind) -> Iterator[Issue]:
+    def of_kind(self, source: Reader, kind: IssueKind) -> Iterator[Issue]:
         """The issues of one kind that are meant, as `stalls`."""
         return self._found(source, replace(self.query(source), kind=kind))
 
-    def _found(self, source: Store, query: IssueQuery) -> Iterator[Issue]:
+    def _found(self, source: Reader, query: IssueQuery) -> Iterator[Issue]:
         if self.stall is None:
             return filter(self._is_meant, source.each(query))
         one = source.issue(_only("stall", self.stall, source.like("id", self.stall, STALLS, _ENOUGH)))

@@ -80,11 +80,11 @@ class LivePages:
             return
         store = open_store(folder)
         try:
-            if fingerprint not in store.like("fingerprint", fingerprint, STALLS, 1):
+            if fingerprint not in store.reader.like("fingerprint", fingerprint, STALLS, 1):
                 yield Text(f"\nNo stall of this bug is in {folder} yet.", "dim")
                 return
             report = of_group(
-                store,
+                store.reader,
                 fingerprint,
                 limit=_LATEST,
                 now_wall_ns=time.time_ns(),

@@ -22,8 +22,8 @@ _MISSES_MAX = 60
 """A stall that is over and not stored by then was dropped by an interceptor, or by a limit."""
 
 
-class FollowedStore(IssueStore, Protocol):
-    """A store of which one can say what is new in it."""
+class NewIssues(Protocol):
+    """Says what is new in a store."""
 
     def row_before(self, wall_ns: int) -> int:
         """The row before the first issue that began then or later."""
@@ -33,6 +33,18 @@ class FollowedStore(IssueStore, Protocol):
 
     def after(self, row: int, limit: int) -> list[tuple[int, Issue | None]]:
         """Stored issues of later rows, in order; None: one that cannot be read."""
+
+
+class FollowedStore(Protocol):
+    """A store of which one can say what is new in it."""
+
+    @property
+    def reader(self) -> IssueStore:
+        """Its answers."""
+
+    @property
+    def arrivals(self) -> NewIssues:
+        """Its latest issues."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,14 +101,14 @@ class Feed:
     def session_of(self, issue: Issue) -> Session | None:
         """Facts of the process that it was in, where they are known. Raises what the store does."""
         if issue.session not in self._sessions:
-            found = self._store.sessions(IssueQuery(session=issue.session), 1)
+            found = self._store.reader.sessions(IssueQuery(session=issue.session), 1)
             if not found:
                 return None
             self._sessions[issue.session] = found[0]
         return self._sessions[issue.session]
 
     def _without_ignored(self, found: list[Issue]) -> list[Issue]:
-        ignored = {print_ for print_, remark in self._store.remarks().items() if remark.ignored}
+        ignored = {print_ for print_, remark in self._store.reader.remarks().items() if remark.ignored}
         kept: list[Issue] = []
         for issue in found:
             if isinstance(issue, Stall):
@@ -117,10 +129,10 @@ class Feed:
         """The last row that was read, and the issues."""
         row = self._row
         if row is None:
-            row = self._store.row_before(self._since_wall_ns)
+            row = self._store.arrivals.row_before(self._since_wall_ns)
         # The newest may have been deleted: their rows are given out anew.
-        row = min(row, self._store.last_row())
-        read = self._store.after(row, _AT_ONCE)
+        row = min(row, self._store.arrivals.last_row())
+        read = self._store.arrivals.after(row, _AT_ONCE)
         last = read[-1][0] if read else row
         return last, [issue for _, issue in read if issue is not None]
 
@@ -132,7 +144,7 @@ class Feed:
         for stall_id, missed in self._open.items():
             if stall_id in ongoing or stall_id in stored:
                 continue
-            stall = self._store.issue(stall_id)
+            stall = self._store.reader.issue(stall_id)
             if isinstance(stall, Stall) and stall.state is not StallState.ONGOING:
                 found.append(stall)
             else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from loopcanary.store import schema
 from loopcanary.store.descriptors import Descriptors
@@ -25,7 +25,7 @@ from loopcanary.unpatched import unpatched
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 _T = TypeVar("_T")
@@ -70,6 +70,14 @@ class Database:
     def read(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Runs the work on one unchanging view of the database. StoreError."""
         return self._run(work, "BEGIN")
+
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """All rows of a reading statement. StoreError."""
+        return self.read(lambda connection: connection.execute(statement, values).fetchall())
+
+    def row(self, statement: str, values: Sequence[Any] = ()) -> Any:
+        """The first row of a reading statement; None without any. StoreError."""
+        return self.read(lambda connection: connection.execute(statement, values).fetchone())
 
     def outside_transaction(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Runs work that SQLite refuses inside a transaction, such as a vacuum. StoreError."""

@@ -16,7 +16,6 @@ from loopcanary.store.retention import OVER_AND_EMPTY, Retention, give_back_spac
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
     from loopcanary.store.damage import Aside
     from loopcanary.store.database import Database
@@ -27,9 +26,9 @@ _DELETE_BATCH = 1_000
 class Maintenance:
     """Thread-safe; every method raises only StoreError."""
 
-    folder: Path
-    _database: Database
-    _retention: Retention
+    def __init__(self, database: Database, retention: Retention) -> None:
+        self._database = database
+        self._retention = retention
 
     def sweep(self) -> int:
         """Removes what retention does not keep; the number of issues removed."""
@@ -45,7 +44,7 @@ class Maintenance:
 
     def _holds_something(self) -> bool:
         statement = "SELECT EXISTS (SELECT 1 FROM main.issues)"
-        return bool(self._database.read(lambda connection: connection.execute(statement).fetchone()[0]))
+        return bool(self._database.row(statement)[0])
 
     def delete(self, query: IssueQuery) -> int:
         """Deletes the issues that the query finds, and gives their number.
@@ -99,7 +98,7 @@ class Maintenance:
         """Stored sessions of this host of which no end is known."""
         statement = "SELECT payload FROM main.sessions WHERE end = ? AND host = ?"
         values = [SessionEnd.RUNNING.value, search.storable(host)]
-        rows = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
+        rows = self._database.rows(statement, values)
         return [records.session_of(payload) for (payload,) in rows]
 
     def ongoing_stalls(self, session: str) -> list[Stall]:
@@ -107,14 +106,14 @@ class Maintenance:
         statement = """SELECT payload FROM main.payloads WHERE row IN
                        (SELECT row FROM main.issues WHERE session = ? AND state = ? AND kind = 'stall')"""
         values = [search.storable(session), StallState.ONGOING.value]
-        rows = self._database.read(lambda connection: connection.execute(statement, values).fetchall())
+        rows = self._database.rows(statement, values)
         return of_type(Stall, (records.issue_of(payload) for (payload,) in rows))
 
     def set_aside(self) -> list[Aside]:
         """Damaged databases that were set aside in the folder, by anybody, newest first. Raises nothing."""
         from loopcanary.store.damage import set_aside_in
 
-        return set_aside_in(self.folder)
+        return set_aside_in(self._database.folder)
 
     def unreadable(self) -> list[str]:
         """A line for people about each kind whose issues no list has, as nothing here can read them."""

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from loopcanary.model.search import (
     GroupSums,
@@ -18,13 +18,13 @@ from loopcanary.model.search import (
     TimeCell,
     Totals,
 )
-from loopcanary.store import overlay, records, search
+from loopcanary.store import records, search
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Hashable, Iterator, Sequence
 
-    from loopcanary.model import Issue, Session, Stall
+    from loopcanary.model import Issue, Session
     from loopcanary.store.database import Database
 
 _READ_BATCH = 32
@@ -34,16 +34,8 @@ _PAYLOAD = "SELECT payload FROM payloads WHERE row = ?"
 class Reader:
     """Thread-safe; every method raises only StoreError."""
 
-    _database: Database
-
-    def overlay(self, sessions: Iterable[Session], stalls: Iterable[Stall]) -> None:
-        """Shows these live ones in every answer of this object; nothing is written to the database.
-
-        They take the place of what is stored under the same ids.
-        """
-        session_rows = [records.session_columns(session) for session in sessions]
-        issue_rows = [(records.issue_columns(stall), records.issue_payload(stall)) for stall in stalls]
-        self._database.on_connect(lambda connection: overlay.lay(connection, session_rows, issue_rows))
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def state(self) -> Hashable:
         """Another one whenever an answer may have changed; cheap to ask for."""
@@ -55,7 +47,7 @@ class Reader:
         statement = f"""SELECT count(*), count(DISTINCT fingerprint), CAST(total(duration_ns) AS INTEGER),
                                min(began_wall_ns)
                         FROM issues {clause}"""
-        issues, groups, total_ns, first = self._one(statement, values)
+        issues, groups, total_ns, first = self._database.row(statement, values)
         return Totals(issues=issues, groups=groups, total_ns=total_ns, first_wall_ns=first)
 
     def group_sums(self, query: IssueQuery) -> list[GroupSums]:
@@ -65,7 +57,7 @@ class Reader:
         key = "+fingerprint" if query.words else "fingerprint"
         statement = f"""SELECT fingerprint, count(*), CAST(total(duration_ns) AS INTEGER)
                         FROM issues {clause} GROUP BY {key} ORDER BY 3 DESC, 1"""
-        return [GroupSums._make(row) for row in self._all(statement, values)]
+        return [GroupSums._make(row) for row in self._database.rows(statement, values)]
 
     def groups(
         self, query: IssueQuery, limit: int = 0, fingerprints: Sequence[str] | None = None
@@ -90,14 +82,14 @@ class Reader:
     def issue(self, issue_id: str) -> Issue | None:
         """The issue with this id."""
         statement = "SELECT payload FROM payloads WHERE row = (SELECT row FROM issues WHERE id = ?)"
-        row = self._one(statement, [search.storable(issue_id)])
+        row = self._database.row(statement, [search.storable(issue_id)])
         return None if row is None else records.issue_of(row[0])
 
     def each(self, query: IssueQuery) -> Iterator[Issue]:
         """Issues by session, in it by thread, in that oldest first. A few are in memory at a time."""
         clause, values = search.readable_condition(query)
         statement = f"SELECT row FROM issues {clause} ORDER BY session, thread, loop, began_wall_ns, id"
-        rows = self._all(statement, values)
+        rows = self._database.rows(statement, values)
 
         def payloads(some: list[tuple[int]], connection: sqlite3.Connection) -> list[str]:
             found = [connection.execute(_PAYLOAD, row).fetchone() for row in some]
@@ -106,27 +98,6 @@ class Reader:
         for begin in range(0, len(rows), _READ_BATCH):
             for payload in self._database.read(partial(payloads, rows[begin : begin + _READ_BATCH])):
                 yield records.issue_of(payload)
-
-    def row_before(self, wall_ns: int) -> int:
-        """The row before the first stored issue that began then or later; where there is none, the last."""
-        # In two terms: each has an index by time of its own.
-        since = "(kind = 'stall' AND began_wall_ns >= ?) OR (kind <> 'stall' AND began_wall_ns >= ?)"
-        first = f"SELECT min(row) - 1 FROM main.issues WHERE {since}"
-        statement = f"SELECT coalesce(({first}), (SELECT max(row) FROM main.issues), 0)"
-        return int(self._one(statement, [search.bounded(wall_ns)] * 2)[0])
-
-    def last_row(self) -> int:
-        """The latest stored issue's row; 0 without any."""
-        return int(self._one("SELECT coalesce(max(row), 0) FROM main.issues", [])[0])
-
-    def after(self, row: int, limit: int) -> list[tuple[int, Issue | None]]:
-        """Stored issues of later rows, which is those that were stored later, each with its row. None: one
-        that cannot be read, and holds up no other."""
-        statement = "SELECT row, payload FROM main.payloads WHERE row > ? ORDER BY row LIMIT ?"
-        return [
-            (number, records.readable_issue(payload))
-            for number, payload in self._all(statement, [row, limit])
-        ]
 
     def marks(self, query: IssueQuery, fingerprints: Sequence[str] | None = None) -> list[IssueMark]:
         """Issues in short, in no order; `fingerprints`: of these groups only."""
@@ -167,7 +138,7 @@ class Reader:
     def scenes(self) -> list[str]:
         """Names of all scenes of issues, in order."""
         statement = "SELECT DISTINCT scene FROM issues WHERE scene <> '' ORDER BY 1"
-        return [scene for (scene,) in self._all(statement, [])]
+        return [scene for (scene,) in self._database.rows(statement, [])]
 
     def remarks(self) -> dict[str, Remark]:
         """What people said of bugs, by fingerprint."""
@@ -181,14 +152,19 @@ class Reader:
         statement = f"""SELECT payload, (SELECT traces.payload FROM traces WHERE session = sessions.id)
                         FROM sessions {clause} ORDER BY started_wall_ns DESC, id LIMIT ?"""
         values.append(limit or -1)
-        return [records.session_of(payload, traces) for payload, traces in self._all(statement, values)]
+        return [
+            records.session_of(payload, traces) for payload, traces in self._database.rows(statement, values)
+        ]
 
     def session_marks(self, query: IssueQuery) -> list[SessionMark]:
         """All sessions that ran in the query's time, in short, newest first."""
         clause, values = search.session_condition(query)
         statement = f"""SELECT id, name, version, started_wall_ns, ended_wall_ns, end = 'killed'
                         FROM sessions {clause} ORDER BY started_wall_ns DESC, id"""
-        return [SessionMark._make([*mark, bool(killed)]) for *mark, killed in self._all(statement, values)]
+        return [
+            SessionMark._make([*mark, bool(killed)])
+            for *mark, killed in self._database.rows(statement, values)
+        ]
 
     def like(
         self, column: Literal["id", "fingerprint"], prefix: str, query: IssueQuery, limit: int = 10
@@ -197,10 +173,34 @@ class Reader:
         clause, values = search.condition(query)
         clause = search.narrowed(clause, f"{column} >= ? AND {column} < ?")
         statement = f"SELECT DISTINCT {column} FROM issues {clause} ORDER BY 1 LIMIT ?"
-        return [name for (name,) in self._all(statement, [*values, *search.prefix_range(prefix), limit])]
+        return [
+            name for (name,) in self._database.rows(statement, [*values, *search.prefix_range(prefix), limit])
+        ]
 
-    def _all(self, statement: str, values: Sequence[Any]) -> list[Any]:
-        return self._database.read(lambda connection: connection.execute(statement, values).fetchall())
 
-    def _one(self, statement: str, values: Sequence[Any]) -> Any:
-        return self._database.read(lambda connection: connection.execute(statement, values).fetchone())
+class Arrivals:
+    """What came into a store since; live ones laid over it are none. Raises only StoreError."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def row_before(self, wall_ns: int) -> int:
+        """The row before the first stored issue that began then or later; where there is none, the last."""
+        # In two terms: each has an index by time of its own.
+        since = "(kind = 'stall' AND began_wall_ns >= ?) OR (kind <> 'stall' AND began_wall_ns >= ?)"
+        first = f"SELECT min(row) - 1 FROM main.issues WHERE {since}"
+        statement = f"SELECT coalesce(({first}), (SELECT max(row) FROM main.issues), 0)"
+        return int(self._database.row(statement, [search.bounded(wall_ns)] * 2)[0])
+
+    def last_row(self) -> int:
+        """The latest stored issue's row; 0 without any."""
+        return int(self._database.row("SELECT coalesce(max(row), 0) FROM main.issues", [])[0])
+
+    def after(self, row: int, limit: int) -> list[tuple[int, Issue | None]]:
+        """Stored issues of later rows, which is those that were stored later, each with its row. None: one
+        that cannot be read, and holds up no other."""
+        statement = "SELECT row, payload FROM main.payloads WHERE row > ? ORDER BY row LIMIT ?"
+        return [
+            (number, records.readable_issue(payload))
+            for number, payload in self._database.rows(statement, [row, limit])
+        ]

@@ -74,9 +74,10 @@ def settle(
     whose process certainly runs no more.
     """
     running = {session.id for session in recovery.running}
-    lost = [known for known in store.running_sessions(host) if known.id not in running and is_gone(known)]
+    known = store.maintenance.running_sessions(host)
+    lost = [session for session in known if session.id not in running and is_gone(session)]
     for session in lost:
-        unfinished = store.ongoing_stalls(session.id)
+        unfinished = store.maintenance.ongoing_stalls(session.id)
         ended_wall_ns = max(_ends(store, session.id), default=session.started_wall_ns)
         ended = replace(session, end=SessionEnd.KILLED, ended_wall_ns=ended_wall_ns)
         store.put([ended], [replace(stall, state=StallState.KILLED) for stall in unfinished])
@@ -85,7 +86,7 @@ def settle(
 
 def _ends(store: Store, session: str) -> Iterator[int]:
     """When each stored stall of a session was over."""
-    for mark in store.marks(IssueQuery(session=session).stalls):
+    for mark in store.reader.marks(IssueQuery(session=session).stalls):
         if mark.session == session:
             yield mark.began_wall_ns + mark.duration_ns
 

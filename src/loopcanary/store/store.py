@@ -2,20 +2,56 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
+from loopcanary.store import overlay, records
 from loopcanary.store.database import Database
+from loopcanary.store.errors import StoreError
 from loopcanary.store.maintenance import Maintenance
-from loopcanary.store.reader import Reader
-from loopcanary.store.retention import Retention
-from loopcanary.store.writer import Writer
+from loopcanary.store.reader import Arrivals, Reader
+from loopcanary.store.retention import Retention, sweep
+from loopcanary.store.search import bounded, storable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import sqlite3
+    from collections.abc import Callable, Iterable
     from pathlib import Path
+    from typing import Any
+
+    from loopcanary.model import Issue, Session, Stall, TraceFigures
+    from loopcanary.model.search import Remark
+    from loopcanary.store.intake import Intake, TakenIn
+
+_SWEEP_EVERY = 256
+"""Issues put between two sweeps."""
+
+# What is known of an issue only grows: `ongoing` from a process that is slow to write, or a recovery that
+# comes late, must not take back how it ended.
+_PUT_ISSUE = """
+INSERT INTO main.issues
+    (id, session, fingerprint, kind, state, cause, began_wall_ns, duration_ns, search, thread, loop,
+     scene, in_app)
+VALUES
+    (:id, :session, :fingerprint, :kind, :state, :cause, :began_wall_ns, :duration_ns, :search,
+     :thread, :loop, :scene, :in_app)
+ON CONFLICT (id) DO UPDATE SET
+    session = excluded.session, fingerprint = excluded.fingerprint, kind = excluded.kind,
+    state = excluded.state, cause = excluded.cause, began_wall_ns = excluded.began_wall_ns,
+    duration_ns = excluded.duration_ns, search = excluded.search, thread = excluded.thread,
+    loop = excluded.loop, scene = excluded.scene, in_app = excluded.in_app
+WHERE instr('ongoing killed ended', excluded.state) >= instr('ongoing killed ended', issues.state)
+RETURNING row
+"""
+_PUT_SESSION = """
+INSERT OR REPLACE INTO main.sessions
+    (id, host, pid, started_wall_ns, ended_wall_ns, end, name, version, payload)
+VALUES
+    (:id, :host, :pid, :started_wall_ns, :ended_wall_ns, :end, :name, :version, :payload)
+"""
 
 
-class Store(Reader, Writer, Maintenance):
+class Store:
     """Issues and sessions of any number of processes in one folder.
 
     Thread-safe; every method raises only StoreError. Nothing is opened before it is needed.
@@ -34,6 +70,13 @@ class Store(Reader, Writer, Maintenance):
         self.notices: list[str] = []
         self._retention = retention or Retention()
         self._database = Database(folder, notify=notify or self.notices.append)
+        self._puts = 0
+        self.reader = Reader(self._database)
+        """Answers questions."""
+        self.arrivals = Arrivals(self._database)
+        """What is new since a row."""
+        self.maintenance = Maintenance(self._database, self._retention)
+        """Deletes, and says what is out of the ordinary."""
 
     @property
     def path(self) -> Path:
@@ -55,3 +98,76 @@ class Store(Reader, Writer, Maintenance):
     def go_on(self) -> None:
         """The rest is over."""
         self._database.go_on()
+
+    def put_session(self, session: Session) -> None:
+        """Adds the session or replaces what is known of it."""
+        self.put([session], [])
+
+    def put_issue(self, issue: Issue) -> None:
+        """Adds the issue, or replaces an earlier state of it (same id). Sweeps now and then."""
+        self.put([], [issue])
+
+    def put(self, sessions: Iterable[Session], issues: Iterable[Issue]) -> None:
+        """Adds many in one transaction: all of them are stored, or none."""
+        session_rows = [records.session_columns(session) for session in sessions]
+        issue_rows = [(records.issue_columns(issue), records.issue_payload(issue)) for issue in issues]
+        self._database.write(lambda connection: _put(connection, session_rows, issue_rows))
+        before, self._puts = self._puts, self._puts + len(issue_rows)
+        if issue_rows and (before == 0 or before // _SWEEP_EVERY != self._puts // _SWEEP_EVERY):
+            sweep(self._database, self._retention, time.time_ns())
+
+    def put_traces(self, session: str, figures: TraceFigures) -> None:
+        """What a session's frames, input and idle work tell so far; replaces what they told before."""
+        row = [storable(session), time.time_ns(), records.traces_payload(figures)]
+        self._database.write(
+            lambda connection: connection.execute("INSERT OR REPLACE INTO main.traces VALUES (?, ?, ?)", row)
+        )
+
+    def remark(self, fingerprint: str, remark: Remark) -> None:
+        """Puts this in the place of what was said of the bug before."""
+        from loopcanary.store import remarks
+
+        now = time.time_ns()
+        self._database.write(lambda connection: remarks.write(connection, fingerprint, remark, now))
+
+    def take_in(self, gather: Callable[[Intake], None]) -> TakenIn:
+        """Takes in records of other stores that `gather` adds: all of them, or nothing where it raises."""
+        import sqlite3
+        from pathlib import Path
+        from tempfile import TemporaryDirectory
+
+        from loopcanary.store.intake import Intake, merge
+
+        oldest_kept = bounded(time.time_ns() - self._retention.age_ns)
+        try:
+            with TemporaryDirectory(prefix="loopcanary-import-") as folder:
+                with Intake(Path(folder) / "staged.db") as intake:
+                    gather(intake)
+                    intake.done()
+                return self._database.outside_transaction(
+                    lambda connection: merge(connection, intake.path, oldest_kept)
+                )
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"what is to be imported cannot be put together: {error}") from error
+
+    def overlay(self, sessions: Iterable[Session], stalls: Iterable[Stall]) -> None:
+        """Shows these live ones in every answer of this object; nothing is written to the database.
+
+        They take the place of what is stored under the same ids.
+        """
+        session_rows = [records.session_columns(session) for session in sessions]
+        issue_rows = [(records.issue_columns(stall), records.issue_payload(stall)) for stall in stalls]
+        self._database.on_connect(lambda connection: overlay.lay(connection, session_rows, issue_rows))
+
+
+def _put(
+    connection: sqlite3.Connection,
+    sessions: Iterable[dict[str, Any]],
+    issues: Iterable[tuple[dict[str, Any], str]],
+) -> None:
+    for session in sessions:
+        connection.execute(_PUT_SESSION, session)
+    for columns, payload in issues:
+        row = connection.execute(_PUT_ISSUE, columns).fetchone()
+        if row is not None:
+            connection.execute("INSERT OR REPLACE INTO main.payloads VALUES (?, ?)", [row[0], payload])

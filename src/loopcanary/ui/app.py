@@ -32,6 +32,7 @@ from loopcanary.ui.pages.stall import stall_page
 from loopcanary.ui.pages.startups import start_page, startup_page
 from loopcanary.ui.query_params import before_of, filters_of, page_of
 from loopcanary.ui.rendering import STATIC, Renderer, url
+from loopcanary.ui.sources import OneStore
 from loopcanary.ui.tools import Tools
 
 _NOTE_MAX = 10_000
@@ -230,9 +231,8 @@ class _Pages:
         fingerprint = form.get("f", "")
         if not fingerprint or form.get("sure") != "yes":
             return RedirectResponse(url("/group/delete", f=fingerprint), 303)
-        return await self._changing(
-            lambda: self._source.delete(IssueQuery(fingerprint=fingerprint)), "/groups"
-        )
+        query = IssueQuery(fingerprint=fingerprint)
+        return await self._changing(lambda store: store.maintenance.delete(query), "/groups")
 
     async def remark(self, request: Request) -> Response:
         """Ignores a bug, or not, and keeps a note."""
@@ -241,15 +241,14 @@ class _Pages:
         note = form.get("note", "")[:_NOTE_MAX].strip()
         remark = Remark(ignored=form.get("ignored") == "1", note=note)
         back = url("/group", f=fingerprint)
-        return await self._changing(lambda: self._source.remark(fingerprint, remark), back)
+        return await self._changing(lambda store: store.remark(fingerprint, remark), back)
 
-    async def _changing(self, change: Callable[[], object], back: str) -> Response:
+    async def _changing(self, change: Callable[[OneStore], object], back: str) -> Response:
         try:
-            await run_in_threadpool(change)
+            await run_in_threadpool(self._site.watch.change, change)
         except self._site.errors as error:
             title = "One of the stores was not changed" if self._are_several else "Nothing was changed"
             return self._render(503, "trouble.html", Now(), title=title, words=str(error))
-        self._site.watch.again()
         return RedirectResponse(back, 303)
 
     async def export(self, request: Request) -> Response:

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from loopcanary.model.search import IssueGroup, IssueQuery, TimeCell, Totals
 from loopcanary.protocols import IssueStore
-from loopcanary.ui.sources import OneStore, summed
+from loopcanary.ui.sources import OneReader, summed
 
 _KEPT = frozenset(
     {"group_sums", "groups", "marks", "times", "session_marks", "time_cells", "scenes", "remarks"}
@@ -22,7 +22,7 @@ _LONGEST = 20_000
 """A longer answer is not kept: it would take megabytes."""
 
 
-def cached(store: OneStore) -> IssueStore:
+def cached(store: OneReader) -> IssueStore:
     """The store, with answers that are kept. Thread-safe."""
     return cast("IssueStore", _Cached(store))
 
@@ -30,7 +30,7 @@ def cached(store: OneStore) -> IssueStore:
 class _Memo:
     """Answers by method and arguments, in one state of the store."""
 
-    def __init__(self, store: OneStore) -> None:
+    def __init__(self, store: OneReader) -> None:
         self._store = store
         self._lock = threading.Lock()
         self._seen: Hashable = None
@@ -65,7 +65,7 @@ def _hashable(values: Any) -> tuple[Hashable, ...]:
 
 
 class _Cached:
-    def __init__(self, store: OneStore) -> None:
+    def __init__(self, store: OneReader) -> None:
         self._store = store
         self._memo = _Memo(store)
 

@@ -13,7 +13,7 @@ from loopcanary.model.units import format_size
 from loopcanary.protocols import IssueStore
 from loopcanary.report.times import moment
 from loopcanary.ui.cached import cached
-from loopcanary.ui.sources import Failures, OneStore, as_one
+from loopcanary.ui.sources import Failures, OneStore, as_one, change_each
 
 LOOK_EVERY_S = 1.0
 _NOTICES_MAX = 20
@@ -65,7 +65,7 @@ class Watch:
 
     def __init__(self, stores: Sequence[OneStore], look: Look, errors: tuple[type[Exception], ...]) -> None:
         self.stores = tuple(stores)
-        self._cached = tuple(cached(store) for store in self.stores)
+        self._cached = tuple(cached(store.reader) for store in self.stores)
         self.source: IssueStore = as_one(self._cached, Failures(errors=errors, tell=self._heard))
         self._look = look
         self._errors = errors
@@ -83,6 +83,11 @@ class Watch:
                 self._now = self._looked()
                 self._looked_s = time.monotonic()
             return self._now
+
+    def change(self, change: Callable[[OneStore], object]) -> None:
+        """Changes the stores; the next question looks anew. Raises what one of them does."""
+        change_each(self.stores, change, self._errors)
+        self.again()
 
     def again(self) -> None:
         """The next question looks anew: something was changed by us."""
@@ -146,7 +151,7 @@ class Watch:
             f"{store.folder}: a damaged database was set aside {moment(one.wall_ns)} and a new one begun; "
             f"its {format_size(one.bytes)} are not in these pages: `sqlite3 {one.name} .recover` may still "
             "read it, else delete it"
-            for one in store.set_aside()
+            for one in store.maintenance.set_aside()
             if one.wall_ns >= since and not any(one.name in line for line in self._notices)
         ]
 

@@ -32,22 +32,44 @@ class AsideLike(Protocol):
         """When it was set aside."""
 
 
-class OneStore(IssueStore, Protocol):
-    """A store that is one folder."""
+class OneReader(IssueStore, Protocol):
+    """What one folder answers."""
 
-    @property
-    def notices(self) -> list[str]:
-        """Lines for people about what was out of the ordinary; the reader takes them out."""
+    def state(self) -> Hashable:
+        """Another one whenever an answer may have changed; cheap to ask for."""
+
+
+class Upkeep(Protocol):
+    """What pages want of a store beside answers."""
+
+    def delete(self, query: IssueQuery) -> int:
+        """Deletes the issues that the query finds, for good; their number."""
 
     def set_aside(self) -> Sequence[AsideLike]:
         """Damaged databases that were set aside, newest first. Raises nothing."""
+
+
+class OneStore(Protocol):
+    """A store that is one folder."""
 
     @property
     def folder(self) -> Path:
         """Where it is."""
 
-    def state(self) -> Hashable:
-        """Another one whenever an answer may have changed; cheap to ask for."""
+    @property
+    def notices(self) -> list[str]:
+        """Lines for people about what was out of the ordinary; the reader takes them out."""
+
+    @property
+    def reader(self) -> OneReader:
+        """Its answers."""
+
+    @property
+    def maintenance(self) -> Upkeep:
+        """Deletes."""
+
+    def remark(self, fingerprint: str, remark: Remark) -> None:
+        """Puts this in the place of what was said of the bug before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +94,20 @@ def as_one(stores: Sequence[IssueStore], failures: Failures | None = None) -> Is
     return cast("IssueStore", _ManyStores(stores, failures or Failures(errors=(), tell=lambda *_: None)))
 
 
+def change_each(
+    stores: Sequence[OneStore], change: Callable[[OneStore], object], errors: tuple[type[Exception], ...]
+) -> None:
+    """Changes all of them that can be written; then raises what another one raised."""
+    raised: list[Exception] = []
+    for store in stores:
+        try:
+            change(store)
+        except errors as error:
+            raised.append(error)
+    if raised:
+        raise raised[0]
+
+
 class _ManyStores:
     def __init__(self, stores: Sequence[IssueStore], failures: Failures) -> None:
         self._stores = tuple(stores)
@@ -79,8 +115,6 @@ class _ManyStores:
 
     def __getattr__(self, name: str) -> Any:
         """The question `name` to each store, with the answers put together."""
-        if name in _CHANGES:
-            return partial(self._change, name)
         if name not in _MERGES:
             raise AttributeError(name)
         return partial(self._merged, name)
@@ -138,19 +172,6 @@ class _ManyStores:
             raise raised[0]
         return found
 
-    def _change(self, name: str, *args: Any) -> Any:
-        """Changes all of them that can be written; then raises what another one raised."""
-        done: list[Any] = []
-        raised: list[Exception] = []
-        for store in self._stores:
-            try:
-                done.append(getattr(store, name)(*args))
-            except self._failures.errors as error:
-                raised.append(error)
-        if raised:
-            raise raised[0]
-        return sum(one for one in done if one is not None)
-
 
 def _all(parts: Iterable[Iterable[Any]], limit: int) -> list[Any]:
     del limit
@@ -190,7 +211,6 @@ def _joined(parts: Iterable[Sequence[GroupSums]], limit: int) -> list[GroupSums]
     return sorted(found.values(), key=lambda one: (-one.total_ns, one.fingerprint))
 
 
-_CHANGES = frozenset({"remark", "delete"})
 _MERGES: dict[str, Callable[[Any, int], Any]] = {
     "group_sums": _joined,
     "issues": _newest("began_wall_ns"),

@@ -41,7 +41,7 @@ def test_a_handler_that_blocks_is_found_with_its_line_and_cause(tmp_path, packag
     assert done.returncode == 0, done.stderr
     store = open_store(tmp_path / "store")
     try:
-        found = store.issues(STALLS)
+        found = store.reader.issues(STALLS)
     finally:
         store.close()
     stalls = [stall for stall in found if stall.loop == "uvloop" and stall.cause is not Cause.HOST]

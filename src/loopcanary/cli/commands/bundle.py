@@ -48,7 +48,7 @@ def command(
     with opened_all(stores) as found:
         if not found:
             return NOTHING_FOUND
-        contents = _with_something(contents_of(found, Choice(**asked)))
+        contents = _with_something(contents_of([store.reader for store in found], Choice(**asked)))
         if contents is None:
             refuse("no stall matches, nothing was written")
             return NOTHING_FOUND

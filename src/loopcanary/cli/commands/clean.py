@@ -57,16 +57,16 @@ def command(
             return NOTHING_FOUND
         if everything and not yes:
             _ask(source)
-        before = source.totals(STALLS).issues
+        before = source.reader.totals(STALLS).issues
         if max_size is not None:
-            deleted = source.shrink(max_size)
+            deleted = source.maintenance.shrink(max_size)
         elif keep is not None:
-            deleted = source.delete_all_but_newest(keep)
+            deleted = source.maintenance.delete_all_but_newest(keep)
         elif older_than is not None:
-            deleted = source.delete(IssueQuery(until_wall_ns=time.time_ns() - older_than))
+            deleted = source.maintenance.delete(IssueQuery(until_wall_ns=time.time_ns() - older_than))
         else:
-            deleted = source.delete(IssueQuery(fingerprint=fingerprint))
-        stalls = min(max(before - source.totals(STALLS).issues, 0), deleted)
+            deleted = source.maintenance.delete(IssueQuery(fingerprint=fingerprint))
+        stalls = min(max(before - source.reader.totals(STALLS).issues, 0), deleted)
         others = deleted - stalls
         issues = f" and {count_of(others, 'other issue')}" if others else ""
         click.echo(f"Deleted {count_of(stalls, 'stall')}{issues}.")
@@ -76,5 +76,5 @@ def command(
 def _ask(source: Store) -> None:
     if not sys.stdin.isatty():
         raise click.UsageError("--all asks first, and there is no terminal to ask on: add --yes")
-    count = source.totals(STALLS).issues
+    count = source.reader.totals(STALLS).issues
     click.confirm(f"Delete {count_of(count, 'stall')} in {source.folder}?", abort=True, err=True)

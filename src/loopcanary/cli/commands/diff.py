@@ -88,7 +88,7 @@ def _side(source: Store, version: str | None, *, since: int | None = None, until
     words += [f"from {moment(since)}"] if since is not None else []
     words += [f"until {moment(until)}"] if until is not None else []
     return Side(
-        source=source,
+        source=source.reader,
         query=IssueQuery(since_wall_ns=since, until_wall_ns=until),
         label=", ".join(words),
         version=version,

@@ -65,19 +65,19 @@ def command(*, store: Path | None, form: Format, output: str, kind: str, **asked
         if source is None:
             return NOTHING_FOUND
         choice = Choice(**asked)
-        found = choice.of_kind(source, IssueKind(kind))
+        found = choice.of_kind(source.reader, IssueKind(kind))
         first = next(found, None)
         if first is None:
             return refuse(f"no {kind} matches, nothing was written") and NOTHING_FOUND
         with opened_output(output) as out:
-            form.write(_exported(source, choice.query(source), chain((first,), found)), out)
+            form.write(_exported(source, choice.query(source.reader), chain((first,), found)), out)
     return 0
 
 
 def _exported(source: Store, query: IssueQuery, found: Iterator[Issue]) -> Exported:
     first = next(found)
-    earliest = source.totals(query.stalls).first_wall_ns
-    marks = source.session_marks(IssueQuery(session=query.session))
+    earliest = source.reader.totals(query.stalls).first_wall_ns
+    marks = source.reader.session_marks(IssueQuery(session=query.session))
     found = chain((first,), found)
     is_stall = isinstance(first, Stall)
     return Exported(

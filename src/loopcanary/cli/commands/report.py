@@ -59,7 +59,7 @@ def command(
     with opened_all(stores) as found:
         if not found:
             return NOTHING_FOUND
-        source = as_one(found)
+        source = as_one([store.reader for store in found])
         most = LIMITS[form] if limit is None else limit
         if form == "html":
             return _write_page(source, query, most, output)

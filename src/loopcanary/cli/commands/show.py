@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from loopcanary.store import Store
+    from loopcanary.store.reader import Reader
 
 _RANK_DIGITS_MAX = 3
 """A longer number is the start of a fingerprint or of an id."""
@@ -41,7 +41,8 @@ def command(which: str, store: Path | None, form: str) -> int:
         if source is None:
             return NOTHING_FOUND
         ranked = _is_rank(which)
-        found = _of_rank(source, int(which)) if ranked else _matches(source, which)
+        reader = source.reader
+        found = _of_rank(reader, int(which)) if ranked else _matches(reader, which)
         if not found:
             refuse(
                 f"{source.folder} has no bug number {which}; `loopcanary report` numbers them"
@@ -53,24 +54,24 @@ def command(which: str, store: Path | None, form: str) -> int:
         if len(found) > 1:
             return refuse(ambiguity(which, [name for _, name in found]))
         [(show, name)] = found
-        show(source, name, form)
+        show(reader, name, form)
         return 0
 
 
-_Show: TypeAlias = "Callable[[Store, str, str], None]"
+_Show: TypeAlias = "Callable[[Reader, str, str], None]"
 
 
 def _is_rank(which: str) -> bool:
     return which.isascii() and which.isdecimal() and len(which) <= _RANK_DIGITS_MAX
 
 
-def _of_rank(source: Store, rank: int) -> list[tuple[_Show, str]]:
+def _of_rank(source: Reader, rank: int) -> list[tuple[_Show, str]]:
     """The bug that a report of the whole store has at this rank: 1 is the one with most stalled time."""
     ranking = source.groups(STALLS, rank) if rank else []
     return [(_show_group, ranking[-1].fingerprint)] if len(ranking) == rank > 0 else []
 
 
-def _matches(source: Store, which: str) -> list[tuple[_Show, str]]:
+def _matches(source: Reader, which: str) -> list[tuple[_Show, str]]:
     """What is meant, with what shows it; what is given in full is the one."""
     enough = CANDIDATES_MAX + 1
     ids = source.like("id", which, IssueQuery(), enough)
@@ -87,14 +88,14 @@ def _matches(source: Store, which: str) -> list[tuple[_Show, str]]:
     return [*((_show_bug, name) for name in bugs), *((_show_issue, name) for name in ids)]
 
 
-def _show_bug(source: Store, fingerprint: str, form: str) -> None:
+def _show_bug(source: Reader, fingerprint: str, form: str) -> None:
     if source.groups(IssueQuery(fingerprint=fingerprint).stalls, 1):
         _show_group(source, fingerprint, form)
     else:
         _show_issue_group(source, fingerprint, form)
 
 
-def _show_group(source: Store, fingerprint: str, form: str) -> None:
+def _show_group(source: Reader, fingerprint: str, form: str) -> None:
     from loopcanary.assembly.explanations import delays, why_grouped
     from loopcanary.report.model import of_group
 
@@ -109,7 +110,7 @@ def _show_group(source: Store, fingerprint: str, form: str) -> None:
     write(report, form, "group")
 
 
-def _show_issue_group(source: Store, fingerprint: str, form: str) -> None:
+def _show_issue_group(source: Reader, fingerprint: str, form: str) -> None:
     from loopcanary.assembly.explanations import why_issues_grouped
     from loopcanary.report.of_issues import of_issue_group
 
@@ -125,7 +126,7 @@ def _show_issue_group(source: Store, fingerprint: str, form: str) -> None:
     write(report, form, "issue_group")
 
 
-def _show_issue(source: Store, issue_id: str, form: str) -> None:
+def _show_issue(source: Reader, issue_id: str, form: str) -> None:
     from loopcanary.assembly.explanations import why_issues_grouped
     from loopcanary.model import Stall
     from loopcanary.report.model import of_stall

@@ -94,12 +94,12 @@ def _look(store: OneStore) -> Sight:
     except StoreError as error:
         # Another user's store can be read all the same.
         wrong = f"what dead processes left was not taken in: {error}"
-        return Sight(trouble=(wrong, *store.unreadable()), notices=_taken(store.notices))
+        return Sight(trouble=(wrong, *store.maintenance.unreadable()), notices=_taken(store.notices))
     store.overlay(found.running, found.ongoing)
     return Sight(
         running=tuple(found.running),
         ongoing=tuple(found.ongoing),
-        trouble=tuple(store.unreadable()),
+        trouble=tuple(store.maintenance.unreadable()),
         notices=(*_taken(store.notices), *found.notices),
     )
 

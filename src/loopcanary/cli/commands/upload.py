@@ -93,11 +93,11 @@ def command(
                     journal=journal,
                     receiver=receiver.key(",".join(redaction.classes)),
                     post=post,
-                    delete=source.delete_as_seen if delete else None,
+                    delete=source.maintenance.delete_as_seen if delete else None,
                     say=lambda line: click.echo(f"{receiver.shown}: {line}", err=True),
                 )
                 upload.finish_pending()
-                chosen = contents_of([source], Choice(**asked))
+                chosen = contents_of([source.reader], Choice(**asked))
                 upload.send(chosen.issues, _writer(chosen, redaction, part_size))
             finally:
                 journal.close()

@@ -45,10 +45,9 @@ def doctor_page(stores: Sequence[OneStore], tools: Tools, errors: tuple[type[Exc
 def _store(store: OneStore, errors: tuple[type[Exception], ...]) -> StoreRow:
     folder = str(store.folder)
     try:
-        sums = store.totals(STALLS)
+        sums = store.reader.totals(STALLS)
     except errors as error:
-        return StoreRow(
-            folder=folder, stalls=None, groups=None, wrong=str(error), aside=tuple(store.set_aside())
-        )
-    aside = tuple(store.set_aside())  # asking may have set one aside
+        aside = tuple(store.maintenance.set_aside())
+        return StoreRow(folder=folder, stalls=None, groups=None, wrong=str(error), aside=aside)
+    aside = tuple(store.maintenance.set_aside())  # asking may have set one aside
     return StoreRow(folder=folder, stalls=sums.issues, groups=sums.groups, wrong="", aside=aside)
