@@ -47,19 +47,26 @@ LIBRARIES = {
     "ui": frozenset({"anyio", "jinja2", "markupsafe", "starlette", "uvicorn"}),
 }
 
-# What is left to do: none is added, and no number grows.
+# What is left to do, in exact numbers: what fell is written down, what is done goes.
 CYCLES: list[set[str]] = []
-FOLDERS = {"store": 22}
-LONG_FILES = {"engine/canary.py": 531, "protocols.py": 422}
+FOLDERS = {"store": 21}
+LONG_FILES = {"engine/canary.py": 531, "protocols.py": 416}
+LONG_FUNCTIONS = {
+    "diagnosis/judgement.py: _to_stall": 59,
+    "portable/evidence.py: make_evidence": 60,
+    "ui/pages/report.py: report_page": 53,
+    "ui/pages/timeline.py: timeline_view": 72,
+    "ui/rendering.py: __init__": 57,
+}
 WIDE_CLASSES = {
     "Canary": 17,
-    "FlightFile": 17,
+    "FileBackend": 16,
+    "FlightFile": 16,
     "NativeBackend": 17,
     "PortableBackend": 22,
-    "Reader": 19,
     "Top": 18,
     "Tracing": 17,
-    "_Pages": 21,
+    "_Pages": 18,
 }
 SHARED_NAMES = {"Clock"}
 """`Clock`: pygame's own, which ours stands for."""
@@ -141,11 +148,7 @@ def test_a_part_imports_the_centre_and_itself_only():
 
 def test_no_module_imports_itself_through_others():
     """Imports that are for types, or in a function, count as well."""
-    assert [
-        one
-        for one in cycles({dotted(path): set(modules_imported(path)) for path in MODULES})
-        if one not in CYCLES
-    ] == []
+    assert cycles({dotted(path): set(modules_imported(path)) for path in MODULES}) == CYCLES
 
 
 def dotted(path: Path) -> str:
@@ -191,26 +194,53 @@ def test_a_folder_has_twenty_files_at_most():
         folder.relative_to(PACKAGE).as_posix(): sum(one.is_file() for one in folder.iterdir())
         for folder in folders
     }
-    assert {folder: size for folder, size in sizes.items() if size > FOLDERS.get(folder, 20)} == {}
+    assert over(20, sizes) == FOLDERS
 
 
 def test_a_file_has_four_hundred_lines_at_most():
     lines = {path.relative_to(PACKAGE).as_posix(): len(path.read_text().splitlines()) for path in MODULES}
-    assert {file: length for file, length in lines.items() if length > LONG_FILES.get(file, 400)} == {}
+    assert over(400, lines) == LONG_FILES
+
+
+def test_a_function_has_fifty_lines_at_most():
+    lines: dict[str, int] = defaultdict(int)
+    for path in MODULES:
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
+                name = f"{path.relative_to(PACKAGE).as_posix()}: {node.name}"
+                lines[name] = max(lines[name], node.end_lineno - node.lineno + 1)
+    assert over(50, lines) == LONG_FUNCTIONS
+
+
+def over(limit: int, sizes: dict[str, int]) -> dict[str, int]:
+    return {name: size for name, size in sizes.items() if size > limit}
 
 
 def test_a_class_has_fifteen_public_methods_at_most():
-    wide = {
-        node.name: len(methods)
-        for _, node in classes()
-        if len(methods := [one.name for one in node.body if is_public_method(one)])
-        > WIDE_CLASSES.get(node.name, 15)
+    """With properties, and with what it inherits from classes of ours."""
+    ours = {node.name: node for _, node in classes()}
+    assert over(15, {name: len(public_methods(name, ours)) for name in ours}) == WIDE_CLASSES
+
+
+def public_methods(name: str, ours: dict[str, ast.ClassDef]) -> set[str]:
+    own = {
+        one.name
+        for one in ours[name].body
+        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) and not one.name.startswith("_")
     }
-    assert wide == {}
+    inherited = (public_methods(base, ours) for base in map(base_name, ours[name].bases) if base in ours)
+    return own.union(*inherited)
 
 
-def is_public_method(node: ast.stmt) -> bool:
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_")
+def base_name(node: ast.expr) -> str:
+    """`Protocol`, of `Protocol`, `typing.Protocol` and `Protocol[T]`."""
+    match node:
+        case ast.Subscript(value=value):
+            return base_name(value)
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name
+        case _:
+            return ""
 
 
 def classes() -> Iterator[tuple[Path, ast.ClassDef]]:
