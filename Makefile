@@ -60,6 +60,8 @@ pytest = $(PYTEST_LAUNCHER) env LOOPCANARY_TEST_WHEEL="$$(echo $(CURDIR)/$(BUILD
 # What was asked for by PYTEST_ARGS may all be in the other pass.
 or_none = $(if $(PYTEST_ARGS), || [ $$? = 5 ])
 tier = $(if $(TIER), and $(TIER))
+# pytest, given paths, does not load all other tests to leave them out.
+paths = $(if $(PYTEST_ARGS),,$(if $(filter every_python,$(TIER)),$$($(VENV)/bin/python tests/tiers.py)))
 
 .PHONY: prepare lint-tools test test-python test-crowd test-alone test-c test-all test-asan churn churn-asan lint lock \
 	demo bench zoo zoo-toolkits zoo-peers dist install clean
@@ -75,10 +77,10 @@ test-python: test-crowd
 
 # Many at once; and those that measure, or need a core for themselves, one by one.
 test-crowd: prepare
-	$(pytest) -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "not alone$(tier)" $(PYTEST_ARGS)$(or_none)
+	$(pytest) -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "not alone$(tier)" $(paths) $(PYTEST_ARGS)$(or_none)
 
 test-alone: prepare
-	$(pytest) -m "alone$(tier)" $(PYTEST_ARGS)$(or_none)
+	$(pytest) -m "alone$(tier)" $(paths) $(PYTEST_ARGS)$(or_none)
 
 test-c: $(tools_stamp)
 	$(tool_path) tools/c-tests build/c

@@ -1,6 +1,7 @@
 """Which tests run where. docs/decisions/0005-tests.md says what each tier guards.
 
-A key is a path in tests/, or of one test in it. Each has its reason.
+A key is a path in tests/, or of one test in it. Each has its reason. Run as a program it prints the paths of
+EVERY_PYTHON.
 """
 
 from __future__ import annotations
@@ -95,3 +96,7 @@ def _group_of(item: pytest.Item) -> Path | None:
     if "package" in scopes:
         return item.path.parent
     return item.path if "module" in scopes else None
+
+
+if __name__ == "__main__":
+    print(*(f"tests/{key}" for key in EVERY_PYTHON))  # noqa: T201 - for the Makefile
