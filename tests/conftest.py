@@ -26,6 +26,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(skip)
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """No file's bytes in a test's name: the workers of pytest-xdist have to agree on it."""
+    if isinstance(val, str | bytes) and len(val) > 100:
+        return f"{type(val).__name__} of {len(val)}"
+    return None
+
+
 _LEFT_BEHIND = ("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 
 
