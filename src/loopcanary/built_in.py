@@ -75,7 +75,10 @@ class Library:
 class Kind:
     """What the parts ask about one kind of issue."""
 
-    __slots__ = ("evidence", "figures", "list_words", "parts", "type", "words")
+    __slots__ = (
+        *("evidence", "figures", "fitted", "identity", "list_words"),
+        *("parts", "place", "title", "type", "words"),
+    )
 
     def __init__(
         self,
@@ -86,8 +89,12 @@ class Kind:
         evidence: object = None,
         figures: object = None,
         parts: object = None,
+        place: str = "",
+        title: object = None,
+        identity: object = None,
+        fitted: object = None,
     ) -> None:
-        """What is known of a kind. All but words may be `module:object`, loaded when it is needed.
+        """What is known of a kind. All but words and `place` may be `module:object`, loaded when needed.
 
         Args:
             type: The frozen dataclass of its issues, below model.IssueFacts; its `kind` is the registered
@@ -97,6 +104,12 @@ class Kind:
             evidence: Called with an issue: its figures against their limits, sentences.
             figures: Called with an issue: document.parts.Facts, labelled figures of its own.
             parts: Called with an issue: blocks of a document that follow its facts.
+            place: Of issues that are judged from the stalls in them: the field that says where they were
+                seen, which is their bug where no stall was. Empty: a tracer reports them.
+            title: Called with an issue that has none, as its tracer left it out or it was redacted: one line.
+            identity: Called with an issue: what is the same for the same bug, texts `name=value`.
+            fitted: Called with an issue that a tracer reported, and the session: the issue cut to size and
+                completed. ValueError: it is refused.
         """
         self.type = type
         self.words = words
@@ -104,6 +117,10 @@ class Kind:
         self.evidence = evidence
         self.figures = figures
         self.parts = parts
+        self.place = place
+        self.title = title
+        self.identity = identity
+        self.fitted = fitted
 
 
 _P = "loopcanary.probes"
@@ -194,6 +211,7 @@ _KINDS: dict[str, Any] = {
         evidence=f"{_W}:of_jank",
         figures=f"{_R}.jank:figures",
         parts=f"{_R}.jank:parts",
+        place="scene",
     ),
     "input": Kind(
         "loopcanary.model:InputLag",
@@ -202,6 +220,7 @@ _KINDS: dict[str, Any] = {
         evidence=f"{_W}:of_input",
         figures=f"{_R}.lags:input_figures",
         parts=f"{_R}.lags:input_parts",
+        place="event",
     ),
     "idle": Kind(
         "loopcanary.model:IdleLag",
@@ -209,6 +228,7 @@ _KINDS: dict[str, Any] = {
         list_words=_LISTED,
         evidence=f"{_W}:of_idle",
         figures=f"{_R}.lags:idle_figures",
+        place="handler",
     ),
     "startup": Kind(
         "loopcanary.model:Startup",
@@ -217,6 +237,9 @@ _KINDS: dict[str, Any] = {
         evidence=f"{_W}:of_start",
         figures=f"{_R}.traced:start_figures",
         parts=f"{_R}.traced:start_parts",
+        title="loopcanary.words.traced:start_words",
+        identity="loopcanary.tracers.starts:identity",
+        fitted="loopcanary.tracers.starts:fitted",
     ),
     "slow-method": Kind(
         "loopcanary.model:SlowMethod",
@@ -225,6 +248,9 @@ _KINDS: dict[str, Any] = {
         evidence=f"{_W}:of_method",
         figures=f"{_R}.traced:method_figures",
         parts=f"{_R}.traced:method_parts",
+        title="loopcanary.words.traced:method_words",
+        identity="loopcanary.tracers.slow_methods:identity",
+        fitted="loopcanary.tracers.slow_methods:fitted",
     ),
 }
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
         Session,
         Stall,
         StallEvidence,
-        TracedIssue,
         TraceFigures,
     )
     from loopcanary.model.search import (
@@ -243,10 +242,9 @@ class TracerPort(Protocol):
     """Where a tracer of a third party tells what it found. Any thread, under the GIL; nothing is raised, and
     nothing is waited for."""
 
-    def report(self, issue: TracedIssue) -> bool:
-        """Takes the issue (model.Startup, model.SlowMethod) for the drain thread, which checks it, cuts it to
-        size, completes it, and treats it as every issue from there on. False where it is not taken: too many
-        wait, or the tracer is switched off."""
+    def report(self, issue: LagIssue) -> bool:
+        """Takes an issue of a registered kind for the drain thread, which checks it, cuts it to size and
+        completes it. False where it is not taken: too many wait, or the tracer is switched off."""
 
     def failed(self, error: Exception) -> None:
         """The tracer has failed inside the program: it is switched off, and logged once. The tracer's `stop`

@@ -202,13 +202,13 @@ def issue_kind(name: str) -> Kind | None:
     return None if found is None else found.load()
 
 
-def said_of(issue: Any, what: str) -> Any:
-    """What the `figures`, `parts` or `evidence` of an issue's kind give for it; None: the kind has none."""
+def said_of(issue: Any, what: str, *more: Any) -> Any:
+    """What a function of an issue's kind, such as its `figures`, gives for it; None: the kind has none."""
     kind = issue_kind(issue.kind.value)
     target = None if kind is None else getattr(kind, what)
     if target is None:
         return None
-    return (load(target) if isinstance(target, str) else target)(issue)
+    return (load(target) if isinstance(target, str) else target)(issue, *more)
 
 
 def awaited() -> tuple[str, ...]:

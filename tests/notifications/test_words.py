@@ -23,7 +23,6 @@ from tests.store.samples import (
 )
 
 from loopcanary.model import Cause, Issue, IssueKind, Severity, StallState
-from loopcanary.model.issues.told import felt_ns, kinds_named
 from loopcanary.notifications.address import VARIABLE, AddressError, parse, read
 from loopcanary.notifications.news import News, group_of
 from loopcanary.notifications.notice import Notice, after_losses, notice_of, over_of, rest_of
@@ -198,11 +197,11 @@ def test_the_least_that_is_news(from_ns, found, expected):
 
 @pytest.mark.parametrize("issue", ISSUES, ids=lambda issue: issue.kind.value)
 def test_an_issue_of_a_wanted_kind_is_news_once(issue):
-    felt = felt_ns(issue)
+    felt = issue.felt_ns
     assert not News(felt + 1).is_news(issue)
-    assert not News(0, kinds_named(["stall"])).is_news(issue)
+    assert not News(0, {IssueKind.STALL}).is_news(issue)
     assert not News((1 << 63) - 1).is_news(issue)  # `killed`
-    news = News(felt, kinds_named([issue.kind.value]))
+    news = News(felt, {issue.kind})
     assert not news.is_news(HANG)
     assert news.is_news(issue)
     news.take(issue)
@@ -222,7 +221,7 @@ def test_a_start_within_its_limit_is_no_news():
 
 
 def test_what_is_felt_of_jank_is_its_longest_frame():
-    assert felt_ns(JANK) == JANK.figures.worst_ns < JANK.duration_ns
+    assert JANK.felt_ns == JANK.figures.worst_ns < JANK.duration_ns
 
 
 def test_what_is_made_of_a_stall_that_was_told_of_is_no_news():
@@ -231,11 +230,6 @@ def test_what_is_made_of_a_stall_that_was_told_of_is_no_news():
     assert news.is_news(JANK)
     news.take(replace(HANG, id=JANK.stalls[0]))
     assert not news.is_news(JANK)
-
-
-def test_no_name_means_every_kind():
-    assert kinds_named(()) == set()
-    assert kinds_named(["jank", "stall"]) == {IssueKind.JANK, IssueKind.STALL}
 
 
 def test_what_is_remembered_of_told_stalls_is_bounded():

@@ -38,14 +38,13 @@ from loopcanary.model import (
     SlowMethod,
     StackFrame,
     Startup,
-    TracedIssue,
 )
 from loopcanary.report import as_json
 from loopcanary.report.model import Report
 from loopcanary.report.of_issues import of_issue, of_issue_group
 from loopcanary.store import Store
 from loopcanary.tracers.judging import lag_fingerprint
-from loopcanary.tracers.reported import traced_fingerprint
+from loopcanary.tracers.reported import reported_fingerprint
 from loopcanary.words.lags import evidence_of
 
 BEHIND = replace(
@@ -151,8 +150,8 @@ def test_without_a_stall_it_is_the_place_that_groups(issue: LagIssue, parts: tup
     ],
     ids=["startup", "start in time", "slow-method"],
 )
-def test_what_a_tracer_tells_whole_is_grouped_by_itself(issue: TracedIssue, parts: tuple[str, ...]) -> None:
-    own = replace(issue, fingerprint=traced_fingerprint(issue.kind.value, parts[1:]))
+def test_what_a_tracer_tells_whole_is_grouped_by_itself(issue: LagIssue, parts: tuple[str, ...]) -> None:
+    own = replace(issue, fingerprint=reported_fingerprint(issue.kind.value, parts[1:]))
     assert why_issues_grouped(own, ()) == parts
     assert why_issues_grouped(own, [STALL]) == parts
     assert why_issues_grouped(issue, ()) == ()

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 from tests.store.samples import IDLE_LAG, ISSUES, JANK, SESSION, stall
 
-from loopcanary.model.issues.told import felt_ns
 from loopcanary.reporters.bell import Bell
 from loopcanary.reporters.terminal import Terminal
 
@@ -78,9 +77,9 @@ def test_what_is_short_does_not_ring(terminal):
 def test_other_issues_ring_where_their_kind_is_asked_for(terminal, issue):
     end, screen = terminal
     every = {"every_ns": 60 * S, "terminal": screen, "monotonic_ns": Clock()}
-    Bell(from_ns=felt_ns(issue), kinds={one.kind for one in ISSUES} - {issue.kind}, **every).report(issue, 0)
+    Bell(from_ns=issue.felt_ns, kinds={one.kind for one in ISSUES} - {issue.kind}, **every).report(issue, 0)
     assert heard(end) == b""
-    Bell(from_ns=felt_ns(issue), kinds={issue.kind}, **every).report(issue, 0)
+    Bell(from_ns=issue.felt_ns, kinds={issue.kind}, **every).report(issue, 0)
     assert heard(end) == b"\a"
 
 

@@ -21,7 +21,6 @@ from loopcanary.model import (
     SlowMethod,
     StartKind,
     Startup,
-    TracedIssue,
 )
 from loopcanary.model.call_tree import heaviest, levels
 from loopcanary.model.issues.slow_method import ROWS_MAX, key_of
@@ -44,7 +43,7 @@ def told(issue: Any) -> Told:
     return Told(issue=issue, thread="worker", scene="checkout", told_ns=NOW)
 
 
-def whole(issue: Any, *stalls: Any) -> TracedIssue:
+def whole(issue: Any, *stalls: Any) -> Any:
     return completed(told(issue), SESSION, 7, stalls)
 
 

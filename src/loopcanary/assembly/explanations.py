@@ -10,11 +10,9 @@ from loopcanary.diagnosis.code.code_paths import CodePaths, captured
 from loopcanary.diagnosis.code.sources import FileSources, SourceLines
 from loopcanary.diagnosis.fingerprint import explain, fingerprint
 from loopcanary.diagnosis.health.loop import delay_without
-from loopcanary.model.issues.lags import IdleLag, InputLag
-from loopcanary.model.issues.slow_method import SlowMethod
-from loopcanary.model.issues.startup import Startup
+from loopcanary.registry import issue_kind
 from loopcanary.tracers.judging import lag_fingerprint
-from loopcanary.tracers.reported import identity, traced_fingerprint
+from loopcanary.tracers.reported import identity, reported_fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -38,22 +36,17 @@ def why_issues_grouped(issue: LagIssue, stalls: Sequence[Stall]) -> tuple[str, .
     """What the fingerprint of an issue of another kind was made of, each part as `name=value`; empty where
     that is not known. `stalls`: those in it."""
     kind = issue.kind.value
-    if isinstance(issue, (Startup, SlowMethod)):
+    registered = issue_kind(kind)
+    if registered is None or not registered.place:
         parts = identity(issue)
-        return (f"kind={kind}", *parts) if traced_fingerprint(kind, parts) == issue.fingerprint else ()
+        return (f"kind={kind}", *parts) if reported_fingerprint(kind, parts) == issue.fingerprint else ()
     for stall in stalls:
         if lag_fingerprint(kind, issue.loop, stall, None) == issue.fingerprint:
             return (f"kind={kind}", f"stall={stall.fingerprint}")
-    label, name = _place_of(issue)
+    name = getattr(issue, registered.place)
     if lag_fingerprint(kind, issue.loop, None, name) == issue.fingerprint:
-        return (f"kind={kind}", f"loop={issue.loop}", *((f"{label}={name}",) if name else ()))
+        return (f"kind={kind}", f"loop={issue.loop}", *((f"{registered.place}={name}",) if name else ()))
     return ()
-
-
-def _place_of(issue: LagIssue) -> tuple[str, str | None]:
-    if isinstance(issue, InputLag):
-        return "event", issue.event
-    return ("handler", issue.handler) if isinstance(issue, IdleLag) else ("scene", issue.scene)
 
 
 def _possible_paths(stall: Stall) -> Iterator[CodePaths]:

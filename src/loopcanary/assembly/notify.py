@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from loopcanary.assembly.store import recover
-from loopcanary.model import Config
-from loopcanary.model.issues.told import kinds_named
+from loopcanary.model import Config, IssueKind
 from loopcanary.notifications import standing
 from loopcanary.notifications.desk import Desk
 from loopcanary.notifications.feed import Feed, Live
@@ -90,7 +89,7 @@ class Follower:
         desk = Desk(
             [Feed(store, _looking(store), wishes.since_wall_ns) for store in self._stores],
             from_ns=wishes.config.notify_from_ns,
-            kinds=kinds_named(wishes.config.notify_kinds),
+            kinds=frozenset(map(IssueKind, wishes.config.notify_kinds)),
             every_ns=wishes.config.notify_every_ns,
             per_minute=wishes.config.notify_per_minute,
             tell=self._tell,

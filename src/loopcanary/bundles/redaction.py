@@ -15,20 +15,12 @@ from typing import Any, TypeVar, cast
 from loopcanary.bundles.classes import ALL, CLASSES
 from loopcanary.bundles.errors import BundleError
 from loopcanary.bundles.pseudonyms import Pseudonyms, public_file
-from loopcanary.model import (
-    Blocker,
-    Culprit,
-    Issue,
-    Session,
-    SlowMethod,
-    StackFrame,
-    Startup,
-    Target,
-)
+from loopcanary.model import Blocker, Culprit, Issue, Session, StackFrame, Target
+from loopcanary.model.issues.facts import IssueFacts
 from loopcanary.model.search import Remark
 from loopcanary.model.waiting import TargetKind
+from loopcanary.registry import said_of
 from loopcanary.words.causes import cause_words
-from loopcanary.words.traced import method_words, start_words
 
 _T = TypeVar("_T")
 
@@ -56,13 +48,6 @@ def _of(kind: str, **by_rule: str) -> dict[tuple[str, str], Rule]:
     return {(kind, field): Rule[rule] for rule, names in by_rule.items() for field in names.split()}
 
 
-_LAG = {
-    "PLAIN": "id session loop stalls",
-    "FINGERPRINT": "fingerprint",
-    "NAME": "thread scene",
-    "FREE": "advice",
-    "OWN": "title",
-}
 RULES: dict[tuple[str, str], Rule] = {
     **_of(
         "Stall",
@@ -95,12 +80,15 @@ RULES: dict[tuple[str, str], Rule] = {
     **_of("SceneFrames", PLAIN="loop", NAME="thread scene"),
     **_of("InputFigures", PLAIN="loop", NAME="thread worst"),
     **_of("IdleFigures", PLAIN="loop", NAME="thread name"),
-    **_of("Jank", **_LAG),
-    **_of("InputLag", **{**_LAG, "NAME": "thread scene event"}),
-    **_of("IdleLag", **{**_LAG, "NAME": "thread scene handler"}),
-    **_of("Startup", **{**_LAG, "NAME": "thread scene program"}),
+    **_of(
+        "IssueFacts",
+        PLAIN="id session loop stalls",
+        FINGERPRINT="fingerprint",
+        NAME="thread scene",
+        FREE="advice",
+        OWN="title",
+    ),
     **_of("Phase", NAME="name"),
-    **_of("SlowMethod", **_LAG),
     **_of("LateFrame", PLAIN="stalls"),
     **_of("Handled", PLAIN="stall", NAME="name"),
     **_of("Remark", NOTE="note"),
@@ -229,24 +217,26 @@ class Redactor:
 
 
 def _plan(kind: type) -> tuple[tuple[str, Rule | None], ...]:
-    """Fields that a text may be in, with their rules; None: it has values of the model inside."""
+    """Fields that a text may be in, with their rules; None: it has values inside. Texts of an issue's own,
+    and of a third party's values, are names."""
+    owner = "IssueFacts" if issubclass(kind, IssueFacts) else kind.__name__ if _is_ours(kind) else ""
     found: list[tuple[str, Rule | None]] = []
-    is_known = any(name == kind.__name__ for name, _ in RULES) or kind.__module__.startswith("loopcanary.")
     for field in fields(kind):
-        rule = RULES.get((kind.__name__ if is_known else _ANY_ISSUE, field.name))
-        if rule in (Rule.PLAIN, Rule.OWN):
-            continue
+        rule = RULES.get((owner, field.name))
         if rule is not None:
-            found.append((field.name, rule))
+            found += [] if rule in (Rule.PLAIN, Rule.OWN) else [(field.name, rule)]
         elif any(name in str(field.type) for name in _WITH_TEXTS):
             found.append((field.name, None))
-        elif not is_known:
-            found.append((field.name, Rule.NAME if "str" in str(field.type) else None))
+        elif not _is_ours(kind) or owner == "IssueFacts":
+            found.append((field.name, Rule.NAME if _TEXT.search(str(field.type)) else None))
     return tuple(found)
 
 
-_ANY_ISSUE = "IdleLag"
-"""What the fields of an issue of a third party's kind are, but for its own: all texts of those are names."""
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.startswith("loopcanary.")
+
+
+_TEXT = re.compile(r"\bstr\b")
 _WITH_TEXTS = frozenset(kind for kind, _ in RULES) | {
     "Timeline",
     "Span",
@@ -260,10 +250,9 @@ _WITH_TEXTS = frozenset(kind for kind, _ in RULES) | {
 
 def _title(issue: Issue) -> str:
     """A title of what is left: the cause, and where; or what it took, where no cause says more."""
-    if isinstance(issue, Startup):
-        return start_words(issue)
-    if isinstance(issue, SlowMethod):
-        return method_words(issue)
+    own: str | None = said_of(issue, "title")
+    if own is not None:
+        return own
     culprit = issue.culprit
     place = "" if culprit is None else f" in {culprit.function} ({culprit.file}:{culprit.line})"
     return f"{issue.kind.value}: {cause_words(issue.cause)}{place}"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from loopcanary.model.figures.frames import DropLevel, FrameFigures, FrameSlice, SceneFrames, ShownFrame
     from loopcanary.model.figures.lags import IdleFigures, InputFigures
     from loopcanary.model.figures.traces import TraceFigures
-    from loopcanary.model.issues.issue import Issue, LagIssue, TracedIssue
+    from loopcanary.model.issues.issue import Issue, LagIssue
     from loopcanary.model.issues.kind import IssueKind
     from loopcanary.model.issues.lags import Handled, IdleLag, InputLag, Jank, LateFrame
     from loopcanary.model.issues.slow_method import CallRow, SlowMethod
@@ -71,7 +71,7 @@ _HOMES = {
         "ThreadReading ThreadStack"
     ),
     "figures.frames": "DropLevel FrameFigures FrameSlice SceneFrames ShownFrame",
-    "issues.issue": "Issue LagIssue TracedIssue",
+    "issues.issue": "Issue LagIssue",
     "issues.kind": "IssueKind",
     "issues.lags": "Handled IdleLag InputLag Jank LateFrame",
     "figures.lags": "IdleFigures InputFigures",

@@ -286,6 +286,11 @@ class Stall:
     """None if the writer of the stall kept none."""
 
     @property
+    def felt_ns(self) -> int:
+        """The duration."""
+        return self.duration_ns
+
+    @property
     def is_news(self) -> bool:
         """Always: every stall is reported."""
         return True

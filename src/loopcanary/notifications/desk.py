@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from loopcanary.model import Issue, IssueKind, Session, Stall, StallState
-from loopcanary.model.issues.told import felt_ns
 from loopcanary.notifications.feed import Feed
 from loopcanary.notifications.news import News, group_of
 from loopcanary.notifications.notice import Notice, notice_of, over_of, rest_of
@@ -88,7 +87,7 @@ class Desk:
             self._news.take(issue)
             if not isinstance(issue, Stall):
                 self._noun = "issue"
-            permit = self._limit.offer(now_ns, key, felt_ns(issue), _Heard(issue, feed.session_of(issue)))
+            permit = self._limit.offer(now_ns, key, issue.felt_ns, _Heard(issue, feed.session_of(issue)))
             if permit is not None:
                 self._say(permit, now_ns)
 

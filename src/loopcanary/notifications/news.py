@@ -8,7 +8,6 @@ from collections.abc import Collection
 from enum import Enum
 
 from loopcanary.model import Issue, IssueKind, Severity, Stall, StallState
-from loopcanary.model.issues.told import felt_ns
 from loopcanary.model.stall import HANG_NS
 
 _REMEMBERED = 10_000
@@ -59,7 +58,7 @@ class News:
             return False
         if isinstance(issue, Stall):
             return self._is_news_of_stall(issue)
-        return felt_ns(issue) >= self._from_ns and not any(
+        return issue.felt_ns >= self._from_ns and not any(
             one in self._taken for one in (issue.id, *issue.stalls)
         )
 

@@ -10,16 +10,7 @@ from dataclasses import dataclass
 
 from loopcanary.document.verdict import verdict
 from loopcanary.document.wrapping import plain
-from loopcanary.model import (
-    Cause,
-    Issue,
-    LagIssue,
-    Session,
-    Severity,
-    Stall,
-    StallState,
-    Startup,
-)
+from loopcanary.model import Cause, Issue, LagIssue, Session, Severity, Stall, StallState
 from loopcanary.model.units import format_duration
 from loopcanary.notifications.rate_limit import Permit, Withheld
 from loopcanary.registry import issue_kind
@@ -121,8 +112,7 @@ def _why(issue: LagIssue) -> str:
     if culprit is not None:
         file = culprit.file.rpartition("/")[2]
         held = f"{held or 'the thread was held'} in {culprit.qualname} ({file}:{culprit.line})"
-    # The second sentence on a start has the phase that took most of it.
-    figures = evidence_of(issue)[: 2 if isinstance(issue, Startup) and issue.phases else 1]
+    figures = evidence_of(issue)[:1]
     return printable("; ".join(filter(None, (*figures, held))), _ADVICE_MAX)
 
 

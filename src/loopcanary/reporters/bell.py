@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Collection, Iterable
 
 from loopcanary.model import Issue, IssueKind, Session, Stall
-from loopcanary.model.issues.told import felt_ns
 from loopcanary.reporters.terminal import Terminal
 
 _BELL = "\a"
@@ -43,7 +42,7 @@ class Bell:
         """Rings, or does not."""
         if (
             (self._kinds and issue.kind not in self._kinds)
-            or felt_ns(issue) < self._from_ns
+            or issue.felt_ns < self._from_ns
             or not self._terminal.is_terminal()
             or (not isinstance(issue, Stall) and any(one in self._rung_for for one in issue.stalls))
         ):

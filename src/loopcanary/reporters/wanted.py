@@ -34,13 +34,13 @@ def bell(run: WatchedRun) -> Reporter | None:
     config = run.config
     if "bell" not in config.notify or not may_speak():
         return None
-    from loopcanary.model.issues.told import kinds_named
+    from loopcanary.model import IssueKind
     from loopcanary.reporters.bell import Bell
 
     return Bell(
         from_ns=config.notify_from_ns,
         every_ns=config.notify_every_ns,
-        kinds=kinds_named(config.notify_kinds),
+        kinds=frozenset(map(IssueKind, config.notify_kinds)),
     )
 
 

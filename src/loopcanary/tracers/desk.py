@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from loopcanary.model import TracedIssue
+    from loopcanary.model import LagIssue
 
 WAITING_MAX = 64
 
@@ -17,7 +17,7 @@ WAITING_MAX = 64
 class Told:
     """An issue as it was told, not looked at yet."""
 
-    issue: TracedIssue
+    issue: LagIssue
     thread: str
     scene: str | None
     told_ns: int
@@ -49,7 +49,7 @@ class TracerDesk:
         self._not_taken = 0
         self._counts: Counter[str] = Counter()
 
-    def report(self, issue: TracedIssue) -> bool:
+    def report(self, issue: LagIssue) -> bool:
         """Takes an issue to be looked at. Any thread; nothing is raised."""
         if not self._is_open or len(self._waiting) >= WAITING_MAX:
             self._not_taken += 1

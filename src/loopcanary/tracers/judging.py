@@ -19,7 +19,7 @@ from loopcanary.tracers.input import RawInputLag
 from loopcanary.tracers.reported import completed
 
 if TYPE_CHECKING:
-    from loopcanary.model import Clock, Culprit, Session, Stall, TracedIssue, WeightedStack
+    from loopcanary.model import Clock, Culprit, LagIssue, Session, Stall, WeightedStack
     from loopcanary.tracers.desk import Told
 
 Raw = BadSlice | RawInputLag | RawIdleLag
@@ -60,7 +60,7 @@ class Judging:
             return self._input(raw, own)
         return self._idle(raw, own)
 
-    def complete(self, told: Told, stalls: Sequence[Stall]) -> TracedIssue:
+    def complete(self, told: Told, stalls: Sequence[Stall]) -> LagIssue:
         """The issue that a third party's tracer told, with the stalls in it. Whatever reading a broken object
         raises, where it is none."""
         begin = told.issue.began_wall_ns

@@ -1,12 +1,12 @@
-"""Issues that third parties' tracers told, looked at: checked, cut to size, completed.
+"""Issues that tracers reported, of any registered kind: checked, cut to size, completed.
 
-The wire form is the check: what it cannot write, or does not read back, is none of ours.
+The wire form is the check: what it cannot write, or does not read back, is no issue.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, is_dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -15,21 +15,20 @@ try:
 except ImportError:  # an interpreter that hashes in another way
     from hashlib import blake2s
 
-from loopcanary.model.call_tree import heaviest
-from loopcanary.model.issues.slow_method import ROWS_MAX, SlowMethod, key_of
-from loopcanary.model.issues.startup import PHASES_MAX, PhaseKind, Startup
-from loopcanary.model.stall import Cause, Culprit
+from loopcanary.model.issues.facts import IssueFacts
+from loopcanary.model.stall import Cause
+from loopcanary.model.units import format_duration
+from loopcanary.registry import issue_kind, said_of
 from loopcanary.wire import issue_from_wire, to_wire
-from loopcanary.words.traced import method_words, start_words
 
 if TYPE_CHECKING:
-    from loopcanary.model import Session, Stall, TracedIssue, WeightedStack
+    from loopcanary.model import Session, Stall, WeightedStack
     from loopcanary.tracers.desk import Told
 
 TEXT_MAX = 500
 """Longer names are cut: a path is no longer as a rule, and a title never should be."""
 _LIST_MAX = 5_000
-"""Of longer ones only the beginning is looked at; phases and rows beyond it are counted as left out."""
+"""Of longer ones only the beginning is looked at; `left_out`, where a kind has it, counts the rest."""
 _STACKS_MAX = 8
 _FRAMES_MAX = 200
 _STALLS_MAX = 20
@@ -40,11 +39,21 @@ _COUNT_MAX = 1 << 53
 _NO_LOOP = "thread"
 
 
-def completed(told: Told, session: Session, serial: int, stalls: Sequence[Stall]) -> TracedIssue:
-    """The issue as it is stored. `stalls`: those in its time on its thread, most of it first. ValueError, or
-    whatever else reading a broken object raises, where it is none."""
+def completed(told: Told, session: Session, serial: int, stalls: Sequence[Stall]) -> IssueFacts:
+    """The issue as it is stored.
+
+    Args:
+        told: the issue as the tracer reported it.
+        session: the run.
+        serial: makes its id unique in the run.
+        stalls: those in its time on its thread, most of it first.
+
+    Raises:
+        ValueError, or whatever else reading a broken object raises: it is no issue of a registered kind.
+    """
     issue = _checked(told.issue)
-    issue = _whole_start(issue, session) if isinstance(issue, Startup) else _whole_method(issue)
+    kind = issue_kind(issue.kind.value)
+    issue = said_of(issue, "fitted", session) or issue
     issue = replace(
         issue,
         id=f"{session.id}-{issue.kind.value}-{serial}",
@@ -57,10 +66,15 @@ def completed(told: Told, session: Session, serial: int, stalls: Sequence[Stall]
     if stalls:
         issue = _with_stalls(issue, stalls)
     parts = (f"bug={issue.fingerprint}", *_kept(issue)) if issue.fingerprint else identity(issue)
-    return replace(issue, fingerprint=traced_fingerprint(issue.kind.value, parts))
+    words = "" if kind is None else f"{kind.words} of {format_duration(issue.duration_ns)}"
+    return replace(
+        issue,
+        title=issue.title or said_of(issue, "title") or words,
+        fingerprint=reported_fingerprint(issue.kind.value, parts),
+    )
 
 
-def _with_stalls(issue: TracedIssue, stalls: Sequence[Stall]) -> TracedIssue:
+def _with_stalls(issue: IssueFacts, stalls: Sequence[Stall]) -> IssueFacts:
     """What the tracer does not say, the stall that held most of it does."""
     main = stalls[0]
     stacks = sorted((stack for stall in stalls for stack in stall.stacks), key=lambda stack: -stack.weight_ns)
@@ -75,75 +89,87 @@ def _with_stalls(issue: TracedIssue, stalls: Sequence[Stall]) -> TracedIssue:
     )
 
 
-def identity(issue: TracedIssue) -> tuple[str, ...]:
-    """What the fingerprint is made of where the tracer gives none, each part as `name=value`: no line, no
-    time, no process, and of the file no more than its own name and its folder's."""
-    if isinstance(issue, Startup):
-        return (f"start={issue.start.value}", f"program={issue.program}", *_kept(issue))
-    row = issue.key_row
-    if row is None:
-        return (f"thread={issue.thread}",)
-    file = "/".join(row.frame.file.replace("\\", "/").split("/")[-2:])
-    return (f"function={row.frame.qualname}", f"file={file}")
+def identity(issue: IssueFacts) -> tuple[str, ...]:
+    """What the fingerprint is made of where the tracer gives none, each part as `name=value`: what the kind
+    says, or else the culprit's function, or the thread."""
+    own = said_of(issue, "identity")
+    if own is None:
+        culprit = issue.culprit
+        own = (
+            (f"thread={issue.thread}",)
+            if culprit is None
+            else function_identity(culprit.qualname, culprit.file)
+        )
+    return (*own, *_kept(issue))
 
 
-def _kept(issue: TracedIssue) -> tuple[str, ...]:
-    """Starts within their limit are no instance of the bug that those over it are."""
+def function_identity(qualname: str, file: str) -> tuple[str, str]:
+    """A function: no line, and of the file no more than its own name and its folder's."""
+    return f"function={qualname}", f"file={'/'.join(file.replace(chr(92), '/').split('/')[-2:])}"
+
+
+def _kept(issue: IssueFacts) -> tuple[str, ...]:
+    """Those within their limit are no instance of the bug that those over it are."""
     return () if issue.is_news else ("limit=kept",)
 
 
-def traced_fingerprint(kind: str, parts: Sequence[str]) -> str:
+def reported_fingerprint(kind: str, parts: Sequence[str]) -> str:
     """The kind and twelve hexadecimal digits."""
     digest = blake2s("\0".join((kind, *parts)).encode("utf-8", "replace")).hexdigest()
     return f"{kind}:{digest[:12]}"
 
 
-def _checked(issue: object) -> TracedIssue:
-    if not isinstance(issue, (Startup, SlowMethod)):
-        raise TypeError(f"a tracer reports model.Startup or model.SlowMethod, not {type(issue).__name__}")
+def refuse_negative(**numbers: Iterable[int]) -> None:
+    """ValueError: one of these is less than 0."""
+    for name, some in numbers.items():
+        if any(number < 0 for number in some):
+            raise ValueError(f"{name}: one is less than 0")
+
+
+def _checked(issue: Any) -> IssueFacts:
+    if not isinstance(issue, IssueFacts):
+        raise TypeError(f"a tracer reports issues of registered kinds, not {type(issue).__name__}")
     issue, beyond = _bounded(issue)
     read = issue_from_wire(_cut(to_wire(issue)))
-    if not isinstance(read, (Startup, SlowMethod)):  # a subclass with a kind of its own
-        raise TypeError(f"it says of itself that it is {read.kind.value}")
-    read = replace(read, stacks=_short(read.stacks), stalls=read.stalls[:_STALLS_MAX])
-    times = {"duration_ns": read.duration_ns, "threshold_ns": read.threshold_ns}
-    if isinstance(read, Startup):
-        for number, phase in enumerate(read.phases):
-            times |= {f"phases[{number}].{name}_ns": getattr(phase, f"{name}_ns") for name in _PHASE_TIMES}
-            _refuse_no_count(f"phases[{number}].depth", phase.depth)
-    else:
-        for number, row in enumerate(read.rows):
-            times |= {f"rows[{number}].{name}_ns": getattr(row, f"{name}_ns") for name in _ROW_TIMES}
-            _refuse_no_count(f"rows[{number}].depth", row.depth)
-            _refuse_no_count(f"rows[{number}].count", row.count)
-            _refuse_no_count(f"rows[{number}].line", max(row.frame.line, 0))  # -1: none
-    _refuse_no_count("left_out", max(read.left_out, 0))
-    for name, ns in times.items():
-        _refuse_no_count(name, ns)
-        if ns > _LONGEST_NS:
-            raise ValueError(f"{name}: {ns} is more than 26 days")
-    return replace(read, left_out=max(read.left_out, 0) + beyond)
+    kind = issue_kind(read.kind.value)
+    if not isinstance(read, IssueFacts) or not isinstance(issue, type(read)) or (kind and kind.place):
+        raise TypeError(f"{type(issue).__name__} is no {read.kind.value} that a tracer reports")
+    _refuse_no_figure(read, read.kind.value)
+    "\n".join(read.searched)
+    more: dict[str, Any] = {"left_out": max(read.left_out, 0) + beyond} if hasattr(read, "left_out") else {}
+    return replace(read, stacks=_short(read.stacks), stalls=read.stalls[:_STALLS_MAX], **more)
 
 
-def _bounded(issue: TracedIssue) -> tuple[TracedIssue, int]:
+def _bounded(issue: IssueFacts) -> tuple[IssueFacts, int]:
     """The issue with the begin of its long lists, before anything goes through the whole of them, and how
-    many of its phases or rows that leaves out."""
-    own = "phases" if isinstance(issue, Startup) else "rows"
-    lists = {name: getattr(issue, name) for name in (own, "stalls", "stacks")}
-    begins: dict[str, Any] = {name: tuple(islice(some, _LIST_MAX)) for name, some in lists.items()}
-    beyond = len(lists[own]) - _LIST_MAX if hasattr(lists[own], "__len__") else 0
-    return replace(issue, **begins), max(beyond, 0)
+    many entries of its own lists that leaves out."""
+    begins: dict[str, Any] = {}
+    beyond = 0
+    for field in fields(issue):
+        if str(field.type).startswith("tuple["):
+            some = getattr(issue, field.name)
+            begins[field.name] = tuple(islice(some, _LIST_MAX))
+            if field.name not in ("stalls", "stacks") and hasattr(some, "__len__"):
+                beyond += max(len(some) - _LIST_MAX, 0)
+    return replace(issue, **begins), beyond
 
 
-_PHASE_TIMES = ("offset", "duration", "self")
-_ROW_TIMES = ("total", "self")
-
-
-def _refuse_no_count(name: str, number: int) -> None:
-    if number < 0:
-        raise ValueError(f"{name}: {number} is less than 0")
-    if number > _COUNT_MAX:  # not shown: to write down its digits may fail, or take long
-        raise ValueError(f"{name}: it is more than {_COUNT_MAX}")
+def _refuse_no_figure(value: Any, path: str) -> None:
+    """ValueError: a number in it, or in what it holds, is none that was measured."""
+    if is_dataclass(value):
+        for field in fields(value):
+            _refuse_no_figure(getattr(value, field.name), f"{path}.{field.name}")
+    elif isinstance(value, tuple):
+        for number, one in enumerate(value):
+            _refuse_no_figure(one, f"{path}[{number}]")
+    elif isinstance(value, int):
+        is_time = path.endswith("_ns") and not path.endswith("_wall_ns")
+        if is_time and value < 0:
+            raise ValueError(f"{path}: it is less than 0")
+        if is_time and value > _LONGEST_NS:
+            raise ValueError(f"{path}: it is more than 26 days")
+        if abs(value) > _COUNT_MAX and not path.endswith("_wall_ns"):
+            raise ValueError(f"{path}: it is more than {_COUNT_MAX}")  # to write its digits may fail
 
 
 def _short(stacks: Sequence[WeightedStack]) -> tuple[WeightedStack, ...]:
@@ -163,52 +189,3 @@ def _cut(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _cut(one) for key, one in value.items()}
     return value
-
-
-def _whole_start(start: Startup, session: Session) -> Startup:
-    kept = heaviest(
-        start.phases,
-        PHASES_MAX,
-        depth=lambda phase: phase.depth,
-        weight=lambda phase: phase.duration_ns,
-    )
-    start = replace(
-        start,
-        program=session.name[:TEXT_MAX],
-        phases=tuple(start.phases[index] for index in kept),
-        left_out=max(start.left_out, 0) + len(start.phases) - len(kept),
-        title=start.title or start_words(start),
-    )
-    imports = sum(phase.self_ns for phase in start.phases if phase.kind is PhaseKind.IMPORT)
-    if start.cause is Cause.UNKNOWN and imports * 2 >= start.duration_ns > 0:
-        start = replace(start, cause=Cause.IMPORT)
-    return start
-
-
-def _whole_method(slow: SlowMethod) -> SlowMethod:
-    # Of all rows, before any is left out: the key is to be the same whatever is.
-    key = slow.key if slow.key_row is not None else key_of(slow.rows, slow.duration_ns)
-    kept = heaviest(slow.rows, ROWS_MAX, depth=lambda row: row.depth, weight=lambda row: row.total_ns)
-    rows = tuple(slow.rows[index] for index in kept)
-    gone = set(range(len(slow.rows))) - set(kept)
-    slow = replace(
-        slow,
-        rows=rows,
-        # It may be further in than rows are kept, as of a recursive function.
-        key=kept.index(key) if key in kept else key_of(rows, slow.duration_ns),
-        left_out=max(slow.left_out, 0) + len(gone),
-        left_out_ns=max(slow.left_out_ns, 0) + sum(slow.rows[index].self_ns for index in gone),
-    )
-    row = slow.key_row
-    if row is not None and slow.culprit is None:
-        frame = row.frame
-        culprit = Culprit(
-            function=frame.function,
-            qualname=frame.qualname,
-            file=frame.file,
-            line=frame.line,
-            source=None,
-            in_app=frame.in_app,
-        )
-        slow = replace(slow, culprit=culprit)
-    return replace(slow, title=slow.title or method_words(slow))

@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING
 
 from loopcanary.model.figures.frames import FROZEN_NS, HITCH_RATIO_MAX
 from loopcanary.model.figures.lags import IDLE_LAG_NS, SPIN_NS
-from loopcanary.model.issues.lags import IdleLag, InputLag, Jank
-from loopcanary.model.issues.slow_method import KEY_SHARE, SlowMethod
-from loopcanary.model.issues.startup import Startup
+from loopcanary.model.issues.slow_method import KEY_SHARE
 from loopcanary.model.units import format_duration, format_number
-from loopcanary.registry import said_of
+from loopcanary.registry import issue_kind, said_of
 from loopcanary.words.text import count_of, printable
 from loopcanary.words.traced import phase_words
 from loopcanary.words.waiting import share_words
@@ -19,28 +17,34 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from loopcanary.model.issues.issue import LagIssue
+    from loopcanary.model.issues.lags import IdleLag, InputLag, Jank
+    from loopcanary.model.issues.slow_method import SlowMethod
+    from loopcanary.model.issues.startup import Startup
 
+_NO_STALL = "no stall was seen on its thread meanwhile: nothing that ran was as long as the threshold"
 _S_NS = 1_000_000_000
 _MS_NS = 1_000_000
 
 
 def evidence_of(issue: LagIssue) -> tuple[str, ...]:
     """Its figures against the limits, and what was seen of the thread meanwhile."""
-    own = said_of(issue, "evidence") or ()
-    # Others may rest on what their tracers saw; jank and lags have no cause but their stalls.
-    has_place = bool(issue.stalls) or isinstance(issue, (Jank, InputLag, IdleLag))
-    return (*own, *([_of_stalls(issue)] if has_place else []))
+    own = tuple(said_of(issue, "evidence") or ())
+    kind = issue_kind(issue.kind.value)
+    if not issue.stalls or (
+        kind is not None and kind.place
+    ):  # then its own evidence says what they are to it
+        return own
+    return (*own, _meanwhile(issue))
 
 
 def of_start(start: Startup) -> Iterator[str]:
     """Its length against the limit, and the phase that had most of it."""
     took, limit = format_duration(start.duration_ns), format_duration(start.threshold_ns)
-    yield f"{took}; the limit is {limit}"
-    slowest = start.slowest
+    slowest, most = start.slowest, ""
     if slowest is not None and start.duration_ns > 0:
-        share = slowest.self_ns / start.duration_ns
-        own = format_duration(slowest.self_ns)
-        yield f"{phase_words(slowest)} has the largest own time: {own} ({share_words(share)})"
+        share, own = slowest.self_ns / start.duration_ns, format_duration(slowest.self_ns)
+        most = f"; {phase_words(slowest)} has the largest own time: {own} ({share_words(share)})"
+    yield f"{took}; the limit is {limit}{most}"
     if start.left_out:
         yield f"{count_of(start.left_out, 'short phase')} left out"
 
@@ -73,6 +77,11 @@ def of_jank(jank: Jank) -> Iterator[str]:
         )
     if figures.frozen:
         yield f"{count_of(figures.frozen, 'frame')} took more than {format_duration(FROZEN_NS)}"
+    if jank.stalls:
+        guilty = sum(1 for frame in jank.worst if frame.stalls)
+        yield f"{_meanwhile(jank)}, in {guilty} of its {count_of(len(jank.worst), 'worst frame')}"
+    else:
+        yield _NO_STALL
 
 
 def of_input(lag: InputLag) -> Iterator[str]:
@@ -81,6 +90,7 @@ def of_input(lag: InputLag) -> Iterator[str]:
     share = share_words(lag.queued_ns / lag.duration_ns if lag.duration_ns else 0.0)
     took, waited = format_duration(lag.duration_ns), format_duration(lag.queued_ns)
     yield f"of {took} the event waited {waited} ({share}) for the loop; handling took {handling}"
+    yield _of_stalls(lag)
 
 
 def of_idle(lag: IdleLag) -> Iterator[str]:
@@ -94,16 +104,14 @@ def of_idle(lag: IdleLag) -> Iterator[str]:
         )
     else:
         yield f"one call took {took}; the limit is {format_duration(IDLE_LAG_NS)}"
+    yield _of_stalls(lag)
 
 
-def _of_stalls(issue: LagIssue) -> str:
-    if not issue.stalls:
-        return "no stall was seen on its thread meanwhile: nothing that ran was as long as the threshold"
-    found = count_of(len(issue.stalls), "stall")
-    if not isinstance(issue, (Jank, InputLag, IdleLag)):
-        return f"{found} on its thread meanwhile"  # cause and place may be the tracer's own
-    if not isinstance(issue, Jank):
-        return f"{found} on its thread meanwhile; cause and place are those of the one that held most of it"
-    guilty = sum(1 for frame in issue.worst if frame.stalls)
-    frames = count_of(len(issue.worst), "worst frame")
-    return f"{found} on its thread meanwhile, in {guilty} of its {frames}"
+def _of_stalls(lag: InputLag | IdleLag) -> str:
+    if not lag.stalls:
+        return _NO_STALL
+    return f"{_meanwhile(lag)}; cause and place are those of the one that held most of it"
+
+
+def _meanwhile(issue: LagIssue) -> str:
+    return f"{count_of(len(issue.stalls), 'stall')} on its thread meanwhile"

@@ -50,6 +50,11 @@ class IssueFacts:
         return True
 
     @property
+    def felt_ns(self) -> int:
+        """The longest single wait."""
+        return self.duration_ns
+
+    @property
     def searched(self) -> tuple[str, ...]:
         """Texts of its own by which it is found."""
         return ()

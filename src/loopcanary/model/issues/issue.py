@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from loopcanary.model.issues.facts import IssueFacts
 from loopcanary.model.issues.kind import IssueKind
-from loopcanary.model.issues.slow_method import SlowMethod
-from loopcanary.model.issues.startup import Startup
 from loopcanary.model.stall import Stall
 
-__all__ = ["Issue", "IssueKind", "LagIssue", "TracedIssue"]
-
-TracedIssue = Startup | SlowMethod
-"""What a tracer tells whole, with all that it has measured; a third party's can, too."""
+__all__ = ["Issue", "IssueKind", "LagIssue"]
 
 LagIssue = IssueFacts
 """An issue of more than one callback: every kind but stalls, a third party's too."""

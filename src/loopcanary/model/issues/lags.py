@@ -24,7 +24,6 @@ class LateFrame:
     duration_ns: int
     dropped: int
     """Refreshes of the screen without a new frame."""
-    """Refreshes of the screen without a new frame."""
     stalls: tuple[str, ...] = field(default=(), metadata=spelled(name="stall_ids"))
     """Ids of the stalls in it."""
 
@@ -38,7 +37,6 @@ class Handled:
     """As far as it made the event wait."""
     culprit: Culprit | None = None
     """None: it was no stall."""
-    """None: it was no stall."""
     stall: str | None = field(default=None, metadata=spelled(name="stall_id"))
     """Id of the stall that it was; None: it was none."""
 
@@ -51,6 +49,11 @@ class Jank(IssueFacts):
     figures: FrameFigures = field(metadata=spelled(name="frames"))
     worst: tuple[LateFrame, ...]
     """The worst frames, worst first."""
+
+    @property
+    def felt_ns(self) -> int:
+        """The longest frame: the duration is that of a slice, which says nothing."""
+        return self.figures.worst_ns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,7 +43,6 @@ class SlowMethod(ReportedFacts):
     kind = IssueKind.SLOW_METHOD
     threshold_ns: int
     """Longer is slow."""
-    """Longer is slow."""
     rows: tuple[CallRow, ...] = ()
     left_out: int = 0
     """How many rows were not kept."""

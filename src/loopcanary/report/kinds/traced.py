@@ -14,7 +14,7 @@ from loopcanary.words.text import count_of
 from loopcanary.words.traced import phase_words
 
 if TYPE_CHECKING:
-    from loopcanary.model import CallRow, SlowMethod, Startup, TracedIssue
+    from loopcanary.model import CallRow, SlowMethod, Startup
 
 _COLUMNS = ("took", "itself")
 
@@ -31,7 +31,7 @@ def method_figures(slow: SlowMethod) -> Facts:
     return facts(("limit", _limit_words(slow)))
 
 
-def _limit_words(issue: TracedIssue) -> str:
+def _limit_words(issue: Startup | SlowMethod) -> str:
     return f"{format_duration(issue.threshold_ns)}{'' if issue.is_news else ', and it was within the limit'}"
 
 
