@@ -42,8 +42,8 @@ class LoopKind:
             awaits: Modules; the probe is loaded when the program has imported one of them.
             probe: `module:object`, called as `probe(native, loop_seen, contain)`: the extension; a function
                 to be called when a loop begins to run; one that calls a function, so that nothing gets out.
-                It makes a protocols.Probe.
-            portable: The same for the portable engine, with a protocols.PortableSide in the extension's
+                It makes a protocols.loops.Probe.
+            portable: The same for the portable engine, with a protocols.loops.PortableSide in the extension's
                 place; None: that engine watches no such loop.
         """
         self.kind = kind

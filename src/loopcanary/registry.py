@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from loopcanary.model import ShownFrame
-    from loopcanary.protocols import Interceptor
+    from loopcanary.protocols.plugins import Interceptor
 
 __all__ = [
     "CAUSES",

@@ -14,7 +14,8 @@ from loopcanary.engine import process_hooks
 from loopcanary.engine.boundary import Boundary
 from loopcanary.engine.canary import Canary, EngineParts
 from loopcanary.model import Config, EngineChoice
-from loopcanary.protocols import PortableSide, Probe, Tracers, Windows
+from loopcanary.protocols.loops import PortableSide, Probe, Windows
+from loopcanary.protocols.tracing import Tracers
 from loopcanary.registry import LOOPS, REGISTRY
 from loopcanary.reporters.terminal import Terminal
 from loopcanary.reporters.whose_stderr import may_speak

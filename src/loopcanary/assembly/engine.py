@@ -19,7 +19,7 @@ from loopcanary.engine.guards import DebuggerGuard, StormGuard
 from loopcanary.engine.native import NativeBackend
 from loopcanary.engine.pipeline import Pipeline, Stations
 from loopcanary.model import Clock, Config, Session, Stall, StallEvidence, StallState
-from loopcanary.protocols import Interceptor, Reporter, Tracer
+from loopcanary.protocols.plugins import Interceptor, Reporter, Tracer
 from loopcanary.registry import INTERCEPTORS, REGISTRY, REPORTERS, TRACERS
 from loopcanary.wire import to_wire
 

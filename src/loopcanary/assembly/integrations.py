@@ -10,7 +10,7 @@ from loopcanary.engine.canary import Canary
 from loopcanary.integrations.installed import Integrations
 from loopcanary.integrations.telling import Telling
 from loopcanary.probes.on_import import ImportWatch
-from loopcanary.protocols import Tracers
+from loopcanary.protocols.tracing import Tracers
 
 if TYPE_CHECKING:
     from loopcanary._native import Native

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from loopcanary.engine.canary import Canary
 from loopcanary.engine.guards import StormGuard
 from loopcanary.engine.scopes import SCENE
-from loopcanary.protocols import Tracer
+from loopcanary.protocols.plugins import Tracer
 from loopcanary.registry import REGISTRY
 from loopcanary.tracers.frames_listeners import FrameListeners
 from loopcanary.tracers.plugged import PluggedTracer, PluggedTracers

@@ -24,7 +24,11 @@ from loopcanary.engine import scopes
 from loopcanary.engine.boundary import Boundary
 from loopcanary.engine.drain import Drain
 from loopcanary.engine.fork_pause import FORK_PATIENCE_S, ForkPause
-from loopcanary.protocols import Backend, Probe, Reporter, ScopeListener, Sink, Traces
+from loopcanary.protocols.engine import Backend, ScopeListener
+from loopcanary.protocols.loops import Probe
+from loopcanary.protocols.plugins import Reporter
+from loopcanary.protocols.stores import Sink
+from loopcanary.protocols.tracing import Traces
 
 if TYPE_CHECKING:  # not loaded before a loop runs
     from loopcanary._native import Native

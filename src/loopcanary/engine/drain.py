@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from loopcanary.engine.boundary import Boundary
-from loopcanary.protocols import Backend
+from loopcanary.protocols.engine import Backend
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -10,7 +10,7 @@ import sys
 import time
 from typing import Protocol
 
-from loopcanary.protocols import Sink
+from loopcanary.protocols.stores import Sink
 from loopcanary.unpatched import unpatched
 
 FORK_PATIENCE_S = 0.1

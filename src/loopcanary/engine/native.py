@@ -14,7 +14,7 @@ from loopcanary.engine.flight_place import FlightPlace, candidates, discard, pre
 from loopcanary.engine.thread_names import ThreadNames
 from loopcanary.model import Config, LaneTotals, StallEvidence
 from loopcanary.model.stall import ANR_NS, HANG_NS
-from loopcanary.protocols import ScopeListener
+from loopcanary.protocols.engine import ScopeListener
 
 if TYPE_CHECKING:
     from loopcanary._native import Native

@@ -11,7 +11,8 @@ from loopcanary.engine.boundary import Boundary
 from loopcanary.engine.guards import DebuggerGuard, StormGuard
 from loopcanary.engine.recent import Recent
 from loopcanary.model import Stall, StallEvidence, StallState
-from loopcanary.protocols import Interceptor, Reporter, Sink
+from loopcanary.protocols.plugins import Interceptor, Reporter
+from loopcanary.protocols.stores import Sink
 
 if TYPE_CHECKING:  # most programs have stalls only, and do not load the other kinds
     from loopcanary.model import Issue, LagIssue

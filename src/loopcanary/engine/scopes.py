@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import timedelta
 
-    from loopcanary.protocols import ScopeListener
+    from loopcanary.protocols.engine import ScopeListener
 
 _LONGEST_NS = (1 << 63) - 1
 

@@ -16,7 +16,7 @@ from itertools import cycle
 from typing import Any
 
 from loopcanary.integrations.telling import Telling, method_word
-from loopcanary.protocols import InputTrace
+from loopcanary.protocols.tracing import InputTrace
 
 ONE_OF = 16
 """Of so many requests one is timed, as by the engine (native/core/answers/answers.h): by count and not by

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from loopcanary.protocols import Tracers
+from loopcanary.protocols.tracing import Tracers
 
 UNKNOWN = "?"
 METHODS = frozenset(

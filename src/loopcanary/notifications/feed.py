@@ -10,7 +10,7 @@ from typing import Protocol
 
 from loopcanary.model import Issue, Session, Stall, StallState
 from loopcanary.model.search import IssueQuery, of_type
-from loopcanary.protocols import IssueStore
+from loopcanary.protocols.stores import IssueStore
 
 _AT_ONCE = 500
 """Issues read at one look; the rest at the next."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from loopcanary.model.config import Config
     from loopcanary.model.evidence import LaneTotals, StallEvidence
     from loopcanary.portable.lane import Lane
-    from loopcanary.protocols import ScopeListener
+    from loopcanary.protocols.engine import ScopeListener
 
 _NEWS_MAX = 256
 _THREAD = "thread"

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from loopcanary._native import Native
-    from loopcanary.protocols import PortableSide, Probe, Tracers, Windows
+    from loopcanary.protocols.loops import PortableSide, Probe, Windows
+    from loopcanary.protocols.tracing import Tracers
     from loopcanary.registry import LoopKind
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from loopcanary.model import Issue, LagIssue, Session
     from loopcanary.model.search import IssueGroup, IssueMark, SessionMark, Totals
-    from loopcanary.protocols import IssueStore
+    from loopcanary.protocols.stores import IssueStore
     from loopcanary.report.figures.affected import Affected
     from loopcanary.report.figures.loops import Delays
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from loopcanary.model import LagIssue
     from loopcanary.model.search import IssueGroup
-    from loopcanary.protocols import IssueStore
+    from loopcanary.protocols.stores import IssueStore
 
     Explain = Callable[[LagIssue, Sequence[Stall]], tuple[str, ...]]
     """What an issue's fingerprint is made of; the stalls are those in it."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from loopcanary.reporters.whose_stderr import may_speak
 
 if TYPE_CHECKING:
-    from loopcanary.protocols import Reporter, WatchedRun
+    from loopcanary.protocols.plugins import Reporter, WatchedRun
 
 
 def console(run: WatchedRun) -> Reporter | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from loopcanary.protocols import Tracer
+from loopcanary.protocols.plugins import Tracer
 from loopcanary.tracers.desk import TracerDesk
 from loopcanary.unpatched import unpatched
 

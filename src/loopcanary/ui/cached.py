@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, cast
 
 from loopcanary.model.search import IssueGroup, IssueQuery, TimeCell, Totals
-from loopcanary.protocols import IssueStore
+from loopcanary.protocols.stores import IssueStore
 from loopcanary.ui.sources import OneReader, summed
 
 _KEPT = frozenset(

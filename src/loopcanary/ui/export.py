@@ -6,7 +6,7 @@ from loopcanary.document import markdown
 from loopcanary.document.layout import Sheet, lines
 from loopcanary.document.paint import painted
 from loopcanary.model import Stall
-from loopcanary.protocols import IssueStore
+from loopcanary.protocols.stores import IssueStore
 from loopcanary.report import as_json
 from loopcanary.report.documents import document_of
 from loopcanary.report.model import of_stall

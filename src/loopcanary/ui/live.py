@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from loopcanary.model import IssueKind, Session, Stall
 from loopcanary.model.search import IssueQuery
 from loopcanary.model.units import format_size
-from loopcanary.protocols import IssueStore
+from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.times import moment
 from loopcanary.ui.cached import cached
 from loopcanary.ui.sources import Failures, OneStore, as_one, change_each

@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 
 from loopcanary.model import IssueKind
 from loopcanary.model.search import GroupSums, IssueGroup, IssueQuery, Remark, Totals
-from loopcanary.protocols import IssueStore
+from loopcanary.protocols.stores import IssueStore
 
 
 class AsideLike(Protocol):

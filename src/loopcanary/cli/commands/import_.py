@@ -14,7 +14,7 @@ from loopcanary.registry import IMPORTERS, REGISTRY
 from loopcanary.words.text import count_of
 
 if TYPE_CHECKING:
-    from loopcanary.protocols import Importer
+    from loopcanary.protocols.plugins import Importer
     from loopcanary.store import Intake, TakenIn
 
 

@@ -19,7 +19,7 @@ from loopcanary.ui.sources import as_one
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loopcanary.protocols import IssueStore
+    from loopcanary.protocols.stores import IssueStore
 
 
 @click.command()

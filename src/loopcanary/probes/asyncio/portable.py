@@ -14,7 +14,7 @@ from loopcanary.probes.on_import import ImportWatch
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loopcanary.protocols import PortableSide
+    from loopcanary.protocols.loops import PortableSide
 
 
 class PortableAsyncioProbe:

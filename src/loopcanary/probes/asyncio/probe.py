@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from types import CodeType, ModuleType
 
     from loopcanary._native import Native
-    from loopcanary.protocols import Tracers
+    from loopcanary.protocols.tracing import Tracers
 
 KIND = "asyncio"
 

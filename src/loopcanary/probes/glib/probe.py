@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from loopcanary._native import Native
-    from loopcanary.protocols import IdleTrace, Tracers, Windows
+    from loopcanary.protocols.loops import Windows
+    from loopcanary.protocols.tracing import IdleTrace, Tracers
 
 _GI = "gi"
 """Where the types of GTK's own functions are."""

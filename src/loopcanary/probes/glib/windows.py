@@ -16,7 +16,8 @@ from loopcanary.probes.event_stamps import EventStamps
 
 if TYPE_CHECKING:
     from loopcanary._native import Native
-    from loopcanary.protocols import Tracers, Windows
+    from loopcanary.protocols.loops import Windows
+    from loopcanary.protocols.tracing import Tracers
 
 _KIND = "glib"
 _MS = 1_000_000

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from loopcanary.protocols import FrameTrace, InputTrace, Tracers
+    from loopcanary.protocols.tracing import FrameTrace, InputTrace, Tracers
 
 KIND = "pygame"
 FRAME = "frame"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from loopcanary.protocols import LoopHooks
+    from loopcanary.protocols.loops import LoopHooks
 
 _SCREEN_LOOK_NS = 1_000_000_000
 _SLEPT_NS = 1_000_000

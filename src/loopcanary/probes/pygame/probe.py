@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loopcanary._native import Native
-    from loopcanary.protocols import PortableSide, Tracers
+    from loopcanary.protocols.loops import PortableSide
+    from loopcanary.protocols.tracing import Tracers
 
 # Module, function, and its role (GameCalls.stand_in).
 _CALLS = (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from loopcanary._native import Native
-    from loopcanary.protocols import Windows
+    from loopcanary.protocols.loops import Windows
 
 _CHANGED_MARK = "[*]"
 """Where a title has a star while the document is changed (QWidget.windowModified)."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType, ModuleType
 
-    from loopcanary.protocols import PortableSide
+    from loopcanary.protocols.loops import PortableSide
 
 _RUNS = (("QtCore", "QCoreApplication"), ("QtGui", "QGuiApplication"), ("QtWidgets", "QApplication"))
 _NAMES = ("exec", "exec_")

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from loopcanary._native import Native
-    from loopcanary.protocols import Tracers, Windows
+    from loopcanary.protocols.loops import Windows
+    from loopcanary.protocols.tracing import Tracers
 
 KIND = "qt"
 BINDINGS = ("PySide6", "PyQt6", "PyQt5", "PySide2")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from loopcanary.probes.qt.front import QtFront
-    from loopcanary.protocols import FrameTrace, Tracers
+    from loopcanary.protocols.tracing import FrameTrace, Tracers
 
 KIND = "qt"
 _TIMER = 1

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import CodeType, ModuleType
 
-    from loopcanary.protocols import PortableSide, Tracers
+    from loopcanary.protocols.loops import PortableSide
+    from loopcanary.protocols.tracing import Tracers
 
 _BY_HAND = 3
 """From so many calls of update() outside any loop on, the program turns the loop by itself

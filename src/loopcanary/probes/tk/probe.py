@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType, ModuleType
 
     from loopcanary._native import Native
-    from loopcanary.protocols import Tracers, Windows
+    from loopcanary.protocols.loops import Windows
+    from loopcanary.protocols.tracing import Tracers
 
 
 class TkProbe:

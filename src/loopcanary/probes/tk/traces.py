@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loopcanary.protocols import IdleTrace, InputTrace, Tracers
+    from loopcanary.protocols.tracing import IdleTrace, InputTrace, Tracers
 
 _EVENTS = {
     2: "<Key>",

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loopcanary._native import Native
-    from loopcanary.protocols import FrameTrace, Tracers, Windows
+    from loopcanary.protocols.loops import Windows
+    from loopcanary.protocols.tracing import FrameTrace, Tracers
 
 _PAUSE_INTERVALS = 3
 """Tcl does not wait while something is to be drawn; a loop that waited for so many refreshes had nothing."""

@@ -13,7 +13,7 @@ from loopcanary.probes.trio.probe import KIND, MODULE, NEEDED, running
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from loopcanary.protocols import LoopHooks, PortableSide
+    from loopcanary.protocols.loops import LoopHooks, PortableSide
 
 
 class PortableTrioProbe:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import FrameType, ModuleType
 
     from loopcanary._native import Native
-    from loopcanary.protocols import Tracers
+    from loopcanary.protocols.tracing import Tracers
 
 KIND = "trio"
 MODULE = "trio._core._run"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from loopcanary.model import Cause, Culprit
     from loopcanary.model.search import IssueGroup, SessionMark
-    from loopcanary.protocols import IssueStore
+    from loopcanary.protocols.stores import IssueStore
 
 _S = 1_000_000_000
 _LOAD_SESSIONS = 50

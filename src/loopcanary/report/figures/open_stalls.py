@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loopcanary.model import LoopHealth, Session
-    from loopcanary.protocols import IssueStore
+    from loopcanary.protocols.stores import IssueStore
 
 _LATEST = 4
 """Such a stall is the last one of its loop."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from loopcanary.document.parts import Document
 from loopcanary.model import LagIssue, Stall
 from loopcanary.model.search import IssueGroup, IssueQuery, Remark
-from loopcanary.protocols import IssueStore
+from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.documents import document_of
 from loopcanary.report.of_issues import of_issue, of_issue_group
 from loopcanary.ui.tools import Tools

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loopcanary.model.search import IssueQuery, SessionMark
-from loopcanary.protocols import IssueStore
+from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.diff.comparison import Change, Compared, Comparison, Side, compare
 from loopcanary.report.times import moment
 

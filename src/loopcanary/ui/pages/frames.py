@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from loopcanary.model import IdleFigures, InputFigures, IssueKind, Jank, SceneFrames, Session
 from loopcanary.model.search import IssueQuery
-from loopcanary.protocols import IssueStore
+from loopcanary.protocols.stores import IssueStore
 
 _SESSIONS = 50
 _ISSUES = 200

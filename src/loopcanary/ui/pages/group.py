@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from loopcanary.model import Session, Stall
 from loopcanary.model.search import STALLS, IssueGroup, IssueQuery, Remark, of_type
-from loopcanary.protocols import IssueStore
+from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.figures.affected import Affected
 from loopcanary.report.figures.gain_words import gain_words
 from loopcanary.report.figures.trend import trend_words

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from loopcanary.model import Cause
 from loopcanary.model.search import STALLS, IssueGroup, IssueQuery, Remark, SessionMark
-from loopcanary.protocols import IssueStore
+from loopcanary.protocols.stores import IssueStore
 from loopcanary.registry import KINDS, REGISTRY
 from loopcanary.ui.drawing import TimeScale, exact_scale
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from loopcanary.model import IssueKind, Session, SlowMethod
 from loopcanary.model.search import IssueGroup, IssueQuery, of_type
-from loopcanary.protocols import IssueStore
+from loopcanary.protocols.stores import IssueStore
 from loopcanary.ui.pages.trees import Branch, call_branches
 from loopcanary.words.lags import evidence_of
 

@@ -8,7 +8,7 @@ from itertools import islice
 
 from loopcanary.model import LoopHealth, SceneFrames, Session, Stall
 from loopcanary.model.search import OTHERS, STALLS, IssueQuery, of_type
-from loopcanary.protocols import IssueStore
+from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.figures.gain_words import gain_words
 from loopcanary.report.figures.loop_figures import LoopFigures, figures_of
 from loopcanary.report.figures.loops import Loops

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from loopcanary.model import LagIssue, Stall, StallState
 from loopcanary.model.search import IssueGroup, IssueQuery, Remark, of_type
-from loopcanary.protocols import IssueStore
+from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.figures.affected import Affected, affected
 from loopcanary.report.figures.gain_words import gain_words
 from loopcanary.report.figures.trend import trend_words

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from loopcanary.model import LoopHealth, Session, Stall
 from loopcanary.model.search import IssueQuery, of_type
-from loopcanary.protocols import IssueStore
+from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.figures.loop_figures import LoopFigures, figures_of
 from loopcanary.report.figures.open_stalls import with_open_stalls
 from loopcanary.words.guards import guard_words

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from loopcanary.model import Holder, Session, StackFrame, Stall, ThreadView
 from loopcanary.model.search import IssueQuery
-from loopcanary.protocols import IssueStore
+from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.folding import Fold, folded
 from loopcanary.report.surroundings import surroundings_words
 from loopcanary.ui.pages.code import CodeView, code_view

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from loopcanary.model import IssueKind, Session, Startup
 from loopcanary.model.search import IssueQuery, of_type
-from loopcanary.protocols import IssueStore
+from loopcanary.protocols.stores import IssueStore
 from loopcanary.ui.pages.trees import Branch, phase_branches
 from loopcanary.words.lags import evidence_of
 

@@ -1,0 +1,63 @@
+"""What the engine is wired with: what sees stalls, and who hears of scopes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextvars import ContextVar
+
+    from loopcanary.model import LaneTotals, StallEvidence
+
+
+class Backend(Protocol):
+    """What sees stalls: the native engine or the portable one. All methods run under the GIL, on the
+    drain thread unless they say otherwise; none raises for anything that the watched program does."""
+
+    name: str
+
+    def start(self) -> None:
+        """Begins to watch. Any thread."""
+
+    def stop(self) -> None:
+        """Ends watching, joins its threads and gives back everything it took. Any thread."""
+
+    def wait(self, timeout_s: float | None) -> bool:
+        """Blocks without the GIL until there is news or the time is over; True if there is news."""
+
+    def wake(self) -> None:
+        """Makes a `wait` return. Any thread."""
+
+    def take(self) -> Sequence[StallEvidence]:
+        """Stalls that ended, or became an ANR, since the last call; an ANR is given once while it
+        lasts and once more when it is over (same serial)."""
+
+    def release(self, evidence: StallEvidence) -> None:
+        """What `take` gave is stored, or not wanted: its place may be used again."""
+
+    def totals(self) -> Sequence[LaneTotals]:
+        """Sums of every watched thread."""
+
+    def statistics(self) -> dict[str, int]:
+        """Own counters: what was done, and what was dropped for which reason."""
+
+
+class ScopeListener(Protocol):
+    """The engine that hears of scopes: native or portable. Called on the thread that works."""
+
+    def work_begin(self, name: str, /) -> Any:
+        """A piece of work begins; the token goes to work_end, None where there is nothing to end. A token
+        that is false: the work is a part of other work, and not timed by itself."""
+
+    def work_end(self, token: Any, /) -> None:
+        """The piece of work ends."""
+
+    def set_scene(self, scene: str | None, /) -> None:
+        """Where this thread's work is from now on."""
+
+    def use_scenes(self, variable: ContextVar[str | None], /) -> None:
+        """Scenes are used in this process: this variable holds them."""
+
+    def allow(self, nanoseconds: int, /) -> None:
+        """The running callback may take this time before it is a stall."""

@@ -1,0 +1,93 @@
+"""What third parties write: tracers, interceptors, reporters, importers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from loopcanary.model import Config, Issue, LagIssue, Session, Stall
+
+
+class TracerPort(Protocol):
+    """Where a tracer of a third party tells what it found. Any thread, under the GIL; nothing is raised, and
+    nothing is waited for."""
+
+    def report(self, issue: LagIssue) -> bool:
+        """Takes an issue of a registered kind for the drain thread, which checks it, cuts it to size and
+        completes it. False where it is not taken: too many wait, or the tracer is switched off."""
+
+    def failed(self, error: Exception) -> None:
+        """The tracer has failed inside the program: it is switched off, and logged once. The tracer's `stop`
+        is called, on this thread."""
+
+
+@runtime_checkable
+class Tracer(Protocol):
+    """Records one kind of evidence by itself; one is made for each start of the engine. `destroy()`, where it
+    has one, is called when all that it reported has been taken; not in a forked child."""
+
+    name: str
+
+    def init(self, desk: TracerPort) -> None:
+        """Called once, before `start`: nothing is to be done yet. The thread that starts the engine."""
+
+    def start(self) -> None:
+        """The engine runs: begins to record. As `init`."""
+
+    def stop(self) -> None:
+        """Takes back everything that it has put into the program. Called once, whether `start` went well or
+        not; any thread. Called in a forked child, too, where the parent's threads are not there: what waits
+        for one, or for a lock, never ends."""
+
+
+class Interceptor(Protocol):
+    """Sees each issue before it is stored: returns it, a changed one, or None to drop it."""
+
+    def __call__(self, issue: Issue, /) -> Issue | None:
+        """On the drain thread. One that raises is switched off."""
+
+
+class WatchedRun(Protocol):
+    """What a reporter is made for: the run that begins."""
+
+    @property
+    def config(self) -> Config:
+        """The settings in force."""
+
+    @property
+    def session(self) -> Session:
+        """The process."""
+
+    def exit_changer(self) -> Callable[[int], object]:
+        """Sets the status of a program that would end with 0. ImportError: the extension is not there."""
+
+
+@runtime_checkable
+class Reporter(Protocol):
+    """Tells people about issues while the program runs. Called on the drain thread. Registered is what makes
+    it: called with the WatchedRun; None: this run wants none.
+
+    One that also has `counts() -> dict[str, int]` is asked by statistics(), on any thread.
+    """
+
+    name: str
+
+    def report(self, issue: Issue, repeated: int) -> None:
+        """One issue; `repeated`: how many of the same fingerprint there were before in this session."""
+
+    def close(self, session: Session, stalls: Iterable[Stall]) -> None:
+        """The session ends. `stalls`: what was reported in it, oldest first, bounded."""
+
+
+class Importer(Protocol):
+    """Reads files of one format into a store."""
+
+    def recognises(self, path: Path) -> bool:
+        """Whether the file is of its format."""
+
+    def read(self, path: Path, taker: Any, *, now_wall_ns: int) -> None:
+        """Gives all records of the file to a store.Intake, as hostile input: nothing is kept where it raises.
+        A bundles.BundleError says what is wrong with the file."""

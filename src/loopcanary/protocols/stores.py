@@ -1,0 +1,99 @@
+"""Where issues and sessions are kept, and what is asked there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loopcanary.model import Issue, Session, TraceFigures
+    from loopcanary.model.search import (
+        GroupSums,
+        IssueGroup,
+        IssueMark,
+        IssueQuery,
+        IssueTime,
+        Remark,
+        SessionMark,
+        TimeCell,
+        Totals,
+    )
+
+
+class Sink(Protocol):
+    """Where issues and sessions are kept; the store implements it. Thread-safe."""
+
+    def put_session(self, session: Session) -> None:
+        """Adds the session or replaces what is known of it."""
+
+    def put_issue(self, issue: Issue) -> None:
+        """Adds the issue or replaces an earlier state of it (same id)."""
+
+    def put_traces(self, session: str, figures: TraceFigures) -> None:
+        """What a session's traces tell so far; replaces what they told before."""
+
+    def rest(self, patience_s: float) -> bool:
+        """Closes what is open and keeps every thread out until `go_on`: a fork is about to be. False, and
+        nothing is to be undone, where that takes longer. StoreError and the like where it fails."""
+
+    def go_on(self) -> None:
+        """The fork is over, in the parent. Called after a `rest` that gave True."""
+
+    def close(self) -> None:
+        """Lets go of files; a later put opens them again."""
+
+
+class IssueStore(Protocol):
+    """What a store answers to everyone who reads one; several together answer so, too.
+
+    Thread-safe. Raises the store's own errors. A limit of 0: all.
+    """
+
+    def totals(self, query: IssueQuery) -> Totals:
+        """Sums over the issues that the query finds."""
+
+    def group_sums(self, query: IssueQuery) -> Sequence[GroupSums]:
+        """All groups in short, by total time, largest first."""
+
+    def groups(
+        self, query: IssueQuery, limit: int = 0, fingerprints: Sequence[str] | None = None
+    ) -> Sequence[IssueGroup]:
+        """Groups by total time, largest first. `fingerprints`: of these only."""
+
+    def issues(self, query: IssueQuery, limit: int = 0) -> Sequence[Issue]:
+        """Issues, newest first."""
+
+    def issue(self, issue_id: str) -> Issue | None:
+        """The issue with this id."""
+
+    def marks(self, query: IssueQuery, fingerprints: Sequence[str] | None = None) -> Sequence[IssueMark]:
+        """Issues in short, in no order; `fingerprints`: of these groups only."""
+
+    def times(self, query: IssueQuery, sessions: Sequence[str] | None = None) -> Sequence[IssueTime]:
+        """When issues began and how long they were, in no order; `sessions`: of these only."""
+
+    def time_cells(
+        self,
+        query: IssueQuery,
+        key: Literal["fingerprint", "cause"],
+        *,
+        begin_wall_ns: int,
+        step_ns: int,
+        cells: int,
+        keys: Sequence[str] | None = None,
+    ) -> Sequence[TimeCell]:
+        """Issues by key and span of time, in no order: `cells` spans of `step_ns` from `begin_wall_ns` on; a
+        key and span may occur several times. `keys`: these only."""
+
+    def scenes(self) -> Sequence[str]:
+        """Names of all scenes of issues, in order."""
+
+    def sessions(self, query: IssueQuery, limit: int = 0) -> Sequence[Session]:
+        """Sessions of the query's time, newest first."""
+
+    def session_marks(self, query: IssueQuery) -> Sequence[SessionMark]:
+        """All sessions of the query's time, in short, newest first."""
+
+    def remarks(self) -> dict[str, Remark]:
+        """What people said of bugs, by fingerprint."""

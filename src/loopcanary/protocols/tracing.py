@@ -1,0 +1,102 @@
+"""Traces of frames, input and idle work: who gives them, who hears, what becomes of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from loopcanary.model import Clock, LagIssue, Session, Stall, TraceFigures
+
+
+class FrameTrace(Protocol):
+    """Hears of the frames of one surface (a window, a screen). All on its thread; nothing is raised.
+
+    `now_ns` and the like: time.monotonic_ns(). A surface calls either `frame_drawn`, and `waited` where it
+    knows of the loop's waits, or `frame`.
+    """
+
+    def frame_drawn(self, now_ns: int, scene: str | None = None) -> None:
+        """A frame was shown. Its time runs from the frame before it, or from the end of a pause. `scene`:
+        used where the program has set none with loopcanary.scene(), such as the window's title."""
+
+    def frame(self, begin_ns: int, end_ns: int, scene: str | None = None) -> None:
+        """The drawing of a frame, begin (when it was asked for, if known) to end, for surfaces that draw on
+        demand and know nothing of waits: where no frame was shown for 100 ms before `begin_ns`, nothing was
+        drawn in between, and the frame's time begins there."""
+
+    def waited(self, begin_ns: int, end_ns: int) -> None:
+        """The loop had nothing to do. After 100 ms of it nothing is being drawn: the next frame's time begins
+        with `end_ns`. Blocking is not waiting: it counts."""
+
+    def idle(self) -> None:
+        """Drawing stops (hidden, minimized, paused): the next frame only starts the clock."""
+
+    def at_refresh_rate(self, hertz: float) -> None:
+        """The screen's refresh rate, or the rate that the program aims at; what is no rate is ignored. Cheap
+        where it is what it was."""
+
+    def close(self) -> None:
+        """The surface is gone."""
+
+
+class InputTrace(Protocol):
+    """Hears of the input events that one thread handles. That thread; nothing is raised."""
+
+    def handled(
+        self, name: str, arrived_ns: int, begin_ns: int, end_ns: int, scene: str | None = None
+    ) -> None:
+        """An event called `name` (class and receiver, never its contents) that arrived at `arrived_ns` was
+        handled from `begin_ns` to `end_ns`, all of time.monotonic_ns()."""
+
+
+class IdleTrace(Protocol):
+    """Hears of the idle work that one thread does. That thread; nothing is raised."""
+
+    def ran(self, name: str, begin_ns: int, end_ns: int, scene: str | None = None) -> None:
+        """An idle handler called `name` has run."""
+
+    def spun(self, name: str, begin_ns: int, end_ns: int, runs: int) -> None:
+        """The loop never waited from `begin_ns` to `end_ns`, as the work called `name` asked for itself anew
+        each time, `runs` times."""
+
+
+class Tracers(Protocol):
+    """Gives traces to probes. Any thread, under the GIL; nothing is raised. Where no engine runs, what a
+    trace is told goes nowhere."""
+
+    def frames(self, loop_kind: str, refresh_hz: float = 60.0) -> FrameTrace:
+        """For one surface of the calling thread."""
+
+    def input(self, loop_kind: str, *, limit_ns: int | None = None) -> InputTrace:
+        """For the calling thread. What takes longer than `limit_ns` is an issue; None: the usual limit."""
+
+    def idle(self, loop_kind: str) -> IdleTrace:
+        """For the calling thread."""
+
+
+class Traces(Protocol):
+    """What became of all traces, for the engine. Drain thread, unless said otherwise; nothing is raised."""
+
+    def begin(self, session: Session, clock: Clock, wake: Callable[[], None]) -> None:
+        """The engine runs; `wake` makes the drain look. Any thread."""
+
+    def end(self) -> None:
+        """The engine runs no more; the last slices are over. Any thread."""
+
+    def forget(self) -> None:
+        """In a forked child: what was traced is the parent's."""
+
+    def take(self, now_ns: int, stalls: Iterable[Stall], *, is_last: bool) -> Sequence[LagIssue]:
+        """Issues since the last call, of which the stalls they rest on can be known by now. `stalls`: what
+        the engine has seen lately."""
+
+    def patience_s(self, now_ns: int) -> float | None:
+        """When `take` will have something; None: not before `wake` is called."""
+
+    def news(self) -> TraceFigures | None:
+        """The figures, where there are new ones that are worth storing."""
+
+    def figures(self) -> TraceFigures:
+        """The figures as they are now. Any thread."""
