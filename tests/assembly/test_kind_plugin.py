@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.assembly.lock_waits import KIND, LockWait
 from tests.bundles.samples import NOW
 from tests.notifications.test_words import told
 from tests.store.samples import BEGAN, JANK, MS, SESSION, STALL, S
@@ -16,48 +17,9 @@ from tests.ui.conftest import client_of, let_in
 from loopcanary import registry
 from loopcanary.bundles import read_bundle
 from loopcanary.cli import main
-from loopcanary.document.makers import facts, line, name, part
-from loopcanary.document.parts import Block, Facts
-from loopcanary.model import Cause, IssueKind
-from loopcanary.model.issues.facts import IssueFacts
+from loopcanary.model import Cause
 from loopcanary.model.search import OTHERS, IssueQuery
 from loopcanary.store import Retention, Store
-
-# ---- the plugin: all that there is of it ------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LockWait(IssueFacts):
-    """A wait for a lock."""
-
-    kind = IssueKind("lock-wait")
-
-    lock: str
-    waited_ns: int
-    holders: tuple[str, ...] = ()
-
-    @property
-    def searched(self) -> tuple[str, ...]:
-        return (self.lock, *self.holders)
-
-
-def evidence(issue: LockWait) -> Iterator[str]:
-    yield f"waited {issue.waited_ns // MS} ms for {issue.lock}"
-
-
-def figures(issue: LockWait) -> Facts:
-    return facts(("lock", name(issue.lock)), ("waited", f"{issue.waited_ns // MS} ms"))
-
-
-def parts(issue: LockWait) -> tuple[Block, ...]:
-    return part("held by", [line(name(one)) for one in issue.holders])
-
-
-KIND = registry.Kind(
-    LockWait, words="lock wait", list_words="lock waits", evidence=evidence, figures=figures, parts=parts
-)
-
-# ---- what is seen of it -----------------------------------------------------------------------------
 
 WAIT = LockWait(
     id="s1-lock-wait-1",

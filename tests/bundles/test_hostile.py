@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.bundles.samples import NOW, Taken, bundled, members_of, retold, rezipped, taken
-from tests.store.samples import STALL
+from tests.store.samples import JANK, STALL
 
 from loopcanary.bundles import BundleError, layout, read_bundle
 from loopcanary.model.search import IssueQuery
@@ -38,6 +38,10 @@ def with_line(line: bytes, kind: str = layout.STALLS) -> bytes:
 
 def with_stall(**changes: Any) -> bytes:
     return with_line(json.dumps({**to_wire(STALL), **changes}).encode())
+
+
+def with_issue(**changes: Any) -> bytes:
+    return with_line(json.dumps({**to_wire(JANK), **changes}).encode(), layout.ISSUES)
 
 
 def spoilt(**changes: Any) -> bytes:
@@ -182,6 +186,12 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "an id without end": (lambda: with_stall(fingerprint="f" * 1_000), "no id"),
     "a session that is none": (lambda: with_line(b"{}", layout.SESSIONS), "session.id"),
     "an issue that is none": (lambda: with_line(b'{"kind":"stall"}', layout.ISSUES), "issue"),
+    "an issue of an unknown kind without facts": (
+        lambda: with_line(b'{"kind":"locks"}', layout.ISSUES),
+        "issue.id",
+    ),
+    "a kind that is no name": (lambda: with_issue(kind="a\n" + "b" * 99), "cannot be read"),
+    "a kind that would hide another": (lambda: with_issue(kind="startup-quiet"), "cannot be read"),
     "a remark that is none": (lambda: with_line(b'{"fingerprint":"1:f"}', layout.REMARKS), "remark.note"),
     "a note without end": (
         lambda: with_line(

@@ -16,6 +16,7 @@ from loopcanary.model import (
     CallRow,
     Cause,
     Clock,
+    IssueKind,
     Phase,
     PhaseKind,
     SlowMethod,
@@ -23,6 +24,7 @@ from loopcanary.model import (
     Startup,
 )
 from loopcanary.model.call_tree import heaviest, levels
+from loopcanary.model.issues.reported import ReportedFacts
 from loopcanary.model.issues.slow_method import ROWS_MAX, key_of
 from loopcanary.model.issues.startup import PHASES_MAX
 from loopcanary.tracers.desk import WAITING_MAX, Told, TracerDesk
@@ -230,6 +232,15 @@ def test_a_fingerprint_of_the_tracer_s_own_is_any_text():
     assert one.fingerprint.startswith("startup:")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unregistered(ReportedFacts):
+    kind = IssueKind("nobody-s")
+
+
+class Renamed(Startup):
+    kind = IssueKind("jank")
+
+
 @settings(suppress_health_check=[HealthCheck.too_slow], max_examples=40, deadline=None)
 @given(start=any_of(Startup), slow=any_of(SlowMethod))
 def test_what_is_taken_can_be_stored_and_read(start: Startup, slow: SlowMethod):
@@ -246,6 +257,9 @@ def test_what_is_taken_can_be_stored_and_read(start: Startup, slow: SlowMethod):
     [
         None,
         JANK,
+        STALL,
+        Unregistered(began_wall_ns=BEGAN, duration_ns=S),
+        Renamed(began_wall_ns=BEGAN, duration_ns=S, threshold_ns=S),
         "startup",
         replace(START, duration_ns="long"),
         replace(START, duration_ns=float("nan")),

@@ -43,5 +43,7 @@ def member_name(kind: str, number: int) -> str:
     return f"{kind}-{number:04}.jsonl"
 
 
+KIND = re.compile(r"(?!.*-quiet)[a-z0-9][a-z0-9-]{0,39}")
+"""Names of kinds that nothing here knows."""
 ID = re.compile(r"[!-~]{1,200}")
 """Ids and fingerprints: they stand in addresses and on command lines."""

@@ -7,7 +7,7 @@ import hashlib
 import json
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,8 +15,10 @@ from loopcanary.bundles import layout
 from loopcanary.bundles.archive import lines, opened
 from loopcanary.bundles.errors import BundleError
 from loopcanary.model import Issue, Session, SessionEnd, Stall
+from loopcanary.model.issues.facts import IssueFacts
+from loopcanary.model.issues.unknown import UnknownIssue
 from loopcanary.model.search import Remark
-from loopcanary.wire import SCHEMA_VERSION, from_wire, issue_from_wire
+from loopcanary.wire import SCHEMA_VERSION, UnknownKindError, from_wire, issue_from_wire
 from loopcanary.words.sentences import spoken
 
 _INTEGER_MAX = 1 << 63
@@ -142,7 +144,7 @@ class _Reader:
         """What becomes of records of this kind."""
         return {
             layout.STALLS: lambda value: self._take_issue(from_wire(Stall, spoken(value))),
-            layout.ISSUES: lambda value: self._take_issue(issue_from_wire(spoken(value))),
+            layout.ISSUES: lambda value: self._take_issue(_issue(value)),
             layout.REMARKS: self._take_remark,
             layout.SESSIONS: lambda value: self._take_session(value, bundle, now_wall_ns),
         }[kind]
@@ -193,6 +195,18 @@ class _Reader:
         if len(record.note) > _NOTE_MAX:
             raise ValueError("the note is too long")
         self._taker.add_remark(record.fingerprint, Remark(ignored=record.ignored, note=record.note))
+
+
+def _issue(value: Any) -> Issue:
+    """Of a kind that cannot be read here, with its record as it came."""
+    try:
+        return issue_from_wire(spoken(value))
+    except UnknownKindError:
+        if layout.KIND.fullmatch(value["kind"]) is None:
+            raise
+        common = from_wire(IssueFacts, value, "issue")
+        facts = {field.name: getattr(common, field.name) for field in fields(common)}
+        return UnknownIssue(**facts, record=value)
 
 
 def _check_ids(*ids: str) -> None:

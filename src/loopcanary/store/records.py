@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.model import IssueKind, Session, SessionEnd, Stall, TraceFigures
+from loopcanary.model.issues.unknown import UnknownIssue
 from loopcanary.store.errors import StoreError
 from loopcanary.store.packing import pack, unpack
 from loopcanary.store.search import QUIET, bounded, storable
@@ -57,6 +58,8 @@ def _searched(issue: Issue) -> Iterator[str | None]:
 
 def issue_payload(issue: Issue) -> str:
     """The issue as JSON text. ASCII, so that nothing in a name can trouble a reader."""
+    if isinstance(issue, UnknownIssue):
+        return _to_json(issue.record)
     return _to_json(coded(pack(issue) if isinstance(issue, Stall) else to_wire(issue)))
 
 

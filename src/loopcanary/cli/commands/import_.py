@@ -41,9 +41,12 @@ def command(*, bundles: tuple[Path, ...], store: Path | None) -> int:
     target = open_store(find(config.store).folder, config)
     try:
         taken = target.take_in(gather)
+        hidden = target.maintenance.unreadable()
     finally:
         target.close()
     click.echo(f"{target.folder}: {_words(taken)}.")
+    for line in hidden:
+        refuse(line)
     if taken.too_old:
         refuse(
             f"{count_of(taken.too_old, 'stall')} of these began before what this store keeps "
