@@ -49,7 +49,7 @@ LIBRARIES = {
 
 # What is left to do, in exact numbers: what fell is written down, what is done goes.
 CYCLES: list[set[str]] = []
-FOLDERS = {"store": 21}
+FOLDERS: dict[str, int] = {}
 LONG_FILES = {"engine/canary.py": 535}
 LONG_FUNCTIONS = {
     "diagnosis/judgement.py: _to_stall": 59,
@@ -80,7 +80,7 @@ def parsed(path: Path) -> ast.Module:
 
 
 def part_of(module: str) -> str:
-    """`loopcanary.store.schema` -> `store`; `loopcanary` itself -> the empty string."""
+    """`loopcanary.store.sqlite.schema` -> `store`; `loopcanary` itself -> the empty string."""
     return module.partition(".")[2].partition(".")[0]
 
 

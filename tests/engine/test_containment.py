@@ -244,7 +244,7 @@ def test_a_late_drain_removes_only_what_it_took(place):
 def test_an_unstored_session_is_left_to_the_next_start(place):
     program = place.program("""
         import sqlite3
-        from loopcanary.store import database
+        from loopcanary.store.sqlite import database
         stall("first")
         database._PATIENCE_S = 0.1
         asyncio.run(asyncio.sleep(0.01))

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from loopcanary.cli import main
-from loopcanary.store import database
+from loopcanary.store.sqlite import database
 
 KEPT = Path(__file__).parent / "kept"
 SENTENCES = {"title", "evidence", "advice"}

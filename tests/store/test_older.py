@@ -11,7 +11,8 @@ import pytest
 from tests.store.samples import SESSION, stall
 
 from loopcanary.model.search import OTHERS, STALLS, IssueQuery, Remark
-from loopcanary.store import Store, StoreError, database
+from loopcanary.store import Store, StoreError
+from loopcanary.store.sqlite import database
 
 KEPT = Path(__file__).parent / "kept" / "loopcanary.db.gz"
 

@@ -15,7 +15,7 @@ from tests.store.samples import KILLED, SESSION, STALL, stall
 
 from loopcanary.model.search import STALLS, IssueQuery
 from loopcanary.store import Store, StoreError
-from loopcanary.store import schema as store_schema
+from loopcanary.store.sqlite import schema as store_schema
 
 # Other tests of the same pytest process may have left a thread that is about to end.
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -265,7 +265,7 @@ def test_a_full_disk_is_a_store_error_that_says_so(shared: Path) -> None:
 
 
 def test_no_shared_memory_means_an_ordinary_journal(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    from loopcanary.store import database
+    from loopcanary.store.sqlite import database
 
     class Refusing(sqlite3.Connection):
         def execute(self, statement: str, *values: object) -> sqlite3.Cursor:  # type: ignore[override]
@@ -285,7 +285,7 @@ def test_no_shared_memory_means_an_ordinary_journal(store: Store, monkeypatch: p
 def test_a_kept_lock_is_a_store_error_in_bounded_time(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     import time
 
-    from loopcanary.store import database
+    from loopcanary.store.sqlite import database
 
     monkeypatch.setattr(database, "_PATIENCE_S", 0.2)
     store.put_issue(STALL)
@@ -306,7 +306,8 @@ def test_a_kept_lock_is_a_store_error_in_bounded_time(store: Store, monkeypatch:
 WRITER = """
 import os, sys, time
 from pathlib import Path
-from loopcanary.store import Retention, Store, database
+from loopcanary.store import Retention, Store
+from loopcanary.store.sqlite import database
 from tests.store.samples import session, stall
 database._PATIENCE_S = 240.0  # twelve processes, and maybe one core
 store = Store(Path(sys.argv[1]), retention=Retention(age_ns=1 << 62))

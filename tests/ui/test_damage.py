@@ -14,7 +14,7 @@ from tests.ui.conftest import HOST, client_of, let_in
 
 from loopcanary.cli.commands.ui import _look, _tell_at_start
 from loopcanary.store import Retention, Store, StoreError
-from loopcanary.store import schema as store_schema
+from loopcanary.store.sqlite import schema as store_schema
 from loopcanary.ui.live import Now, Watch
 
 PAGES = ("/", "/groups", "/changes", "/sessions", "/frames", "/groups?kind=other")

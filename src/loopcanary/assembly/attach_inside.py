@@ -24,7 +24,7 @@ _LOADED = (
     "loopcanary.integrations.patches",
     "loopcanary.integrations.telling",
     "loopcanary.probes.late",
-    "loopcanary.store.recovery",
+    "loopcanary.store.recovery.flight_files",
     "loopcanary.store.store",
 )
 

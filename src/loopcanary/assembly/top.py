@@ -21,7 +21,7 @@ from loopcanary.flight.glance import Glances, SlotGlance
 from loopcanary.model import Clock, Config, LaneTotals, LoopHealth, Session, Stall, StallState
 from loopcanary.model.live import LaneReading, Life, ProcessReading
 from loopcanary.store import FLIGHT_FOLDER
-from loopcanary.store.forensics import session_of
+from loopcanary.store.recovery.forensics import session_of
 
 _FILES_MAX = 512
 _JUDGED_LIVING, _JUDGED_DEAD = 8, 4

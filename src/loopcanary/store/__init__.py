@@ -9,19 +9,19 @@ if TYPE_CHECKING:
     from typing import Any
 
     from loopcanary.store.errors import StoreError
-    from loopcanary.store.forensics import Forensics
     from loopcanary.store.intake import Intake, TakenIn
     from loopcanary.store.location import Location, find, locate
-    from loopcanary.store.recovery import FLIGHT_FOLDER, Recovery, recover, settle
+    from loopcanary.store.recovery.flight_files import FLIGHT_FOLDER, Recovery, recover, settle
+    from loopcanary.store.recovery.forensics import Forensics
     from loopcanary.store.retention import Retention
     from loopcanary.store.store import Store
 
 _HOMES = {
     "errors": "StoreError",
-    "forensics": "Forensics",
+    "recovery.forensics": "Forensics",
     "intake": "Intake TakenIn",
     "location": "Location find locate",
-    "recovery": "FLIGHT_FOLDER Recovery recover settle",
+    "recovery.flight_files": "FLIGHT_FOLDER Recovery recover settle",
     "retention": "Retention",
     "store": "Store",
 }

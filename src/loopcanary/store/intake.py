@@ -13,8 +13,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from loopcanary.store import records, remarks, schema
+from loopcanary.store import records, remarks
 from loopcanary.store.errors import StoreError
+from loopcanary.store.sqlite import schema
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
 
-    from loopcanary.store.damage import Aside
-    from loopcanary.store.database import Database
+    from loopcanary.store.sqlite.damage import Aside
+    from loopcanary.store.sqlite.database import Database
 
 _DELETE_BATCH = 1_000
 
@@ -111,7 +111,7 @@ class Maintenance:
 
     def set_aside(self) -> list[Aside]:
         """Damaged databases that were set aside in the folder, by anybody, newest first. Raises nothing."""
-        from loopcanary.store.damage import set_aside_in
+        from loopcanary.store.sqlite.damage import set_aside_in
 
         return set_aside_in(self._database.folder)
 

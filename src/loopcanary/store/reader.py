@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
 
     from loopcanary.model import Issue, Session
-    from loopcanary.store.database import Database
+    from loopcanary.store.sqlite.database import Database
 
 _READ_BATCH = 32
 _PAYLOAD = "SELECT payload FROM payloads WHERE row = ?"

@@ -12,7 +12,7 @@ from loopcanary.store.search import bounded
 if TYPE_CHECKING:
     import sqlite3
 
-    from loopcanary.store.database import Database
+    from loopcanary.store.sqlite.database import Database
 
 _BATCH = 500
 """Issues deleted in one transaction: some milliseconds, so that writers hardly wait."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from loopcanary.store import overlay, records
-from loopcanary.store.database import Database
+from loopcanary.store import records
 from loopcanary.store.errors import StoreError
 from loopcanary.store.maintenance import Maintenance
 from loopcanary.store.reader import Arrivals, Reader
 from loopcanary.store.retention import Retention, sweep
 from loopcanary.store.search import bounded, storable
+from loopcanary.store.sqlite.database import Database
 
 if TYPE_CHECKING:
     import sqlite3
@@ -155,6 +155,8 @@ class Store:
 
         They take the place of what is stored under the same ids.
         """
+        from loopcanary.store.sqlite import overlay
+
         session_rows = [records.session_columns(session) for session in sessions]
         issue_rows = [(records.issue_columns(stall), records.issue_payload(stall)) for stall in stalls]
         self._database.on_connect(lambda connection: overlay.lay(connection, session_rows, issue_rows))

@@ -10,10 +10,10 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from loopcanary.store import schema
-from loopcanary.store.descriptors import Descriptors
 from loopcanary.store.errors import StoreError
-from loopcanary.store.files import (
+from loopcanary.store.sqlite import schema
+from loopcanary.store.sqlite.descriptors import Descriptors
+from loopcanary.store.sqlite.files import (
     alone,
     identity,
     is_writable,

@@ -15,8 +15,8 @@ from typing import Generic, TypeVar
 
 from loopcanary.model import Session, SessionEnd, Stall, StallEvidence, StallState
 from loopcanary.model.search import IssueQuery
-from loopcanary.store.files import set_aside
-from loopcanary.store.forensics import Forensics, Header, Remains, session_of
+from loopcanary.store.recovery.forensics import Forensics, Header, Remains, session_of
+from loopcanary.store.sqlite.files import set_aside
 from loopcanary.store.store import Store
 
 _R = TypeVar("_R", bound=Remains)

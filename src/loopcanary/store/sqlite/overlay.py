@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loopcanary.store import schema
+from loopcanary.store.sqlite import schema
 
 if TYPE_CHECKING:
     import sqlite3

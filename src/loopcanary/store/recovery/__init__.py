@@ -1,0 +1,1 @@
+"""What dead processes left behind becomes sessions and stalls of the store."""

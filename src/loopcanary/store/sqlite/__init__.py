@@ -1,0 +1,1 @@
+"""One SQLite file and its connection: opened, prepared, mended, set aside."""
