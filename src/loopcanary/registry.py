@@ -167,7 +167,6 @@ class Registry:
             self.failed(f"plugin {one.name}", error)
 
     def find(self, group: str, name: str) -> Registration | None:
-        """The one of that name."""
         return next((one for one in self.of(group) if one.name == name), None)
 
     def installed(self) -> list[Registration]:

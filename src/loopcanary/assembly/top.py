@@ -67,7 +67,6 @@ class Survey:
         self.close()
 
     def close(self) -> None:
-        """Closes all files."""
         for watched in self._watched.values():
             watched.file.close()
         self._watched.clear()

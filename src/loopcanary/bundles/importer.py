@@ -21,7 +21,6 @@ class BundleImporter:
         return zipfile.is_zipfile(path)
 
     def read(self, path: Path, taker: Taker, *, now_wall_ns: int) -> None:
-        """See read_bundle."""
         read_bundle(path, taker, now_wall_ns=now_wall_ns)
 
 

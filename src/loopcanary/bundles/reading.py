@@ -150,7 +150,6 @@ class _Reader:
         }[kind]
 
     def each(self, name: str, take: Callable[[Any], None]) -> None:
-        """Reads a member to its end."""
         member = self._manifest.members[name]
         records, size, digest = member.records, member.bytes, member.sha256
         seen, length, sha256 = 0, 0, hashlib.sha256()

@@ -49,15 +49,12 @@ class Whole:
     classes: tuple[str, ...] = ()
 
     def issue(self, issue: Issue) -> Issue:
-        """As it is."""
         return issue
 
     def session(self, session: Session) -> Session:
-        """As it is."""
         return session
 
     def remark(self, fingerprint: str, remark: Remark) -> tuple[str, Remark]:
-        """As it is."""
         return fingerprint, remark
 
 

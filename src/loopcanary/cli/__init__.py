@@ -33,7 +33,6 @@ class _Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """The command of that name."""
         if cmd_name not in COMMANDS:
             return None
         command = import_module(f"loopcanary.cli.commands.{_MODULES.get(cmd_name, cmd_name)}").command

@@ -31,7 +31,6 @@ class _Classes(click.ParamType[tuple[str, ...]]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, ...]:
-        """The classes."""
         if isinstance(value, tuple):
             return value
         asked = tuple(word.strip() for word in str(value).split(","))

@@ -32,7 +32,6 @@ class FormatName(click.ParamType[str]):
         self._forms = forms
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name."""
         if value in self._forms:
             return str(value)
         problem = "is for `report` alone" if value in LIMITS else "is no format"

@@ -36,7 +36,6 @@ class Duration(click.ParamType[int]):
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Nanoseconds."""
         if isinstance(value, int):
             return value
         try:
@@ -51,7 +50,6 @@ class Size(click.ParamType[int]):
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Bytes."""
         if isinstance(value, int):
             return value
         try:

@@ -7,7 +7,6 @@ from loopcanary.ui.tools import Tools
 
 
 def page_tools() -> Tools:
-    """The tools of all pages."""
     return Tools(
         read_source=source_reader(),
         why_grouped=why_grouped,

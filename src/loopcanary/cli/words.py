@@ -14,7 +14,6 @@ class Word(click.ParamType[str]):
     name = "text"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The text as it is."""
         if not str(value).strip():
             self.fail("it is empty", param, ctx)
         return str(value)

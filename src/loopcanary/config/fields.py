@@ -45,7 +45,6 @@ class Field(NamedTuple):
 
     @property
     def variable(self) -> str:
-        """Its environment variable."""
         return ENVIRONMENT_PREFIX + self.key.upper()
 
     @property

@@ -66,7 +66,6 @@ def _identity(stall: Stall, paths: CodePaths) -> tuple[str, ...]:
 
 
 def _is_asked_for(stall: Stall) -> bool:
-    """Whether the program called `gc.collect()` itself."""
     callee = callee_of(stall.blocker.call) if stall.blocker is not None and stall.blocker.call else None
     return callee is not None and (callee == _ASKED_FOR or _ASKED_FOR.endswith(f".{callee}"))
 

@@ -123,7 +123,6 @@ def _source(source: SourceLine) -> str:
 
 
 def inline(pieces: Pieces, folder: str = "") -> str:
-    """The pieces of a line."""
     return "".join(_inline(piece, folder) for piece in pieces)
 
 

@@ -170,7 +170,6 @@ def _source(source: SourceLine) -> list[str]:
 
 
 def inline(pieces: Pieces, folder: str = "") -> str:
-    """The pieces of a line."""
     return "".join(_inline(piece, folder) for piece in pieces).strip()
 
 

@@ -93,5 +93,4 @@ def held_by(holder: Holder, cause: Cause, *, is_placed: bool = False) -> Pieces:
 
 
 def advice(text: str | None, limit: int = 1_000) -> Pieces | None:
-    """What would help."""
     return said(prose(text, limit)) if text else None

@@ -92,7 +92,6 @@ class Boundary:
         self._own_threads.clear()
 
     def counts(self) -> dict[str, int]:
-        """Failures by part."""
         with self._lock:
             return {f"failures_{part}": count for part, count in self._failures.items()}
 

@@ -206,5 +206,4 @@ class NativeBackend:
         return self._flight.lanes() if self._flight is not None else ()
 
     def statistics(self) -> dict[str, int]:
-        """The native side's counters."""
         return self._flight.counters() if self._flight is not None else {}

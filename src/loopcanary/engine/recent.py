@@ -35,7 +35,6 @@ class Recent:
         return len(self._stalls)
 
     def add(self, stall: Stall) -> None:
-        """The newest one."""
         if len(self._common) + len(self._stacks) > _COMMON_MAX:
             self._common.clear()
             self._stacks.clear()

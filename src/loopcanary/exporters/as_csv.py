@@ -26,7 +26,6 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def write(exported: Exported, out: IO[bytes]) -> None:
-    """The heading, and the stalls."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(COLUMNS)

@@ -35,7 +35,6 @@ _MORE_THREADS = "more threads"
 
 
 def write(exported: Exported, out: IO[bytes]) -> None:
-    """Thread by thread."""
     out.write(f'{{"meta":{encoded(_meta(exported))},"libs":[],"pages":[],"threads":['.encode("ascii"))
     numbers = _ThreadNumbers()
     for session, stalls in groupby(exported.stalls, key=lambda stall: stall.session):
@@ -147,7 +146,6 @@ class _ProcessThreads:
         self._name = ""
 
     def watched(self, stalls: Iterator[Stall], out: IO[bytes]) -> None:
-        """Writes one watched thread."""
         first = next(stalls)
         if not self._pid:
             self._pid = self._numbers.pid(first.pid, self._session)
@@ -161,7 +159,6 @@ class _ProcessThreads:
             self._write(tables, name, out, is_main=True, weight_type="tracing-ms")
 
     def write_others(self, out: IO[bytes]) -> None:
-        """Writes the threads that were read at hangs."""
         for name, tables in self._others.items():
             self._write(tables, f"{name}, at hangs", out, is_main=False, weight_type="samples")
 

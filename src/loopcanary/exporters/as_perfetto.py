@@ -32,7 +32,6 @@ _PROCESS = 1 << 63
 
 
 def write(exported: Exported, out: IO[bytes]) -> None:
-    """Packet by packet."""
     writer = _PacketWriter(out, exported.origin_wall_ns)
     writer.begin()
     draw(exported, writer)

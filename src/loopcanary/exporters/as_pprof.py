@@ -22,7 +22,6 @@ _MAPPING = 1
 
 
 def write(exported: Exported, out: IO[bytes]) -> None:
-    """A piece a stall."""
     with gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0) as packed:
         profile = _Profile()
         packed.write(profile.head(exported.origin_wall_ns))

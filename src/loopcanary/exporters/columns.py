@@ -22,7 +22,6 @@ class Spool:
         self._length = 0
 
     def put(self, block: bytes) -> tuple[int, int]:
-        """Takes a block in; its place."""
         if self._file is None:
             self._file = TemporaryFile()  # noqa: SIM115 - closed with the spool
         self._file.seek(self._length)
@@ -32,13 +31,11 @@ class Spool:
         return place
 
     def get(self, place: tuple[int, int]) -> bytes:
-        """The block at a place."""
         assert self._file is not None
         self._file.seek(place[0])
         return self._file.read(place[1])
 
     def close(self) -> None:
-        """Lets go of the file."""
         if self._file is not None:
             self._file.close()
 
@@ -53,7 +50,6 @@ class CsvColumn:
         self.length = 0
 
     def add(self, value: Any) -> None:
-        """One more value."""
         if self.length:
             self._rest += b","
         self._rest += encoded(value).encode("ascii")
@@ -63,7 +59,6 @@ class CsvColumn:
             self._rest.clear()
 
     def copy_to(self, out: IO[bytes]) -> None:
-        """Writes the array."""
         out.write(b"[")
         for place in self._places:
             out.write(self._spool.get(place))
@@ -78,11 +73,9 @@ class Columns:
 
     @property
     def length(self) -> int:
-        """How many rows there are."""
         return next(iter(self._columns.values())).length
 
     def add(self, *values: Any) -> None:
-        """One more row, a value for each column."""
         for column, value in zip(self._columns.values(), values, strict=True):
             column.add(value)
 

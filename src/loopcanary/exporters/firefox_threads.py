@@ -39,11 +39,9 @@ class ThreadTables:
         )
 
     def sample(self, stack: int | None, at_ms: float, weight: float) -> None:
-        """One more sample."""
         self._samples.add(stack, at_ms, weight)
 
     def marker(self, name: str, begin_ms: float, end_ms: float, data: dict[str, Any]) -> None:
-        """One more marker."""
         self._markers.add(data, self._string(name), begin_ms, end_ms, _INTERVAL, _OTHER)
 
     def stack(self, frames: tuple[StackFrame, ...]) -> int | None:

@@ -53,7 +53,6 @@ _SCALARS = {
 
 
 def profile_class() -> Any:
-    """The class of the message Profile."""
     file = FileDescriptorProto(name="profile.proto", package=PACKAGE, syntax="proto3")
     for message, fields in MESSAGES.items():
         added = file.message_type.add(name=message)

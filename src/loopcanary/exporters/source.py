@@ -33,5 +33,4 @@ class Exported:
     """By session."""
 
     def program(self, issue: Issue) -> Program:
-        """The program of an issue."""
         return self.programs.get(issue.session) or Program(name=f"pid {issue.pid}")

@@ -76,7 +76,6 @@ class TraceWriter(Protocol):
 
 
 def draw(exported: Exported, writer: TraceWriter) -> None:
-    """Writes all tracks."""
     process: _ProcessTracks | None = None
     numbers = _TrackNumbers()
     for stall in exported.stalls:
@@ -121,7 +120,6 @@ class _ProcessTracks:
         self._until: dict[str, int] = {}
 
     def draw(self, stall: Stall, begin_ns: int) -> None:
-        """One stall."""
         if self._watched != (stall.thread, stall.loop):
             self._watched, self._rows, self._until = (stall.thread, stall.loop), {}, {}
         own = self._row(stall, "")

@@ -216,7 +216,6 @@ class Layout:
             yield self.read(data, offset)
 
     def width(self, field: str) -> int:
-        """Bytes of one field."""
         return struct.calcsize("<" + self.codes[field])
 
 

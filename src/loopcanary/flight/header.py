@@ -35,7 +35,6 @@ _MOST: Final = {
 
 
 def bounded(value: int) -> int:
-    """The value within 0 to LARGEST."""
     return value if 0 <= value <= LARGEST else 0 if value < 0 else LARGEST
 
 
@@ -145,7 +144,6 @@ def check_identity(source: ByteSource) -> None:
 
 
 def read_header(source: ByteSource) -> FlightHeader:
-    """What the header says now."""
     fields = _read_fields(source)
     clock = _tick_clock(fields)
     collecting = bool(fields["gc_epoch"] & 1)

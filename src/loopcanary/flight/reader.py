@@ -135,7 +135,6 @@ class FlightFile:
 
     @property
     def slot_count(self) -> int:
-        """How many slots there are."""
         return self._sections[SectionKind.SLOTS].count
 
     def glances(self) -> Glances:

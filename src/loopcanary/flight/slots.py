@@ -63,17 +63,14 @@ class SlotCopy:
 
     @property
     def state(self) -> SlotState:
-        """How far the stall has come."""
         return SlotState(self.facts["state"])
 
     @property
     def loop_kind(self) -> str:
-        """Kind of the loop."""
         return text_of(self.facts["loop_kind"])
 
     @property
     def thread_name(self) -> str:
-        """Name of the watched thread."""
         return text_of(self.facts["thread_name"])
 
     def names(self) -> CallbackNames | None:

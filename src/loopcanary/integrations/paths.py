@@ -22,7 +22,6 @@ class Paths:
         self._known: dict[tuple[str, str], str] = {}
 
     def name(self, method: object, path: str) -> str:
-        """The name of such a request."""
         key = (method_word(method), "/".join(_plain(path.split("/"))))
         name = self._known.get(key)
         if name is None:

@@ -48,7 +48,6 @@ class RequestMiddleware:
         self._paths = Paths()
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        """A request."""
         name = self._name(environ)
         with loopcanary.watch(_NAME, self._threshold):
             if name is None:

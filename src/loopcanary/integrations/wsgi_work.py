@@ -32,7 +32,6 @@ class Timed:
         self._tell = tell
 
     def __call__(self, environ: Any, start_response: Any) -> Any:
-        """A request."""
         with self._tell.request(NAME):
             return self.__wrapped__(environ, start_response)
 

@@ -50,7 +50,6 @@ class Desk:
 
     @property
     def withheld(self) -> int:
-        """Issues not notified yet."""
         return self._limit.withheld
 
     @property

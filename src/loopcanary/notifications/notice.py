@@ -41,7 +41,6 @@ class Notice:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The lines below the title."""
         return tuple(line for line in (self.cause, self.more, self.advice, self.place) if line)
 
 

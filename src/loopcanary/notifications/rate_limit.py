@@ -28,7 +28,6 @@ class Withheld:
     """When the first of them was withheld."""
 
     def more(self, duration_ns: int, now_ns: int) -> Withheld:
-        """With one more."""
         return Withheld(
             count=self.count + 1,
             total_ns=self.total_ns + duration_ns,
@@ -116,7 +115,6 @@ class RateLimit(Generic[_T]):
 
     @property
     def withheld(self) -> int:
-        """Stalls not notified yet."""
         return sum(group.withheld.count for group in self._groups.values())
 
     def _permit(self, now_ns: int, group: _Group[_T], *, is_counted: bool) -> Permit[_T]:

@@ -22,7 +22,6 @@ _MARKS = str.maketrans({"`": "'", "@": f"@{_APART}", "&": "&amp;", "<": "&lt;", 
 
 
 def body_of(notice: Notice) -> bytes:
-    """The message as JSON."""
     title, lines = _code(notice.title), [_code(line) for line in notice.lines]
     header = {"type": "plain_text", "text": notice.title[:_HEADER_MAX], "emoji": False}
     sections: list[dict[str, Any]] = [{"type": "header", "text": header}]

@@ -131,7 +131,6 @@ class PortableBackend:
         return [one.totals(now_ns, gc_ns(one.lane.identity.tid)) for one in self._lanes.watched]
 
     def statistics(self) -> dict[str, int]:
-        """Own counters."""
         return {
             **self._observer.counters,
             "watchdog_rounds": self._watchdog.rounds,

@@ -65,7 +65,6 @@ class WorkTally:
         self.dropped = 0
 
     def add(self, name: str, duration_ns: int) -> None:
-        """A piece of work is over."""
         known = self.by_name.get(name)
         if known is None:
             if len(self.by_name) >= _TALLY_MAX:

@@ -105,13 +105,11 @@ class ThreadTurns:
         here.lane, here.is_blind = lane, lane is None
 
     def leave(self) -> None:
-        """That loop runs no more."""
         here = self._here
         if here.runs:
             self._leave(here, None)
 
     def wait_begin(self, kind: str) -> None:
-        """The loop is about to wait."""
         here = self._here
         lane = self._lane(here, kind)
         if lane is not None:
@@ -125,7 +123,6 @@ class ThreadTurns:
             self._resume(here, lane, self._clock())
 
     def work_begin(self, kind: str, work: object) -> None:
-        """A callback begins."""
         here = self._here
         lane = self._lane(here, kind)
         if lane is None:
@@ -223,7 +220,6 @@ class TurnHooks:
             self._fault()
 
     def run_end(self, *_: object) -> None:
-        """The loop runs no more."""
         try:
             turns = self._turns()
             if turns is not None:
@@ -232,7 +228,6 @@ class TurnHooks:
             self._fault()
 
     def wait_begin(self, *_: object) -> None:
-        """The loop is about to wait."""
         try:
             turns = self._turns()
             if turns is not None:
@@ -241,7 +236,6 @@ class TurnHooks:
             self._fault()
 
     def wait_end(self, *_: object) -> None:
-        """Its wait is over."""
         try:
             turns = self._turns()
             if turns is not None:
@@ -250,7 +244,6 @@ class TurnHooks:
             self._fault()
 
     def work_begin(self, work: object = None, *_: object) -> None:
-        """A callback begins; `work` names it."""
         try:
             turns = self._turns()
             if turns is not None:
@@ -307,7 +300,6 @@ class CanaryTurns:
         self._canary.portable_loop_runs(loop, kind)
 
     def stopped(self, loop: Any) -> None:
-        """It runs no more."""
         self._canary.portable_loop_stopped(loop)
 
     def _turns(self) -> ThreadTurns | None:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 def report_to_dict(report: Report) -> Json:
-    """The report as a JSON-able dict."""
     ids = defaultdict(list)
     for stall in report.stalls:
         ids[stall.fingerprint].append(stall.id)

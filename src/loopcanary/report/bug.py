@@ -46,7 +46,6 @@ _NAMELESS = "Task-#"
 
 
 def bug_document(report: Report) -> Document:
-    """The report's one bug."""
     group = report.groups[0]
     blocks: list[Block] = [
         Heading(said(strong(printable(group.title, 300)))),
@@ -66,7 +65,6 @@ def _together(group: IssueGroup, report: Report) -> Iterator[Block]:
 
 
 def sums(group: IssueGroup) -> Paragraph:
-    """How many, how long."""
     noun = "stall" if group.kind is IssueKind.STALL else "issue"
     lengths = f"median {format_duration(group.p50_ns)}, max {format_duration(group.max_ns)}"
     total = number(f"{format_duration(group.total_ns)} in {count_of(group.count, noun)}")

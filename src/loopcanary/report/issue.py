@@ -28,7 +28,6 @@ _STACKS_MAX = 8
 
 
 def issue_document(report: Report) -> Document:
-    """The report's one issue."""
     return Document(_blocks(report.issues[0], report))
 
 

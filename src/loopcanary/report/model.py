@@ -84,7 +84,6 @@ class Report:
 
     @property
     def is_empty(self) -> bool:
-        """No stall was found."""
         return self.sums.issues == 0
 
     @property
@@ -206,7 +205,6 @@ def _figures(marks: Iterable[IssueMark], programs: _Programs, loops: Loops) -> d
 
 
 def sessions_of(source: IssueStore, issues: Sequence[Issue]) -> list[Session]:
-    """The sessions of these issues."""
     ids = dict.fromkeys(issue.session for issue in issues)
     found = [source.sessions(IssueQuery(session=session), 2) for session in ids]
     return [

@@ -123,7 +123,6 @@ def _more_holders(stall: Stall) -> str:
 
 
 def _call(stall: Stall) -> tuple[Piece, ...] | None:
-    """What the culprit was doing."""
     blocker = stall.blocker
     if blocker is None or not (blocker.call or blocker.function):
         return None

@@ -48,7 +48,6 @@ def _rounded(share: float) -> str:
 
 
 def surroundings_words(around: Surroundings) -> str:
-    """Machine, container and process meanwhile."""
     facts: list[tuple[Any, Callable[[Any], str]]] = [
         (around.system_cpu, lambda v: f"machine {share_words(v)} busy"),
         (around.process_cpu, lambda v: f"this process used {v:.2f} cores"),

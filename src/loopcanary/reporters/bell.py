@@ -39,7 +39,6 @@ class Bell:
         self._last: tuple[int, dict[str, int]] = (-_APART_NS, {})
 
     def report(self, issue: Issue, repeated: int) -> None:  # noqa: ARG002 - time says it
-        """Rings, or does not."""
         if (
             (self._kinds and issue.kind not in self._kinds)
             or issue.felt_ns < self._from_ns

@@ -68,7 +68,6 @@ class Tally:
     max_ns: int = 0
 
     def add(self, duration_ns: int) -> None:
-        """One more stall."""
         self.count += 1
         self.total_ns += duration_ns
         self.max_ns = max(self.max_ns, duration_ns)

@@ -20,7 +20,6 @@ class ExitStatusReporter:
         self._asked = False
 
     def report(self, issue: Issue, repeated: int) -> None:  # noqa: ARG002 - one stall is enough
-        """Asks once."""
         if not self._asked and issue.kind == IssueKind.STALL:
             self._asked = True
             self._fail_exit(FAILED_ON_STALL)

@@ -130,7 +130,6 @@ class Intake:
             raise self._failed(error) from error
 
     def done(self) -> None:
-        """No more is added."""
         self._execute("COMMIT", {})
         self._connection.close()
 

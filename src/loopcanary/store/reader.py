@@ -80,7 +80,6 @@ class Reader:
         return [records.issue_of(payload) for payload in self._database.read(payloads)]
 
     def issue(self, issue_id: str) -> Issue | None:
-        """The issue with this id."""
         statement = "SELECT payload FROM payloads WHERE row = (SELECT row FROM issues WHERE id = ?)"
         row = self._database.row(statement, [search.storable(issue_id)])
         return None if row is None else records.issue_of(row[0])

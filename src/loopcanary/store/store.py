@@ -80,7 +80,6 @@ class Store:
 
     @property
     def path(self) -> Path:
-        """The database file."""
         return self._database.path
 
     def open(self) -> None:

@@ -101,7 +101,6 @@ class Top(App[None]):
     # ---- the parts of the screen -----------------------------------------------------------------------
 
     def compose(self) -> ComposeResult:
-        """From top to bottom."""
         yield self._head
         yield self._table
         yield self._nothing
@@ -110,13 +109,11 @@ class Top(App[None]):
         yield Static(Text(_KEYS, no_wrap=True, overflow="ellipsis"), id="keys")
 
     def on_mount(self) -> None:
-        """Begins to read."""
         self._table.focus()
         self._filter.value = self._choice.words
         threading.Thread(target=self._read, daemon=True, name="loopcanary top").start()
 
     def on_unmount(self) -> None:
-        """Ends reading."""
         self._end.set()
 
     def _read(self) -> None:
@@ -129,7 +126,6 @@ class Top(App[None]):
     # ---- showing ----------------------------------------------------------------------------------------
 
     def on_top_rows_read(self, message: RowsRead) -> None:
-        """Shows a reading."""
         self._rows = message.rows
         self._show()
 
@@ -203,12 +199,10 @@ class Top(App[None]):
         self._show()
 
     def action_order(self, by: int) -> None:
-        """The next order."""
         at = (_ORDERS.index(self._choice.order) + by) % len(_ORDERS)
         self._choose(replace(self._choice, order=_ORDERS[at]))
 
     def action_reverse(self) -> None:
-        """The other way round."""
         self._choose(replace(self._choice, reverse=not self._choice.reverse))
 
     def action_everything(self) -> None:
@@ -216,27 +210,22 @@ class Top(App[None]):
         self._choose(replace(self._choice, everything=not self._choice.everything))
 
     def action_pause(self) -> None:
-        """Stops reading, or goes on."""
         self._is_paused = not self._is_paused
         self._show_head()
 
     def action_light(self) -> None:
-        """Dark, or light."""
         self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
         self._show()
 
     def action_filter(self) -> None:
-        """Asks for words."""
         field = self._filter
         field.display = True
         field.focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Filters while one types."""
         self._choose(replace(self._choice, words=event.value))
 
     def on_input_submitted(self) -> None:
-        """The words stay."""
         self._leave_filter()
 
     def action_leave(self) -> None:
@@ -268,7 +257,6 @@ class Top(App[None]):
             self.push_screen(LivePage(title, lambda width: self._pages.group(row, width)))
 
     def action_help(self) -> None:
-        """Keys and words."""
         self.push_screen(LivePage("loopcanary top", help_lines))
 
 

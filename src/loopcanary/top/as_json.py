@@ -14,7 +14,6 @@ SCHEMA: Final = 1
 
 
 def render(rows: Sequence[LaneRow], now_wall_ns: int) -> str:
-    """The rows as a JSON text."""
     whole = {
         "schema": SCHEMA,
         "taken_at": time_to_text(now_wall_ns),
@@ -24,7 +23,6 @@ def render(rows: Sequence[LaneRow], now_wall_ns: int) -> str:
 
 
 def row_to_dict(row: LaneRow) -> Json:
-    """One row as a JSON-able dict."""
     work = row.work
     return {
         "pid": row.pid,

@@ -87,14 +87,12 @@ class LivePage(ModalScreen[None]):
         self.lines: Sequence[Text] = ()
 
     def compose(self) -> ComposeResult:
-        """Title, lines, keys."""
         yield Static(Text(self._title), id="title")
         with VerticalScroll(id="body"):
             yield Static(Text("reading ...", "dim"))
         yield Static(id="keys")
 
     def on_mount(self) -> None:
-        """Begins to read."""
         self.query_one("#body").focus()
         self._show_keys()
         self.action_again()
@@ -116,7 +114,6 @@ class LivePage(ModalScreen[None]):
         self.post_message(self.Loaded(self._load(width)))
 
     def on_live_page_loaded(self, message: Loaded) -> None:
-        """Shows the lines."""
         self._is_loading = False
         self.lines = message.lines
         if not self.is_attached:
@@ -124,16 +121,13 @@ class LivePage(ModalScreen[None]):
         self.query_one("#body Static", Static).update(Text("\n", no_wrap=True, end="").join(message.lines))
 
     def action_pause(self) -> None:
-        """Stops reading again, or goes on."""
         self._is_paused = not self._is_paused
         self._show_keys()
 
     def action_scroll(self, lines: int) -> None:
-        """Moves by lines."""
         self.query_one("#body").scroll_relative(y=lines, animate=False)
 
     def action_leave(self) -> None:
-        """Back to the table."""
         self.dismiss()
 
     def _show_keys(self) -> None:
@@ -144,7 +138,6 @@ class LivePage(ModalScreen[None]):
 
 
 def help_lines(width: int) -> Sequence[Text]:
-    """Keys and words."""
     label = max(len(keys) for keys, _ in HELP) + 2
     found = []
     for keys, words in HELP:

@@ -89,7 +89,6 @@ class LaneTable(Widget, can_focus=True):
         self.refresh()
 
     def action_move(self, by: int) -> None:
-        """The cursor, by so many rows."""
         if self._rows:
             self._at += by
             self._at = max(0, min(self._at, len(self._rows) - 1))
@@ -99,7 +98,6 @@ class LaneTable(Widget, can_focus=True):
             self.post_message(self.Moved())
 
     def action_page(self, by: int) -> None:
-        """The cursor, by so many screens."""
         self.action_move(by * max(self._room - 1, 1))
 
     def on_click(self, event: Click) -> None:
@@ -112,7 +110,6 @@ class LaneTable(Widget, can_focus=True):
         self.action_move(1)
 
     def on_mouse_scroll_up(self, _: MouseScrollUp) -> None:
-        """As downwards."""
         self.action_move(-1)
 
     def on_resize(self, _: Resize) -> None:
@@ -131,7 +128,6 @@ class LaneTable(Widget, can_focus=True):
         self._first = max(self._at - self._room + 1, min(self._first, self._at, last))
 
     def render_line(self, y: int) -> Strip:
-        """The head, or a row."""
         width, base = self.size.width, self.rich_style
         styles = looks(is_dark=self.app.current_theme.dark)
         table = fitting(width - len(_MARK))

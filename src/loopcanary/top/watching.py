@@ -25,7 +25,6 @@ class RowReader:
         self._past = Past()
 
     def look(self) -> list[LaneRow]:
-        """The rows of this moment."""
         processes = self._read()
         found = rows(processes, self._past, self._health, self._now_wall_ns())
         self._past.add(processes)

@@ -97,7 +97,6 @@ class TracerDesk:
         return found
 
     def count(self, what: str) -> None:
-        """One more of it."""
         self._counts[what] += 1
 
     def counts(self) -> dict[str, int]:

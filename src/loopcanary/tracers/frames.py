@@ -256,7 +256,6 @@ class FrameTracer:
             self._sink.failed(error)
 
     def frame_drawn(self, now_ns: int, scene: str | None = None) -> None:
-        """A frame was shown."""
         start_ns, self._start_ns = self._start_ns, now_ns
         if start_ns is None or now_ns < start_ns:
             return
@@ -288,12 +287,10 @@ class FrameTracer:
         self.frame_drawn(end_ns, scene)
 
     def waited(self, begin_ns: int, end_ns: int) -> None:
-        """The loop had nothing to do."""
         if end_ns - begin_ns >= PAUSE_NS and self._start_ns is not None and self._start_ns < end_ns:
             self._start_ns = end_ns
 
     def idle(self) -> None:
-        """Drawing stops."""
         self._start_ns = None
 
     def close(self) -> None:

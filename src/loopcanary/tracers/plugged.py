@@ -103,7 +103,6 @@ class PluggedTracers:
             tracer.forget()
 
     def counts(self) -> dict[str, int]:
-        """What became of what they told."""
         return {name: count for tracer in self._tracers for name, count in tracer.desk.counts().items()}
 
 

@@ -123,15 +123,12 @@ class Tracing:
         self._listeners.tell(frame)
 
     def input_lagged(self, lag: RawInputLag) -> None:
-        """An event was handled too late."""
         self._lagged(lag)
 
     def idle_lagged(self, lag: RawIdleLag) -> None:
-        """Idle work took too long."""
         self._lagged(lag)
 
     def failed(self, error: Exception) -> None:
-        """Something of ours is wrong."""
         self._tell_failure("tracers", error)
 
     def _lagged(self, raw: Raw) -> None:
@@ -147,7 +144,6 @@ class Tracing:
     # ---- protocols.Traces: the engine -----------------------------------------------------------
 
     def begin(self, session: Session, clock: Clock, wake: Callable[[], None]) -> None:
-        """The engine runs."""
         self._clear_of_another(session.id)
         self._judging = Judging(session, clock)
         self._wake = wake
@@ -161,7 +157,6 @@ class Tracing:
             self._waiting.clear()
 
     def end(self) -> None:
-        """The last slices are over."""
         self._wake = None
         for tracer in self._frames:
             tracer.finish()
@@ -225,7 +220,6 @@ class Tracing:
         return self.figures()
 
     def figures(self) -> TraceFigures:
-        """The figures as they are now."""
         clock = self._judging.clock if self._judging is not None else None
         if clock is None:
             return TraceFigures()

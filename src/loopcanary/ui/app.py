@@ -109,8 +109,6 @@ class _Pages:
         self._are_several = len(site.watch.stores) > 1
 
     def made(self, page: Callable[[Request, Now], Page]) -> Callable[[Request], Any]:
-        """The endpoint of a page."""
-
         async def endpoint(request: Request) -> Response:
             return await run_in_threadpool(self._answer, request, page)
 

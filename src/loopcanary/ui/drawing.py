@@ -25,7 +25,6 @@ class TimeScale:
 
     @property
     def end_wall_ns(self) -> int:
-        """End of the last span."""
         return self.begin_wall_ns + self.cells * self.step_ns
 
     def moment(self, cell: int) -> int:

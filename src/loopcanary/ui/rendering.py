@@ -119,7 +119,6 @@ class Renderer:
             self._environment.get_template(template)
 
     def page(self, template: str, **values: Any) -> str:
-        """The page as HTML."""
         return self._environment.get_template(template).render(**values)
 
     def place(self, file: str, line: int) -> str:

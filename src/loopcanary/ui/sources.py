@@ -120,7 +120,6 @@ class _ManyStores:
         return partial(self._merged, name)
 
     def totals(self, query: IssueQuery) -> Totals:
-        """Sums over all of them."""
         return summed(self.group_sums(query))
 
     def groups(

@@ -96,7 +96,6 @@ class Journal:
         return UploadError(f"{self._path} cannot be used: {error}")
 
     def close(self) -> None:
-        """Lets the next upload begin."""
         self._connection.close()
 
     @contextmanager
@@ -178,7 +177,6 @@ class Journal:
         return Parcel(path=self._parcel_path(digest), digest=digest, items=items)
 
     def acknowledge(self, receiver: str, parcel: Parcel) -> None:
-        """The receiver has it."""
         with self._writing() as connection:
             rows = [(receiver, *item) for item in parcel.items]
             connection.executemany("INSERT OR REPLACE INTO acknowledged VALUES (?, ?, ?)", rows)

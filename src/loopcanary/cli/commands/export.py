@@ -31,7 +31,6 @@ class _FormatName(click.ParamType[Format]):
     name = "format"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Format:
-        """The format."""
         found = value if isinstance(value, Format) else find(value)
         if found is None:
             self.fail(f"{value!r} is no format: use {', '.join(names())}", param, ctx)

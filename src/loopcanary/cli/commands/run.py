@@ -35,7 +35,6 @@ class _Run(click.Command):
         return super().parse_args(ctx, ours)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """What the usage line says."""
         return [*super().collect_usage_pieces(ctx), "(SCRIPT | -m MODULE | -c CODE) [ARGS]..."]
 
 

@@ -57,7 +57,6 @@ class Verdict:
 
     @property
     def first(self) -> Finding | None:
-        """The cause's own finding."""
         return self.findings[0] if self.findings else None
 
 

@@ -38,7 +38,6 @@ class NoSources:
     """For evidence whose sources are not on this machine."""
 
     def read(self, file: str) -> SourceLines | None:
-        """Always None."""
         del file
         return None
 

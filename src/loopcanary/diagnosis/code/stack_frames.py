@@ -44,17 +44,14 @@ class PlacedFrame:
 
     @property
     def owner(self) -> Owner:
-        """Whose it is."""
         return self.function.owner
 
     @property
     def plumbing(self) -> bool:
-        """Whether it only carries others."""
         return self.function.plumbing
 
     @property
     def role(self) -> Role | None:
-        """What it says of the frames inside it."""
         return self.function.role
 
 
@@ -93,7 +90,6 @@ class ShownStack:
 
     @property
     def frames(self) -> tuple[StackFrame, ...]:
-        """As reports show them."""
         known = self.known
         return tuple([known[number] for number in self.lines])
 

@@ -114,7 +114,6 @@ def _gather(
 
 
 def to_culprit(suspect: Suspect, sites: CallSites) -> Culprit:
-    """The suspect as reports show it."""
     shown = suspect.view.shown
     site = sites.of(suspect.view)
     return Culprit(

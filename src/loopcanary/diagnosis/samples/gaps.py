@@ -31,7 +31,6 @@ class Gap:
 
     @property
     def length_ns(self) -> int:
-        """How long it was."""
         return self.end_ns - self.begin_ns
 
 

@@ -110,7 +110,6 @@ def count_views(samples: Iterable[WeighedSample]) -> list[tuple[SampleView, int]
 
 
 def one_of_each(seen: Iterable[WeighedSample]) -> tuple[WeighedSample, ...]:
-    """One sample of each kind."""
     return tuple({entry.view.kind: entry for entry in seen}.values())
 
 

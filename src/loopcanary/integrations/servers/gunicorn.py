@@ -14,8 +14,6 @@ _ON_THREADS = frozenset({"gunicorn.workers.sync", "gunicorn.workers.gthread"})
 
 
 def patch(patches: Patches, tell: Telling) -> None:
-    """The module is imported."""
-
     def around(original: FunctionType) -> Any:
         def load_wsgi(self: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(self, *args, **kwargs)

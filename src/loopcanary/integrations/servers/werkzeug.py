@@ -10,5 +10,4 @@ from loopcanary.integrations.wsgi_work import time_servers
 
 
 def patch(patches: Patches, tell: Telling) -> None:
-    """The module is imported."""
     time_servers(patches, sys.modules["werkzeug.serving"].BaseWSGIServer, "app", tell)

@@ -12,8 +12,6 @@ from loopcanary.integrations.wsgi_work import timed
 
 
 def patch(patches: Patches, tell: Telling) -> None:
-    """The module is imported."""
-
     def around(original: FunctionType) -> Any:
         def run(self: Any, application: Any) -> None:
             original(self, timed(application, tell))

@@ -12,7 +12,6 @@ from loopcanary.integrations.telling import Telling
 
 
 def patch(patches: Patches, tell: Telling) -> None:
-    """The module is imported."""
     signals: Any = sys.modules["celery.signals"]
     tasks = _Tasks(tell)
     signals.task_prerun.connect(tasks.begins, weak=False)

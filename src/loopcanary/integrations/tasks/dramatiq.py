@@ -11,8 +11,6 @@ from loopcanary.integrations.telling import Telling
 
 
 def patch(patches: Patches, tell: Telling) -> None:
-    """The module is imported."""
-
     def around(original: FunctionType) -> Any:
         def process_message(self: Any, message: Any) -> Any:
             with tell.task(str(getattr(message, "actor_name", "dramatiq message"))):

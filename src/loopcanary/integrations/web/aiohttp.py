@@ -12,7 +12,6 @@ from loopcanary.integrations.telling import Telling, known_name, route_name
 
 
 def patch(patches: Patches, tell: Telling) -> None:
-    """The module is imported."""
     application: Any = sys.modules["aiohttp.web_app"].Application
     router: Any = sys.modules["aiohttp.web_urldispatcher"].UrlDispatcher
     if patches.wrap(application, "_handle", lambda original: _around_request(original, tell)):

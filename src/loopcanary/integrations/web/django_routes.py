@@ -11,7 +11,6 @@ from loopcanary.integrations.telling import Telling, route_name
 
 
 def patch(patches: Patches, tell: Telling) -> None:
-    """The module is imported."""
     handler: Any = sys.modules["django.core.handlers.base"].BaseHandler
     patches.wrap(handler, "resolve_request", lambda original: _around_search(original, tell))
     # On a WSGI server the scene ends with the work that the request is.

@@ -10,6 +10,5 @@ from loopcanary.integrations.wsgi_work import around_application
 
 
 def patch(patches: Patches, tell: Telling) -> None:
-    """The module is imported."""
     handler = sys.modules["django.core.handlers.wsgi"].WSGIHandler
     patches.wrap(handler, "__call__", lambda original: around_application(original, "Django request", tell))

@@ -13,7 +13,6 @@ from loopcanary.integrations.wsgi_work import around_application
 
 
 def patch(patches: Patches, tell: Telling) -> None:
-    """The module is imported."""
     flask: Any = sys.modules["flask.app"].Flask
     patches.wrap(flask, "__call__", lambda original: around_application(original, "Flask request", tell))
     patches.wrap(flask, "full_dispatch_request", lambda original: _around_dispatch(original, tell))

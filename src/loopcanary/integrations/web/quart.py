@@ -11,7 +11,6 @@ from loopcanary.integrations.telling import Telling, route_name
 
 
 def patch(patches: Patches, tell: Telling) -> None:
-    """The module is imported."""
     quart: Any = sys.modules["quart.app"].Quart
     patches.wrap(quart, "full_dispatch_request", lambda original: _around(original, tell))
 

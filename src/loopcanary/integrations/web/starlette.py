@@ -16,7 +16,6 @@ _mounted: ContextVar[str] = ContextVar("loopcanary_mounted", default="")
 
 
 def patch(patches: Patches, tell: Telling) -> None:
-    """The module is imported."""
     routing: Any = sys.modules["starlette.routing"]
     patches.wrap(routing.Route, "handle", lambda original: around_route(original, tell))
     patches.wrap(routing.WebSocketRoute, "handle", lambda original: around_route(original, tell))

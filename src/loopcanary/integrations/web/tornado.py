@@ -11,7 +11,6 @@ from loopcanary.integrations.telling import Telling, route_name
 
 
 def patch(patches: Patches, tell: Telling) -> None:
-    """The module is imported."""
     web: Any = sys.modules["tornado.web"]
     patches.wrap(web.RequestHandler, "_execute", lambda original: _around(original, tell))
 

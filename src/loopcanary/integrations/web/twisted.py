@@ -11,7 +11,6 @@ from loopcanary.integrations.telling import Telling, route_name
 
 
 def patch(patches: Patches, tell: Telling) -> None:
-    """The module is imported."""
     server: Any = sys.modules["twisted.web.server"]
     patches.wrap(server.Request, "render", lambda original: _around(original, tell))
 

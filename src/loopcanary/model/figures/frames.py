@@ -160,7 +160,6 @@ class FrameFigures:
 
     @property
     def refresh_hz(self) -> float:
-        """The expected refresh rate in hertz."""
         return self.refresh_mhz / MHZ
 
     @property

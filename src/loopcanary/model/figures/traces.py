@@ -18,5 +18,4 @@ class TraceFigures:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was traced."""
         return not (self.frames or self.input or self.idle)

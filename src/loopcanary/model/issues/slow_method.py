@@ -53,7 +53,6 @@ class SlowMethod(ReportedFacts):
 
     @property
     def searched(self) -> tuple[str, ...]:
-        """The functions."""
         return tuple(row.frame.qualname for row in self.rows)
 
     @property

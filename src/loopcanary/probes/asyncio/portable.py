@@ -30,7 +30,6 @@ class PortableAsyncioProbe:
         loop_seen: Callable[[], None],  # noqa: ARG002 - `runs` says it
         contain: Callable[[Callable[[], None]], object],
     ) -> None:
-        """As registry.LoopKind says."""
         self._engine = engine
         self._watch = ImportWatch(self.loops[0], lambda: contain(self._patch))
         self._laid: tuple[type, Any, Any] | None = None

@@ -41,7 +41,6 @@ class GeventProbe:
         loop_seen: Callable[[], None],
         contain: Callable[[Callable[[], None]], object],
     ) -> None:
-        """As registry.LoopKind says."""
         self._native = native
         self._loop_seen = loop_seen
         self._contain = contain

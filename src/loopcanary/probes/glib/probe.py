@@ -63,7 +63,6 @@ class GLibProbe:
         self._tracers = tracers
 
     def use_windows(self, windows: Windows) -> None:
-        """See protocols.Windowed."""
         self._windows = windows
 
     def install(self) -> None:

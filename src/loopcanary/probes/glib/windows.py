@@ -50,7 +50,6 @@ class GtkWindows:
             return
 
     def close(self) -> None:
-        """Windows are no scenes any more."""
         self._scene = None
         self._native.set_title(None)
 

@@ -97,7 +97,6 @@ class PygameProbe:
         self._beat.over()
 
     def notes(self) -> Sequence[str]:
-        """What it cannot see."""
         if "pygame" not in sys.modules:
             return ()
         version = getattr(sys.modules.get("pygame.version"), "ver", "?")

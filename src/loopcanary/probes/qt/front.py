@@ -70,7 +70,6 @@ class QtFront:
         return scene
 
     def close(self) -> None:
-        """Windows are no scenes any more."""
         self.scene = None
         self._native.set_title(None)
 

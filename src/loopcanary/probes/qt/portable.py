@@ -42,7 +42,6 @@ class PortableQtProbe:
         loop_seen: Callable[[], None],  # noqa: ARG002 - the engine sees it by itself
         contain: Callable[[Callable[[], None]], object],
     ) -> None:
-        """As registry.LoopKind says."""
         self._engine = engine
         self._contain = contain
         self._patches = LaidPatches()
@@ -72,7 +71,6 @@ class PortableQtProbe:
         self._end(self._timers)
 
     def notes(self) -> tuple[str, ...]:
-        """What cannot be seen."""
         return ("timed by a timer of Qt's, of the application's thread while exec() runs; no events' names",)
 
     def _patch(self, binding: str, module: str, name: str) -> None:

@@ -36,7 +36,6 @@ class QtProbe:
         loop_seen: Callable[[], None],
         contain: Callable[[Callable[[], None]], object],
     ) -> None:
-        """As every probe's (registry.LoopKind)."""
         self._native = native
         self._loop_seen = loop_seen
         self._contain = contain
@@ -50,11 +49,9 @@ class QtProbe:
         self._notes: list[str] = []
 
     def use_tracers(self, tracers: Tracers) -> None:
-        """See protocols.Traced."""
         self._tracers = tracers
 
     def use_windows(self, windows: Windows) -> None:
-        """See protocols.Windowed."""
         self._windows = windows
 
     def install(self) -> None:

@@ -103,7 +103,6 @@ class QtTraces:
             return
 
     def close(self) -> None:
-        """Nothing is told any more."""
         surfaces, self._surfaces = self._surfaces, {}
         for surface in surfaces.values():
             surface.trace.close()

@@ -43,7 +43,6 @@ class PortableTkProbe:
         loop_seen: Callable[[], None],
         contain: Callable[[Callable[[], None]], object],
     ) -> None:
-        """As registry.LoopKind says."""
         self._hooks = engine.LoopHooks(self.kind, loop_seen)
         self._contain = contain
         self._patches: LaidPatches | None = None
@@ -70,7 +69,6 @@ class PortableTkProbe:
             self._end_by_hand()
 
     def notes(self) -> tuple[str, ...]:
-        """What cannot be seen."""
         return ("commands are timed, each as a turn; not what Tcl and Tk do between them",)
 
     def _patch(self) -> None:

@@ -51,7 +51,6 @@ class TkProbe:
         self._windows.use(tracers=tracers)
 
     def use_windows(self, windows: Windows) -> None:
-        """See protocols.Windowed."""
         self._windows.use(windows=windows)
 
     def install(self) -> None:

@@ -69,7 +69,6 @@ class TkWindows:
         return None if thread is None else thread.scene
 
     def close(self) -> None:
-        """Nothing is told any more."""
         threads, self._threads = self._threads, {}
         for thread in threads.values():
             if thread.trace is not None:

@@ -27,7 +27,6 @@ class PortableTrioProbe:
         loop_seen: Callable[[], None],
         contain: Callable[[Callable[[], None]], object],
     ) -> None:
-        """As registry.LoopKind says."""
         self._hooks = engine.LoopHooks(KIND, loop_seen)
         self._contain = contain
         self._original: Any = None
@@ -102,27 +101,22 @@ class TurnInstrument:
         self._begin(runner)
 
     def before_run(self) -> None:
-        """The run begins."""
         self._begin(getattr(sys.modules[MODULE].GLOBAL_RUN_CONTEXT, "runner", None))
 
     def after_run(self) -> None:
-        """It is over."""
         if self._is_host:
             self._is_host = False
             self._hooks.run_end()
 
     def before_io_wait(self, timeout: float) -> None:  # noqa: ARG002 - as trio calls it
-        """The run is about to wait."""
         if self._is_host:
             self._hooks.wait_begin()
 
     def after_io_wait(self, timeout: float) -> None:  # noqa: ARG002 - as trio calls it
-        """It has waited."""
         if self._is_host:
             self._hooks.wait_end()
 
     def before_task_step(self, task: Any) -> None:
-        """A callback begins."""
         self._is_in_step = True
         self._hooks.work_begin(_Step(task))
 

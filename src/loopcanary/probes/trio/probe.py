@@ -36,7 +36,6 @@ class TrioProbe:
         loop_seen: Callable[[], None],
         contain: Callable[[Callable[[], None]], object],
     ) -> None:
-        """As registry.LoopKind says."""
         self._native = native
         self._loop_seen = loop_seen
         self._contain = contain

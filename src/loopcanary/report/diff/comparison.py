@@ -61,7 +61,6 @@ class Seen:
 
     @property
     def count(self) -> int:
-        """The number of stalls."""
         return self.time.count
 
     @property
@@ -177,7 +176,6 @@ class _Runs:
                 self._programs[fingerprint].add(program)
 
     def programs_of(self, fingerprint: str) -> set[str]:
-        """The programs that had the group."""
         return self._programs.get(fingerprint, set())
 
     def watched(self, programs: Iterable[str] | None = None) -> Watched:
@@ -209,7 +207,6 @@ class _Runs:
         return found
 
     def sums(self) -> SideSums:
-        """All of it."""
         durations = [duration_ns for found in self.stalls.values() for _, duration_ns in found]
         return SideSums(
             label=self.side.label,

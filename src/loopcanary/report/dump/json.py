@@ -18,12 +18,10 @@ SCHEMA = 1
 
 
 def render(process: ProcessSight) -> str:
-    """The process as a JSON text."""
     return json.dumps(dump_to_dict(process), indent=2) + "\n"
 
 
 def dump_to_dict(process: ProcessSight) -> Json:
-    """The process as a JSON-able dict."""
     threads = {thread.tid: thread for thread in process.threads}
     return {
         "schema": SCHEMA,

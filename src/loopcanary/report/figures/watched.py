@@ -80,7 +80,6 @@ class Slices:
 
     @property
     def number(self) -> int:
-        """How many there are."""
         return len(self.cuts) + 1
 
     def sums(self, marks: Iterable[tuple[int, float]]) -> list[float]:

@@ -18,7 +18,6 @@ _HEADS = (Head("frame", is_number=True), Head("dropped", is_number=True), Head("
 
 
 def figures(jank: Jank) -> Facts:
-    """Frames a second, drop levels, lateness."""
     found = jank.figures
     frames = f"{fps_words(found)}, {count_of(found.frames, 'frame')}"
     return facts(

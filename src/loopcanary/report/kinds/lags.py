@@ -23,7 +23,6 @@ def input_figures(lag: InputLag) -> Facts:
 
 
 def input_parts(lag: InputLag) -> tuple[Block, ...]:
-    """What kept the thread."""
     return part("what the thread did before it", [_handled(one, lag) for one in lag.before])
 
 

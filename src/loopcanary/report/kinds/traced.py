@@ -27,7 +27,6 @@ def start_figures(start: Startup) -> Facts:
 
 
 def method_figures(slow: SlowMethod) -> Facts:
-    """The limit."""
     return facts(("limit", _limit_words(slow)))
 
 
@@ -36,7 +35,6 @@ def _limit_words(issue: Startup | SlowMethod) -> str:
 
 
 def start_parts(start: Startup) -> tuple[Block, ...]:
-    """The phases in order."""
     phases = start.phases[:PHASES_MAX]
     rows = tuple(
         TreeRow(_times(phase.duration_ns, phase.self_ns), level, said(phase_words(phase)))
@@ -48,7 +46,6 @@ def start_parts(start: Startup) -> tuple[Block, ...]:
 
 
 def method_parts(slow: SlowMethod) -> tuple[Block, ...]:
-    """The calls in order."""
     shown = slow.rows[:ROWS_MAX]
     rows = tuple(
         TreeRow(_times(row.total_ns, row.self_ns), level, _call(row), is_key=row is slow.key_row)

@@ -102,7 +102,6 @@ class _Visit(Generic[_R]):
         self._now_s = now_s
 
     def take(self, path: Path) -> None:
-        """Deals with one file."""
         target = _target(path)
         if not target.exists():
             # Its memory is another container's, or was lost with a reboot: not ours to judge for a while.

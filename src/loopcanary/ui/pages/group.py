@@ -121,7 +121,6 @@ def started_of(source: IssueStore, stall: Stall | None) -> int | None:
 
 
 def session_of(source: IssueStore, stall: Stall | None) -> Session | None:
-    """The process of a stall."""
     if stall is None:
         return None
     found = source.sessions(IssueQuery(session=stall.session), 2)

@@ -51,7 +51,6 @@ def branches(issue: LagIssue) -> tuple[Branch, ...]:
 
 
 def phase_branches(start: Startup) -> tuple[Branch, ...]:
-    """Of a start."""
     phases, whole = start.phases[:PHASES_MAX], start.duration_ns
     rows = [
         Branch(
@@ -70,7 +69,6 @@ def phase_branches(start: Startup) -> tuple[Branch, ...]:
 
 
 def call_branches(slow: SlowMethod) -> tuple[Branch, ...]:
-    """Of a slow method."""
     calls, whole = slow.rows[:ROWS_MAX], slow.duration_ns
     rows = [
         Branch(
