@@ -11,7 +11,7 @@ pytestmark = pytest.mark.native
 _STORM = """
     import json, loopcanary
     canary = loopcanary.install(threshold="1ms")
-    rounds, begun = 2000, time.monotonic()
+    rounds, begun = 600, time.monotonic()
 
     async def main():
         for _ in range(rounds):
@@ -27,8 +27,8 @@ _STORM = """
 """
 
 
-def test_2000_stalls_in_seconds(place):
-    """Five times 10,000 stalls a minute."""
+def test_600_stalls_in_seconds(place):
+    """Ten thousand and more a minute."""
     program = place.program(_STORM)
     told = json.loads(place.run(program, LOOPCANARY_THRESHOLD="1ms").stdout)
     (session,) = place.sessions().values()
@@ -36,7 +36,7 @@ def test_2000_stalls_in_seconds(place):
     recorded = statistics["stalls_recorded"]
     # The watchdog recorded them or says why not; the drain reported what was recorded or says why not.
     lost = statistics["stalls_dropped_no_slot"] + statistics["stalls_dropped_ring_full"]
-    assert recorded + lost >= 2000
+    assert recorded + lost >= 600
     # What a busy machine did before the loop first waited is counted once more.
     told["pipeline"].pop("stalls_at_startup", None)
     assert sum(told["pipeline"].values()) == recorded, told
@@ -47,13 +47,13 @@ def test_2000_stalls_in_seconds(place):
     assert sum(path.stat().st_size for path in place.store.rglob("*") if path.is_file()) < 4 << 20
 
 
-def test_stored_stalls_are_bounded(place):
-    program = place.program(_STORM.replace("rounds, begun = 2000", "rounds, begun = 300"))
-    place.run(
-        program,
-        LOOPCANARY_THRESHOLD="1ms",
-        LOOPCANARY_STALLS_PER_MINUTE="100000",
-        LOOPCANARY_RETENTION_STALLS="50",
-    )
-    place.run("-m", "loopcanary", "clean", "--store", place.store, "--keep", "50", status=None)
-    assert len(place.stalls()) <= 300
+def test_the_next_run_keeps_as_many_stalls_as_it_should(place):
+    settings = {
+        "LOOPCANARY_THRESHOLD": "1ms",
+        "LOOPCANARY_STALLS_PER_MINUTE": "100000",
+        "LOOPCANARY_RETENTION_STALLS": "50",
+    }
+    place.run(place.program(_STORM.replace("rounds, begun = 600", "rounds, begun = 200")), **settings)
+    place.run(place.program("stall('next')"), **settings | {"LOOPCANARY_THRESHOLD": "100ms"})
+    assert "next" in place.culprits()
+    assert len(place.stalls()) <= 52

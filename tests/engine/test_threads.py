@@ -12,7 +12,7 @@ _MANY = """
     import json, loopcanary
     canary = loopcanary.install(stalls_per_minute=100_000)
     threading.stack_size(256 * 1024)
-    all_run = threading.Barrier(COUNT)
+    all_run = threading.Barrier(200)
 
     def waiting():
         counts = canary.statistics()
@@ -34,7 +34,7 @@ _MANY = """
             loop.run_until_complete(main())
         loop.close()
 
-    threads = [threading.Thread(target=work, name=f"worker-{n}") for n in range(COUNT)]
+    threads = [threading.Thread(target=work, name=f"worker-{n}") for n in range(200)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -49,7 +49,7 @@ _TELL = """
 
 
 def test_200_loops_in_200_threads(place):
-    program = place.program(_MANY.replace("COUNT", "200") + _TELL)
+    program = place.program(_MANY + _TELL)
     told = json.loads(place.run(program).stdout)
     assert sorted(told["loops"]) == sorted(f"worker-{n}" for n in range(200))
     assert told["statistics"]["lanes_refused"] == 0
@@ -58,7 +58,27 @@ def test_200_loops_in_200_threads(place):
 
 
 def test_more_threads_than_lanes_are_counted(place):
-    program = place.program(_MANY.replace("COUNT", "300") + _TELL)
+    program = place.program(
+        """
+    import json, loopcanary
+    canary = loopcanary.install()
+    threading.stack_size(256 * 1024)
+    all_run = threading.Barrier(300)
+
+    def work():
+        loop = asyncio.SelectorEventLoop()
+        loop.run_until_complete(asyncio.sleep(0))
+        all_run.wait()
+        loop.close()
+
+    threads = [threading.Thread(target=work) for _ in range(300)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    """
+        + _TELL
+    )
     told = json.loads(place.run(program).stdout)
     assert len(told["loops"]) == 256
     assert told["statistics"]["lanes_refused"] == 44
