@@ -5,7 +5,7 @@ environment and a build folder of its own in the tree, so that a second run is q
 
 Versions of this machine and of the Debian root run at once, each side one after the other: the tests wait
 more than they compute. What a version printed then comes when it is through. The tests that need a machine to
-themselves follow, one version at a time.
+themselves follow, one version at a time; with --in-pairs they, too, of both sides at once: a core for each.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from interpreters import SID_ROOT, VERSIONS, Interpreter, find, find_here
@@ -50,10 +51,13 @@ def main() -> int:
     versions = [version for version in options.versions if version not in options.skip]
     goals = [["prepare"]] if options.prepare else [["prepare", "test-crowd"], ["test-alone"]]
     outcomes: dict[str, Outcome] = {}
-    _at_once(versions, lambda version: _make(version, options, goals[0], outcomes))
-    for version in versions:
-        for more in goals[1:]:
-            _make(version, options, more, outcomes)
+    for number, some in enumerate(goals):
+        run = partial(_make, options=options, goals=some, outcomes=outcomes)
+        if number == 0 or options.in_pairs:
+            _at_once(versions, run)
+        else:
+            for version in versions:
+                run(version)
     return _summarize([outcomes[version] for version in versions], require=options.require)
 
 
@@ -62,6 +66,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--versions", nargs="+", default=VERSIONS, choices=VERSIONS, metavar="X.Y")
     parser.add_argument("--skip", nargs="+", default=(), metavar="X.Y", help="versions tested otherwise")
     parser.add_argument("--require", action="store_true", help="fail where a version cannot be had")
+    parser.add_argument("--in-pairs", action="store_true", help="the tests of test-alone two at a time")
     parser.add_argument("--prepare", action="store_true", help="make the environments, run no tests")
     parser.add_argument(
         "--make",

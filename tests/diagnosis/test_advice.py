@@ -52,9 +52,31 @@ def test_a_name_does_not_fit_in_the_middle_of_a_word():
     )
 
 
+WITHOUT_A_CALL = {
+    Cause.CPU: "`await asyncio.sleep(0)` between the pieces",
+    Cause.NATIVE_CPU: "if it releases the GIL",
+    Cause.GIL: "the thread that holds the GIL",
+    Cause.SLEEP: "`await asyncio.sleep(...)`",
+    Cause.LOCK: "an asyncio primitive",
+    Cause.DISK_IO: "aiofiles",
+    Cause.NETWORK_IO: "an async client",
+    Cause.DNS: "`await loop.getaddrinfo(...)`",
+    Cause.SUBPROCESS: "`await asyncio.create_subprocess_exec(...)`",
+    Cause.GC: "`gc.freeze()`",
+    Cause.IMPORT: "when the program starts",
+    Cause.BURST: "a semaphore",
+    Cause.HOST: "not at fault",
+}
+
+
+@pytest.mark.parametrize(("cause", "says"), WITHOUT_A_CALL.items())
+def test_a_cause_without_a_call_has_a_remedy(cause, says):
+    assert says in advise(cause, None, (), "asyncio")
+
+
 def test_every_cause_but_unknown_has_a_remedy():
-    for cause in Cause:
-        assert (advise(cause, None, (), "asyncio") is None) == (cause is Cause.UNKNOWN)
+    assert set(Cause) - set(WITHOUT_A_CALL) == {Cause.UNKNOWN}
+    assert advise(Cause.UNKNOWN, None, (), "asyncio") is None
 
 
 @pytest.mark.parametrize("cause", [Cause.SLEEP, Cause.NETWORK_IO, Cause.LOCK, Cause.CPU, Cause.DNS])

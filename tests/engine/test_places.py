@@ -217,24 +217,24 @@ def test_a_database_that_is_damaged(place):
     assert len(list(place.store.glob("loopcanary.db.damaged-*"))) == 1
 
 
-def test_64_processes_share_one_store(place):
+def test_32_processes_share_one_store(place):
     program = place.program("""
         import loopcanary
         stall("before")
         read, write = os.pipe()
-        for number in range(64):
+        for number in range(32):
             if os.fork() == 0:
                 os.close(write)
                 os.read(read, 1)
                 stall(f"child_{number}")
                 sys.exit(0)
         os.close(write)  # all at once
-        failed = sum(os.wait()[1] != 0 for _ in range(64))
+        failed = sum(os.wait()[1] != 0 for _ in range(32))
         assert failed == 0, failed
     """)
     done = place.run(program)
     # Forked while the drain had the store open, which a busy machine can make last: such children say so.
-    watched = 65 - done.stderr.count("this child process is not watched")
+    watched = 33 - done.stderr.count("this child process is not watched")
     assert watched > 1
     # On a busy machine some end before they have stored, and leave their file, which another start may have
     # claimed and not got to store either: it is taken in when the claim is old.
@@ -245,7 +245,7 @@ def test_64_processes_share_one_store(place):
     # There, too, waiting for a core may outweigh the block in its stall, so that it is told by its length
     # rather than by its culprit.
     assert len({stall.session for stall in place.stalls() if stall.duration_ns >= 150_000_000}) == watched
-    known = {"before", *(f"child_{number}" for number in range(64))}
+    known = {"before", *(f"child_{number}" for number in range(32))}
     assert {name for name in place.culprits() if name.startswith(("before", "child"))} <= known
 
 

@@ -1,6 +1,7 @@
 """CPython's own tests of asyncio have the same outcome under `loopcanary run` as without it.
 
-By default the modules that use handles, loops and tasks most; all of test_asyncio with LOOPCANARY_FULL=1.
+By default the modules that use handles and loops most, and in a test of their own those of tasks; all of
+test_asyncio with LOOPCANARY_FULL=1.
 """
 
 from __future__ import annotations
@@ -16,10 +17,9 @@ from dataclasses import dataclass
 
 import pytest
 
-MODULES = ("base_events", "events", "tasks", "futures", "streams", "subprocess", "locks", "runners")
+LOOPS = ("base_events", "events", "streams", "subprocess", "runners")
+TASKS = ("tasks", "futures", "locks")
 FULL = os.environ.get("LOOPCANARY_FULL") == "1"
-TESTS = ["test_asyncio"] if FULL else [f"test.test_asyncio.test_{module}" for module in MODULES]
-REGRTEST = ["-m", "test", "-j2", *TESTS]
 GIVES_UP_S = 1_200
 
 pytestmark = [
@@ -60,13 +60,23 @@ def outcome_of(command: list[str], environment: dict[str, str], folder) -> Outco
     return Outcome(done.returncode, result[1], counts[1] if counts else "", tuple(complaints))
 
 
-def test_test_asyncio_has_the_same_outcome(watched, tmp_path):
+def assert_same_outcome(watched, folder, tests: list[str]) -> None:
     # Half a minute each on two idle cores: the limit is GIVES_UP_S and not pytest's for one test.
     faulthandler.cancel_dump_traceback_later()
-    under = watched()
-    commands = [sys.executable, *REGRTEST], under.command(*REGRTEST)
+    under, words = watched(), ["-m", "test", "-j2", *tests]
+    commands = [sys.executable, *words], under.command(*words)
     with ThreadPoolExecutor() as pool:  # most of these tests wait
-        plain, seen = pool.map(lambda command: outcome_of(command, under.environment(), tmp_path), commands)
+        plain, seen = pool.map(lambda command: outcome_of(command, under.environment(), folder), commands)
     assert seen == plain
     sessions = under.report()["sessions"]
     assert sum(loop["turns"] for session in sessions for loop in session["loops"]) > 1_000
+
+
+def test_loops_have_the_same_outcome(watched, tmp_path):
+    some = [f"test.test_asyncio.test_{module}" for module in LOOPS]
+    assert_same_outcome(watched, tmp_path, ["test_asyncio"] if FULL else some)
+
+
+@pytest.mark.skipif(FULL, reason="the test before runs all")
+def test_tasks_have_the_same_outcome(watched, tmp_path):
+    assert_same_outcome(watched, tmp_path, [f"test.test_asyncio.test_{module}" for module in TASKS])

@@ -250,6 +250,8 @@ def test_markdown_shows_the_line_that_held_what_was_waited_for(store: Store) -> 
     markdown = as_markdown(of_bug(store, "1:gil", ()), "group")
     assert "no frame could be read" not in markdown
     assert f"held at `orders.py:87` in `Orders.load_orders`\n\n```python\n{SOURCE}\n" in markdown
+    assert "- **Process**: shop 1.2, pid 41 on here, CPython" in markdown
+    assert "Linux 6.1 x86\\_64, 8 cores" in as_markdown(report_of(store))
 
 
 @pytest.mark.parametrize(

@@ -328,7 +328,7 @@ print(longest)
 def test_many_processes_begin_a_store_at_once_and_lose_nothing(
     folder: Path, tree: Path, make_store: Callable[..., Store]
 ) -> None:
-    processes, each = 12, 40
+    processes, each = 8, 20
     writers = [
         subprocess.Popen(
             [sys.executable, "-c", WRITER, str(folder), str(each)],
