@@ -76,8 +76,8 @@ class Kind:
     """What the parts ask about one kind of issue."""
 
     __slots__ = (
-        *("evidence", "figures", "fitted", "identity", "list_words"),
-        *("parts", "place", "title", "type", "words"),
+        *("after", "evidence", "figures", "fitted", "identity", "list_words"),
+        *("parts", "place", "title", "type", "why", "words"),
     )
 
     def __init__(
@@ -87,8 +87,10 @@ class Kind:
         words: str,
         list_words: str = "",
         evidence: object = None,
+        why: object = None,
         figures: object = None,
         parts: object = None,
+        after: object = None,
         place: str = "",
         title: object = None,
         identity: object = None,
@@ -102,8 +104,10 @@ class Kind:
             words: What people call one issue.
             list_words: What they call many; empty: as `words`.
             evidence: Called with an issue: its figures against their limits, sentences.
+            why: Called with an issue: blocks of a document, its place, cause and evidence; None: as for most.
             figures: Called with an issue: document.parts.Facts, labelled figures of its own.
-            parts: Called with an issue: blocks of a document that follow its facts.
+            parts: Called with an issue: blocks that follow its facts.
+            after: Called with an issue: blocks that follow its stacks.
             place: Of issues that are judged from the stalls in them: the field that says where they were
                 seen, which is their bug where no stall was. Empty: a tracer reports them.
             title: Called with an issue that has none, as its tracer left it out or it was redacted: one line.
@@ -115,8 +119,10 @@ class Kind:
         self.words = words
         self.list_words = list_words or words
         self.evidence = evidence
+        self.why = why
         self.figures = figures
         self.parts = parts
+        self.after = after
         self.place = place
         self.title = title
         self.identity = identity
@@ -203,7 +209,14 @@ _R = "loopcanary.report.kinds"
 _LISTED = "frames, input, idle work"
 
 _KINDS: dict[str, Any] = {
-    "stall": Kind("loopcanary.model:Stall", words="stall"),
+    "stall": Kind(
+        "loopcanary.model:Stall",
+        words="stall",
+        why=f"{_R}.stall:why",
+        figures=f"{_R}.stall:figures",
+        parts=f"{_R}.stall:parts",
+        after=f"{_R}.stall:after",
+    ),
     "jank": Kind(
         "loopcanary.model:Jank",
         words="jank",

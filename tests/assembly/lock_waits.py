@@ -13,7 +13,7 @@ from loopcanary.document.makers import facts, line, name, part
 from loopcanary.document.parts import Block, Facts
 from loopcanary.model import IssueKind
 from loopcanary.model.issues.reported import ReportedFacts
-from loopcanary.protocols import TracerPort
+from loopcanary.protocols.plugins import TracerPort
 
 MS = 1_000_000
 

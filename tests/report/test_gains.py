@@ -108,7 +108,7 @@ def test_a_loop_s_name_is_as_short_as_it_can_be(keys: list[LoopKey], shown: list
 
 def test_why_stalls_are_grouped_is_proven_by_the_fingerprint() -> None:
     judged = replace(STALL, fingerprint=fingerprint(STALL, CodePaths(roots=("/srv/shop",))))
-    assert "culprit.file=orders.py" in why_grouped(judged)
+    assert "culprit.file=orders.py" in why_grouped(judged, ())
     deeper = replace(STALL, fingerprint=fingerprint(STALL, CodePaths(roots=("/srv",))))
-    assert "culprit.file=shop/orders.py" in why_grouped(deeper)
-    assert why_grouped(replace(STALL, fingerprint="1:of another version")) == ()
+    assert "culprit.file=shop/orders.py" in why_grouped(deeper, ())
+    assert why_grouped(replace(STALL, fingerprint="1:of another version"), ()) == ()

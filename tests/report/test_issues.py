@@ -28,7 +28,7 @@ from tests.store.samples import (
     hostile_stall,
 )
 
-from loopcanary.assembly.explanations import why_issues_grouped
+from loopcanary.assembly.explanations import why_grouped
 from loopcanary.model import (
     CallRow,
     IdleLag,
@@ -40,8 +40,7 @@ from loopcanary.model import (
     Startup,
 )
 from loopcanary.report import as_json
-from loopcanary.report.model import Report
-from loopcanary.report.of_issues import of_issue, of_issue_group
+from loopcanary.report.model import Report, of_bug, of_issue
 from loopcanary.store import Store
 from loopcanary.tracers.judging import lag_fingerprint
 from loopcanary.tracers.reported import reported_fingerprint
@@ -71,11 +70,11 @@ def full(store: Store) -> Store:
 
 
 def page_of(store: Store, issue: LagIssue) -> Report:
-    return of_issue(store.reader, issue, now_wall_ns=NOW, explain=why_issues_grouped)
+    return of_issue(store.reader, issue, now_wall_ns=NOW, explain=why_grouped)
 
 
 def group_of(store: Store, fingerprint: str = BEHIND.fingerprint) -> Report:
-    report = of_issue_group(store.reader, fingerprint, limit=20, now_wall_ns=NOW, explain=why_issues_grouped)
+    report = of_bug(store.reader, fingerprint, limit=20, now_wall_ns=NOW, explain=why_grouped)
     assert report is not None
     return report
 
@@ -87,8 +86,8 @@ def group_of(store: Store, fingerprint: str = BEHIND.fingerprint) -> Report:
 )
 def test_an_issue_s_page(full: Store, issue: LagIssue) -> None:
     report = page_of(full, issue)
-    golden(f"issue-{issue.kind.value}.txt", as_shown("issue", report))
-    golden(f"issue-{issue.kind.value}.md", as_markdown(report, "issue"))
+    golden(f"issue-{issue.kind.value}.txt", as_shown(report))
+    golden(f"issue-{issue.kind.value}.md", as_markdown(report))
     document = json.loads(as_json.render(report))
     assert list(problems(document, SCHEMA, Place(SCHEMA))) == []
     assert [one["id"] for one in document["issues"]] == [issue.id]
@@ -99,8 +98,8 @@ def test_an_issue_s_page(full: Store, issue: LagIssue) -> None:
 
 def test_a_bug_shows_its_longest_and_lists_the_latest(full: Store) -> None:
     report = group_of(full)
-    golden("issue-group.txt", as_shown("issue_group", report))
-    golden("issue-group.md", as_markdown(report, "issue_group"))
+    golden("issue-group.txt", as_shown(report))
+    golden("issue-group.md", as_markdown(report))
     document = json.loads(as_json.render(report))
     assert list(problems(document, SCHEMA, Place(SCHEMA))) == []
     [group] = document["issue_groups"]
@@ -109,18 +108,18 @@ def test_a_bug_shows_its_longest_and_lists_the_latest(full: Store) -> None:
 
 
 def test_a_group_that_is_gone_has_no_page(full: Store) -> None:
-    assert of_issue_group(full.reader, "jank:gone", limit=1, now_wall_ns=NOW, explain=lambda *_: ()) is None
+    assert of_bug(full.reader, "jank:gone", limit=1, now_wall_ns=NOW, explain=lambda *_: ()) is None
 
 
 def test_the_report_ranks_bugs_by_time_and_names_each(full: Store) -> None:
     report = report_of(full)
     assert [group.count for group in report.issue_groups] == [2, 1, 1, 1, 1, 1]
-    text = as_shown("report", report, width=120)
-    for number, group in enumerate(report.issue_groups, start=1):
+    text = as_shown(report, width=120)
+    for number, group in enumerate(report.issue_groups, start=2):  # the stall's bug is the first
         assert re.search(rf"^{number} .*\s{re.escape(group.fingerprint)}$", text, re.MULTILINE)
         assert group.worst_id in text
     cut = report_of(full, limit=2)
-    assert "and 4 more bugs" in as_shown("report", cut)
+    assert "and 4 more bugs" in as_shown(cut)
     assert "and 4 more bugs" in as_markdown(cut)
 
 
@@ -137,8 +136,8 @@ def test_without_a_stall_it_is_the_place_that_groups(issue: LagIssue, parts: tup
     name = parts[2].partition("=")[2]
     one = replace(issue, loop=parts[1].partition("=")[2])
     one = replace(one, fingerprint=lag_fingerprint(issue.kind.value, one.loop, None, name))
-    assert why_issues_grouped(one, ()) == parts
-    assert why_issues_grouped(replace(one, fingerprint="jank:other"), ()) == ()
+    assert why_grouped(one, ()) == parts
+    assert why_grouped(replace(one, fingerprint="jank:other"), ()) == ()
 
 
 @pytest.mark.parametrize(
@@ -152,20 +151,20 @@ def test_without_a_stall_it_is_the_place_that_groups(issue: LagIssue, parts: tup
 )
 def test_what_a_tracer_tells_whole_is_grouped_by_itself(issue: LagIssue, parts: tuple[str, ...]) -> None:
     own = replace(issue, fingerprint=reported_fingerprint(issue.kind.value, parts[1:]))
-    assert why_issues_grouped(own, ()) == parts
-    assert why_issues_grouped(own, [STALL]) == parts
-    assert why_issues_grouped(issue, ()) == ()
+    assert why_grouped(own, ()) == parts
+    assert why_grouped(own, [STALL]) == parts
+    assert why_grouped(issue, ()) == ()
 
 
 def test_a_start_in_time_has_a_page_and_no_place_among_the_bugs(full: Store) -> None:
     full.put_issue(START_IN_TIME)
     report = report_of(full)
-    assert START_IN_TIME.fingerprint not in as_shown("report", report)
+    assert START_IN_TIME.fingerprint not in as_shown(report)
     assert START_IN_TIME.id not in as_markdown(report)
     document = as_json.report_to_dict(report)
     assert START_IN_TIME.id in [one["id"] for one in document["issues"]]
     assert START_IN_TIME.fingerprint not in [one["fingerprint"] for one in document["issue_groups"]]
-    text = as_shown("issue", page_of(full, START_IN_TIME))
+    text = as_shown(page_of(full, START_IN_TIME))
     assert "4.00 s, and it was within the limit" in text
 
 
@@ -173,7 +172,7 @@ def test_an_issue_keeps_stacks_of_removed_stalls(store: Store) -> None:
     store.put([SESSION], [])
     kept = replace(BEHIND, stacks=STALL.stacks)
     store.put_issue(kept)
-    text = as_shown("issue", page_of(store, kept))
+    text = as_shown(page_of(store, kept))
     assert "s1-1  not kept any more" in text
     assert "stack that held 390 ms" in text
 
@@ -223,7 +222,7 @@ def test_no_name_reaches_a_reader_raw(store: Store, text: str) -> None:
         store.put_issue(issue)
     for issue in issues:
         report = page_of(store, issue)
-        shown = [as_shown("issue", report), as_markdown(report, "issue"), as_json.render(report)]
-        shown.append(as_shown("issue_group", group_of(store, issue.fingerprint)))
+        shown = [as_shown(report), as_markdown(report), as_json.render(report)]
+        shown.append(as_shown(group_of(store, issue.fingerprint)))
         assert not any(RAW.search(page) for page in shown)
         assert "<script" not in shown[2]

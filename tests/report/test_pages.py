@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from tests.report.test_report import ALL, NOW, as_markdown, as_shown, group_of, of_bug, report_of
+from tests.report.test_report import ALL, NOW, as_markdown, as_shown, bug_of, group_of, report_of
 from tests.store.samples import BEGAN, CULPRIT, KILLED, MS, SESSION, STALL, S, session, stall
 
 from loopcanary.assembly.explanations import delays
@@ -85,7 +85,7 @@ BLAMELESS = replace(
 def test_a_part_without_culprit_is_not_unreadable(store, cause):
     struck = replace(BLAMELESS.portions[1], cause=cause)
     store.put([SESSION], [replace(BLAMELESS, portions=(struck, BLAMELESS.portions[2]))])
-    shown = as_shown("group", group_of(store), width=100)
+    shown = as_shown(group_of(store), width=100)
     assert re.search(rf" 30 %  {cause.value} *no line of this thread is at fault\n", shown)
     assert re.search(r" 10 %  lock *no frame could be read\n", shown)
 
@@ -110,7 +110,7 @@ def test_a_part_without_culprit_is_not_unreadable(store, cause):
 )
 def test_a_bug_s_page_has_all_the_evidence(store: Store, said: str) -> None:
     store.put([SESSION], [MIXED])
-    assert said in as_shown("group", group_of(store), width=120)
+    assert said in as_shown(group_of(store), width=120)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_bug_s_page_has_all_the_evidence(store: Store, said: str) -> None:
 )
 def test_markdown_has_the_evidence_too(store: Store, said: str) -> None:
     store.put([SESSION], [MIXED])
-    assert said in as_markdown(group_of(store), "group")
+    assert said in as_markdown(group_of(store))
 
 
 def test_stalls_left_out_are_counted_with_the_reason(store: Store) -> None:
@@ -139,7 +139,7 @@ def test_stalls_left_out_are_counted_with_the_reason(store: Store) -> None:
     more = {"stalls_at_startup": 1, "watchdog_late": 2, "suspends": 1, "samples_taken": 70}
     store.put([replace(SESSION, statistics=counts | more)], [STALL])
     report = report_of(store)
-    text = " ".join(as_shown("report", report, width=160).split())
+    text = " ".join(as_shown(report, width=160).split())
     told = (
         "not reported: 3 while a debugger was attached, 1,200 within what `expect` had granted; "
         "1 stall before the loop first waited; the watchdog was late 2 times; "
@@ -154,8 +154,8 @@ def test_a_line_hit_by_the_host_is_not_blamed(store: Store) -> None:
     store.put([SESSION], [struck])
     assert STALL.culprit is not None
     assert STALL.culprit.source is not None
-    text = as_shown("group", group_of(store), width=120)
-    markdown = as_markdown(group_of(store), "group")
+    text = as_shown(group_of(store), width=120)
+    markdown = as_markdown(group_of(store))
     assert f":{STALL.culprit.line} in {STALL.culprit.qualname}" in text
     assert "it was on this line when it lost the CPU" in text
     assert "it was on this line when it lost the CPU" in markdown
@@ -172,7 +172,7 @@ def test_the_report_says_what_fixing_a_group_buys(store: Store) -> None:
     store.put([session(loops=(loop,))], [replace(KILLED, thread="MainThread")])
     report = build(store.reader, ALL, limit=9, now_wall_ns=NOW, delays=delays)
     said = "p99 loop delay 6.54 s -> 0 ns, at least 18.3 ms less waiting for other callbacks"
-    assert said in " ".join(as_shown("report", report).split())
+    assert said in " ".join(as_shown(report).split())
     assert said.replace("->", "-&gt;") in as_markdown(report)
     [group] = as_json.report_to_dict(report)["groups"]
     [gain] = group["gains"]
@@ -184,18 +184,18 @@ def test_the_report_says_what_fixing_a_group_buys(store: Store) -> None:
 def test_only_the_first_groups_are_told_in_full(store: Store) -> None:
     groups = [stall(id=f"g{k}", fingerprint=f"1:{k}", duration_ns=(9 - k) * 100 * MS) for k in range(6)]
     store.put([SESSION], groups)
-    text = as_shown("report", report_of(store))
+    text = as_shown(report_of(store))
     assert text.count("json.loads(body)]") == 3
     assert text.count("/srv/shop/orders.py:87 in ") == 6
-    wide = as_shown("report", report_of(store), width=120)
+    wide = as_shown(report_of(store), width=120)
     assert any("1:5" in line and line.endswith("orders.py:87 in load_orders") for line in wide.splitlines())
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])
 def test_only_paths_are_wider_than_the_screen(store: Store, width: int) -> None:
     store.put([SESSION], [MIXED, stall(id="x", began_wall_ns=BEGAN + 9 * S)])
-    for shape, report in (("group", group_of(store)), ("report", report_of(store))):
-        long = [line for line in as_shown(shape, report, width=width).splitlines() if len(line) > width]
+    for report in (group_of(store), report_of(store)):
+        long = [line for line in as_shown(report, width=width).splitlines() if len(line) > width]
         assert all("/" in line for line in long), long
 
 
@@ -217,7 +217,7 @@ def test_whom_a_bug_strikes_is_counted() -> None:
 def test_names_of_some_stalls_have_their_number(store: Store) -> None:
     scenes = [None, "cart", "checkout", "checkout"]
     store.put([SESSION], [stall(id=f"s1-{k}", scene=scene) for k, scene in enumerate(scenes)])
-    text = as_shown("group", of_bug(store, STALL.fingerprint, ()))
+    text = as_shown(bug_of(store, STALL.fingerprint, ()))
     assert "scenes   checkout (2 of 4), cart (1 of 4)" in text
     assert "callback handle\n" in text
     assert "grouped" not in text
@@ -254,7 +254,7 @@ def test_shares(share: float, words: str) -> None:
 def test_a_turn_s_group_is_titled(store: Store) -> None:
     title = "1,002 callbacks in one turn, mostly in poll (feed.py:3)"
     store.put([SESSION], [stall(cause=Cause.BURST, scope=StallScope.TURN, title=title)])
-    assert title in as_shown("report", report_of(store))
+    assert title in as_shown(report_of(store))
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_a_group_of_waits_is_placed_where_it_was_made_to_wait(
         for k in range(4)
     ]
     store.put([SESSION], waiting)
-    assert f"   /srv/shop/hog.py:87 in hog {did}\n" in as_shown("report", report_of(store))
+    assert f"   /srv/shop/hog.py:87 in hog {did}\n" in as_shown(report_of(store))
 
 
 @pytest.mark.parametrize(

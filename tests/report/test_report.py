@@ -38,9 +38,9 @@ from loopcanary.model import Cause, Holder, Session, Stall
 from loopcanary.model.search import IssueQuery, Totals
 from loopcanary.report import as_json
 from loopcanary.report import text as text_printer
-from loopcanary.report.documents import Shape, document_of
+from loopcanary.report.documents import document_of
 from loopcanary.report.folding import Fold, folded, package_of
-from loopcanary.report.model import Report, build, of_group, of_stall
+from loopcanary.report.model import Report, build, of_bug, of_issue
 from loopcanary.store import Store
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -61,18 +61,24 @@ def report_of(source: Store, limit: int = 20) -> Report:
 
 
 def group_of(source: Store, limit: int = 20) -> Report:
-    return of_bug(
+    return bug_of(
         source, STALL.fingerprint, ("scope=callback", "culprit.file=orders.py", "culprit.function=f"), limit
     )
 
 
-def of_bug(source: Store, fingerprint: str, parts: tuple[str, ...], limit: int = 20) -> Report:
-    return of_group(source.reader, fingerprint, limit=limit, now_wall_ns=NOW, explain=lambda _: parts)
+def bug_of(source: Store, fingerprint: str, parts: tuple[str, ...], limit: int = 20) -> Report:
+    report = of_bug(source.reader, fingerprint, limit=limit, now_wall_ns=NOW, explain=lambda *_: parts)
+    assert report is not None
+    return report
 
 
-def as_shown(shape: Shape, report: Report, *, width: int = 80, **options: Any) -> str:
+def stall_of(source: Store, one: Stall) -> Report:
+    return of_issue(source.reader, one, now_wall_ns=NOW, explain=lambda *_: ())
+
+
+def as_shown(report: Report, *, width: int = 80, **options: Any) -> str:
     """What a console of that width shows of a report."""
-    return on_screen(document_of(report, shape), width=width, **options)
+    return on_screen(document_of(report), width=width, **options)
 
 
 def on_screen(document: Document, *, width: int = 80, **options: Any) -> str:
@@ -85,8 +91,8 @@ def on_screen(document: Document, *, width: int = 80, **options: Any) -> str:
     return screen.getvalue()
 
 
-def as_markdown(report: Report, shape: Shape = "report", folder: str = "/srv/shop") -> str:
-    return markdown.render(document_of(report, shape, in_detail=True), folder)
+def as_markdown(report: Report, folder: str = "/srv/shop") -> str:
+    return markdown.render(document_of(report, in_detail=True), folder)
 
 
 class Screen(io.StringIO):
@@ -112,19 +118,19 @@ def golden(name: str, text: str) -> None:
 
 
 def test_the_report_as_text(full: Store) -> None:
-    golden("report.txt", as_shown("report", report_of(full)))
+    golden("report.txt", as_shown(report_of(full)))
 
 
 def test_a_bug_as_text(full: Store) -> None:
-    golden("group.txt", as_shown("group", group_of(full)))
+    golden("group.txt", as_shown(group_of(full)))
 
 
 def test_a_stall_as_text(full: Store) -> None:
-    golden("stall.txt", as_shown("stall", of_stall(full.reader, KILLED, now_wall_ns=NOW)))
+    golden("stall.txt", as_shown(stall_of(full, KILLED)))
 
 
 def test_a_report_that_is_cut_says_what_it_leaves_out(full: Store) -> None:
-    text = as_shown("report", report_of(full, limit=1))
+    text = as_shown(report_of(full, limit=1))
     assert "4 stalls in 3 bugs" in text
     assert "and 2 more bugs (--limit 0 shows all)" in text
     assert "and 3 before" in text
@@ -135,7 +141,7 @@ def test_frames_input_and_idle_work(store: Store) -> None:
     for issue in ISSUES:
         store.put_issue(issue)
     report = report_of(store)
-    golden("frames.txt", as_shown("report", report))
+    golden("frames.txt", as_shown(report))
     golden("frames.md", as_markdown(report))
     document = as_json.report_to_dict(report)
     assert list(problems(document, SCHEMA, Place(SCHEMA))) == []
@@ -152,28 +158,28 @@ def test_frames_input_and_idle_work(store: Store) -> None:
 def test_jank_without_a_stall_is_told_of_too(store: Store) -> None:
     store.put([SESSION], [])
     store.put_issue(JANK)
-    text = as_shown("report", report_of(store))
+    text = as_shown(report_of(store))
     assert "No stall was recorded." in text
     assert JANK.title in text
 
 
 def test_only_paths_make_lines_longer_than_the_screen(full: Store) -> None:
     for width in (80, 100):
-        text = as_shown("report", report_of(full), width=width)
+        text = as_shown(report_of(full), width=width)
         long = [line for line in text.splitlines() if len(line) > width]
         assert all("/" in line for line in long), long
 
 
 def test_a_terminal_gets_colours_and_links(full: Store) -> None:
-    text = as_shown("report", report_of(full), force_terminal=True, color_system="standard")
+    text = as_shown(report_of(full), force_terminal=True, color_system="standard")
     assert "\x1b[36m" in text
     assert re.search(r"\x1b\]8;id=\d+;file:///srv/shop/orders.py#87\x1b\\", text)
 
 
 def test_an_old_encoding_gets_plain_bars(full: Store) -> None:
     report = group_of(full)
-    text = as_shown("report", report, encoding="ascii")
-    text += as_shown("group", report, encoding="ascii")
+    text = as_shown(report, encoding="ascii")
+    text += as_shown(report, encoding="ascii")
     assert text.isascii()
     assert "time     ###############" in text
     assert "time     @" in text
@@ -247,7 +253,7 @@ def test_markdown_shows_the_line_that_held_what_was_waited_for(store: Store) -> 
     )
     ran = replace(SESSION, version="1.2", system="Linux 6.1", machine="x86_64", cores=8)
     store.put([ran], [held])
-    markdown = as_markdown(of_bug(store, "1:gil", ()), "group")
+    markdown = as_markdown(bug_of(store, "1:gil", ()))
     assert "no frame could be read" not in markdown
     assert f"held at `orders.py:87` in `Orders.load_orders`\n\n```python\n{SOURCE}\n" in markdown
     assert "- **Process**: shop 1.2, pid 41 on here, CPython" in markdown
@@ -286,13 +292,13 @@ def test_no_name_reaches_a_reader_raw(store: Store, text: str) -> None:
     one = hostile_stall(text)
     loops = tuple(replace(loop, thread=text, kind=text) for loop in SESSION.loops)
     store.put([replace(SESSION, name=text, python=text, version=text, loops=loops)], [one])
-    report, bug = report_of(store), of_bug(store, one.fingerprint, (f"a={text}",))
+    report, bug = report_of(store), bug_of(store, one.fingerprint, (f"a={text}",))
     texts = [
-        as_shown("report", report),
-        as_shown("group", bug),
-        as_shown("stall", of_stall(store.reader, one, now_wall_ns=NOW)),
+        as_shown(report),
+        as_shown(bug),
+        as_shown(stall_of(store, one)),
         as_markdown(report),
-        as_markdown(bug, "group"),
+        as_markdown(bug),
         as_json.render(report),
         as_json.render(bug),
     ]
@@ -344,7 +350,7 @@ def test_stalls_by_the_host_are_shown_in_no_one_place(store: Store) -> None:
     title = "the host did not run the ready thread"
     store.put([SESSION], [stall(id=name, cause=Cause.HOST, title=title) for name in "ab"])
     report = report_of(store)
-    shown = as_shown("report", report) + as_markdown(report)
+    shown = as_shown(report) + as_markdown(report)
     assert shown.count("in whatever code had its turn") >= 2
     assert "no frame could be read" not in shown
-    assert "orders.py" not in as_shown("report", report)
+    assert "orders.py" not in as_shown(report)

@@ -8,6 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 from tests.store.samples import ISSUES, KILLED, SESSION, STALL, TRACES, stall
 
+from loopcanary.model import Stall
 from loopcanary.store import Retention, Store, StoreError
 from loopcanary.ui.app import Site
 from loopcanary.ui.live import Sight, Watch
@@ -27,8 +28,11 @@ def nothing_to_read(file: str) -> SourceText | None:
 
 TOOLS = Tools(
     read_source=nothing_to_read,
-    why_grouped=lambda stall: (f"blocker={stall.fingerprint}",),
-    why_issue_grouped=lambda issue, stalls: (f"kind={issue.kind.value}", f"stalls={len(stalls)}"),
+    why_grouped=lambda issue, stalls: (
+        (f"blocker={issue.fingerprint}",)
+        if isinstance(issue, Stall)
+        else (f"kind={issue.kind.value}", f"stalls={len(stalls)}")
+    ),
     delays=lambda _: lambda _: None,
     doctor=lambda: [("engine", "ok", "native"), ("store", "problem", "</script>")],
 )

@@ -10,6 +10,7 @@ from loopcanary.diagnosis.code.code_paths import CodePaths, captured
 from loopcanary.diagnosis.code.sources import FileSources, SourceLines
 from loopcanary.diagnosis.fingerprint import explain, fingerprint
 from loopcanary.diagnosis.health.loop import delay_without
+from loopcanary.model.stall import Stall
 from loopcanary.registry import issue_kind
 from loopcanary.tracers.judging import lag_fingerprint
 from loopcanary.tracers.reported import identity, reported_fingerprint
@@ -17,24 +18,18 @@ from loopcanary.tracers.reported import identity, reported_fingerprint
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from loopcanary.model import LagIssue, LoopHealth, Stall
+    from loopcanary.model import Issue, LoopHealth
 
 
-def why_grouped(stall: Stall) -> tuple[str, ...]:
-    """What the stall's fingerprint was made of, each part as `name=value`; empty where that is not known.
+def why_grouped(issue: Issue, stalls: Sequence[Stall]) -> tuple[str, ...]:
+    """What an issue's fingerprint was made of, each part as `name=value`; empty where that is not known.
 
-    The folders of its process, to which a fingerprint's files are relative, are not stored. So each that they
-    may have been is tried, and the fingerprint proves the right one.
+    Args:
+        issue: Of any kind.
+        stalls: Those in it.
     """
-    for paths in _possible_paths(stall):
-        if fingerprint(stall, paths) == stall.fingerprint:
-            return explain(stall, paths)
-    return ()
-
-
-def why_issues_grouped(issue: LagIssue, stalls: Sequence[Stall]) -> tuple[str, ...]:
-    """What the fingerprint of an issue of another kind was made of, each part as `name=value`; empty where
-    that is not known. `stalls`: those in it."""
+    if isinstance(issue, Stall):
+        return _why_stalls_grouped(issue)
     kind = issue.kind.value
     registered = issue_kind(kind)
     if registered is None or not registered.place:
@@ -46,6 +41,15 @@ def why_issues_grouped(issue: LagIssue, stalls: Sequence[Stall]) -> tuple[str, .
     name = getattr(issue, registered.place)
     if lag_fingerprint(kind, issue.loop, None, name) == issue.fingerprint:
         return (f"kind={kind}", f"loop={issue.loop}", *((f"{registered.place}={name}",) if name else ()))
+    return ()
+
+
+def _why_stalls_grouped(stall: Stall) -> tuple[str, ...]:
+    """The folders of its process, to which a fingerprint's files are relative, are not stored. So each that
+    they may have been is tried, and the fingerprint proves the right one."""
+    for paths in _possible_paths(stall):
+        if fingerprint(stall, paths) == stall.fingerprint:
+            return explain(stall, paths)
     return ()
 
 

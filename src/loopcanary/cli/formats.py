@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from loopcanary.report.documents import Shape
     from loopcanary.report.model import Report
 
 _FORMS = ("text", "json", "markdown")
@@ -52,21 +51,21 @@ def format_option(*more: str) -> Callable[[Any], Any]:
     )
 
 
-def write(report: Report, form: str, shape: Shape, output: str = STDOUT) -> None:
+def write(report: Report, form: str, output: str = STDOUT) -> None:
     """Writes the report to stdout or a file."""
     if form == "text" and output == STDOUT:
         from loopcanary.cli.screen import Screen
 
-        _show(report, shape, Screen())
+        _show(report, Screen())
         return
     if output == STDOUT:
-        click.echo(_rendered(report, form, shape), nl=False)
+        click.echo(_rendered(report, form), nl=False)
         return
     with opened_output(output) as out:
-        out.write(_rendered(report, form, shape).encode("utf-8", "backslashreplace"))
+        out.write(_rendered(report, form).encode("utf-8", "backslashreplace"))
 
 
-def _rendered(report: Report, form: str, shape: Shape) -> str:
+def _rendered(report: Report, form: str) -> str:
     if form == "json":
         from loopcanary.report import as_json
 
@@ -75,19 +74,19 @@ def _rendered(report: Report, form: str, shape: Shape) -> str:
         from loopcanary.document import markdown
         from loopcanary.report.documents import document_of
 
-        return markdown.render(document_of(report, shape, in_detail=True), current_folder())
+        return markdown.render(document_of(report, in_detail=True), current_folder())
     from loopcanary.cli.screen import Screen
 
     text = io.StringIO()
-    _show(report, shape, Screen(text))
+    _show(report, Screen(text))
     return text.getvalue()
 
 
-def _show(report: Report, shape: Shape, console: Console) -> None:
+def _show(report: Report, console: Console) -> None:
     from loopcanary.report import text
     from loopcanary.report.documents import document_of
 
-    text.show(document_of(report, shape), console)
+    text.show(document_of(report), console)
 
 
 def current_folder() -> str:

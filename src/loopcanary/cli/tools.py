@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loopcanary.assembly.explanations import delays, source_reader, why_grouped, why_issues_grouped
+from loopcanary.assembly.explanations import delays, source_reader, why_grouped
 from loopcanary.ui.tools import Tools
 
 
@@ -10,7 +10,6 @@ def page_tools() -> Tools:
     return Tools(
         read_source=source_reader(),
         why_grouped=why_grouped,
-        why_issue_grouped=why_issues_grouped,
         delays=delays,
         doctor=_doctor,
     )

@@ -55,22 +55,23 @@ class LivePages:
         return Sheet(width=min(width, 120), folder=self._folder)
 
     def _group(self, row: LaneRow, sheet: Sheet) -> Iterator[Text]:
-        from loopcanary.report.stall import stall_document
+        from loopcanary.document.parts import Document
+        from loopcanary.report.issue import issue_blocks
         from loopcanary.report.text import rich_lines
 
         if row.last is None:
             yield Text("No stall so far." if not row.stalls else "Its last stall was not sampled.")
             return
         yield Text("The last stall", "bold")
-        yield from rich_lines(stall_document(row.last, row.session), sheet)
+        yield from rich_lines(Document(issue_blocks(row.last, row.session)), sheet)
         yield from self._stored(row, row.last.fingerprint, sheet)
 
     def _stored(self, row: LaneRow, fingerprint: str, sheet: Sheet) -> Iterator[Text]:
         from loopcanary.assembly.explanations import delays, why_grouped
         from loopcanary.assembly.store import open_store
         from loopcanary.model.search import STALLS
-        from loopcanary.report.bug import bug_document
-        from loopcanary.report.model import of_group
+        from loopcanary.report.documents import document_of
+        from loopcanary.report.model import of_bug
         from loopcanary.report.text import rich_lines
         from loopcanary.store import StoreError
 
@@ -83,7 +84,7 @@ class LivePages:
             if fingerprint not in store.reader.like("fingerprint", fingerprint, STALLS, 1):
                 yield Text(f"\nNo stall of this bug is in {folder} yet.", "dim")
                 return
-            report = of_group(
+            report = of_bug(
                 store.reader,
                 fingerprint,
                 limit=_LATEST,
@@ -91,8 +92,9 @@ class LivePages:
                 explain=why_grouped,
                 delays=delays,
             )
-            yield Text()
-            yield from rich_lines(bug_document(report), sheet)
+            if report is not None:
+                yield Text()
+                yield from rich_lines(document_of(report), sheet)
         except StoreError as error:
             yield Text(f"\n{error}", "yellow")
         finally:

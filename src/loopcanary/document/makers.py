@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import compress
 from typing import TYPE_CHECKING
 
-from loopcanary.document.parts import Block, Fact, Facts, Paragraph, Part, Piece, Pieces, Tone
+from loopcanary.document.parts import Block, Fact, Facts, Paragraph, Part, Piece, Pieces, Table, Tone
 from loopcanary.words.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 NAME_MAX = 60
+NOTHING = Paragraph(())
+"""An empty line in terminals."""
 
 Said = str | Piece | Pieces
 """What can be said: words, a piece with a tone, several pieces."""
@@ -79,3 +83,10 @@ def part(title: Said, blocks: Iterable[Block], *, is_aside: bool = False) -> tup
     listed = tuple(blocks)
     heading = Piece(title, Tone.STRONG) if isinstance(title, str) else title
     return (Part(said(heading), listed, is_aside),) if listed else ()
+
+
+def filled(table: Table) -> Table:
+    """The table without the columns in which every cell is empty."""
+    used = [any(column) for column in zip(*(row.cells for row in table.rows), strict=True)]
+    rows = [replace(row, cells=tuple(compress(row.cells, used))) for row in table.rows]
+    return replace(table, columns=tuple(compress(table.columns, used)), rows=tuple(rows))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from loopcanary.model import LagIssue, Session
     from loopcanary.model.search import IssueGroup
-    from loopcanary.report.model import Figures, GroupDetails, Report
+    from loopcanary.report.model import Details, Figures, Report
 
 
 def report_to_dict(report: Report) -> Json:
@@ -87,7 +87,7 @@ def _issue_group_to_dict(group: IssueGroup, report: Report) -> Json:
     return {
         **to_wire(group),
         "issue_ids": [issue.id for issue in report.issues if issue.fingerprint == group.fingerprint],
-        **({} if report.issue_details is None else {"grouped_by": list(report.issue_details.parts)}),
+        **({} if report.details is None else {"grouped_by": list(report.details.parts)}),
     }
 
 
@@ -118,10 +118,10 @@ def _figures_to_dict(figures: Figures | None) -> Json:
     }
 
 
-def _details_to_dict(details: GroupDetails | None) -> Json:
-    if details is None:
+def _details_to_dict(details: Details | None) -> Json:
+    affected = None if details is None else details.affected
+    if details is None or affected is None:
         return {}
-    affected = details.affected
     return {
         "grouped_by": list(details.parts),
         "affected": {

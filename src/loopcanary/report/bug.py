@@ -1,10 +1,11 @@
-"""One bug: what its stalls say together, its longest stall in full, its latest ones."""
+"""One bug: what its issues say together, its longest one in full, its latest ones."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from loopcanary.document.makers import dim, facts, line, name, number, part, said, strong
+from loopcanary.document.makers import dim, facts, filled, line, name, number, part, said, strong
 from loopcanary.document.parts import (
     Bars,
     Block,
@@ -21,23 +22,23 @@ from loopcanary.document.parts import (
     Tone,
 )
 from loopcanary.document.verdict import SEVERITY_TONES, STATE_WORDS
-from loopcanary.model import IssueKind
+from loopcanary.model import IssueKind, Stall
 from loopcanary.model.units import format_duration
 from loopcanary.report.figures.gain_words import gain_words
 from loopcanary.report.figures.history import course
 from loopcanary.report.figures.trend import trend_words
-from loopcanary.report.stall import stall_blocks
+from loopcanary.report.issue import grouped, issue_blocks, session_of
 from loopcanary.report.times import age, moment, span
 from loopcanary.words.causes import severity_word
 from loopcanary.words.text import count_of, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from loopcanary.model import Issue, Session, Stall
+    from loopcanary.model import Issue
     from loopcanary.model.search import IssueGroup
     from loopcanary.report.figures.affected import Affected
-    from loopcanary.report.model import Figures, GroupDetails, Report
+    from loopcanary.report.model import Figures, Report
 
 _NAMES_MAX = 5
 LATEST_MAX = 10
@@ -45,23 +46,29 @@ _NAMELESS = "Task-#"
 """What affected() calls all tasks that were given no name."""
 
 
-def bug_document(report: Report) -> Document:
-    group = report.groups[0]
+def bug_document(report: Report, group: IssueGroup) -> Document:
     blocks: list[Block] = [
         Heading(said(strong(printable(group.title, 300)))),
         Indented(tuple(_together(group, report))),
     ]
     worst = report.worst.get(group.fingerprint)
     if worst is not None:
-        blocks += part("The longest one", stall_blocks(worst, session_of(report, worst)))
-    return Document((*blocks, *latest(report)))
+        own = report.details and replace(report.details, parts=())  # they are said above
+        blocks += part("The longest one", issue_blocks(worst, session_of(report, worst), own))
+    found = report.stalls if group.kind is IssueKind.STALL else report.issues
+    return Document((*blocks, *latest(found, group.count)))
 
 
 def _together(group: IssueGroup, report: Report) -> Iterator[Block]:
     yield sums(group)
     yield seen(group, report.figures.get(group.fingerprint), report.generated_wall_ns)
-    if report.details is not None:
-        yield from _details(report.details)
+    details = report.details
+    if details is None:
+        return
+    yield from _drawn([(mark.began_wall_ns, mark.duration_ns) for mark in details.history])
+    if details.affected is not None:
+        yield _affected(details.affected)
+    yield facts(("grouped", grouped(details.parts)))
 
 
 def sums(group: IssueGroup) -> Paragraph:
@@ -87,13 +94,7 @@ def seen_words(first_wall_ns: int, last_wall_ns: int, now_wall_ns: int) -> str:
     return f"{span(first_wall_ns, last_wall_ns)}, {ago}"
 
 
-def _details(details: GroupDetails) -> Iterator[Block]:
-    yield from drawn([(mark.began_wall_ns, mark.duration_ns) for mark in details.history])
-    yield _affected(details.affected)
-    yield facts(("grouped", grouped(details.parts)))
-
-
-def drawn(marks: Sequence[tuple[int, int]]) -> Iterator[Bars]:
+def _drawn(marks: Sequence[tuple[int, int]]) -> Iterator[Bars]:
     """Stalled time over the wall time, of (wall time, length) marks in order; nothing of a single moment."""
     if len(marks) > 1 and marks[0][0] != marks[-1][0]:
         first, last = moment(marks[0][0]), moment(marks[-1][0])
@@ -121,27 +122,16 @@ def _counted(counts: Sequence[tuple[str, int]], examined: int) -> Pieces:
     return said(*found, f", and {left:,} more" if left > 0 else "")
 
 
-def grouped(parts: Iterable[str]) -> Pieces:
-    """What a fingerprint is made of: `by kind jank, scene boss`."""
-    found: list[Piece | str] = []
-    for one in parts:
-        label, _, value = one.partition("=")
-        found += [", " if found else "by ", f"{label} ", name(value, 200)]
-    return said(*found)
-
-
-def latest(report: Report, *, numbers: bool = False) -> Iterator[Block]:
-    """The latest stalls; `numbers`: with those of their bugs in the report."""
-    found = report.stalls[:LATEST_MAX]
-    known = {group.fingerprint: str(number) for number, group in enumerate(report.groups, start=1)}
-    rows = tuple(_latest_row(stall, known.get(stall.fingerprint, "-")) for stall in found)
-    first = 0 if numbers else 1
-    table = Table(_LATEST_COLUMNS[first:], tuple(TableRow(row.cells[first:]) for row in rows))
-    blocks: list[Block] = [Indented((table,))]
-    before = report.sums.issues - len(found)
-    if before > 0:
-        blocks.append(Indented((line(dim(f"and {before:,} before")),)))
-    yield from part("Latest", blocks)
+def latest(issues: Sequence[Issue], count: int, numbers: Mapping[str, int] | None = None) -> Iterator[Block]:
+    """The latest of `count` issues, with the numbers that their bugs have in the report."""
+    found = issues[:LATEST_MAX]
+    rows = tuple(
+        _latest_row(issue, "" if numbers is None else numbers.get(issue.fingerprint, "-")) for issue in found
+    )
+    blocks: list[Block] = [filled(Table(_LATEST_COLUMNS, rows))]
+    if count > len(found):
+        blocks.append(line(dim(f"and {count - len(found):,} before")))
+    yield from part("Latest", [Indented(tuple(blocks))])
 
 
 _LATEST_COLUMNS = (
@@ -154,20 +144,15 @@ _LATEST_COLUMNS = (
 )
 
 
-def _latest_row(stall: Stall, bug: str) -> TableRow:
-    tone = SEVERITY_TONES[stall.severity]
+def _latest_row(issue: Issue, bug: int | str) -> TableRow:
+    tone = SEVERITY_TONES[issue.severity] if isinstance(issue, Stall) else Tone.NUMBER
     return TableRow(
         (
-            said(dim(bug)),
-            said(moment(stall.began_wall_ns)),
-            said(Piece(severity_word(stall.severity), tone)),
-            said(Piece(format_duration(stall.duration_ns), tone)),
-            said(name(stall.id, 48)),
-            said(Piece(STATE_WORDS[stall.state], Tone.ALARM)),
+            said(dim(str(bug))),
+            said(moment(issue.began_wall_ns)),
+            said(Piece(severity_word(issue.severity), tone)) if isinstance(issue, Stall) else (),
+            said(Piece(format_duration(issue.duration_ns), tone)),
+            said(name(issue.id, 48)),
+            said(Piece(STATE_WORDS[issue.state], Tone.ALARM)) if isinstance(issue, Stall) else (),
         )
     )
-
-
-def session_of(report: Report, issue: Issue) -> Session | None:
-    """The issue's session, where the report has it."""
-    return next((session for session in report.sessions if session.id == issue.session), None)

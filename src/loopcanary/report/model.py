@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from loopcanary.model import Stall
-from loopcanary.model.search import IssueQuery, of_type
+from loopcanary.model.search import IssueQuery, Totals, of_type
 from loopcanary.report.figures.affected import EXAMINED, affected
 from loopcanary.report.figures.loops import Gains, Loops
 from loopcanary.report.figures.open_stalls import with_open_stalls
@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loopcanary.model import Issue, LagIssue, Session
-    from loopcanary.model.search import IssueGroup, IssueMark, SessionMark, Totals
+    from loopcanary.model.search import IssueGroup, IssueMark, SessionMark
     from loopcanary.protocols.stores import IssueStore
     from loopcanary.report.figures.affected import Affected
     from loopcanary.report.figures.loops import Delays
+
+    Explain = Callable[[Issue, Sequence[Stall]], tuple[str, ...]]
+    """What an issue's fingerprint is made of, each part as `name=value`; the stalls are those in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,24 +37,17 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupDetails:
-    """More about one group, for the page that shows it alone."""
+class Details:
+    """More about the one bug or issue that a report is about."""
 
     parts: tuple[str, ...]
     """What its fingerprint is made of, each as `name=value`; empty where that cannot be shown."""
-    affected: Affected
-    history: tuple[IssueMark, ...]
-    """All its stalls in short, oldest first."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IssueDetails:
-    """More about one issue of another kind than stalls, or one group, for the page that shows it alone."""
-
-    parts: tuple[str, ...]
-    """What the fingerprint is made of, each as `name=value`; empty where that cannot be told."""
     stalls: Mapping[str, Stall]
     """By id: the stalls in the issue that is shown in full, as far as they are kept."""
+    history: tuple[IssueMark, ...] = ()
+    """All issues of the bug in short, oldest first."""
+    affected: Affected | None = None
+    """Of a bug of stalls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,22 +59,21 @@ class Report:
     """Of stalls."""
     sessions: Sequence[Session]
     groups: Sequence[IssueGroup]
-    worst: Mapping[str, Stall]
-    """The longest stall of each group shown, by fingerprint."""
+    worst: Mapping[str, Issue]
+    """The longest issue of each group shown, of every kind, by fingerprint."""
     stalls: Sequence[Stall]
     issues: Sequence[LagIssue] = ()
     """Issues of other kinds."""
     issue_groups: Sequence[IssueGroup] = ()
-    worst_issues: Mapping[str, LagIssue] = field(default_factory=dict)
-    """The longest issue of each of these groups shown, by fingerprint."""
     issue_places: int = 0
     """How many groups of these there are, however few of them are in the report."""
     watched: Watched = NEVER
     """The time of all sessions that the query finds."""
     figures: Mapping[str, Figures] = field(default_factory=dict)
     """Of each group shown, by fingerprint."""
-    details: GroupDetails | None = None
-    issue_details: IssueDetails | None = None
+    about: IssueGroup | Issue | None = None
+    """The one bug or issue that was asked for; None: the report is about all that is stored."""
+    details: Details | None = None
     stores: Sequence[Path] = ()
     """What was read, to be named to people."""
 
@@ -118,11 +113,10 @@ def build(
         sums=source.totals(query.stalls),
         sessions=sessions,
         groups=groups,
-        worst={stall.fingerprint: stall for stall in of_type(Stall, worst)},
+        worst={issue.fingerprint: issue for issue in worst},
         stalls=of_type(Stall, source.issues(query.stalls, limit)),
         issues=others_of(source.issues(query.others, limit)),
         issue_groups=issue_groups,
-        worst_issues={issue.fingerprint: issue for issue in others_of(worst)},
         issue_places=source.totals(query.others).groups,
         watched=_watched(marks, query, now_wall_ns),
         figures=_figures(
@@ -134,34 +128,54 @@ def build(
     )
 
 
-def of_group(
+def of_bug(
     source: IssueStore,
     fingerprint: str,
     *,
     limit: int,
     now_wall_ns: int,
-    explain: Callable[[Stall], tuple[str, ...]],
+    explain: Explain,
     delays: Delays | None = None,
-) -> Report:
-    """The report of one bug, with the sessions of the stalls shown."""
+) -> Report | None:
+    """The report of one bug, with the sessions of the issues shown; None: there is no such bug."""
     query = IssueQuery(fingerprint=fingerprint)
     report = build(source, query, limit=limit, now_wall_ns=now_wall_ns, delays=delays)
-    latest = of_type(Stall, source.issues(query.stalls, EXAMINED))
-    history = sorted(source.marks(query, [fingerprint]), key=lambda mark: mark.began_wall_ns)
+    group = next(iter((*report.groups, *report.issue_groups)), None)
+    if group is None:
+        return None
     worst = report.worst.get(fingerprint)
-    details = GroupDetails(
-        parts=explain(worst) if worst is not None else (),
-        affected=affected(latest),
-        history=tuple(history),
+    found = [*report.stalls, *([worst] if worst is not None else []), *report.issues]
+    report = _about(replace(report, about=group), source, worst, explain)
+    history = sorted(source.marks(query, [fingerprint]), key=lambda mark: mark.began_wall_ns)
+    latest = of_type(Stall, source.issues(query.stalls, EXAMINED))
+    details = report.details and replace(
+        report.details, history=tuple(history), affected=affected(latest) if latest else None
     )
-    shown = [*report.stalls, *([worst] if worst is not None else [])]
-    return replace(report, sessions=sessions_of(source, shown), details=details)
+    return replace(report, sessions=sessions_of(source, found), details=details)
 
 
-def of_stall(source: IssueStore, stall: Stall, *, now_wall_ns: int) -> Report:
-    """The report of one stall, with its bug and its session."""
-    report = build(source, IssueQuery(fingerprint=stall.fingerprint), limit=1, now_wall_ns=now_wall_ns)
-    return replace(report, stalls=[stall], sessions=sessions_of(source, [stall]))
+def of_issue(source: IssueStore, issue: Issue, *, now_wall_ns: int, explain: Explain) -> Report:
+    """The report of one issue, with the stalls in it, its bug and its session."""
+    query = IssueQuery(fingerprint=issue.fingerprint)
+    report = build(source, query, limit=1, now_wall_ns=now_wall_ns)
+    alone = replace(report, about=issue, stalls=of_type(Stall, [issue]), issues=others_of([issue]))
+    return replace(_about(alone, source, issue, explain), sessions=sessions_of(source, [issue]))
+
+
+def _about(report: Report, source: IssueStore, shown: Issue | None, explain: Explain) -> Report:
+    """The report with what only one issue in full has; of other kinds, its stalls are those in the issue."""
+    ids = shown.stalls if shown is not None and not isinstance(shown, Stall) else ()
+    found = of_type(Stall, map(source.issue, ids))
+    parts = explain(shown, found) if shown is not None else ()
+    report = replace(report, details=Details(parts=parts, stalls={stall.id: stall for stall in found}))
+    if shown is None or isinstance(shown, Stall):
+        return report
+    sums = Totals(
+        issues=len(found),
+        groups=len({stall.fingerprint for stall in found}),
+        total_ns=sum(stall.duration_ns for stall in found),
+    )
+    return replace(report, stalls=found, sums=sums, watched=NEVER)
 
 
 class _Programs:

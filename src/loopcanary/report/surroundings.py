@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.document.makers import said
+from loopcanary.document.makers import NAME_MAX, said
 from loopcanary.document.parts import Share, Shares, Tone
 from loopcanary.model.units import format_duration, format_size
-from loopcanary.words.text import count_of
+from loopcanary.words.text import count_of, printable
 from loopcanary.words.waiting import share_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from loopcanary.model import Ledger, Surroundings
+    from loopcanary.model import Issue, Ledger, Session, Surroundings
 
 _SHARE_LEAST = 0.005
 
@@ -72,3 +72,12 @@ def _switches(around: Surroundings) -> str:
 
 def _notable(share: float | None) -> float | None:
     return share if share is not None and share >= _SHARE_LEAST else None
+
+
+def process_words(issue: Issue, session: Session | None) -> str:
+    """Program, version, process, machine and Python of a stall or another issue."""
+    if session is None:
+        return f"pid {issue.pid}"
+    who = " ".join(filter(None, (session.name, session.version)))
+    host, python = printable(session.host, NAME_MAX), printable(session.python, NAME_MAX)
+    return f"{printable(who, 2 * NAME_MAX)}, pid {issue.pid} on {host}, {python}"

@@ -250,16 +250,17 @@ class _Pages:
         return RedirectResponse(back, 303)
 
     async def export(self, request: Request) -> Response:
-        """A stall as text, Markdown or JSON."""
+        """An issue as text, Markdown or JSON."""
         asked = request.query_params
+        issue_id, form = asked.get("id", ""), asked.get("form", "")
         try:
             found = await run_in_threadpool(
-                exported, self._source, asked.get("id", ""), asked.get("form", ""), time.time_ns()
+                exported, self._source, self._tools, issue_id, form, time.time_ns()
             )
         except self._site.errors as error:
             return Response(str(error), 503, media_type="text/plain")
         if found is None:
-            return Response("There is no such stall or form.\n", 404, media_type="text/plain")
+            return Response("There is no such issue or form.\n", 404, media_type="text/plain")
         media_type, text = found
         return Response(text.encode("utf-8", "backslashreplace"), media_type=media_type)
 

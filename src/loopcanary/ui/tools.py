@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from loopcanary.model import LagIssue, Stall
+from loopcanary.model import Issue, Stall
 from loopcanary.report.figures.loops import Delays
 
 
@@ -31,10 +31,8 @@ class Tools:
 
     read_source: Callable[[str], SourceText | None]
     """The text of a file, by the name its code objects have."""
-    why_grouped: Callable[[Stall], tuple[str, ...]]
-    """What a stall's fingerprint is made of, each part as `name=value`."""
-    why_issue_grouped: Callable[[LagIssue, Sequence[Stall]], tuple[str, ...]]
-    """As `why_grouped`, of an issue of another kind and the stalls in it."""
+    why_grouped: Callable[[Issue, Sequence[Stall]], tuple[str, ...]]
+    """What an issue's fingerprint is made of, each part as `name=value`; the stalls are those in it."""
     delays: Delays
     """From loops to the p99 delay that they would have had without some stalls."""
     doctor: Callable[[], Sequence[Row]]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from loopcanary.model.figures.frames import FROZEN_NS, HITCH_RATIO_MAX
 from loopcanary.model.figures.lags import IDLE_LAG_NS, SPIN_NS
 from loopcanary.model.issues.slow_method import KEY_SHARE
+from loopcanary.model.stall import Stall
 from loopcanary.model.units import format_duration, format_number
 from loopcanary.registry import issue_kind, said_of
 from loopcanary.words.text import count_of, printable
@@ -16,7 +17,7 @@ from loopcanary.words.waiting import share_words
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from loopcanary.model.issues.issue import LagIssue
+    from loopcanary.model.issues.issue import Issue, LagIssue
     from loopcanary.model.issues.lags import IdleLag, InputLag, Jank
     from loopcanary.model.issues.slow_method import SlowMethod
     from loopcanary.model.issues.startup import Startup
@@ -26,8 +27,11 @@ _S_NS = 1_000_000_000
 _MS_NS = 1_000_000
 
 
-def evidence_of(issue: LagIssue) -> tuple[str, ...]:
-    """Its figures against the limits, and what was seen of the thread meanwhile."""
+def evidence_of(issue: Issue) -> tuple[str, ...]:
+    """Its figures against the limits, and what was seen of the thread meanwhile; of a stall, what its
+    samples show."""
+    if isinstance(issue, Stall):
+        return issue.evidence
     own = tuple(said_of(issue, "evidence") or ())
     kind = issue_kind(issue.kind.value)
     if not issue.stalls or (

@@ -78,7 +78,7 @@ def command(
         if report.finds_nothing and form != "json" and output == STDOUT and query != IssueQuery():
             click.echo("No stall matches.")
         else:
-            write(report, form, "report", output)
+            write(report, form, output)
         return NOTHING_FOUND if report.finds_nothing and query != IssueQuery() else 0
 
 

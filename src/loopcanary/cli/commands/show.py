@@ -12,7 +12,7 @@ from loopcanary.cli.formats import LIMITS, format_option, write
 from loopcanary.cli.opening import NOTHING_FOUND, one_store, opened
 from loopcanary.cli.selecting import CANDIDATES_MAX, ambiguity
 from loopcanary.cli.words import Word
-from loopcanary.model.search import STALLS, IssueQuery
+from loopcanary.model.search import OTHERS, STALLS, IssueQuery
 from loopcanary.words.text import printable
 
 if TYPE_CHECKING:
@@ -66,9 +66,11 @@ def _is_rank(which: str) -> bool:
 
 
 def _of_rank(source: Reader, rank: int) -> list[tuple[_Show, str]]:
-    """The bug that a report of the whole store has at this rank: 1 is the one with most stalled time."""
-    ranking = source.groups(STALLS, rank) if rank else []
-    return [(_show_group, ranking[-1].fingerprint)] if len(ranking) == rank > 0 else []
+    """The bug with this number in a report of the whole store: those of stalls first, by stalled time."""
+    stalls = source.totals(STALLS).groups
+    query, at = (STALLS, rank) if rank <= stalls else (OTHERS, rank - stalls)
+    ranking = source.groups(query, at) if at else []
+    return [(_show_bug, ranking[-1].fingerprint)] if len(ranking) == at > 0 else []
 
 
 def _matches(source: Reader, which: str) -> list[tuple[_Show, str]]:
@@ -89,52 +91,22 @@ def _matches(source: Reader, which: str) -> list[tuple[_Show, str]]:
 
 
 def _show_bug(source: Reader, fingerprint: str, form: str) -> None:
-    if source.groups(IssueQuery(fingerprint=fingerprint).stalls, 1):
-        _show_group(source, fingerprint, form)
-    else:
-        _show_issue_group(source, fingerprint, form)
-
-
-def _show_group(source: Reader, fingerprint: str, form: str) -> None:
     from loopcanary.assembly.explanations import delays, why_grouped
-    from loopcanary.report.model import of_group
+    from loopcanary.report.model import of_bug
 
-    report = of_group(
-        source,
-        fingerprint,
-        limit=LIMITS[form],
-        now_wall_ns=time.time_ns(),
-        explain=why_grouped,
-        delays=delays,
-    )
-    write(report, form, "group")
-
-
-def _show_issue_group(source: Reader, fingerprint: str, form: str) -> None:
-    from loopcanary.assembly.explanations import why_issues_grouped
-    from loopcanary.report.of_issues import of_issue_group
-
-    report = of_issue_group(
-        source,
-        fingerprint,
-        limit=LIMITS[form],
-        now_wall_ns=time.time_ns(),
-        explain=why_issues_grouped,
+    limit, now_wall_ns = LIMITS[form], time.time_ns()
+    report = of_bug(
+        source, fingerprint, limit=limit, now_wall_ns=now_wall_ns, explain=why_grouped, delays=delays
     )
     if report is None:
         raise click.ClickException(f"nothing here can read the issues of {fingerprint}")
-    write(report, form, "issue_group")
+    write(report, form)
 
 
 def _show_issue(source: Reader, issue_id: str, form: str) -> None:
-    from loopcanary.assembly.explanations import why_issues_grouped
-    from loopcanary.model import Stall
-    from loopcanary.report.model import of_stall
-    from loopcanary.report.of_issues import of_issue
+    from loopcanary.assembly.explanations import why_grouped
+    from loopcanary.report.model import of_issue
 
     issue = source.issue(issue_id)
-    if isinstance(issue, Stall):
-        write(of_stall(source, issue, now_wall_ns=time.time_ns()), form, "stall")
-    elif issue is not None:
-        report = of_issue(source, issue, now_wall_ns=time.time_ns(), explain=why_issues_grouped)
-        write(report, form, "issue")
+    if issue is not None:
+        write(of_issue(source, issue, now_wall_ns=time.time_ns(), explain=why_grouped), form)

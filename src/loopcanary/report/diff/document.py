@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loopcanary.document.makers import dim, facts, line, name, said, sentences, strong
+from loopcanary.document.makers import NOTHING, dim, facts, line, name, said, sentences, strong
 from loopcanary.document.parts import Block, Document, Heading, Piece, Pieces, Records, Tone
 from loopcanary.document.verdict import spot
 from loopcanary.model import Cause
@@ -18,7 +18,6 @@ from loopcanary.report.diff.words import (
     verdict_words,
 )
 from loopcanary.report.figures.chance import LEVEL
-from loopcanary.report.stall import NOTHING
 from loopcanary.words.text import count_of, printable
 from loopcanary.words.waiting import share_words
 

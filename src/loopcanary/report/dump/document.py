@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loopcanary.document.makers import dim, line, name, place_of, said, strong
+from loopcanary.document.makers import NOTHING, dim, line, name, place_of, said, strong
 from loopcanary.document.parts import (
     Block,
     Document,
@@ -30,7 +30,6 @@ from loopcanary.report.dump.words import (
     verdicts,
 )
 from loopcanary.report.folding import library_path
-from loopcanary.report.stall import NOTHING
 from loopcanary.words.text import count_of, printable
 
 if TYPE_CHECKING:

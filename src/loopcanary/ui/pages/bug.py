@@ -9,7 +9,7 @@ from loopcanary.model import LagIssue, Stall
 from loopcanary.model.search import IssueGroup, IssueQuery, Remark
 from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.documents import document_of
-from loopcanary.report.of_issues import of_issue, of_issue_group
+from loopcanary.report.model import of_bug, of_issue
 from loopcanary.ui.tools import Tools
 
 LATEST = 20
@@ -36,14 +36,12 @@ class IssuePage:
 
 def bug_page(source: IssueStore, fingerprint: str, tools: Tools, now_wall_ns: int) -> BugPage | None:
     """One bug; None where there is no such bug, or its issues are stalls."""
-    report = of_issue_group(
-        source, fingerprint, limit=LATEST, now_wall_ns=now_wall_ns, explain=tools.why_issue_grouped
-    )
-    if report is None:
+    report = of_bug(source, fingerprint, limit=LATEST, now_wall_ns=now_wall_ns, explain=tools.why_grouped)
+    if report is None or not report.issue_groups:
         return None
     return BugPage(
         group=report.issue_groups[0],
-        document=document_of(report, "issue_group"),
+        document=document_of(report),
         latest=tuple(report.issues),
         remark=source.remarks().get(fingerprint, Remark()),
     )
@@ -54,10 +52,10 @@ def issue_page(source: IssueStore, issue_id: str, tools: Tools, now_wall_ns: int
     issue = source.issue(issue_id)
     if issue is None or isinstance(issue, Stall):
         return None
-    report = of_issue(source, issue, now_wall_ns=now_wall_ns, explain=tools.why_issue_grouped)
+    report = of_issue(source, issue, now_wall_ns=now_wall_ns, explain=tools.why_grouped)
     query = IssueQuery(fingerprint=issue.fingerprint).others
     return IssuePage(
         issue=issue,
         group=next(iter(source.groups(query, 1)), None),
-        document=document_of(report, "issue"),
+        document=document_of(report),
     )

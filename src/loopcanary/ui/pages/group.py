@@ -10,7 +10,7 @@ from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.figures.affected import Affected
 from loopcanary.report.figures.gain_words import gain_words
 from loopcanary.report.figures.trend import trend_words
-from loopcanary.report.model import of_group
+from loopcanary.report.model import of_bug
 from loopcanary.ui.drawing import HeatMap, heat_map
 from loopcanary.ui.pages.code import AROUND, CodeView, code_view
 from loopcanary.ui.pages.flame import Flame, flame
@@ -48,7 +48,7 @@ class GroupPage:
 
 def group_page(source: IssueStore, fingerprint: str, tools: Tools, now_wall_ns: int) -> GroupPage | None:
     """None where there is no such bug."""
-    report = of_group(
+    report = of_bug(
         source,
         fingerprint,
         limit=_FLAME_STALLS,
@@ -56,9 +56,10 @@ def group_page(source: IssueStore, fingerprint: str, tools: Tools, now_wall_ns: 
         explain=tools.why_grouped,
         delays=tools.delays,
     )
-    if not report.groups or report.details is None:
+    if report is None or not report.groups or report.details is None or report.details.affected is None:
         return None
-    group, worst = report.groups[0], report.worst.get(fingerprint)
+    group = report.groups[0]
+    worst = next(iter(of_type(Stall, [report.worst.get(fingerprint)])), None)
     sums = source.totals(STALLS)
     figures = report.figures.get(fingerprint)
     with_worst = {stall.id: stall for stall in [*report.stalls, *([worst] if worst is not None else [])]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from loopcanary.model import LagIssue, Stall, StallState
+from loopcanary.model import Issue, Stall, StallState
 from loopcanary.model.search import IssueGroup, IssueQuery, Remark, of_type
 from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.figures.affected import Affected, affected
@@ -67,7 +67,7 @@ class IssuePart:
     """One bug of another kind than stalls."""
 
     group: IssueGroup
-    worst: LagIssue
+    worst: Issue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,9 +155,9 @@ def report_page(
         loops=loop_rows(report.sessions),
         scenes=scene_rows(report.sessions),
         issues=tuple(
-            IssuePart(group=group, worst=report.worst_issues[group.fingerprint])
+            IssuePart(group=group, worst=worst)
             for group in report.issue_groups
-            if group.fingerprint in report.worst_issues
+            if (worst := report.worst.get(group.fingerprint)) is not None
         ),
         session_rows=tuple(session_row(session, now_wall_ns) for session in report.sessions),
         left_out=LeftOut(
@@ -173,7 +173,7 @@ def report_page(
 
 def _bug(source: IssueStore, query: IssueQuery, tools: Tools, report: Report, row: GroupRow) -> BugPart:
     group = row.group
-    worst = report.worst.get(group.fingerprint)
+    worst = next(iter(of_type(Stall, [report.worst.get(group.fingerprint)])), None)
     own = replace(query, fingerprint=group.fingerprint).stalls
     latest = of_type(Stall, source.issues(own, _FLAME_STALLS))
     figures = report.figures.get(group.fingerprint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from loopcanary.model import LagIssue, SlowMethod, Startup
+from loopcanary.model import Issue, SlowMethod, Startup
 from loopcanary.model.call_tree import levels
 from loopcanary.model.issues.slow_method import ROWS_MAX
 from loopcanary.model.issues.startup import PHASES_MAX
@@ -43,7 +43,7 @@ class Branch:
         return self.share >= _OPEN_SHARE
 
 
-def branches(issue: LagIssue) -> tuple[Branch, ...]:
+def branches(issue: Issue) -> tuple[Branch, ...]:
     """The outermost rows; none of issues that have no such tree."""
     if isinstance(issue, Startup):
         return phase_branches(issue)

@@ -1,4 +1,4 @@
-"""One stall with everything that is known of it."""
+"""What only a stall has: parts, callbacks of its turn, what ran before it, other threads."""
 
 from __future__ import annotations
 
@@ -20,13 +20,10 @@ from loopcanary.document.makers import (
 )
 from loopcanary.document.parts import (
     Block,
-    Document,
     Facts,
     Head,
-    Heading,
     Indented,
     Items,
-    Paragraph,
     Piece,
     Table,
     TableRow,
@@ -34,10 +31,8 @@ from loopcanary.document.parts import (
 )
 from loopcanary.document.verdict import (
     STATE_WORDS,
-    advice,
     held_by,
     holders_of,
-    severity,
     spot,
     verdict,
     waited_on,
@@ -45,7 +40,7 @@ from loopcanary.document.verdict import (
 )
 from loopcanary.model import Grade, StallScope
 from loopcanary.model.units import format_duration
-from loopcanary.report.stacks import frames_of, stack_parts
+from loopcanary.report.stacks import frames_of
 from loopcanary.report.surroundings import ledger, surroundings_words
 from loopcanary.report.times import moment
 from loopcanary.words.earlier import earlier_rows
@@ -55,7 +50,7 @@ from loopcanary.words.waiting import share_words, thread_by_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from loopcanary.model import Contributor, Issue, Session, Stall, ThreadView
+    from loopcanary.model import Contributor, Stall, ThreadView
 
 _LATE_NS = 1_000_000
 _EARLIER_MAX = 12
@@ -68,36 +63,10 @@ _GRADE_WORDS = {
     Grade.FAIR: "fair evidence",
     Grade.WEAK: "weak evidence: few samples, or one carries it all",
 }
-NOTHING = Paragraph(())
-"""An empty line in terminals."""
 
 
-def stall_document(stall: Stall, session: Session | None) -> Document:
-    """The stall alone. `session`: its own, where it is known."""
-    return Document(stall_blocks(stall, session))
-
-
-def stall_blocks(stall: Stall, session: Session | None) -> tuple[Block, ...]:
-    """Its headline, and everything else below it."""
-    heading = Heading(said(severity(stall), "  ", strong(printable(stall.title, 300))))
-    return heading, Indented(stall_body(stall, session))
-
-
-def stall_body(stall: Stall, session: Session | None, *, stacks_max: int = 100) -> tuple[Block, ...]:
-    """Verdict, parts, what came before, circumstances, stacks, other threads."""
-    return (
-        *_verdict(stall),
-        *part("what it consisted of", _portions(stall)),
-        *part("callbacks of the turn", _contributors(stall)),
-        *part("shortly before", _earlier(stall), is_aside=True),
-        NOTHING,
-        _circumstances(stall, session),
-        *stack_parts(stall.stacks, stacks_max),
-        *(block for view in stall.threads for block in _thread(view)),
-    )
-
-
-def _verdict(stall: Stall) -> Iterator[Block]:
+def why(stall: Stall) -> Iterator[Block]:
+    """The line to change, the cause, what was waited for, where the time went."""
     if state := STATE_WORDS[stall.state]:
         yield line(Piece(state, Tone.ALARM))
     yield from where_held(stall.culprit, stall.cause, stall.holder)
@@ -114,7 +83,19 @@ def _verdict(stall: Stall) -> Iterator[Block]:
         ("and by", _more_holders(stall)),
     )
     yield from ledger(stall.ledger, stall.duration_ns)
-    yield facts(("try", advice(stall.advice)))
+
+
+def parts(stall: Stall) -> Iterator[Block]:
+    """What it consisted of, the callbacks of its turn, and what the loop ran before."""
+    yield from part("what it consisted of", _portions(stall))
+    yield from part("callbacks of the turn", _contributors(stall))
+    yield from part("shortly before", _earlier(stall), is_aside=True)
+
+
+def after(stall: Stall) -> Iterator[Block]:
+    """The other threads of the process, as they were when the stall became a hang."""
+    for view in stall.threads:
+        yield from _thread(view)
 
 
 def _more_holders(stall: Stall) -> str:
@@ -195,7 +176,8 @@ def _earlier(stall: Stall) -> Iterator[Block]:
     yield Table((Head("before", is_number=True), Head("for", is_number=True), Head("what")), tuple(rows))
 
 
-def _circumstances(stall: Stall, session: Session | None) -> Facts:
+def figures(stall: Stall) -> Facts:
+    """How its loop was blocked, and how well it was seen."""
     late = f"it began {format_duration(stall.queue_ns)} after its time" if stall.queue_ns >= _LATE_NS else ""
     began = f"{moment(stall.began_wall_ns)}, threshold {format_duration(stall.threshold_ns)}"
     return facts(
@@ -204,13 +186,9 @@ def _circumstances(stall: Stall, session: Session | None) -> Facts:
         ("startup", "before the loop first waited" if stall.startup else None),
         ("callback", name(stall.callback)),
         ("task", name(stall.task)),
-        ("scene", name(stall.scene)),
         ("late", late),
         ("seen", _seen(stall)),
         ("around", surroundings_words(stall.surroundings) if stall.surroundings else None),
-        ("process", process_words(stall, session)),
-        ("bug", name(stall.fingerprint, 300)),
-        ("id", name(stall.id, 300)),
     )
 
 
@@ -218,15 +196,6 @@ def _seen(stall: Stall) -> str:
     dropped = f", {stall.dropped_samples:,} dropped" if stall.dropped_samples else ""
     samples = f"{count_of(stall.samples, 'sample')} over {share_words(stall.coverage)} of it"
     return f"{samples}, {printable(stall.engine, NAME_MAX)} engine{dropped}; {_GRADE_WORDS[stall.grade]}"
-
-
-def process_words(issue: Issue, session: Session | None) -> str:
-    """Program, version, process, machine and Python of a stall or another issue."""
-    if session is None:
-        return f"pid {issue.pid}"
-    who = " ".join(filter(None, (session.name, session.version)))
-    host, python = printable(session.host, NAME_MAX), printable(session.python, NAME_MAX)
-    return f"{printable(who, 2 * NAME_MAX)}, pid {issue.pid} on {host}, {python}"
 
 
 def _thread(view: ThreadView) -> Iterator[Block]:

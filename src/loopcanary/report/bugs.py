@@ -1,0 +1,158 @@
+"""The list of bugs: a row each, most time first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loopcanary.document.makers import (
+    dim,
+    facts,
+    filled,
+    line,
+    name,
+    number,
+    said,
+    sentences,
+    strong,
+)
+from loopcanary.document.parts import Block, Head, Heading, Indented, Piece, Pieces, Table, TableRow, Tone
+from loopcanary.document.verdict import advice, held_by, holders_of, spot, verdict, waited_on, where_held
+from loopcanary.model import Cause, IssueKind, Stall
+from loopcanary.model.units import format_duration
+from loopcanary.report.anywhere import ANYWHERE, is_anywhere
+from loopcanary.report.bug import seen, sums
+from loopcanary.report.figures.gain_words import gain_words
+from loopcanary.report.issue import issue_body, session_of
+from loopcanary.report.times import age
+from loopcanary.words.text import count_of, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from loopcanary.model import Holder, Issue
+    from loopcanary.model.search import IssueGroup
+    from loopcanary.report.model import Report
+
+IN_FULL = 3
+"""Bugs that a terminal shows in full: those that took most time."""
+_STACKS_MAX = 3
+_CALLS_NOTHING = frozenset({Cause.BURST, Cause.GIL, Cause.HOST})
+"""Causes whose title says more than the place."""
+_HELD = {Cause.GIL: "held the GIL", Cause.LOCK: "held the lock"}
+_TREND_TONES = {"rising": Tone.ALARM, "falling": Tone.GOOD}
+_COLUMNS = (
+    *(Head(words, is_number=True) for words in ("#", "total", "count", "median", "max")),
+    Head("kind"),
+    Head("trend"),
+    Head("last", is_number=True),
+    Head("cause"),
+    Head("bug"),
+    Head("where", is_short_form=True),
+)
+
+
+def bugs_of(
+    report: Report, groups: Sequence[IssueGroup], count: int, *, first: int = 1, in_detail: bool = False
+) -> Iterator[Block]:
+    """These of `count` bugs, numbered from `first` on."""
+    rows = [
+        _row(first + place, group, report, _below(place, group, report, in_detail=in_detail))
+        for place, group in enumerate(groups)
+    ]
+    yield filled(Table(_COLUMNS, tuple(rows), is_airy=True))
+    left_out = count - len(groups)
+    if left_out > 0:
+        yield Indented((line(dim(f"and {count_of(left_out, 'more bug')} (--limit 0 shows all)")),))
+
+
+def _row(at: int, group: IssueGroup, report: Report, below: Iterator[Block]) -> TableRow:
+    figures = report.figures.get(group.fingerprint)
+    trend = figures.trend.direction.value if figures else ""
+    is_of_stalls = group.kind is IssueKind.STALL
+    cells = (
+        said(dim(str(at))),
+        said(number(format_duration(group.total_ns))),
+        said(f"{group.count:,}"),
+        said(format_duration(group.p50_ns)),
+        said(format_duration(group.max_ns)),
+        said("" if is_of_stalls else group.kind.value.removeprefix("slow-")),
+        said(Piece(trend if trend != "too few" else "", _TREND_TONES.get(trend, Tone.DIM))),
+        said(age(group.last_wall_ns, report.generated_wall_ns)),
+        said(strong(group.cause.value)),
+        said(Piece(printable(group.fingerprint, 40), Tone.DIM)),
+        _place(group, report),
+    )
+    title = said(f"{at}. ", printable(group.title, 200)) if is_of_stalls else ()
+    return TableRow(cells, title, tuple(below))
+
+
+def _below(place: int, group: IssueGroup, report: Report, *, in_detail: bool) -> Iterator[Block]:
+    """What is said below the row of the bug at this place of its list, from 0."""
+    if group.kind is not IssueKind.STALL:
+        yield from _in_short(group, report.worst.get(group.fingerprint))
+    elif in_detail:
+        yield from _in_detail(group, report)
+    elif place < IN_FULL:
+        yield from _facts(group, report)
+
+
+def _in_short(group: IssueGroup, worst: Issue | None) -> Iterator[Block]:
+    yield sentences(printable(group.title, 200))
+    yield line(dim("the longest is " if group.count > 1 else "its id is "), name(group.worst_id))
+    if worst is not None and not isinstance(worst, Stall) and not worst.stalls:
+        # Else the stalls' own entries have it.
+        yield facts(("try", advice(worst.advice, 300)))
+
+
+def _holder(group: IssueGroup, report: Report) -> Holder | None:
+    """The thread that held what the bug's longest stall waited for."""
+    worst = report.worst.get(group.fingerprint)
+    return worst.holder if isinstance(worst, Stall) and group.cause in _HELD else None
+
+
+def _place(group: IssueGroup, report: Report) -> Pieces:
+    if is_anywhere(group):
+        return said(dim(ANYWHERE))
+    holder = _holder(group, report)
+    if holder is not None and holder.culprit is not None:
+        # Where the thread waited is chance; who made it wait is the bug.
+        did = _HELD[group.cause] if holder.lock != "thread" else "was waited for"
+        return said(spot(holder.culprit, group.cause), f" {did}")
+    if group.culprit is None:
+        return said(printable(group.title, 100))
+    return spot(group.culprit, group.cause)
+
+
+def _facts(group: IssueGroup, report: Report) -> Iterator[Block]:
+    """What one must know at once of a bug of stalls."""
+    figures, worst = report.figures.get(group.fingerprint), report.worst.get(group.fingerprint)
+    stall = worst if isinstance(worst, Stall) else None
+    if group.cause in _CALLS_NOTHING or group.culprit is None:
+        yield Heading(said(strong(printable(group.title, 300))))
+    if is_anywhere(group):
+        yield line(dim(ANYWHERE))
+    elif group.culprit is not None:
+        yield from where_held(group.culprit, group.cause, _holder(group, report))
+    yield line(verdict(group.cause, stall))
+    gain = ", ".join(gain_words(figures.gains)) if figures else ""
+    holders = holders_of(stall) if stall else ()
+    yield facts(
+        ("waited on", waited_on(stall) if stall else None),
+        ("held by", held_by(holders[0], group.cause, is_placed=group.cause in _HELD) if holders else None),
+        ("and by", count_of(len(holders) - 1, "more thread") if len(holders) > 1 else None),
+        ("gain", gain),
+        ("try", advice(stall.advice) if stall else None),
+    )
+
+
+def _in_detail(group: IssueGroup, report: Report) -> Iterator[Block]:
+    worst = report.worst.get(group.fingerprint)
+    yield sums(group)
+    yield seen(group, report.figures.get(group.fingerprint), report.generated_wall_ns)
+    if worst is None:
+        yield line(verdict(group.cause, None))
+        yield facts(("bug", name(group.fingerprint, 300)))
+        return
+    if is_anywhere(group):
+        yield sentences(dim(f"{ANYWHERE}. The longest one:"))
+    yield from issue_body(worst, session_of(report, worst), stacks_max=_STACKS_MAX)
