@@ -18,7 +18,7 @@ from tests.store.samples import ISSUES, KILLED, SESSION, STALL, hostile_stall, s
 
 from loopcanary.cli import COMMANDS, main
 from loopcanary.model.search import STALLS, IssueQuery
-from loopcanary.store import Recovery, Store, StoreError
+from loopcanary.store import Recovery, Retention, Store, StoreError
 
 Captured = pytest.CaptureFixture[str]
 ALL = IssueQuery()
@@ -348,10 +348,23 @@ def test_clean(store: Store, capsys: Captured, options: list[str], left: list[st
     store.close()
 
 
-@pytest.mark.usefixtures("filled")
-def test_cleaning_an_unknown_bug_finds_nothing(capsys: Captured) -> None:
-    assert main(["clean", "--fingerprint", "zzz"]) == 1
-    assert capsys.readouterr().out == "Deleted 0 stalls.\n"
+@pytest.mark.parametrize("option", ["--bug", "--group", "--fingerprint"])
+def test_clean_takes_the_start_of_a_bug(store: Store, option: str) -> None:
+    store.put([SESSION], [STALL, KILLED, stall(id="s1-9", fingerprint="1:f000")])
+    assert main(["clean", option, "zzz"]) == 1
+    assert main(["clean", option, "1:f0"]) == 2
+    assert main(["clean", option, "f00d"]) == 0
+    assert {one.id for one in store.reader.issues(STALLS)} == {"s1-2", "s1-9"}
+
+
+def test_clean_takes_each_store_in_turn(filled: Store, place: Path, capsys: Captured) -> None:
+    other = Store(place / "other", retention=Retention(age_ns=1 << 62))
+    other.put([SESSION], [STALL])
+    assert main(["clean", "--bug", "1:dead", ".loopcanary", "--store", "other"]) == 0
+    assert capsys.readouterr().out == (
+        f"{filled.folder}: Deleted 1 stall.\n{other.folder}: Deleted 0 stalls.\n"
+    )
+    other.close()
 
 
 @pytest.mark.parametrize("answer", [(b"n\n", 130, 2), (b"y\n", 0, 0)], ids=["no", "yes"])
@@ -384,7 +397,7 @@ def test_deleting_all_asks_first(
 
 def test_doctor_lists_and_judges(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "loopcanary.assembly.doctor.doctor_facts", lambda: [("engine", "ok", "native"), ("gc", "off", "")]
+        "loopcanary.assembly.doctor.doctor_facts", lambda _: [("engine", "ok", "native"), ("gc", "off", "")]
     )
     monkeypatch.setattr(
         "loopcanary.assembly.doctor.self_test", lambda: ("self-test", "problem", "not \x1b[31mseen")
@@ -393,6 +406,14 @@ def test_doctor_lists_and_judges(capsys: Captured, monkeypatch: pytest.MonkeyPat
     shown = capsys.readouterr().out
     assert shown == "engine     ok       native\ngc         off    \nself-test  problem  not \\x1b[31mseen\n"
     assert main(["doctor", "--no-self-test"]) == 0
+
+
+def test_doctor_reads_the_stores_that_are_named(filled: Store, place: Path, capsys: Captured) -> None:
+    (place / "broken" / "loopcanary.db").mkdir(parents=True)
+    assert main(["doctor", "--no-self-test", ".loopcanary", "broken"]) == 1
+    rows = [line.split(maxsplit=2) for line in capsys.readouterr().out.splitlines()]
+    assert ["store", "ok", f"{filled.folder}: 2 stalls in 2 bugs"] in rows
+    assert [row[1] for row in rows if row[0] == "store"] == ["ok", "ok", "problem"]
 
 
 @pytest.mark.usefixtures("filled")

@@ -101,7 +101,7 @@ def test_programs_go_by_their_names(place: Path) -> None:
     ("asked", "status", "says"),
     [
         (["--format", "svg"], 2, "'svg' is no format: use perfetto, chrome"),
-        (["--format", "csv", "--group", "9"], 2, "no bug in the store begins with 9"),
+        (["--format", "csv", "--group", "9"], 1, "no bug in the store begins with 9"),
         (
             ["--format", "csv", "--group", "1:"],
             2,
@@ -112,7 +112,7 @@ def test_programs_go_by_their_names(place: Path) -> None:
             2,
             "s1- is the start of several: s1-1, s1-2, s1-3; ",
         ),
-        (["--format", "csv", "--stall", "x"], 2, "no stall in the store begins with x"),
+        (["--format", "csv", "--stall", "x"], 1, "no stall in the store begins with x"),
         (["--format", "csv", "--scene", "nowhere"], 1, "no stall matches"),
         (["--format", "csv", "--output", "no/such/folder"], 2, "no/such/folder cannot be written"),
     ],

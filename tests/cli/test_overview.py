@@ -84,6 +84,67 @@ def test_several_stores_are_reported_as_one(filled: Store, tmp_path: Path, capsy
     assert main(["report", str(filled.folder), "--store", str(tmp_path / "none")]) == 1
 
 
+_READING = (
+    ["report"],
+    ["show", "1"],
+    ["diff", "--before", "1d"],
+    ["export", "--format", "jsonl"],
+    ["bundle", "--output", "-"],
+    ["upload", "http://127.0.0.1:9/"],
+    ["doctor", "--no-self-test"],
+    ["clean", "--keep", "9"],
+    ["ui", "--no-browser"],
+    ["top", "--once"],
+    ["notify", "--bell"],
+)
+
+
+@pytest.mark.parametrize("arguments", _READING, ids=lambda words: words[0])
+def test_every_command_that_reads_takes_several_stores(
+    filled: Store, place: Path, capsys: Captured, arguments: list[str]
+) -> None:
+    none = str(place / "none")
+    status = 2 if arguments[0] == "top" else 1
+    for words in (["--store", str(filled.folder), none], [str(filled.folder), "--store", none]):
+        assert main([*arguments, *words]) == status
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err == (
+            f"loopcanary: there is no store in {none}: `loopcanary run PROGRAM` makes one, "
+            "--store names another\n"
+        )
+
+
+@pytest.mark.parametrize("arguments", _READING, ids=lambda words: words[0])
+def test_a_folder_that_is_no_store_is_left_alone(place: Path, capsys: Captured, arguments: list[str]) -> None:
+    (place / "notes").mkdir()
+    (place / "notes" / "today").touch()
+    assert main([*arguments, "notes"]) == 2
+    assert f"loopcanary: {place}/notes is no store: `loopcanary run" in capsys.readouterr().err
+    assert [path.name for path in (place / "notes").iterdir()] == ["today"]
+
+
+@pytest.mark.parametrize("arguments", _READING, ids=lambda words: words[0])
+def test_a_file_is_no_store(place: Path, capsys: Captured, arguments: list[str]) -> None:
+    (place / "notes").touch()
+    assert main([*arguments, "notes"]) == 2
+    assert "notes is a file" in capsys.readouterr().err
+
+
+def test_show_and_export_read_several_stores_as_one(filled: Store, place: Path, capsys: Captured) -> None:
+    other = Store(place / "other", retention=Retention(age_ns=1 << 62))
+    other.put([replace(SESSION, id="s2")], [STALL, replace(STALL, id="s2-1", session="s2")])
+    other.close()
+    assert main(["export", "--format", "jsonl", ".loopcanary", "other"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["id"] for line in lines] == ["s1-1", "s1-2", "s2-1"]
+    for which in ("2", STALL.fingerprint):
+        assert main(["show", which, ".loopcanary", "--store", "other", "--format", "json"]) == 0
+        shown = json.loads(capsys.readouterr().out)
+        assert {one["id"] for one in shown["sessions"]} == {SESSION.id, "s2"}
+    assert main(["show", "s2-1", "other", ".loopcanary"]) == 0
+
+
 @pytest.mark.parametrize(
     "arguments", [["export", "--format", "csv"], ["show", "1"], ["clean", "--keep", "9"]]
 )
@@ -97,5 +158,5 @@ def test_a_store_is_an_argument_or_an_option(
     as_argument = capsys.readouterr().out
     assert main([*arguments, "--store", folder]) == 0
     assert capsys.readouterr().out == as_argument
-    assert main([*arguments, folder, "--store", folder]) == 2
-    assert "two stores are named" in capsys.readouterr().err
+    assert main([*arguments, folder, "--store", folder]) == 0
+    assert capsys.readouterr().out == as_argument

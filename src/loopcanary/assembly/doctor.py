@@ -7,7 +7,8 @@ import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -38,8 +39,8 @@ _SELF_TEST_LINE = 4
 _SELF_TEST_S = 60
 
 
-def doctor_facts() -> list[Row]:
-    """(name, `ok` | `off` | `problem`, detail), in the order to be read."""
+def doctor_facts(stores: Sequence[Path] = ()) -> list[Row]:
+    """(name, `ok` | `off` | `problem`, detail), in the order to be read. `stores`: beside the one in use."""
     try:
         settings = config.load()
         wrong = None
@@ -52,6 +53,7 @@ def doctor_facts() -> list[Row]:
         *_engine(settings),
         *_loops(settings),
         *_places(settings),
+        *map(_readable, stores),
         *_telling(settings),
         *plugin_facts(settings),
         _limits(),
@@ -146,6 +148,17 @@ def _places(settings: Config) -> Iterator[Row]:
             f"{SHARED_MEMORY} cannot be used: it lies in the store, and disk write-back may delay the loop",
         )
     yield _startup_hook()
+
+
+def _readable(folder: Path) -> Row:
+    with closing(open_store(folder)) as opened:
+        try:
+            found = opened.reader.totals(STALLS)
+        except store.StoreError as error:
+            return "store", "problem", str(error)
+        problems = [*opened.notices, *opened.maintenance.unreadable()]
+    stalls = f"{count_of(found.issues, 'stall')} in {count_of(found.groups, 'bug')}"
+    return "store", "problem" if problems else "ok", "; ".join([f"{folder}: {stalls}", *problems])
 
 
 def _telling(settings: Config) -> Iterator[Row]:

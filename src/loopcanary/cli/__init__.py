@@ -20,9 +20,14 @@ if TYPE_CHECKING:
 COMMANDS = tuple(name for names in SECTIONS.values() for name in names)
 _MODULES = {"import": "import_"}
 """Of commands whose names Python keeps for itself."""
+NOTHING_FOUND = 1
 BAD_USE = 2
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 _HELP_WIDTH = 110
+
+
+class NotFoundError(click.ClickException):
+    """What was asked for by its name is not there."""
 
 
 class _Commands(click.Group):
@@ -108,7 +113,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        return refuse(error.format_message())
+        status = refuse(error.format_message())
+        return NOTHING_FOUND if isinstance(error, NotFoundError) else status
     except click.Abort:
         return _INTERRUPTED
     except BrokenPipeError:

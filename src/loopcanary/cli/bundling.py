@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +10,13 @@ import click
 
 from loopcanary.bundles import ALL, CLASSES
 from loopcanary.cli.words import Word
-from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.search import IssueQuery
 
 if TYPE_CHECKING:
     from loopcanary.bundles import Contents, Redactor
     from loopcanary.cli.selecting import Choice
-    from loopcanary.model import Issue, Session
-    from loopcanary.store.reader import Reader
+    from loopcanary.model import Session
+    from loopcanary.protocols.stores import IssueStore
 
 _KEY_NAME = "redaction.key"
 
@@ -76,58 +74,19 @@ def redactor(redact: tuple[str, ...], redact_key: str | None) -> Redactor:
     return Redactor(redact, load_key(path, make=own))
 
 
-def contents_of(readers: Sequence[Reader], choice: Choice) -> Contents:
-    """What is chosen in these stores, as of one; what is in several is taken from the first."""
+def contents_of(source: IssueStore, choice: Choice) -> Contents:
+    """What is chosen in the source. `choice`: in full."""
     from loopcanary.bundles import Contents
 
-    choice = choice.in_full(readers)
-    remarks = {
-        fingerprint: remark
-        for reader in reversed(readers)
-        for fingerprint, remark in reader.remarks().items()
-    }
     return Contents(
-        issues=_merged(_chosen(readers, choice.issues)),
-        session=lambda session_id: _session(readers, session_id),
-        remarks=remarks,
+        issues=choice.issues(source),
+        session=lambda session_id: _session(source, session_id),
+        remarks=source.remarks(),
     )
 
 
-def _chosen(
-    readers: Sequence[Reader], choose: Callable[[Reader], Iterator[Issue]]
-) -> Iterator[Iterator[Issue]]:
-    """Of each store; a bug or stall that one names need not be in all of them."""
-    missing: list[click.ClickException] = []
-    for reader in readers:
-        try:
-            yield choose(reader)
-        except click.ClickException as error:
-            missing.append(error)
-    if len(missing) == len(readers):
-        raise missing[0]
-
-
-def _merged(found: Iterable[Iterator[Issue]]) -> Iterator[Issue]:
-    sources = list(found)  # what is wrong with the choice is said now
-    return _once(heapq.merge(*sources, key=_order))
-
-
-def _once(found: Iterator[Issue]) -> Iterator[Issue]:
-    seen: set[str] = set()
-    for one in found:
-        if one.id not in seen:
-            seen.add(one.id)
-            yield one
-
-
-def _order(issue: Issue) -> tuple[bool, str, str, str, int, str]:
-    """As a choice gives them."""
-    is_other = issue.kind != IssueKind.STALL
-    return is_other, issue.session, issue.thread, issue.loop, issue.began_wall_ns, issue.id
-
-
-def _session(readers: Sequence[Reader], session_id: str) -> Session | None:
-    found = (one for reader in readers for one in reader.sessions(IssueQuery(session=session_id)))
+def _session(source: IssueStore, session_id: str) -> Session | None:
+    found = source.sessions(IssueQuery(session=session_id))
     return next((session for session in found if session.id == session_id), None)
 
 

@@ -1,4 +1,4 @@
-"""The store that a command works on, opened, with what dead processes left taken in."""
+"""The stores that a command reads: named, opened, with what dead processes left taken in."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loopcanary.cli import refuse
+from loopcanary.cli import NotFoundError, refuse
 from loopcanary.cli.words import Folder
 
 if TYPE_CHECKING:
@@ -18,48 +18,36 @@ if TYPE_CHECKING:
 
     from loopcanary.store import Store
 
-NOTHING_FOUND = 1
-
 store_option: Callable[[Any], Any] = click.option(
     "--store",
     type=Folder(),
     metavar="DIR",
     help="Folder of the store. Default: .loopcanary in the current folder.",
 )
-more_stores_option: Callable[[Any], Any] = click.option(
-    "--store", "more", multiple=True, type=Folder(), metavar="DIR", help="Another way to name a store."
+_stores_option: Callable[[Any], Any] = click.option(
+    "--store",
+    "more",
+    multiple=True,
+    type=Folder(),
+    metavar="DIR",
+    help="A store, as STORE; may be repeated. Default: .loopcanary in the current folder.",
 )
 _stores_argument: Callable[[Any], Any] = click.argument(
     "stores", metavar="[STORE ...]", nargs=-1, type=Folder()
 )
-_store_argument: Callable[[Any], Any] = click.argument(
-    "named", metavar="[STORE]", required=False, type=Folder()
-)
 
 
-def one_store(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a command `store`, which people name as an argument or by `--store`; None: the default."""
-
-    @wraps(command)
-    def with_store(*args: Any, store: Path | None, named: Path | None, **rest: Any) -> Any:
-        if store is not None and named is not None:
-            raise click.UsageError("two stores are named, one as an argument and one by --store")
-        return command(*args, store=store or named, **rest)
-
-    return _store_argument(store_option(with_store))  # type: ignore[no-any-return]
-
-
-def several_stores(command: Callable[..., Any]) -> Callable[..., Any]:
+def reads_stores(command: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a command `stores`, which people name as arguments or by `--store`; empty: the default."""
 
     @wraps(command)
     def with_stores(*args: Any, stores: tuple[Path, ...], more: tuple[Path, ...], **rest: Any) -> Any:
-        return command(*args, stores=distinct(stores + more), **rest)
+        return command(*args, stores=_distinct(stores + more), **rest)
 
-    return _stores_argument(more_stores_option(with_stores))  # type: ignore[no-any-return]
+    return _stores_argument(_stores_option(with_stores))  # type: ignore[no-any-return]
 
 
-def distinct(folders: Iterable[Path]) -> tuple[Path, ...]:
+def _distinct(folders: Iterable[Path]) -> tuple[Path, ...]:
     """Each folder once, as it is named first."""
     named: dict[str, Path] = {}
     for folder in folders:
@@ -69,52 +57,48 @@ def distinct(folders: Iterable[Path]) -> tuple[Path, ...]:
 
 
 @contextmanager
-def opened_all(given: tuple[Path, ...]) -> Iterator[list[Store]]:
-    """The stores, as `opened` has one; an empty list, said on stderr, if one of them is not there."""
-    with ExitStack() as stack:
-        sources = [stack.enter_context(opened(folder)) for folder in given or (None,)]
-        found = [source for source in sources if source is not None]
-        yield found if len(found) == len(sources) else []
+def opened(given: tuple[Path, ...], *, live: bool = True) -> Iterator[list[Store]]:
+    """The stores. `live`: with what runs now laid over them.
 
-
-@contextmanager
-def opened(given: Path | None, *, live: bool = True) -> Iterator[Store | None]:
-    """The store, or None, said on stderr, where none is there. `live`: with what runs now laid over it.
-
-    Raises StoreError and ConfigError.
+    Raises what `found_stores` does, and StoreError.
     """
-    store = found_store(given)
-    if store is None:
-        yield None
-        return
-    with closed_at_end(store):
-        store.open()
-        _recover(store, live)
-        _tell(store.maintenance.unreadable())
-        yield store
+    with closed_at_end(found_stores(given)) as stores:
+        for store in stores:
+            store.open()
+            _recover(store, live)
+            _tell(store.maintenance.unreadable())
+        yield stores
 
 
-def found_store(given: Path | None) -> Store | None:
-    """The store, not opened yet, or None, said on stderr, where none is there. ConfigError."""
+def found_stores(given: tuple[Path, ...]) -> list[Store]:
+    """The stores of these folders, or the default one, not opened yet.
+
+    Raises NotFoundError where a folder is not there, UsageError where it is no store, ConfigError.
+    """
     from loopcanary.assembly.store import open_store
     from loopcanary.config import load
-    from loopcanary.store import find
+    from loopcanary.store import find, may_be_store
 
-    config = load(store=given)
-    folder = find(config.store).folder
-    if not folder.is_dir():
-        refuse(f"there is no store in {folder}: `loopcanary run PROGRAM` makes one, --store names another")
-        return None
-    return open_store(folder, config)
+    found = []
+    for folder in given or (None,):
+        config = load(store=folder)
+        place = find(config.store).folder
+        if not may_be_store(place):
+            next_step = "`loopcanary run PROGRAM` makes one, --store names another"
+            if place.is_dir():
+                raise click.UsageError(f"{place} is no store: {next_step}")
+            raise NotFoundError(f"there is no store in {place}: {next_step}")
+        found.append(open_store(place, config))
+    return found
 
 
 @contextmanager
-def closed_at_end(store: Store) -> Iterator[Store]:
-    """The store, which is closed afterwards."""
-    try:
-        yield store
-    finally:
-        store.close()
+def closed_at_end(stores: list[Store]) -> Iterator[list[Store]]:
+    """The stores, which are closed afterwards."""
+    with ExitStack() as stack:
+        for store in stores:
+            stack.callback(store.close)
+        yield stores
 
 
 def _recover(store: Store, live: bool) -> None:

@@ -8,22 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from loopcanary.cli import NotFoundError
 from loopcanary.cli.times import Moment
 from loopcanary.cli.words import Renamed, Word
 from loopcanary.model.search import STALLS, IssueQuery
-from loopcanary.model.stall import Cause, Stall
+from loopcanary.model.stall import Cause
 from loopcanary.words.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from loopcanary.model import Issue, IssueKind
-    from loopcanary.store.reader import Reader
+    from loopcanary.protocols.stores import IssueStore
 
 CANDIDATES_MAX = 5
 """Named where the start of an id is that of several."""
 _ENOUGH = CANDIDATES_MAX + 1
 """To know that there are more."""
+_VERSIONS = ("2:", "1:")
+"""What fingerprints begin with, the present one first (docs/internals/diagnosis.md). People leave it out."""
 
 _OPTIONS = (
     click.option(
@@ -67,16 +70,14 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def bug_option(text: str) -> Callable[[Any], Any]:
+    """The option `--bug`, with this help."""
+    names = ("--bug", "--group", "--fingerprint", "group")
+    return click.option(*names, cls=Renamed, metavar="FINGERPRINT", type=Word(), help=text)
+
+
 _NARROWING = (
-    click.option(
-        "--bug",
-        "--group",
-        "group",
-        cls=Renamed,
-        metavar="FINGERPRINT",
-        type=Word(),
-        help="Only this bug; the start of its fingerprint is enough.",
-    ),
+    bug_option("Only this bug; the start of its fingerprint is enough."),
     click.option(
         "--stall", metavar="ID", type=Word(), help="Only this stall; the start of its id is enough."
     ),
@@ -108,54 +109,37 @@ class Choice:
     loop: str | None
     thread: str | None
 
-    def in_full(self, sources: Sequence[Reader]) -> Choice:
-        """The same, with the one stall and the one bug in full whose starts were given. ClickException where
-        none of these stores has it, or they have several together."""
-        stall, group = self.stall, self.group
-        if stall is not None:
-            stall = _only(
-                "stall", stall, _sorted(source.like("id", stall, STALLS, _ENOUGH) for source in sources)
-            )
-        if group is not None:
-            group = _only(
-                "bug",
-                group,
-                _sorted(source.like("fingerprint", group, IssueQuery(), _ENOUGH) for source in sources),
-            )
-        return replace(self, stall=stall, group=group)
+    def in_full(self, source: IssueStore) -> Choice:
+        """The same, with the stall and the bug in full whose starts were given. NotFoundError where there is
+        none, ClickException where there are several."""
+        stall = None if self.stall is None else _only("stall", self.stall, ids_like(source, self.stall))
+        return replace(self, stall=stall, group=None if self.group is None else the_bug(source, self.group))
 
-    def query(self, source: Reader) -> IssueQuery:
-        """The question to this store. ClickException where it has no such bug, or several."""
+    @property
+    def query(self) -> IssueQuery:
+        """The question to a store."""
         return IssueQuery(
             since_wall_ns=self.since,
             until_wall_ns=self.until,
             causes=frozenset(Cause(cause) for cause in self.causes),
             words=self.words,
             session=self.session,
-            fingerprint=None
-            if self.group is None
-            else _only("bug", self.group, source.like("fingerprint", self.group, IssueQuery(), _ENOUGH)),
+            fingerprint=self.group,
         )
 
-    def stalls(self, source: Reader) -> Iterator[Stall]:
-        """The stalls that are meant, by session and thread, oldest first. ClickException as for `query`."""
-        found = self._found(source, self.query(source).stalls)
-        return (one for one in found if isinstance(one, Stall))
+    def issues(self, source: IssueStore) -> Iterator[Issue]:
+        """The issues of every kind that are meant, by session and thread, oldest first; stalls first."""
+        found = self._found(source, self.query.stalls)
+        return found if self.stall is not None else chain(found, self._found(source, self.query.others))
 
-    def issues(self, source: Reader) -> Iterator[Issue]:
-        """The issues of every kind that are meant, as `stalls`; stalls first."""
-        query = self.query(source)
-        found = self._found(source, query.stalls)
-        return found if self.stall is not None else chain(found, self._found(source, query.others))
+    def of_kind(self, source: IssueStore, kind: IssueKind) -> Iterator[Issue]:
+        """The issues of one kind that are meant, as `issues`."""
+        return self._found(source, replace(self.query, kind=kind))
 
-    def of_kind(self, source: Reader, kind: IssueKind) -> Iterator[Issue]:
-        """The issues of one kind that are meant, as `stalls`."""
-        return self._found(source, replace(self.query(source), kind=kind))
-
-    def _found(self, source: Reader, query: IssueQuery) -> Iterator[Issue]:
+    def _found(self, source: IssueStore, query: IssueQuery) -> Iterator[Issue]:
         if self.stall is None:
             return filter(self._is_meant, source.each(query))
-        one = source.issue(_only("stall", self.stall, source.like("id", self.stall, STALLS, _ENOUGH)))
+        one = source.issue(self.stall)
         return filter(self._is_meant, () if one is None else (one,))
 
     def _is_meant(self, issue: Issue) -> bool:
@@ -163,24 +147,38 @@ class Choice:
         return all(value is None or getattr(issue, name) == value for name, value in wanted.items())
 
 
-def _sorted(found: Iterable[Iterable[str]]) -> list[str]:
-    return sorted({name for names in found for name in names})
+def ids_like(source: IssueStore, start: str, query: IssueQuery = STALLS) -> Sequence[str]:
+    """Ids of issues that begin so; one that is so in full is the only one."""
+    found = source.like("id", start, query, _ENOUGH)
+    return [start] if start in found else found
 
 
-def _only(what: str, start: str, found: list[str]) -> str:
-    if start in found:
-        return start
-    shown = printable(start, 60)
+def bugs_like(source: IssueStore, start: str) -> Sequence[str]:
+    """Fingerprints that begin so, or do so without their version; one that is so in full is the only one."""
+    found: Sequence[str] = ()
+    for full in [start] if ":" in start else [start, *(version + start for version in _VERSIONS)]:
+        begin_so = source.like("fingerprint", full, IssueQuery(), _ENOUGH)
+        if full in begin_so:
+            return [full]
+        found = found or begin_so
+    return found
+
+
+def the_bug(source: IssueStore, start: str) -> str:
+    """The fingerprint that begins so. NotFoundError where none does, ClickException where several do."""
+    return _only("bug", start, bugs_like(source, start))
+
+
+def _only(what: str, start: str, found: Sequence[str]) -> str:
     if not found:
-        raise click.ClickException(
-            f"no {what} in the store begins with {shown}; `loopcanary report` names them"
-        )
+        shown = printable(start, 60)
+        raise NotFoundError(f"no {what} in the store begins with {shown}; `loopcanary report` names them")
     if len(found) > 1:
         raise click.ClickException(ambiguity(start, found))
     return found[0]
 
 
-def ambiguity(start: str, candidates: list[str]) -> str:
+def ambiguity(start: str, candidates: Sequence[str]) -> str:
     """What is said where several begin so; one more than CANDIDATES_MAX of them are enough."""
     named = ", ".join(printable(candidate, 60) for candidate in candidates[:CANDIDATES_MAX])
     more = " and more" if len(candidates) > CANDIDATES_MAX else ""

@@ -36,6 +36,13 @@ class Folder(click.ParamType[Path]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """The path. An empty one would be the current folder."""
         text = Word().convert(value, param, ctx)
+        if "://" in text:
+            self.fail(
+                "an address is no folder; a webhook's is a secret, and every user of the machine can read a "
+                "command line: put it into LOOPCANARY_WEBHOOK_URL, or into a file for --webhook-file",
+                param,
+                ctx,
+            )
         if Path(text).is_file():
             self.fail(f"{text} is a file", param, ctx)
         return Path(text)

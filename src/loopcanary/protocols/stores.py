@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from loopcanary.model import Issue, Session, TraceFigures
     from loopcanary.model.search import (
@@ -66,6 +66,14 @@ class IssueStore(Protocol):
 
     def issue(self, issue_id: str) -> Issue | None:
         """The issue with this id."""
+
+    def each(self, query: IssueQuery) -> Iterator[Issue]:
+        """Issues by session, in it by thread, in that oldest first. A few are in memory at a time."""
+
+    def like(
+        self, column: Literal["id", "fingerprint"], prefix: str, query: IssueQuery, limit: int = 10
+    ) -> Sequence[str]:
+        """Ids or fingerprints of the issues that the query finds, those that begin so, in order."""
 
     def marks(self, query: IssueQuery, fingerprints: Sequence[str] | None = None) -> Sequence[IssueMark]:
         """Issues in short, in no order; `fingerprints`: of these groups only."""

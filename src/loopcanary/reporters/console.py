@@ -55,9 +55,8 @@ class ConsoleReporter:
         monotonic_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._terminal = terminal or Terminal()
-        self._details = reading(
-            "report", () if store is None else (store,)
-        )  # it may change to another folder
+        # Now: a program may change to another folder.
+        self._details = reading("report", () if store is None else (store,))
         self._announce_clean = _is_run_by_hand(os.environ) if announce_clean is None else announce_clean
         self._process = process if is_a_child() else ""
         self._monotonic_ns = monotonic_ns

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from loopcanary.store.recovery.flight_files import FLIGHT_FOLDER, Recovery, recover, settle
     from loopcanary.store.recovery.forensics import Forensics
     from loopcanary.store.retention import Retention
+    from loopcanary.store.sqlite.files import may_be_store
     from loopcanary.store.store import Store
 
 _HOMES = {
@@ -23,6 +24,7 @@ _HOMES = {
     "location": "Location find locate",
     "recovery.flight_files": "FLIGHT_FOLDER Recovery recover settle",
     "retention": "Retention",
+    "sqlite.files": "may_be_store",
     "store": "Store",
 }
 __all__ = [name for names in _HOMES.values() for name in names.split()]

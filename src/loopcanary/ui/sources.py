@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import merge
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -120,7 +120,9 @@ class _ManyStores:
         return partial(self._merged, name)
 
     def totals(self, query: IssueQuery) -> Totals:
-        return summed(self.group_sums(query))
+        firsts = [part.first_wall_ns for part in self._each("totals", query)]
+        first_wall_ns = min((first for first in firsts if first is not None), default=None)
+        return replace(summed(self.group_sums(query)), first_wall_ns=first_wall_ns)
 
     def groups(
         self, query: IssueQuery, limit: int = 0, fingerprints: Sequence[str] | None = None
@@ -185,6 +187,13 @@ def _newest(when: str) -> Callable[[Iterable[Any], int], list[Any]]:
     return merged
 
 
+def _in_order(parts: Iterable[Iterator[Any]], limit: int) -> Iterator[Any]:
+    """As `each` gives them; what is in several stores is taken from the first."""
+    del limit
+    found = merge(*parts, key=lambda one: (one.session, one.thread, one.loop, one.began_wall_ns, one.id))
+    return (next(same) for _, same in groupby(found, key=lambda one: one.id))
+
+
 def _first(parts: Iterable[Any], limit: int) -> Any:
     del limit
     return next((one for one in parts if one is not None), None)
@@ -214,6 +223,8 @@ _MERGES: dict[str, Callable[[Any, int], Any]] = {
     "group_sums": _joined,
     "issues": _newest("began_wall_ns"),
     "issue": _first,
+    "each": _in_order,
+    "like": _names,
     "marks": _all,
     "times": _all,
     "time_cells": _all,

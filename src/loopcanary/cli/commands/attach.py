@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loopcanary.cli import BAD_USE, refuse
-from loopcanary.cli.opening import NOTHING_FOUND
+from loopcanary.cli import BAD_USE, NOTHING_FOUND, refuse
 from loopcanary.cli.settings import given, of_option, settings_options
 from loopcanary.cli.words import Word
 from loopcanary.model.outside import Unseen

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loopcanary.cli import refuse
+from loopcanary.cli import NOTHING_FOUND, refuse
 from loopcanary.cli.bundling import contents_of, made_by, redaction_options, redactor
-from loopcanary.cli.opening import NOTHING_FOUND, opened_all, several_stores
+from loopcanary.cli.opening import opened, reads_stores
 from loopcanary.cli.output import STDOUT, opened_output
 from loopcanary.cli.selecting import Choice, choice_options
 from loopcanary.cli.words import Word
+from loopcanary.ui.sources import as_one
 from loopcanary.words.text import count_of
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Put chosen stalls into one file, for another store.")
-@several_stores
+@reads_stores
 @click.option("--output", "-o", type=Word(), metavar="FILE", required=True, help="Write to this file.")
 @redaction_options
 @choice_options
@@ -45,10 +46,9 @@ def command(
     if output == STDOUT and sys.stdout.isatty():
         return refuse("a bundle is no text for a terminal: name a file with --output")
     redaction = redactor(redact, redact_key)
-    with opened_all(stores) as found:
-        if not found:
-            return NOTHING_FOUND
-        contents = _with_something(contents_of([store.reader for store in found], Choice(**asked)))
+    with opened(stores) as found:
+        source = as_one([store.reader for store in found])
+        contents = _with_something(contents_of(source, Choice(**asked).in_full(source)))
         if contents is None:
             refuse("no stall matches, nothing was written")
             return NOTHING_FOUND

@@ -8,73 +8,73 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loopcanary.cli.opening import NOTHING_FOUND, one_store, opened
+from loopcanary.cli.opening import opened, reads_stores
+from loopcanary.cli.selecting import bug_option, the_bug
 from loopcanary.cli.times import Duration, Size
-from loopcanary.cli.words import Renamed, Word
 from loopcanary.model.search import STALLS, IssueQuery
+from loopcanary.ui.sources import as_one
 from loopcanary.words.text import count_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from loopcanary.store import Store
 
 
 @click.command()
-@one_store
+@reads_stores
 @click.option("--older-than", type=Duration(), metavar="DURATION", help="Stalls older than this, such as 7d.")
 @click.option("--keep", type=click.IntRange(min=0), metavar="N", help="All stalls but the newest N.")
 @click.option(
     "--max-size", type=Size(), metavar="SIZE", help="The oldest, until the rest takes less, such as 100MB."
 )
-@click.option(
-    "--bug",
-    "--fingerprint",
-    "fingerprint",
-    cls=Renamed,
-    metavar="FINGERPRINT",
-    type=Word(),
-    help="All stalls of this bug.",
-)
+@bug_option("All issues of this bug; the start of its fingerprint is enough.")
 @click.option("--all", "everything", is_flag=True, help="All stalls and ended runs; asks first.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def command(
     *,
-    store: Path | None,
+    stores: tuple[Path, ...],
     older_than: int | None,
     keep: int | None,
     max_size: int | None,
-    fingerprint: str | None,
+    group: str | None,
     everything: bool,
     yes: bool,
 ) -> int:
-    """Delete stored stalls, for good."""
-    asked = [older_than is not None, keep is not None, max_size is not None, fingerprint is not None]
+    """Delete stored stalls, for good; of several stores, in each."""
+    asked = [older_than is not None, keep is not None, max_size is not None, group is not None]
     if sum([*asked, everything]) != 1:
         raise click.UsageError("say what to delete: one of --older-than, --keep, --max-size, --bug and --all")
-    with opened(store, live=False) as source:
-        if source is None:
-            return NOTHING_FOUND
+    with opened(stores, live=False) as found:
+        bug = None if group is None else the_bug(as_one([store.reader for store in found]), group)
+        since = None if older_than is None else time.time_ns() - older_than
+        query = IssueQuery(until_wall_ns=since, fingerprint=bug)
         if everything and not yes:
-            _ask(source)
-        before = source.reader.totals(STALLS).issues
-        if max_size is not None:
-            deleted = source.maintenance.shrink(max_size)
-        elif keep is not None:
-            deleted = source.maintenance.delete_all_but_newest(keep)
-        elif older_than is not None:
-            deleted = source.maintenance.delete(IssueQuery(until_wall_ns=time.time_ns() - older_than))
-        else:
-            deleted = source.maintenance.delete(IssueQuery(fingerprint=fingerprint))
-        stalls = min(max(before - source.reader.totals(STALLS).issues, 0), deleted)
-        others = deleted - stalls
-        issues = f" and {count_of(others, 'other issue')}" if others else ""
-        click.echo(f"Deleted {count_of(stalls, 'stall')}{issues}.")
-        return NOTHING_FOUND if fingerprint is not None and deleted == 0 else 0
+            _ask(found)
+        for store in found:
+            words = _cleaned(store, query, keep, max_size)
+            click.echo(f"{store.folder}: {words}" if len(found) > 1 else words)
+    return 0
 
 
-def _ask(source: Store) -> None:
+def _cleaned(store: Store, query: IssueQuery, keep: int | None, max_size: int | None) -> str:
+    """What was deleted: all that the query finds, but where a number or a size is to be kept."""
+    before = store.reader.totals(STALLS).issues
+    if max_size is not None:
+        deleted = store.maintenance.shrink(max_size)
+    elif keep is not None:
+        deleted = store.maintenance.delete_all_but_newest(keep)
+    else:
+        deleted = store.maintenance.delete(query)
+    stalls = min(max(before - store.reader.totals(STALLS).issues, 0), deleted)
+    others = deleted - stalls
+    issues = f" and {count_of(others, 'other issue')}" if others else ""
+    return f"Deleted {count_of(stalls, 'stall')}{issues}."
+
+
+def _ask(stores: Sequence[Store]) -> None:
     if not sys.stdin.isatty():
         raise click.UsageError("--all asks first, and there is no terminal to ask on: add --yes")
-    count = source.reader.totals(STALLS).issues
-    click.confirm(f"Delete {count_of(count, 'stall')} in {source.folder}?", abort=True, err=True)
+    counts = (f"{count_of(one.reader.totals(STALLS).issues, 'stall')} in {one.folder}" for one in stores)
+    click.confirm(f"Delete {', '.join(counts)}?", abort=True, err=True)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loopcanary.cli import refuse
+from loopcanary.cli import NOTHING_FOUND, refuse
 from loopcanary.cli.formats import LIMITS, current_folder, format_option
-from loopcanary.cli.opening import NOTHING_FOUND, opened_all, several_stores
+from loopcanary.cli.opening import opened, reads_stores
 from loopcanary.cli.times import Moment
 from loopcanary.cli.words import Word
 from loopcanary.model.search import IssueQuery
@@ -24,7 +24,7 @@ _WORSE = 70
 
 
 @click.command()
-@several_stores
+@reads_stores
 @click.option(
     "--before", type=Moment(), metavar="TIME", help="A: what began before then: 2h (ago), 2026-11-21T05:00."
 )
@@ -58,9 +58,7 @@ def command(
         raise click.UsageError(
             "say what to compare: two stores, or one by --before, --after, or --version-a and --version-b"
         )
-    with opened_all(stores) as sources:
-        if not sources:
-            return NOTHING_FOUND
+    with opened(stores) as sources:
         first, second = sources[0], sources[-1]
         # One store by one moment; two stores by two, if any.
         end, begin = (before, after) if len(sources) > 1 else (before or after, after or before)

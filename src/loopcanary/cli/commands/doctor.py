@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from loopcanary.cli.opening import found_stores, reads_stores
 from loopcanary.words.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from rich.text import Text
 
@@ -18,19 +20,21 @@ _FAILED = 1
 
 
 @click.command()
+@reads_stores
 @click.option(
     "--self-test/--no-self-test", default=True, help="Stall a child program, and check that it is seen."
 )
-def command(self_test: bool) -> int:
-    """Show what works here, what does not, and why.
+def command(*, stores: tuple[Path, ...], self_test: bool) -> int:
+    """Show what works here, what does not, and why; of stores that are named, whether they can be read.
 
     Exit status 1 if something that should work does not.
     """
     from loopcanary.assembly import doctor
     from loopcanary.cli.screen import Screen
 
+    folders = [store.folder for store in found_stores(stores)] if stores else ()
     console = Screen()
-    facts = list(doctor.doctor_facts())
+    facts = list(doctor.doctor_facts(folders))
     if self_test:
         facts.append(doctor.self_test())
     for line in _lines(facts):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from loopcanary.cli import BAD_USE, refuse
-from loopcanary.cli.opening import NOTHING_FOUND
+from loopcanary.cli import BAD_USE, NOTHING_FOUND, refuse
 
 
 @click.command(short_help="Show what the threads of a running process do now.")

@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loopcanary.cli import refuse
-from loopcanary.cli.opening import NOTHING_FOUND, one_store, opened
+from loopcanary.cli import NotFoundError, refuse
+from loopcanary.cli.opening import opened, reads_stores
 from loopcanary.cli.output import STDOUT, opened_output, output_option
 from loopcanary.cli.selecting import Choice, choice_options
 from loopcanary.exporters import Exported, Format, Program, find, names
 from loopcanary.model import IssueKind, Stall
 from loopcanary.model.search import IssueQuery
 from loopcanary.registry import KINDS, REGISTRY
+from loopcanary.ui.sources import as_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from loopcanary.model import Issue
-    from loopcanary.store import Store
+    from loopcanary.protocols.stores import IssueStore
 
 
 class _FormatName(click.ParamType[Format]):
@@ -38,7 +39,7 @@ class _FormatName(click.ParamType[Format]):
 
 
 @click.command(short_help="Write stalls in the formats of other tools.")
-@one_store
+@reads_stores
 @click.option(
     "--format",
     "form",
@@ -50,7 +51,7 @@ class _FormatName(click.ParamType[Format]):
 @output_option
 @click.option("--kind", metavar="KIND", default="stall", help="Issues of this kind; jsonl takes all.")
 @choice_options
-def command(*, store: Path | None, form: Format, output: str, kind: str, **asked: Any) -> int:
+def command(*, stores: tuple[Path, ...], form: Format, output: str, kind: str, **asked: Any) -> int:
     """Write stalls in the formats of other tools.
 
     Traces (perfetto, chrome, firefox), profiles (speedscope, pprof, collapsed) and tables (csv, jsonl). All
@@ -60,23 +61,22 @@ def command(*, store: Path | None, form: Format, output: str, kind: str, **asked
         return refuse(f"{form.name} is no text for a terminal: name a file with --output")
     if kind != "stall" and (REGISTRY.find(KINDS, kind) is None or not form.takes_issues):
         return refuse(f"{form.name} takes no issues of kind {kind}")
-    with opened(store) as source:
-        if source is None:
-            return NOTHING_FOUND
-        choice = Choice(**asked)
-        found = choice.of_kind(source.reader, IssueKind(kind))
+    with opened(stores) as opened_stores:
+        source = as_one([store.reader for store in opened_stores])
+        choice = Choice(**asked).in_full(source)
+        found = choice.of_kind(source, IssueKind(kind))
         first = next(found, None)
         if first is None:
-            return refuse(f"no {kind} matches, nothing was written") and NOTHING_FOUND
+            raise NotFoundError(f"no {kind} matches, nothing was written")
         with opened_output(output) as out:
-            form.write(_exported(source, choice.query(source.reader), chain((first,), found)), out)
+            form.write(_exported(source, choice.query, chain((first,), found)), out)
     return 0
 
 
-def _exported(source: Store, query: IssueQuery, found: Iterator[Issue]) -> Exported:
+def _exported(source: IssueStore, query: IssueQuery, found: Iterator[Issue]) -> Exported:
     first = next(found)
-    earliest = source.reader.totals(query.stalls).first_wall_ns
-    marks = source.reader.session_marks(IssueQuery(session=query.session))
+    earliest = source.totals(query.stalls).first_wall_ns
+    marks = source.session_marks(IssueQuery(session=query.session))
     found = chain((first,), found)
     is_stall = isinstance(first, Stall)
     return Exported(

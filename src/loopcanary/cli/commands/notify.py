@@ -5,40 +5,29 @@ from __future__ import annotations
 import os
 import sys
 import time
-from contextlib import ExitStack, suppress
-from pathlib import Path
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from loopcanary.cli import BAD_USE, reader_left, refuse
+from loopcanary.cli import BAD_USE, NOTHING_FOUND, reader_left, refuse
 from loopcanary.cli.ending import End
-from loopcanary.cli.opening import NOTHING_FOUND, distinct, more_stores_option
-from loopcanary.cli.words import Folder, Word
+from loopcanary.cli.opening import closed_at_end, found_stores, reads_stores
+from loopcanary.cli.words import Word
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from loopcanary.assembly.notify import NotifyOrder
     from loopcanary.model import Config
     from loopcanary.notifications.notice import Notice
     from loopcanary.notifications.outlet import Receiver
-    from loopcanary.store import Store
 
 _FAILED = 1
 
 
-def _stores(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> tuple[Path, ...]:
-    """Folders; an address among them is a secret, which is not repeated."""
-    if any("://" in word for word in value):
-        raise click.UsageError(
-            "a webhook's address is a secret, and every user of the machine can read a command line: put it "
-            "into LOOPCANARY_WEBHOOK_URL, or into a file and its path into --webhook-file"
-        )
-    return tuple(Folder().convert(word, param, ctx) for word in value)
-
-
 @click.command(short_help="Notify about new stalls: desktop, webhook or terminal bell.")
-@click.argument("stores", metavar="[STORE ...]", nargs=-1, callback=_stores)
-@more_stores_option
+@reads_stores
 @click.option("--desktop", is_flag=True, help="Desktop notifications.")
 @click.option("--webhook", is_flag=True, help="To the address in LOOPCANARY_WEBHOOK_URL or --webhook-file.")
 @click.option("--bell", is_flag=True, help="Ring this terminal.")
@@ -81,7 +70,6 @@ def _stores(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) 
 def command(
     *,
     stores: tuple[Path, ...],
-    more: tuple[Path, ...],
     desktop: bool,
     webhook: bool,
     bell: bool,
@@ -112,9 +100,9 @@ def command(
             status = refuse(str(error))
             if beside is None:
                 return status
-            _leave_word(more, way, str(error))
+            _leave_word(stores, way, str(error))
     if beside is not None and not receivers:
-        _give_up(more)
+        _give_up(stores)
         return BAD_USE
     if is_test:
         return _test(receivers, rings="bell" in ways)
@@ -122,7 +110,7 @@ def command(
     wishes = NotifyOrder(config=config, receivers=receivers, beside=beside, since_wall_ns=since_wall_ns)
     if beside is not None:
         _go_aside()
-    return _follow([*distinct((*stores, *more))] or [None], wishes, rings="bell" in ways)
+    return _follow(stores, wishes, rings="bell" in ways)
 
 
 class _UnusableError(Exception):
@@ -189,7 +177,7 @@ def _test(receivers: list[Receiver], *, rings: bool) -> int:
 # ---- following --------------------------------------------------------------------------------
 
 
-def _follow(folders: list[Path | None], wishes: NotifyOrder, *, rings: bool) -> int:
+def _follow(given: tuple[Path, ...], wishes: NotifyOrder, *, rings: bool) -> int:
     from loopcanary.assembly.notify import Follower
 
     is_for_people = wishes.beside is None
@@ -206,30 +194,13 @@ def _follow(folders: list[Path | None], wishes: NotifyOrder, *, rings: bool) -> 
         if rings:
             _ring()
 
-    with ExitStack() as stack:
-        opened = [_opened(folder, wishes.config, stack) for folder in folders]
-        stores = [store for store in opened if store is not None]
-        if len(stores) < len(opened):
-            return NOTHING_FOUND
+    with closed_at_end(found_stores(given)) as stores:
         follower = Follower(stores, wishes, show=show, complain=refuse)
         if not follower.claim():
             return 0 if wishes.beside is not None else NOTHING_FOUND
         end = End(reader_of=sys.stdout if is_for_people else None)
         follower.run(end)
     return 0
-
-
-def _opened(given: Path | None, config: Config, stack: ExitStack) -> Store | None:
-    from loopcanary.assembly.store import open_store
-    from loopcanary.store import find
-
-    folder = find(given or config.store).folder
-    if not folder.is_dir():
-        refuse(f"there is no store in {folder}: `loopcanary run PROGRAM` makes one, --store names another")
-        return None
-    store = open_store(folder, config)
-    stack.callback(store.close)
-    return store
 
 
 def _ring() -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loopcanary.cli import refuse
+from loopcanary.cli import NOTHING_FOUND, refuse
 from loopcanary.cli.formats import LIMITS, current_folder, format_option, write
-from loopcanary.cli.opening import NOTHING_FOUND, opened_all, several_stores
+from loopcanary.cli.opening import opened, reads_stores
 from loopcanary.cli.output import STDOUT, opened_output, output_option
 from loopcanary.cli.selecting import selection_options
 from loopcanary.model.search import IssueQuery
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@several_stores
+@reads_stores
 @format_option("html")
 @output_option
 @selection_options
@@ -56,9 +56,7 @@ def command(
         words=words,
         session=session,
     )
-    with opened_all(stores) as found:
-        if not found:
-            return NOTHING_FOUND
+    with opened(stores) as found:
         source = as_one([store.reader for store in found])
         most = LIMITS[form] if limit is None else limit
         if form == "html":

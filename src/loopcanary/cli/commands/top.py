@@ -5,13 +5,12 @@ from __future__ import annotations
 import importlib.util
 import sys
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
 
-from loopcanary.cli import refuse
-from loopcanary.cli.opening import NOTHING_FOUND, one_store
+from loopcanary.cli import NOTHING_FOUND, refuse
+from loopcanary.cli.opening import found_stores, reads_stores
 from loopcanary.cli.words import Word
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ _NO_TEXTUAL = (
     default="auto",
     help="Colours of the screen. Default: auto (COLORFGBG, else dark).",
 )
-@one_store
+@reads_stores
 def command(
     *,
     once: bool,
@@ -67,7 +66,7 @@ def command(
     words: str | None,
     everything: bool,
     theme: str,
-    store: Path | None,
+    stores: tuple[Path, ...],
 ) -> int:
     """Show what all your watched processes do now, live.
 
@@ -85,7 +84,7 @@ def command(
     from loopcanary.top.watching import RowReader
 
     choice = RowChoice(order=sort, reverse=reverse, words=words or "", everything=everything)
-    with Survey.of_stores(_stores(store)) as survey:
+    with Survey.of_stores(_folders(stores)) as survey:
         watch = RowReader(survey.read, health_of)
         if once:
             return _print(watch, choice, form or "text", interval)
@@ -105,13 +104,18 @@ def _no_screen() -> str | None:
     return None
 
 
-def _stores(given: Path | None) -> list[Path]:
-    """Stores that may have flight files of their own, where there is no shared memory."""
-    from loopcanary.store import StoreError, find
+def _folders(stores: tuple[Path, ...]) -> list[Path]:
+    """Stores that may have flight files of their own, where there is no shared memory. UsageError where one
+    that is given is none."""
+    from loopcanary.config import ConfigError
+    from loopcanary.store import StoreError
 
-    with suppress(StoreError, OSError):
-        return [find(given).folder]
-    return []
+    try:
+        return [store.folder for store in found_stores(stores)]
+    except (click.ClickException, StoreError, ConfigError) as error:
+        if stores:
+            raise click.UsageError(str(error)) from None
+        return []  # what runs needs none
 
 
 def _print(watch: RowReader, choice: RowChoice, form: str, interval_s: float) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import webbrowser
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ import click
 
 from loopcanary.cli import refuse
 from loopcanary.cli.formats import current_folder
-from loopcanary.cli.opening import NOTHING_FOUND, closed_at_end, found_store, several_stores
+from loopcanary.cli.opening import closed_at_end, found_stores, reads_stores
 
 if TYPE_CHECKING:
     from loopcanary.store import Store
@@ -23,7 +23,7 @@ _EXTRA = ("starlette", "uvicorn", "jinja2")
 
 
 @click.command()
-@several_stores
+@reads_stores
 @click.option("--port", type=click.IntRange(0, 65_535), default=0, metavar="N", help="Default: a free one.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @click.option(
@@ -46,11 +46,7 @@ def command(*, stores: tuple[Path, ...], port: int, no_browser: bool, editor: st
         if missing not in _EXTRA:
             raise
         return refuse(f'the pages need {missing}: pip install "loopcanary[ui]"')
-    with ExitStack() as stack:
-        sources = [found_store(store) for store in stores or (None,)]
-        found = [stack.enter_context(closed_at_end(source)) for source in sources if source is not None]
-        if len(found) < len(sources):
-            return NOTHING_FOUND
+    with closed_at_end(found_stores(stores)) as found:
         for store in found:
             _tell_at_start(store)
         from loopcanary.cli.tools import page_tools

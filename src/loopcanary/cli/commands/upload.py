@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from loopcanary.cli import refuse
+from loopcanary.cli import NotFoundError
 from loopcanary.cli.bundling import contents_of, made_by, redaction_options, redactor
-from loopcanary.cli.opening import NOTHING_FOUND, one_store, opened
+from loopcanary.cli.opening import opened, reads_stores
 from loopcanary.cli.selecting import Choice, choice_options
 from loopcanary.cli.times import Duration, Size
+from loopcanary.ui.sources import as_one
 from loopcanary.words.text import count_of
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 @click.command(short_help="Send stored stalls to a receiver, bundle by bundle.")
 @click.argument("url", metavar="URL")
-@one_store
+@reads_stores
 @click.option("--delete", is_flag=True, help="Delete here what the receiver acknowledged.")
 @click.option(
     "--part-size",
@@ -60,7 +62,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 def command(
     *,
     url: str,
-    store: Path | None,
+    stores: tuple[Path, ...],
     delete: bool,
     part_size: int,
     timeout: int,
@@ -76,32 +78,30 @@ def command(
     Each bundle is a POST, repeated until it is acknowledged. What was acknowledged is not sent again: the
     same command continues where the last one stopped. docs/upload.md describes a receiver.
     """
-    from loopcanary.uploads import Journal, Upload, UploadTarget, headers_of
+    from loopcanary.uploads import Journal, Progress, Upload, UploadTarget, headers_of
     from loopcanary.uploads.client import connected
 
     receiver = UploadTarget.of(url, allow_plain=insecure_http)
     headers = headers_of(os.environ, token_file, headers_file)
     redaction = redactor(redact, redact_key)
-    with opened(store, live=False) as source:
-        if source is None:
-            return NOTHING_FOUND
-        connection = connected(receiver, headers, timeout_s=timeout / _S_NS, agent=made_by())
-        with connection as post:
-            journal = Journal(source.folder)
-            try:
-                upload = Upload(
-                    journal=journal,
-                    receiver=receiver.key(",".join(redaction.classes)),
-                    post=post,
-                    delete=source.maintenance.delete_as_seen if delete else None,
-                    say=lambda line: click.echo(f"{receiver.shown}: {line}", err=True),
-                )
-                upload.finish_pending()
-                chosen = contents_of([source.reader], Choice(**asked))
-                upload.send(chosen.issues, _writer(chosen, redaction, part_size))
-            finally:
-                journal.close()
-    return _tell(upload.progress, receiver)
+    progress = Progress()
+    with opened(stores, live=False) as found:
+        choice = Choice(**asked).in_full(as_one([store.reader for store in found]))
+        with connected(receiver, headers, timeout_s=timeout / _S_NS, agent=made_by()) as post:
+            for store in found:
+                with closing(Journal(store.folder)) as journal:
+                    upload = Upload(
+                        journal=journal,
+                        receiver=receiver.key(",".join(redaction.classes)),
+                        post=post,
+                        delete=store.maintenance.delete_as_seen if delete else None,
+                        say=lambda line: click.echo(f"{receiver.shown}: {line}", err=True),
+                        progress=progress,
+                    )
+                    upload.finish_pending()
+                    chosen = contents_of(store.reader, choice)
+                    upload.send(chosen.issues, _writer(chosen, redaction, part_size))
+    return _tell(progress, receiver)
 
 
 def _writer(
@@ -122,8 +122,7 @@ def _writer(
 
 def _tell(progress: Progress, receiver: UploadTarget) -> int:
     if not progress.sent and not progress.before:
-        refuse("no stall matches, nothing was sent")
-        return NOTHING_FOUND
+        raise NotFoundError("no stall matches, nothing was sent")
     words = f"sent {count_of(progress.sent, 'record')} in {count_of(progress.bundles, 'bundle')}"
     if progress.before:
         words += f"; {progress.before:,} had been sent before"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from loopcanary.store.sqlite.database import FILE_NAME
+from loopcanary.store.sqlite.files import FILE_NAME
 
 _NAME = re.compile(re.escape(FILE_NAME) + r"\.damaged-(\d{8}T\d{6}Z)(-\d+)?")
 _S = 1_000_000_000

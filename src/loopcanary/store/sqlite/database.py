@@ -14,6 +14,7 @@ from loopcanary.store.errors import StoreError
 from loopcanary.store.sqlite import schema
 from loopcanary.store.sqlite.descriptors import Descriptors
 from loopcanary.store.sqlite.files import (
+    FILE_NAME,
     alone,
     identity,
     is_writable,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _T = TypeVar("_T")
-FILE_NAME = "loopcanary.db"
 
 _PATIENCE_S = 6.0
 """How long one call waits for other processes, all attempts together."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+FILE_NAME = "loopcanary.db"
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
 _FIRST_NAMES = frozenset({"flight", "notifications"})
@@ -39,6 +40,17 @@ def make_private_folder(folder: Path) -> None:
         descriptor = os.open(folder / ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
         with os.fdopen(descriptor, "w") as file:
             file.write("# Made by loopcanary: recorded stalls are no part of the source.\n*\n")
+
+
+def may_be_store(folder: Path) -> bool:
+    """Whether the folder is a store's: what is there, if anything, was made by one."""
+    try:
+        names = {path.name for path in folder.iterdir()}
+    except PermissionError:  # what opens it says so
+        return True
+    except OSError:
+        return False
+    return not names or bool(names & {FILE_NAME, ".gitignore", *_FIRST_NAMES})
 
 
 def is_writable(path: Path) -> bool:
