@@ -10,40 +10,27 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.probes.on_import import ImportWatch
+from loopcanary.probes.patches import PatchingProbe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from loopcanary.protocols.loops import PortableSide
 
 
-class PortableAsyncioProbe:
+class PortableAsyncioProbe(PatchingProbe):
     """Tells the engine of loops that begin to run, and that run no more, on the loop's thread."""
 
     kind = "asyncio"
     loops = ("asyncio.base_events", "BaseEventLoop")
     """Module and name of the class that has `run_forever`."""
+    _engine: PortableSide
 
-    def __init__(
-        self,
-        engine: PortableSide,
-        loop_seen: Callable[[], None],  # noqa: ARG002 - `runs` says it
-        contain: Callable[[Callable[[], None]], object],
-    ) -> None:
-        self._engine = engine
-        self._watch = ImportWatch(self.loops[0], lambda: contain(self._patch))
+    def __init__(self, *sides: Any) -> None:
+        super().__init__(*sides)
+        self._watches = [ImportWatch(self.loops[0], lambda: self._contain(self._patch_class))]
         self._laid: tuple[type, Any, Any] | None = None
         """Class, its own `run_forever` or None where it has inherited one, ours."""
 
-    def install(self) -> None:
-        """Patches the class, now or when it is imported. Idempotent."""
-        if self._laid is None:
-            self._watch.cancel()
-            self._watch.start()
-
-    def uninstall(self) -> None:
-        """Takes the patch back where it is still ours."""
-        self._watch.cancel()
+    def _take_back(self) -> None:
         laid, self._laid = self._laid, None
         if laid is None or laid[0].__dict__.get("run_forever") is not laid[2]:
             return
@@ -53,7 +40,7 @@ class PortableAsyncioProbe:
         else:
             loop_type.run_forever = original  # type: ignore[attr-defined]
 
-    def _patch(self) -> None:
+    def _patch_class(self) -> None:
         module, name = self.loops
         loop_type = getattr(sys.modules[module], name)
         original = loop_type.run_forever

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import sys
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.probes.asyncio.spin import SpinWatch
-from loopcanary.probes.on_import import ImportWatch
+from loopcanary.probes.patches import LaidPatches, PatchingProbe, is_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import CodeType, ModuleType
+    from types import CodeType
 
     from loopcanary._native import Native
     from loopcanary.protocols.tracing import Tracers
@@ -25,60 +26,53 @@ if TYPE_CHECKING:
 KIND = "asyncio"
 
 
-class AsyncioProbe:
+class AsyncioProbe(PatchingProbe):
     """Watches all loops of asyncio's own kind, made before or after, in any thread."""
 
     kind = KIND
+    _engine: Native
 
-    def __init__(
-        self,
-        native: Native,
-        loop_seen: Callable[[], None],
-        contain: Callable[[Callable[[], None]], object],
-    ) -> None:
-        """`loop_seen` hears of every loop that runs. `contain` calls a function, and nothing that it raises
-        gets out: patches are laid in the middle of the program's own import of asyncio."""
-        self._native = native
-        self._loop_seen = loop_seen
-        self._watch = ImportWatch("asyncio.base_events", lambda: contain(self._patch))
+    def __init__(self, *sides: Any) -> None:
+        super().__init__(*sides)
         self._tracers: Callable[[], Tracers] | None = None
-        self._handle_patch: _Patch | None = None
-        self._loop_patch: _Patch | None = None
+        self._loop_patches = LaidPatches()
         self._selectors: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._is_on = False
 
     def use_tracers_when_needed(self, tracers: Callable[[], Tracers]) -> None:
         """Makes the trace of a loop that never waits; most programs need none."""
         self._tracers = tracers
 
-    def install(self) -> None:
-        """Patches asyncio, now or when it is imported. Idempotent."""
-        if self._handle_patch is None:
-            self._watch.cancel()
-            self._watch.start()
-
-    def uninstall(self) -> None:
-        """Takes back every patch that is still ours; what others have put over it stays."""
-        self._is_on = False
-        self._watch.cancel()
-        if self._loop_patch is not None:
-            self._native.asyncio_loop_forget(self._loop_patch.take_back())
-        if self._handle_patch is not None:
-            self._native.asyncio_handle_forget(self._handle_patch.take_back())
-        self._handle_patch = self._loop_patch = None
+    def _take_back(self) -> None:
+        self._engine.asyncio_loop_forget(self._loop_patches.take_back())
+        self._engine.asyncio_handle_forget(self._patches.take_back())
         selectors, self._selectors = self._selectors, weakref.WeakSet()
         for selector in selectors:
             self._unbracket(selector)
-        self._native.unhook_epoll_wait()
+        self._engine.unhook_epoll_wait()
 
     def _patch(self) -> None:
-        self._is_on = True
         base_events = sys.modules["asyncio.base_events"]
         events = sys.modules["asyncio.events"]
         loop_type = base_events.BaseEventLoop
-        original = events.Handle.__dict__["_run"]
-        pristine = _is_from(original, events)
-        run = self._native.asyncio_handle_method(
+        self._patches.put(events.Handle, "_run", partial(self._handle_method, events))
+        self._loop_patches.put(
+            loop_type,
+            "run_forever",
+            lambda original: self._engine.asyncio_loop_method(
+                loop_type, original, is_from(original, base_events), self.adopt
+            ),
+        )
+        self._engine.learn_asyncio()
+        epoll = getattr(sys.modules.get("select"), "epoll", None)
+        if epoll is not None:
+            self._engine.hook_epoll_wait(epoll.poll)
+        running = events._get_running_loop()
+        if running is not None:
+            self.adopt(running)
+
+    def _handle_method(self, events: Any, original: Any) -> object:
+        pristine = is_from(original, events)
+        return self._engine.asyncio_handle_method(
             events.Handle,
             events.TimerHandle,
             None if pristine else original,
@@ -87,19 +81,6 @@ class AsyncioProbe:
             _call_site(original.__code__) if pristine else (None, 0, 0),
             events.__dict__,
         )
-        self._handle_patch = _Patch(events.Handle, "_run", run)
-        run_forever = loop_type.__dict__["run_forever"]
-        run_forever = self._native.asyncio_loop_method(
-            loop_type, run_forever, _is_from(run_forever, base_events), self.adopt
-        )
-        self._loop_patch = _Patch(loop_type, "run_forever", run_forever)
-        self._native.learn_asyncio()
-        epoll = getattr(sys.modules.get("select"), "epoll", None)
-        if epoll is not None:
-            self._native.hook_epoll_wait(epoll.poll)
-        running = events._get_running_loop()
-        if running is not None:
-            self.adopt(running)
 
     def adopt(self, loop: Any) -> None:
         """Brackets the wait of this loop. Called before it runs, or at the first handle that is seen of
@@ -112,10 +93,10 @@ class AsyncioProbe:
             if base is None or not isinstance(selector, base) or not hasattr(selector, "__dict__"):
                 return
             select = selector.select
-            if type(select) is not self._native.TurnSelect:
+            if type(select) is not self._engine.TurnSelect:
                 spins = SpinWatch(getattr(loop, "_ready", None), self._tell_spin)
                 self._selectors.add(selector)
-                selector.select = self._native.TurnSelect(select, spins.look)
+                selector.select = self._engine.TurnSelect(select, spins.look)
                 if not self._is_on:  # uninstalled meanwhile, by a thread that may not have found this one
                     self._unbracket(selector)
         except Exception:  # noqa: BLE001 - a loop that cannot be bracketed is still watched by its callbacks
@@ -127,35 +108,11 @@ class AsyncioProbe:
 
     def _unbracket(self, selector: Any) -> None:
         bracket = selector.__dict__.get("select")
-        if type(bracket) is not self._native.TurnSelect:
+        if type(bracket) is not self._engine.TurnSelect:
             return
         selector.__dict__.pop("select", None)
         if selector.select != bracket.__wrapped__:  # the instance had been given a select of its own
             selector.select = bracket.__wrapped__
-
-
-class _Patch:
-    """One replaced class attribute, and the way back."""
-
-    def __init__(self, owner: type, name: str, replacement: object) -> None:
-        self._owner = owner
-        self._name = name
-        self._original = owner.__dict__[name]
-        self._replacement = replacement
-        setattr(owner, name, replacement)
-
-    def take_back(self) -> bool:
-        """Whether it could be: not if another tool has patched over it."""
-        if self._owner.__dict__.get(self._name) is not self._replacement:
-            return False
-        setattr(self._owner, self._name, self._original)
-        return True
-
-
-def _is_from(function: object, module: ModuleType) -> bool:
-    """Whether nobody has replaced the function: its code is of the module's own file."""
-    code: CodeType | None = getattr(function, "__code__", None)
-    return code is not None and getattr(function, "__globals__", None) is module.__dict__
 
 
 def _call_site(code: CodeType) -> tuple[CodeType, int, int]:

@@ -12,8 +12,10 @@ import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from loopcanary.probes.patches import PatchingProbe
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator
     from types import FrameType
 
     from loopcanary._native import Native
@@ -30,74 +32,49 @@ _BEGIN, _DESTROY = "start_periodic_monitoring_thread", "destroy"
 _FIRST, _LAST = 2, -2  # libev's highest and lowest priority
 
 
-class GeventProbe:
+class GeventProbe(PatchingProbe):
     """Watches the hubs of all threads."""
 
     kind = KIND
+    _engine: Native
 
-    def __init__(
-        self,
-        native: Native,
-        loop_seen: Callable[[], None],
-        contain: Callable[[Callable[[], None]], object],
-    ) -> None:
-        self._native = native
-        self._loop_seen = loop_seen
-        self._contain = contain
-        self._patches: list[tuple[Any, str, Any, Any]] = []
+    def __init__(self, *sides: Any) -> None:
+        super().__init__(*sides)
         self._hooked: dict[str, bool] = {}
         """Of each object that holds a loop: whether its waits are hooked."""
         self._tracers: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._watchers: list[Any] = []
-        self._note: str | None = None
 
-    def install(self) -> None:
-        """Watches hubs that begin to run, and those that run. Idempotent. `gevent.hub` is imported."""
-        if self._patches:
-            return
+    def _patch(self) -> None:
+        """Watches hubs that begin to run, and those that run."""
         hub_type = sys.modules["gevent.hub"].Hub
         if not (hasattr(hub_type, _BEGIN) and hasattr(hub_type, _DESTROY)):
-            self._note = "this gevent cannot be watched: it is older than 1.3, or made in another way"
+            self._notes.append("this gevent cannot be watched: it is older than 1.3, or made in another way")
             return
-        self._patch(hub_type, _BEGIN, self._beginning)
-        self._patch(hub_type, _DESTROY, self._destroying)
+        self._patches.put(hub_type, _BEGIN, self._beginning)
+        self._patches.put(hub_type, _DESTROY, self._destroying)
         self._adopt_running(hub_type)
         self._end_before_the_interpreter()
 
-    def uninstall(self) -> None:
-        """Takes back what is still ours and within reach: tracers of other threads stay, and tell nothing."""
-        patches, self._patches = self._patches, []
-        for owner, name, original, ours in patches:
-            if owner.__dict__.get(name) is ours:
-                setattr(owner, name, original)
+    def _take_back(self) -> None:
+        """What is within reach: tracers of other threads stay, and tell nothing."""
+        super()._take_back()
         for path, hooked in self._hooked.items():
             if hooked:
-                self._native.unhook_waits(path)
+                self._engine.unhook_waits(path)
         self._hooked.clear()
-        if patches:
+        if self._tracers:
             own = sys.modules["gevent._hub_local"].get_hub_if_exists()
             tracer = self._tracers.pop(own, None) if own is not None else None
             if tracer is not None:
                 self._stop(tracer)
         self._tracers.clear()
 
-    def notes(self) -> Sequence[str]:
-        """Why gevent cannot be watched, where it cannot."""
-        return () if self._note is None else (self._note,)
-
-    # ---- patches
-
-    def _patch(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-        original = owner.__dict__[name]
-        ours = make(original)
-        self._patches.append((owner, name, original, ours))
-        setattr(owner, name, ours)
-
     def _beginning(self, original: Any) -> Any:
         """The first thing that a hub does when it begins to run, in its greenlet."""
 
         def start_periodic_monitoring_thread(hub: Any) -> Any:
-            if self._patches:
+            if self._is_on:
                 self._adopt(hub)
             return original(hub)
 
@@ -122,9 +99,9 @@ class GeventProbe:
             greenlet = sys.modules["greenlet"]
             self._loop_seen()
             tracer: Any = greenlet.gettrace()
-            if type(tracer) is not self._native.GreenletTracer:
+            if type(tracer) is not self._engine.GreenletTracer:
                 types = sys.modules["gevent.hub"].Hub, sys.modules["gevent.greenlet"].Greenlet
-                tracer = self._native.GreenletTracer(*types, tracer)
+                tracer = self._engine.GreenletTracer(*types, tracer)
                 greenlet.settrace(tracer)
             self._tracers[hub] = tracer
             tracer.begin()
@@ -176,12 +153,12 @@ class GeventProbe:
 
     def _is_hooked(self, where: str) -> bool:
         if where not in self._hooked:
-            self._hooked[where] = not _WAITS.isdisjoint(self._native.hook_waits(where))
+            self._hooked[where] = not _WAITS.isdisjoint(self._engine.hook_waits(where))
         return self._hooked[where]
 
     def _watch_waits(self, loop: Any) -> None:
         """Last before the wait, and first after it, with gevent's own watchers in between."""
-        hooks = self._native.LoopHooks(KIND)
+        hooks = self._engine.LoopHooks(KIND)
         for watcher, told in (
             (loop.prepare(ref=False, priority=_LAST), hooks.wait_begin),
             (loop.check(ref=False, priority=_FIRST), hooks.wait_end),

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from loopcanary.probes.glib.windows import GtkWindows
 from loopcanary.probes.on_import import ImportWatch
-from loopcanary.probes.patches import LaidPatches
+from loopcanary.probes.patches import PatchingProbe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from loopcanary._native import Native
     from loopcanary.protocols.loops import Windows
@@ -30,32 +30,22 @@ _SOURCES = (
 )
 
 
-class GLibProbe:
+class GLibProbe(PatchingProbe):
     """Watches the loops that run on any thread from their next run on."""
 
     kind = "glib"
+    _engine: Native
 
-    def __init__(
-        self,
-        native: Native,
-        loop_seen: Callable[[], None],
-        contain: Callable[[Callable[[], None]], object],
-    ) -> None:
-        """`loop_seen` hears of every run of a loop. `contain` calls a function, and nothing that it raises
-        gets out."""
-        self._native = native
-        self._loop_seen = loop_seen
-        self._contain = contain
-        self._patches: LaidPatches | None = None
+    def __init__(self, *sides: Any) -> None:
+        super().__init__(*sides)
         self._tracers: Tracers | None = None
         self._windows: Windows | None = None
         self._gtk: GtkWindows | None = None
         self._idle: IdleTrace | None = None
         self._signals: str | None = None
-        self._notes: list[str] = []
         self._watches = (
-            ImportWatch("gi.overrides.Gio", lambda: contain(self._patch_gio)),
-            ImportWatch("gi.overrides.Gtk", lambda: contain(self._patch_gtk)),
+            ImportWatch("gi.overrides.Gio", lambda: self._contain(self._patch_gio)),
+            ImportWatch("gi.overrides.Gtk", lambda: self._contain(self._patch_gtk)),
         )
 
     def use_tracers(self, tracers: Tracers) -> None:
@@ -65,38 +55,22 @@ class GLibProbe:
     def use_windows(self, windows: Windows) -> None:
         self._windows = windows
 
-    def install(self) -> None:
-        """Patches PyGObject's GLib, which is imported. Idempotent."""
-        if self._patches is None:
-            self._patches = LaidPatches()
-            self._contain(self._patch)
-
-    def uninstall(self) -> None:
-        """Takes back every patch that is still ours; what others have put over it stays."""
-        patches, self._patches = self._patches, None
-        if patches is not None:
-            for watch in self._watches:
-                watch.cancel()
-            self._take_back_copies()
-            patches.take_back()
-            self._native.glib_unhook()
-            self._native.glib_listen(None, 0)
-            gtk, self._gtk = self._gtk, None
-            if gtk is not None:
-                gtk.close()
-            if self._signals is not None:
-                self._native.glib_unhook_signals(self._signals)
-
-    def notes(self) -> Sequence[str]:
-        """What of this GLib cannot be seen."""
-        return tuple(self._notes)
+    def _take_back(self) -> None:
+        self._take_back_copies()
+        super()._take_back()
+        self._engine.glib_unhook()
+        self._engine.glib_listen(None, 0)
+        gtk, self._gtk = self._gtk, None
+        if gtk is not None:
+            gtk.close()
+        if self._signals is not None:
+            self._engine.glib_unhook_signals(self._signals)
 
     def _patch(self) -> None:
-        self._notes.clear()
-        if not self._native.glib_hook():
+        if not self._engine.glib_hook():
             self._notes.append("glib: no libglib-2.0.so.0 is loaded; each callback counts as a turn")
         self._signals = getattr(sys.modules.get("gi._gi"), "__file__", None)
-        if self._signals is None or not self._native.glib_hook_signals(self._signals):
+        if self._signals is None or not self._engine.glib_hook_signals(self._signals):
             self._notes.append("glib: PyGObject's connect cannot be hooked; signals' handlers have no names")
         overrides = sys.modules["gi.overrides.GLib"]
         boxed = getattr(sys.modules.get("gi._gi"), "Boxed", None)
@@ -106,8 +80,6 @@ class GLibProbe:
             for module in (overrides, sys.modules.get("gi.repository.GLib")):
                 if module is not None:
                     self._put(module, name, partial(self._adding, way=way, place=place))
-        for watch in self._watches:
-            watch.start()
 
     def _patch_gio(self) -> None:
         self._put(sys.modules["gi.overrides.Gio"].Application, "run", self._run)
@@ -118,14 +90,14 @@ class GLibProbe:
         self._put(getattr(overrides, "Dialog", None), "run", self._run)
         for module in (overrides, sys.modules.get("gi.repository.Gtk")):
             self._put(module, "main", self._run)
-        if self._patches is not None and self._tracers is not None and self._windows is not None:
-            self._gtk = GtkWindows(self._native, self._tracers, self._windows)
+        if self._is_on and self._tracers is not None and self._windows is not None:
+            self._gtk = GtkWindows(self._engine, self._tracers, self._windows)
             version = str(getattr(sys.modules.get("gi.repository.Gtk"), "_version", ""))
-            if not self._native.glib_listen(self._gtk.heard, int(version.partition(".")[0] or 0)):
+            if not self._engine.glib_listen(self._gtk.heard, int(version.partition(".")[0] or 0)):
                 self._notes.append(f"glib: input and windows of GTK {version} are not seen")
 
     def _put(self, owner: Any, name: str, make: Callable[[Any], object]) -> None:
-        if self._patches is not None and owner is not None and name in vars(owner):
+        if self._is_on and owner is not None:
             self._patches.put(owner, name, make)
 
     def _take_back_copies(self) -> None:
@@ -142,7 +114,7 @@ class GLibProbe:
                     setattr(shown, name, original)
 
     def _run(self, original: object, *, boxed: object = None) -> object:
-        return self._native.glib_run(original, self._seen, boxed)
+        return self._engine.glib_run(original, self._seen, boxed)
 
     def _seen(self) -> None:
         self._contain(self._loop_seen)
@@ -150,14 +122,14 @@ class GLibProbe:
     def _adding(self, original: Callable[..., Any], *, way: str, place: int) -> object:
         """A function that adds sources, which hands on the program's function in a bracket."""
         ran = self._ran if way == "idle" else None
-        native = self._native
+        engine = self._engine
 
         @wraps(original)
         def add(*args: Any, **options: Any) -> Any:
             # One of GTK's own, such as `window.close`, has no name that could be read, and would hide that
             # of the handler that it calls.
             if len(args) > place and callable(args[place]) and type(args[place]).__module__ != _GI:
-                bracketed = native.glib_source(args[place], way, ran, partial)
+                bracketed = engine.glib_source(args[place], way, ran, partial)
                 args = (*args[:place], bracketed, *args[place + 1 :])
             return original(*args, **options)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.probes.on_import import ImportWatch
+from loopcanary.probes.patches import PatchingProbe
 from loopcanary.probes.pygame.beat import FRAME, KIND, Beat
 from loopcanary.probes.pygame.calls import GameCalls, StandIn
 from loopcanary.probes.pygame.clock import clock_type
@@ -19,8 +19,6 @@ from loopcanary.probes.pygame.clock import clock_type
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loopcanary._native import Native
-    from loopcanary.protocols.loops import PortableSide
     from loopcanary.protocols.tracing import Tracers
 
 # Module, function, and its role (GameCalls.stand_in).
@@ -49,49 +47,34 @@ _INPUT = (
 """Input that a person waits for an answer to. Motion is not in it: there is always more of it."""
 
 
-class PygameProbe:
+class PygameProbe(PatchingProbe):
     """Watches the thread that flips."""
 
     kind = KIND
 
-    def __init__(
-        self,
-        native: Native | PortableSide,
-        loop_seen: Callable[[], None],
-        contain: Callable[[Callable[[], None]], object],
-    ) -> None:
-        """`native`: the extension, or a protocols.PortableSide. `loop_seen` hears of the first flip.
-        `contain` calls a function, and nothing it raises gets out."""
-        self._watch = ImportWatch("pygame", lambda: contain(self._patch))
-        self._calls = GameCalls(native.LoopHooks(KIND, loop_seen), FRAME)
+    def __init__(self, *sides: Any) -> None:
+        super().__init__(*sides)
+        self._calls = GameCalls(self._engine.LoopHooks(KIND, self._loop_seen), FRAME)
         self._beat = Beat(
             self._calls,
             refresh_hz=_screen_refresh_hz,
             input_types=lambda: self._input_types,
             event_name=self._event_name,
-            contain=contain,
+            contain=self._contain,
         )
         self._calls.tell(self._beat)
         self._input_types: frozenset[int] = frozenset()
         self._names: dict[int, str] = {}
-        self._patches: list[tuple[dict[str, Any], str, Any, Any]] = []
+        self._stands: list[tuple[dict[str, Any], str, Any, Any]] = []
         """Namespace, name, what was there, what is there now."""
 
     def use_tracers(self, tracers: Tracers) -> None:
         """Frames and input are told to these."""
         self._beat.tracers = tracers
 
-    def install(self) -> None:
-        """Patches pygame, now or when it is imported. Idempotent."""
-        if not self._patches:
-            self._watch.cancel()
-            self._watch.start()
-
-    def uninstall(self) -> None:
-        """Takes back every stand-in that is still in its place."""
-        self._watch.cancel()
-        patches, self._patches = self._patches, []
-        for namespace, name, original, standing in patches:
+    def _take_back(self) -> None:
+        stands, self._stands = self._stands, []
+        for namespace, name, original, standing in stands:
             if namespace.get(name) is standing:
                 namespace[name] = original
         self._beat.over()
@@ -138,7 +121,7 @@ class PygameProbe:
                 found = stands.get(id(value))
                 if found is not None and found[0] is value:
                     namespace[name] = found[1]
-                    self._patches.append((namespace, name, value, found[1]))
+                    self._stands.append((namespace, name, value, found[1]))
 
     def _calling(self, role: str, original: Any) -> Any:
         return self._calls.stand_in(original, role)

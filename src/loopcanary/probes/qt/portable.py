@@ -17,7 +17,7 @@ from types import MethodDescriptorType
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.probes.on_import import ImportWatch
-from loopcanary.probes.patches import LaidPatches
+from loopcanary.probes.patches import PatchingProbe
 from loopcanary.probes.qt.probe import BINDINGS, KIND
 
 if TYPE_CHECKING:
@@ -31,49 +31,33 @@ _NAMES = ("exec", "exec_")
 _RUNNERS_MAX = 16
 
 
-class PortableQtProbe:
+class PortableQtProbe(PatchingProbe):
     """Watches the application's thread while its `exec()` runs."""
 
     kind = KIND
+    _engine: PortableSide
 
-    def __init__(
-        self,
-        engine: PortableSide,
-        loop_seen: Callable[[], None],  # noqa: ARG002 - the engine sees it by itself
-        contain: Callable[[Callable[[], None]], object],
-    ) -> None:
-        self._engine = engine
-        self._contain = contain
-        self._patches = LaidPatches()
+    def __init__(self, *sides: Any) -> None:
+        super().__init__(*sides)
         self._watches = [
-            ImportWatch(f"{binding}.{module}", partial(contain, partial(self._patch, binding, module, name)))
+            ImportWatch(
+                f"{binding}.{module}",
+                partial(self._contain, partial(self._patch_exec, binding, module, name)),
+            )
             for binding in BINDINGS
             for module, name in _RUNS
         ]
-        self._is_on = False
         self._timers: QtTimers | None = None
         """Of the application that runs."""
 
-    def install(self) -> None:
-        """Patches `exec()`, now or when Qt's modules are imported. Idempotent."""
-        if not self._is_on:
-            self._is_on = True
-            for watch in self._watches:
-                watch.start()
-            self._contain(self._adopt)
-
-    def uninstall(self) -> None:
-        """Takes back what is still ours."""
-        self._is_on = False
-        for watch in self._watches:
-            watch.cancel()
-        self._patches.take_back()
+    def _take_back(self) -> None:
+        super()._take_back()
         self._end(self._timers)
 
     def notes(self) -> tuple[str, ...]:
         return ("timed by a timer of Qt's, of the application's thread while exec() runs; no events' names",)
 
-    def _patch(self, binding: str, module: str, name: str) -> None:
+    def _patch_exec(self, binding: str, module: str, name: str) -> None:
         """The module has been imported."""
         owner = getattr(sys.modules[f"{binding}.{module}"], name)
         for way in _NAMES:
@@ -116,7 +100,7 @@ class PortableQtProbe:
             self._timers = None
             self._engine.stopped(timers)
 
-    def _adopt(self) -> None:
+    def _patch(self) -> None:
         """An application that runs already is watched from now on, if this is its thread."""
         for binding in BINDINGS:
             core: Any = sys.modules.get(f"{binding}.QtCore")

@@ -7,15 +7,13 @@ found which Qt the program uses, and where its loops wait. What is drawn and put
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from loopcanary.probes.on_import import ImportWatch
+from loopcanary.probes.patches import PatchingProbe
 from loopcanary.probes.qt.front import QtFront
 from loopcanary.probes.qt.traces import QtTraces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from loopcanary._native import Native
     from loopcanary.protocols.loops import Windows
     from loopcanary.protocols.tracing import Tracers
@@ -25,28 +23,18 @@ BINDINGS = ("PySide6", "PyQt6", "PyQt5", "PySide2")
 _GLIB = "libglib-2.0.so.0"
 
 
-class QtProbe:
+class QtProbe(PatchingProbe):
     """Watches the application's thread, and threads in which Python code runs a loop of Qt's."""
 
     kind = KIND
+    _engine: Native
 
-    def __init__(
-        self,
-        native: Native,
-        loop_seen: Callable[[], None],
-        contain: Callable[[Callable[[], None]], object],
-    ) -> None:
-        self._native = native
-        self._loop_seen = loop_seen
-        self._contain = contain
-        self._watch = ImportWatch(
-            tuple(f"{binding}.QtCore" for binding in BINDINGS), lambda: contain(self._patch)
-        )
+    def __init__(self, *sides: Any) -> None:
+        super().__init__(*sides)
         self._tracers: Tracers | None = None
         self._windows: Windows | None = None
         self._traces: QtTraces | None = None
         self._waits: list[str] = []
-        self._notes: list[str] = []
 
     def use_tracers(self, tracers: Tracers) -> None:
         self._tracers = tracers
@@ -54,45 +42,33 @@ class QtProbe:
     def use_windows(self, windows: Windows) -> None:
         self._windows = windows
 
-    def install(self) -> None:
-        """Hooks Qt, now or when a binding is imported. Idempotent."""
-        self._watch.cancel()
-        self._watch.start()
-
-    def uninstall(self) -> None:
-        """Takes back what is still ours."""
-        self._watch.cancel()
-        self._native.qt_listen(None)
-        self._native.qt_uninstall()
+    def _take_back(self) -> None:
+        self._engine.qt_listen(None)
+        self._engine.qt_uninstall()
         while self._waits:
-            self._native.unhook_waits(self._waits.pop())
+            self._engine.unhook_waits(self._waits.pop())
         traces, self._traces = self._traces, None
         if traces is not None:
             traces.close()
 
-    def notes(self) -> Sequence[str]:
-        """Why Qt's loops are not seen, or not all of them."""
-        return tuple(self._notes)
-
     def _patch(self) -> None:
         binding = next(name for name in BINDINGS if f"{name}.QtCore" in sys.modules)
         core = sys.modules[f"{binding}.QtCore"]
-        why_not = self._native.qt_install(core.__file__ or "", self._loop_seen)
-        self._notes.clear()
+        why_not = self._engine.qt_install(core.__file__ or "", self._loop_seen)
         if why_not is not None:
             self._notes.append(f"{binding}: events are not seen: {why_not}")
             return
         # Which of the two a thread's dispatcher waits in depends on the platform and on QT_NO_GLIB.
         if not self._waits:
             for where in (_qt_core_path(), _GLIB):
-                if where is not None and self._native.hook_waits(where):
+                if where is not None and self._engine.hook_waits(where):
                     self._waits.append(where)
         if not self._waits:
             self._notes.append(f"{binding}: the loop's waits are not seen: turns are longer than they are")
         if self._tracers is not None and self._windows is not None and self._traces is None:
-            front = QtFront(binding, self._native, self._windows)
+            front = QtFront(binding, self._engine, self._windows)
             self._traces = QtTraces(binding, self._tracers, front)
-            self._native.qt_listen(self._traces.heard)
+            self._engine.qt_listen(self._traces.heard)
 
 
 def _qt_core_path() -> str | None:

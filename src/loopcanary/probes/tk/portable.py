@@ -15,7 +15,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.probes.on_import import ImportWatch
-from loopcanary.probes.patches import LaidPatches
+from loopcanary.probes.patches import PatchingProbe
 from loopcanary.probes.tk.commands import LOOPS, event_places, registered_by_after
 from loopcanary.probes.tk.traces import TkTraces, event_name
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import CodeType, ModuleType
 
-    from loopcanary.protocols.loops import PortableSide
+    from loopcanary.protocols.loops import LoopHooks
     from loopcanary.protocols.tracing import Tracers
 
 _BY_HAND = 3
@@ -32,21 +32,15 @@ _BY_HAND = 3
 _PARTIALS_MAX = 8
 
 
-class PortableTkProbe:
+class PortableTkProbe(PatchingProbe):
     """Patches tkinter, which is imported; commands are seen that are called from then on."""
 
     kind = "tk"
 
-    def __init__(
-        self,
-        engine: PortableSide,
-        loop_seen: Callable[[], None],
-        contain: Callable[[Callable[[], None]], object],
-    ) -> None:
-        self._hooks = engine.LoopHooks(self.kind, loop_seen)
-        self._contain = contain
-        self._patches: LaidPatches | None = None
-        self._dialogs = ImportWatch("tkinter.commondialog", lambda: contain(self._patch_dialogs))
+    def __init__(self, *sides: Any) -> None:
+        super().__init__(*sides)
+        self._hooks: LoopHooks = self._engine.LoopHooks(self.kind, self._loop_seen)
+        self._watches = [ImportWatch("tkinter.commondialog", lambda: self._contain(self._patch_dialogs))]
         self._traces = TkTraces(_no_scene)
         self._here = _TclState()
 
@@ -54,27 +48,15 @@ class PortableTkProbe:
         """Input and idle work are told to `tracers`. Before `install`."""
         self._traces.use(tracers)
 
-    def install(self) -> None:
-        """Patches tkinter. Idempotent."""
-        if self._patches is None:
-            self._patches = LaidPatches()
-            self._contain(self._patch)
-
-    def uninstall(self) -> None:
-        """Takes back every patch that is still ours; what others have put over it stays."""
-        patches, self._patches = self._patches, None
-        if patches is not None:
-            self._dialogs.cancel()
-            patches.take_back()
-            self._end_by_hand()
+    def _take_back(self) -> None:
+        super()._take_back()
+        self._end_by_hand()
 
     def notes(self) -> tuple[str, ...]:
         return ("commands are timed, each as a turn; not what Tcl and Tk do between them",)
 
     def _patch(self) -> None:
         tkinter, patches = sys.modules["tkinter"], self._patches
-        if patches is None:
-            return
         commands = _TkCommands(tkinter, self._traces)
         patches.put(tkinter.CallWrapper, "__call__", partial(self._calling, commands))
         for name, role in LOOPS:
@@ -82,12 +64,10 @@ class PortableTkProbe:
         patches.put(tkinter, "mainloop", partial(self._loop, role="run"))
         patches.put(tkinter.Tk, "destroy", self._gone)
         patches.put(tkinter.Misc, "after_idle", self._traces.after_idle(_IdleCall))
-        self._dialogs.start()
 
     def _patch_dialogs(self) -> None:
-        if self._patches is not None:
-            dialog = sys.modules["tkinter.commondialog"].Dialog
-            self._patches.put(dialog, "show", partial(self._loop, role="nested"))
+        dialog = sys.modules["tkinter.commondialog"].Dialog
+        self._patches.put(dialog, "show", partial(self._loop, role="nested"))
 
     # ---- commands -------------------------------------------------------------------------------
 

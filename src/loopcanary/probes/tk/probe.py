@@ -6,16 +6,15 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loopcanary.probes.on_import import ImportWatch
-from loopcanary.probes.patches import LaidPatches
+from loopcanary.probes.patches import PatchingProbe, is_from
 from loopcanary.probes.tk.commands import LOOPS, event_places, registered_by_after
 from loopcanary.probes.tk.traces import TkTraces
 from loopcanary.probes.tk.windows import TkWindows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from types import CodeType, FrameType, ModuleType
 
     from loopcanary._native import Native
@@ -23,27 +22,17 @@ if TYPE_CHECKING:
     from loopcanary.protocols.tracing import Tracers
 
 
-class TkProbe:
+class TkProbe(PatchingProbe):
     """Patches tkinter, which is imported; callbacks registered from then on are seen as such."""
 
     kind = "tk"
+    _engine: Native
 
-    def __init__(
-        self,
-        native: Native,
-        loop_seen: Callable[[], None],
-        contain: Callable[[Callable[[], None]], object],
-    ) -> None:
-        """`loop_seen` hears of every thread that runs Tcl's loop. `contain` calls a function, and nothing
-        that it raises gets out."""
-        self._native = native
-        self._loop_seen = loop_seen
-        self._contain = contain
-        self._patches: LaidPatches | None = None
-        self._dialogs = ImportWatch("tkinter.commondialog", lambda: contain(self._patch_dialogs))
-        self._windows = TkWindows(native)
+    def __init__(self, *sides: Any) -> None:
+        super().__init__(*sides)
+        self._watches = [ImportWatch("tkinter.commondialog", lambda: self._contain(self._patch_dialogs))]
+        self._windows = TkWindows(self._engine)
         self._traces = TkTraces(self._windows.scene)
-        self._notes: tuple[str, ...] = ()
 
     def use_tracers(self, tracers: Tracers) -> None:
         """Input and idle work are told to `tracers`. Before `install`."""
@@ -53,71 +42,50 @@ class TkProbe:
     def use_windows(self, windows: Windows) -> None:
         self._windows.use(windows=windows)
 
-    def install(self) -> None:
-        """Patches tkinter; also where its loop runs already. Idempotent."""
-        if self._patches is None:
-            self._patches = LaidPatches()
-            self._contain(self._patch)
-
-    def uninstall(self) -> None:
-        """Takes back every patch that is still ours; what others have put over it stays."""
-        patches, self._patches = self._patches, None
-        if patches is not None:
-            self._dialogs.cancel()
-            patches.take_back()
-            self._native.tk_listen(None, None)
-            self._windows.close()
-            self._native.tk_release()
-
-    def notes(self) -> Sequence[str]:
-        """What of this tkinter cannot be seen."""
-        return self._notes
+    def _take_back(self) -> None:
+        super()._take_back()
+        self._engine.tk_listen(None, None)
+        self._windows.close()
+        self._engine.tk_release()
 
     def _patch(self) -> None:
-        tkinter, extension = sys.modules["tkinter"], sys.modules.get("_tkinter")
-        patches = self._patches
-        if patches is None:
-            return
-        library = getattr(extension, "__file__", None)
-        notes = []
-        if not self._native.tk_learn(library):
-            notes.append("tk: Tcl's functions are hidden in this build; each callback counts as a turn")
-        if not self._native.tk_listen(library, self._windows.heard):
-            notes.append("tk: frames are not seen: what Tk draws with cannot be hooked in this build")
-        self._notes = tuple(notes)
-        self._patch_commands(tkinter, patches)
+        tkinter, patches = sys.modules["tkinter"], self._patches
+        library = getattr(sys.modules.get("_tkinter"), "__file__", None)
+        if not self._engine.tk_learn(library):
+            self._notes.append("tk: Tcl's functions are hidden in this build; each callback counts as a turn")
+        if not self._engine.tk_listen(library, self._windows.heard):
+            self._notes.append("tk: frames are not seen: what Tk draws with cannot be hooked in this build")
+        self._patch_commands(tkinter)
         for name, role in LOOPS:
             patches.put(tkinter.Misc, name, partial(self._loop, role=role))
         patches.put(tkinter.Misc, "update_idletasks", partial(self._loop, role="draw"))
         for name in ("wm_title", "title"):
-            patches.put(tkinter.Wm, name, self._native.tk_titled)
+            patches.put(tkinter.Wm, name, self._engine.tk_titled)
         patches.put(tkinter, "mainloop", partial(self._loop, role="run"))
         patches.put(tkinter.Tk, "destroy", partial(self._loop, role="gone"))
-        patches.put(tkinter.Misc, "after_idle", self._traces.after_idle(self._native.tk_idle))
-        self._dialogs.start()
+        patches.put(tkinter.Misc, "after_idle", self._traces.after_idle(self._engine.tk_idle))
         if _runs_on_this_thread(_mainloops(tkinter)):
             self._seen()
 
-    def _patch_commands(self, tkinter: ModuleType, patches: LaidPatches) -> None:
+    def _patch_commands(self, tkinter: ModuleType) -> None:
         original = tkinter.CallWrapper.__dict__["__call__"]
-        site = _call_sites(original.__code__) if _is_from(original, tkinter) else None
+        site = _call_sites(original.__code__) if is_from(original, tkinter) else None
         after = registered_by_after(tkinter.Misc.after)
         event = event_places(tkinter.Misc._subst_format)
-        patches.put(
+        self._patches.put(
             tkinter.CallWrapper,
             "__call__",
-            lambda found: self._native.tk_callback(
+            lambda found: self._engine.tk_callback(
                 found, site, vars(tkinter), after, self._seen, self._traces.input, partial, event
             ),
         )
 
     def _patch_dialogs(self) -> None:
-        if self._patches is not None:
-            dialog = sys.modules["tkinter.commondialog"].Dialog
-            self._patches.put(dialog, "show", partial(self._loop, role="nested"))
+        dialog = sys.modules["tkinter.commondialog"].Dialog
+        self._patches.put(dialog, "show", partial(self._loop, role="nested"))
 
     def _loop(self, original: object, *, role: str) -> object:
-        return self._native.tk_loop(original, role, self._seen)
+        return self._engine.tk_loop(original, role, self._seen)
 
     def _seen(self) -> None:
         """A thread runs Tcl's loop. Its mainloop() may have begun before it could be seen."""
@@ -125,8 +93,8 @@ class TkProbe:
         self._contain(self._adopt)
 
     def _adopt(self) -> None:
-        if self._patches is not None and _runs_on_this_thread(_mainloops(sys.modules["tkinter"])):
-            self._native.tk_adopt()
+        if self._is_on and _runs_on_this_thread(_mainloops(sys.modules["tkinter"])):
+            self._engine.tk_adopt()
 
 
 def _mainloops(tkinter: ModuleType) -> frozenset[CodeType]:
@@ -142,11 +110,6 @@ def _runs_on_this_thread(codes: frozenset[CodeType]) -> bool:
             return True
         frame = frame.f_back
     return False
-
-
-def _is_from(function: object, module: ModuleType) -> bool:
-    """Whether nobody has replaced the function: its code is of the module's own file."""
-    return hasattr(function, "__code__") and getattr(function, "__globals__", None) is vars(module)
 
 
 def _call_sites(code: CodeType) -> tuple[CodeType, tuple[int, int], tuple[int, int]]:

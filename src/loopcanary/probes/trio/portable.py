@@ -8,72 +8,43 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.probes.trio.probe import KIND, MODULE, NEEDED, running
+from loopcanary.probes.patches import PatchingProbe
+from loopcanary.probes.trio.probe import KIND, MODULE, NEEDED, TOO_OLD, group_like, running
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from loopcanary.protocols.loops import LoopHooks, PortableSide
+    from loopcanary.protocols.loops import LoopHooks
 
 
-class PortableTrioProbe:
+class PortableTrioProbe(PatchingProbe):
     """Watches all runs of trio, in any thread; also guest runs, and those that run already."""
 
     kind = KIND
 
-    def __init__(
-        self,
-        engine: PortableSide,
-        loop_seen: Callable[[], None],
-        contain: Callable[[Callable[[], None]], object],
-    ) -> None:
-        self._hooks = engine.LoopHooks(KIND, loop_seen)
-        self._contain = contain
-        self._original: Any = None
-        self._group: Any = None
-        self._note: str | None = None
+    def __init__(self, *sides: Any) -> None:
+        super().__init__(*sides)
+        self._hooks: LoopHooks = self._engine.LoopHooks(KIND, self._loop_seen)
 
-    def install(self) -> None:
-        """Runs have our instrument from now on. Idempotent. `trio._core._run` is imported."""
-        if self._group is not None:
-            return
+    def _patch(self) -> None:
+        """Runs have our instrument from now on; those that have it keep it to their end, and nobody hears it
+        when it was taken back."""
         run: Any = sys.modules[MODULE]
         if not all(hasattr(run, name) for name in NEEDED):
-            self._note = "this trio cannot be watched: it is older than 0.19, or made in another way"
+            self._notes.append(TOO_OLD)
             return
-        self._original = run.Instruments
-        self._group = run.Instruments = self._make_group(run.Instruments)
+        self._patches.put(run, "Instruments", self._make_group)
         own = getattr(run.GLOBAL_RUN_CONTEXT, "runner", None)
         for runner in running(run):
             self._contain(partial(self._join, runner, is_own=runner is own))
 
-    def uninstall(self) -> None:
-        """Takes the name back if it is still ours. Idempotent. Runs that have our instrument keep it to their
-        end, and nobody hears it."""
-        run: Any = sys.modules.get(MODULE)
-        if self._group is not None and getattr(run, "Instruments", None) is self._group:
-            run.Instruments = self._original
-        self._original = self._group = None
-
-    def notes(self) -> Sequence[str]:
-        """Why trio cannot be watched, where it cannot."""
-        return () if self._note is None else (self._note,)
-
     def _make_group(self, original: Any) -> Any:
-        """A group that goes by the original's name, and is one."""
         hooks = self._hooks
 
         def __init__(self: Any, incoming: Sequence[Any]) -> None:  # noqa: N807 - it becomes the type's
             original.__init__(self, (TurnInstrument(hooks), *incoming))
 
-        names = {
-            "__init__": __init__,
-            "__slots__": (),
-            "__module__": original.__module__,
-            "__qualname__": original.__qualname__,
-            "__doc__": original.__doc__,
-        }
-        return type(original)(original.__name__, (original,), names)
+        return group_like(original, __init__)
 
     def _join(self, runner: Any, *, is_own: bool) -> None:
         """A run that runs already."""

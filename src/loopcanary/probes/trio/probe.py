@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.probes.asyncio.spin import SpinWatch
+from loopcanary.probes.patches import PatchingProbe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,70 +24,51 @@ KIND = "trio"
 MODULE = "trio._core._run"
 _EXAMINED_MAX = 32
 NEEDED = ("Instruments", "GLOBAL_RUN_CONTEXT", "Task", "run")
+TOO_OLD = "this trio cannot be watched: it is older than 0.19, or made in another way"
 
 
-class TrioProbe:
+class TrioProbe(PatchingProbe):
     """Watches all runs of trio, in any thread; also guest runs, and those that run already."""
 
     kind = KIND
+    _engine: Native
 
-    def __init__(
-        self,
-        native: Native,
-        loop_seen: Callable[[], None],
-        contain: Callable[[Callable[[], None]], object],
-    ) -> None:
-        self._native = native
-        self._loop_seen = loop_seen
-        self._contain = contain
-        self._original: Any = None
-        self._group: Any = None
+    def __init__(self, *sides: Any) -> None:
+        super().__init__(*sides)
         self._waits = 0
         self._waits_are_hooked = False
-        self._note: str | None = None
         self._tracers: Callable[[], Tracers] | None = None
 
     def use_tracers_when_needed(self, tracers: Callable[[], Tracers]) -> None:
         """Makes the trace of a run that never waits; most programs need none."""
         self._tracers = tracers
 
-    def install(self) -> None:
-        """Runs have our groups from now on. Idempotent. `trio._core._run` is imported."""
-        if self._group is not None:
-            return
-        run = sys.modules[MODULE]
+    def _patch(self) -> None:
+        """Runs have our groups from now on."""
+        run: Any = sys.modules[MODULE]
         if not all(hasattr(run, name) for name in NEEDED):
-            self._note = "this trio cannot be watched: it is older than 0.19, or made in another way"
+            self._notes.append(TOO_OLD)
             return
         self._learn()
         self._hook_waits()
-        self._original = run.Instruments
-        self._group = run.Instruments = self._make_group(run.Instruments)  # type: ignore[attr-defined]
+        self._patches.put(run, "Instruments", self._make_group)
         for runner in running(run):
-            self._join(runner)
+            self._join(runner, run.Instruments)
 
-    def uninstall(self) -> None:
-        """Takes the name back if it is still ours. Idempotent. Runs that have our group keep it to their end,
-        and it tells nothing: trio may be about to call it."""
-        run: Any = sys.modules.get(MODULE)
-        if self._group is not None and getattr(run, "Instruments", None) is self._group:
-            run.Instruments = self._original
-        self._original = self._group = None
+    def _take_back(self) -> None:
+        """Runs keep our group to their end, and it tells nothing: trio may be about to call it."""
+        super()._take_back()
         if self._waits_are_hooked:
-            self._native.unhook_waits(self._waits)
+            self._engine.unhook_waits(self._waits)
             self._waits_are_hooked = False
 
-    def notes(self) -> Sequence[str]:
-        """Why trio cannot be watched, where it cannot."""
-        return () if self._note is None else (self._note,)
-
     def _learn(self) -> None:
-        self._native.learn_trio(sys.modules[MODULE].Task)
+        self._engine.learn_trio(sys.modules[MODULE].Task)
 
     def _hook_waits(self) -> None:
         epoll = getattr(sys.modules.get("select"), "epoll", None)
-        self._waits = 0 if epoll is None else self._native.c_code(epoll.poll)
-        self._waits_are_hooked = bool(self._waits) and "epoll_wait" in self._native.hook_waits(self._waits)
+        self._waits = 0 if epoll is None else self._engine.c_code(epoll.poll)
+        self._waits_are_hooked = bool(self._waits) and "epoll_wait" in self._engine.hook_waits(self._waits)
 
     def _spin_watch(self) -> Callable[[int], None]:
         return SpinWatch((), self._tell_spin, identities=_ready_tasks).look
@@ -96,22 +78,13 @@ class TrioProbe:
             self._tracers().idle(KIND).spun(name, begin_ns, end_ns, turns)
 
     def _make_group(self, original: Any) -> Any:
-        """A group that goes by the original's name, and is one."""
         probe = self
 
         def __init__(self: Any, incoming: Sequence[Any]) -> None:  # noqa: N807 - it becomes the type's
             original.__init__(self, incoming)
             probe._adopt(self)
 
-        names = {
-            "__init__": __init__,
-            "__slots__": (),
-            "__module__": original.__module__,
-            "__qualname__": original.__qualname__,
-            "__doc__": original.__doc__,
-            "_call_others": original.call,
-        }
-        return type(original)(original.__name__, (self._native.TrioGroup, original), names)
+        return group_like(original, __init__, self._engine.TrioGroup, _call_others=original.call)
 
     def _adopt(self, group: Any) -> None:
         """Before a run. What it raises is the program's own, such as SystemExit from a signal's handler."""
@@ -124,12 +97,12 @@ class TrioProbe:
         except Exception:  # noqa: BLE001 - a run that cannot be watched runs
             return
 
-    def _join(self, runner: Any) -> None:
+    def _join(self, runner: Any, groups: Any) -> None:
         """A run that runs already gets a group in the place of its own, with the same instruments. On any
         thread: trio looks its group up each time it asks or calls one, and either knows the instruments."""
-        if isinstance(runner.instruments, self._native.TrioGroup):
+        if isinstance(runner.instruments, self._engine.TrioGroup):
             return
-        group = self._group.__new__(self._group)
+        group = groups.__new__(groups)
         group.data = runner.instruments.data
         group.is_guest = runner.is_guest
         group.tells_waits = not self._waits_are_hooked and not runner.is_guest
@@ -151,6 +124,13 @@ def _note_guest(group: Any) -> None:
     runner = sys.modules[MODULE].GLOBAL_RUN_CONTEXT.runner
     group.is_guest = runner.is_guest
     group.tells_waits = group.tells_waits and not runner.is_guest
+
+
+def group_like(original: Any, init: Callable[..., None], *before: type, **names: object) -> Any:
+    """A group that goes by the original's name, and is one; `before`: the types that come before it."""
+    copied = {name: getattr(original, name) for name in ("__module__", "__qualname__", "__doc__")}
+    members = {"__init__": init, "__slots__": (), **copied, **names}
+    return type(original)(original.__name__, (*before, original), members)
 
 
 def running(run: ModuleType) -> Iterator[Any]:

@@ -12,11 +12,12 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.probes.on_import import ImportWatch
+from loopcanary.probes.patches import PatchingProbe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loopcanary._native import Native
+    from loopcanary.protocols import LoopHooks
 
 KIND = "twisted"
 _BASE = "twisted.internet.base"
@@ -25,44 +26,22 @@ _NAMED_BY_THE_ENGINE = (FunctionType, MethodType, BuiltinFunctionType, partial)
 _NAMES_MAX = 1024
 
 
-class TwistedProbe:
+class TwistedProbe(PatchingProbe):
     """Watches the reactor, made before or after."""
 
     kind = KIND
 
-    def __init__(
-        self,
-        native: Native,
-        loop_seen: Callable[[], None],
-        contain: Callable[[Callable[[], None]], object],
-    ) -> None:
-        """`loop_seen` hears of every reactor that runs. `contain` calls a function, and nothing that it
-        raises gets out: patches are laid in the middle of the program's own imports."""
-        self._hooks = native.LoopHooks(KIND)
-        self._loop_seen = loop_seen
-        self._patches: list[tuple[Any, str, object, object]] = []
+    def __init__(self, *sides: Any) -> None:
+        super().__init__(*sides)
+        self._hooks: LoopHooks = self._engine.LoopHooks(KIND)
         self._pollers: list[tuple[Any, _Poller]] = []
         self._watches = [
-            ImportWatch(_BASE, lambda: contain(self._patch_base)),
-            ImportWatch("twisted.internet.posixbase", lambda: contain(self._patch_poll_like)),
-            ImportWatch("twisted.internet.selectreactor", lambda: contain(self._patch_select)),
+            ImportWatch("twisted.internet.posixbase", lambda: self._contain(self._patch_poll_like)),
+            ImportWatch("twisted.internet.selectreactor", lambda: self._contain(self._patch_select)),
         ]
 
-    def install(self) -> None:
-        """Patches Twisted's modules, now or when they are imported. Idempotent."""
-        if not self._patches:
-            for watch in self._watches:
-                watch.cancel()
-                watch.start()
-
-    def uninstall(self) -> None:
-        """Takes back what is still ours."""
-        for watch in self._watches:
-            watch.cancel()
-        patches, self._patches = self._patches, []
-        for owner, name, original, replacement in reversed(patches):
-            if vars(owner).get(name) is replacement:
-                setattr(owner, name, original)
+    def _take_back(self) -> None:
+        super()._take_back()
         pollers, self._pollers = self._pollers, []
         for reactor, poller in pollers:
             if reactor.__dict__.get("_poller") is poller:
@@ -70,13 +49,13 @@ class TwistedProbe:
 
     # ---- the loop ---------------------------------------------------------------------------
 
-    def _patch_base(self) -> None:
+    def _patch(self) -> None:
         base: Any = sys.modules[_BASE]
         calls = _DelayedCalls(self._hooks)
-        self._put(base, "heappop", calls.around_pop(base.heappop))
+        self._patches.put(base, "heappop", calls.around_pop)
         from_threads = _CallsFromThreads(self._hooks, vars(base).get("_threadCallHandler"))
         if from_threads.plain is not None:
-            self._put(base, "_threadCallHandler", from_threads)
+            self._patches.put(base, "_threadCallHandler", lambda _: from_threads)
         reactor_type = base.ReactorBase
         self._wrap(reactor_type, "runUntilCurrent", lambda original: calls.around(original, from_threads))
         self._wrap(reactor_type, "mainLoop", self._around_main_loop)
@@ -114,7 +93,10 @@ class TwistedProbe:
 
     def _patch_select(self) -> None:
         module: Any = sys.modules["twisted.internet.selectreactor"]
-        select = module._select
+        self._patches.put(module, "_select", self._around_select)
+        self._wrap(module.SelectReactor, "_doReadOrWrite", self._around_descriptor)
+
+    def _around_select(self, select: Callable[..., Any]) -> Callable[..., Any]:
         wait_begin, wait_end = self._hooks.wait_begin, self._hooks.wait_end
 
         def _select(*args: Any) -> Any:
@@ -124,8 +106,7 @@ class TwistedProbe:
             finally:
                 wait_end()
 
-        self._put(module, "_select", _select)
-        self._wrap(module.SelectReactor, "_doReadOrWrite", self._around_descriptor)
+        return _select
 
     # ---- its descriptors --------------------------------------------------------------------
 
@@ -155,15 +136,8 @@ class TwistedProbe:
     # ---- patches ----------------------------------------------------------------------------
 
     def _wrap(self, owner: type, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-        original = owner.__dict__.get(name)
-        if isinstance(original, FunctionType):
-            replacement = make(original)
-            update_wrapper(replacement, original)
-            self._put(owner, name, replacement)
-
-    def _put(self, owner: Any, name: str, replacement: object) -> None:
-        self._patches.append((owner, name, vars(owner)[name], replacement))
-        setattr(owner, name, replacement)
+        if isinstance(vars(owner).get(name), FunctionType):
+            self._patches.put(owner, name, lambda original: update_wrapper(make(original), original))
 
 
 class _Poller:

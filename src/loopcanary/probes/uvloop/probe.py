@@ -7,59 +7,36 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from loopcanary.probes.patches import PatchingProbe
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from loopcanary._native import Native
 
 KIND = "uvloop"
 
 
-class UvloopProbe:
+class UvloopProbe(PatchingProbe):
     """Watches all loops of uvloop's, made before or after, in any thread."""
 
     kind = KIND
 
-    def __init__(
-        self,
-        native: Native,
-        loop_seen: Callable[[], None],
-        contain: Callable[[Callable[[], None]], object],
-    ) -> None:
-        """`loop_seen` hears of every loop that runs. `contain` calls a function, and nothing that it raises
-        gets out."""
-        self._native = native
-        self._loop_seen = loop_seen
-        self._contain = contain
-        self._installed = False
-        self._notes: tuple[str, ...] = ()
+    _engine: Native
 
-    def install(self) -> None:
-        """Hooks uvloop, which is imported. Idempotent."""
-        if not self._installed:
-            self._installed = True
-            self._contain(self._hook)
-
-    def uninstall(self) -> None:
-        """Takes back every hook that is still ours."""
-        if self._installed:
-            self._installed = False
-            self._native.unhook_uvloop()
-
-    def notes(self) -> Sequence[str]:
-        """What of this uvloop cannot be seen."""
-        return self._notes
-
-    def _hook(self) -> None:
+    def _patch(self) -> None:
         loop = sys.modules["uvloop.loop"]
         handle = getattr(loop, "Handle", None)
         if not isinstance(handle, type):
-            self._notes = ("uvloop: this version has other handles than those known; it is not watched",)
+            self._notes.append("uvloop: this version has other handles than those known; it is not watched")
             return
-        self._native.learn_asyncio()
+        self._engine.learn_asyncio()
         running_loop = sys.modules["asyncio.events"]._get_running_loop
-        runs, waits, callbacks = self._native.hook_uvloop(handle, running_loop, self._tell)
-        self._notes = tuple(_missing(runs, waits, callbacks))
+        runs, waits, callbacks = self._engine.hook_uvloop(handle, running_loop, self._tell)
+        self._notes.extend(_missing(runs, waits, callbacks))
+
+    def _take_back(self) -> None:
+        self._engine.unhook_uvloop()
 
     def _tell(self) -> None:
         self._contain(self._loop_seen)
