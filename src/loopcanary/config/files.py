@@ -6,13 +6,11 @@ passed by, as a package inside a bigger tree often has one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from loopcanary.config.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 OWN_FILE = "loopcanary.toml"
 SHARED_FILE = "pyproject.toml"

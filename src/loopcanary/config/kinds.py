@@ -5,15 +5,13 @@ Every kind keeps one promise: `parse(write(value)) == value`. Child processes ge
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from loopcanary.config.errors import UnfitValueError, shown
 from loopcanary.model.config import NOTIFY_KILLED_NS, NOTIFY_WAYS, EngineChoice
 from loopcanary.model.units import parse_duration_ns, parse_size_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class SettingKind(NamedTuple):

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loopcanary.config.errors import ConfigError
 from loopcanary.config.fields import BY_KEY, ENVIRONMENT_PREFIX, FIELDS
-from loopcanary.config.files import find_settings_file
+from loopcanary.config.files import SettingsFile, find_settings_file
 from loopcanary.config.sources import ABSENT, Sources
 from loopcanary.model.config import Config
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from loopcanary.config.files import SettingsFile
 
 WEBHOOK_URL = f"{ENVIRONMENT_PREFIX}WEBHOOK_URL"
 """A secret, and so no setting: settings are written and shown."""

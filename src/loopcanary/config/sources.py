@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from loopcanary.config.errors import ConfigError, UnfitValueError
 from loopcanary.config.fields import BY_KEY, Field
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from loopcanary.config.files import SettingsFile
+from loopcanary.config.files import SettingsFile
 
 ABSENT = object()
 """No source has the setting."""

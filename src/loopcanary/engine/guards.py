@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from loopcanary.model.evidence import StallEvidence
+from loopcanary.model.evidence import StallEvidence
 
 _CACHED_NS = 500_000_000
 _NO_DEBUGGERS = ("coverage", "trace", "hypothesis")

@@ -6,17 +6,14 @@ instant events (`i`), metadata (`M`). Events stand alone: one that is lost leave
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import IO, Any
 
 from loopcanary.exporters.formats import Format
+from loopcanary.exporters.source import Exported
 from loopcanary.exporters.texts import encoded
 from loopcanary.exporters.trace import Slice, Track, draw
 from loopcanary.wire import time_to_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from loopcanary.exporters.source import Exported
 
 
 def write(exported: Exported, out: IO[bytes]) -> None:

@@ -6,15 +6,13 @@ weight after the last space. Readers add up lines of equal stacks.
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from loopcanary.exporters.formats import Format
+from loopcanary.exporters.source import Exported
 from loopcanary.exporters.spans import weights
 from loopcanary.exporters.texts import frame_name, name_of, short_file, whole
-
-if TYPE_CHECKING:
-    from loopcanary.exporters.source import Exported
-    from loopcanary.model import StackFrame
+from loopcanary.model import StackFrame
 
 
 def write(exported: Exported, out: IO[bytes]) -> None:

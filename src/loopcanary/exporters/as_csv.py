@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from loopcanary.exporters.formats import Format
+from loopcanary.exporters.source import Exported
 from loopcanary.exporters.texts import whole
+from loopcanary.model import Stall
 from loopcanary.wire import time_to_text
-
-if TYPE_CHECKING:
-    from loopcanary.exporters.source import Exported
-    from loopcanary.model import Stall
 
 COLUMNS = (
     *("id", "fingerprint", "session", "program", "pid", "thread", "loop", "scene", "callback", "task"),

@@ -9,22 +9,19 @@ hang.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
 from itertools import chain, groupby
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from loopcanary.exporters.columns import Spool
 from loopcanary.exporters.firefox_threads import CATEGORIES, ThreadTables
 from loopcanary.exporters.formats import Format
+from loopcanary.exporters.source import Exported
 from loopcanary.exporters.spans import stretches, timeline_of
 from loopcanary.exporters.texts import activity_words, earlier_name, encoded, name_of, place_of, whole
+from loopcanary.model import EarlierWork, Stall, ThreadView
 from loopcanary.model.earlier import WorkKind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from loopcanary.exporters.source import Exported
-    from loopcanary.model import EarlierWork, Stall, ThreadView
 
 FORMAT_VERSION = 48
 _GECKO_VERSION = 29

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from loopcanary.exporters.formats import Format
+from loopcanary.exporters.source import Exported
 from loopcanary.exporters.texts import encoded
+from loopcanary.model import Issue
 from loopcanary.wire import to_wire
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from loopcanary.exporters.source import Exported
-    from loopcanary.model import Issue
 
 
 def write(exported: Exported, out: IO[bytes]) -> None:

@@ -6,7 +6,8 @@ wall-clock times in nanoseconds.
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import IO, Any
 
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
     BUILTIN_CLOCK_BOOTTIME,
@@ -17,13 +18,9 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
 from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
 from loopcanary.exporters.formats import Format
+from loopcanary.exporters.source import Exported
 from loopcanary.exporters.texts import int64
 from loopcanary.exporters.trace import Slice, Track, draw
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from loopcanary.exporters.source import Exported
 
 _SEQUENCE = 1
 """All packets are of one writer."""

@@ -7,16 +7,14 @@ no more is kept than the numbers of strings, functions and lines.
 from __future__ import annotations
 
 import gzip
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from loopcanary.exporters.formats import Format
 from loopcanary.exporters.pprof_messages import profile_class
+from loopcanary.exporters.source import Exported
 from loopcanary.exporters.spans import weights
 from loopcanary.exporters.texts import frame_name, int64, whole
-
-if TYPE_CHECKING:
-    from loopcanary.exporters.source import Exported
-    from loopcanary.model import StackFrame, Stall
+from loopcanary.model import StackFrame, Stall
 
 _MAPPING = 1
 

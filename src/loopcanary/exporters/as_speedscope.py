@@ -7,20 +7,17 @@ nothing to see, and Speedscope's view of time would be empty for hours.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
 from itertools import chain, groupby
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from loopcanary.exporters.columns import CsvColumn, Spool
 from loopcanary.exporters.formats import Format
+from loopcanary.exporters.source import Exported
 from loopcanary.exporters.spans import stretches
 from loopcanary.exporters.texts import encoded, frame_name, name_of, whole
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from loopcanary.exporters.source import Exported
-    from loopcanary.model import StackFrame, Stall
+from loopcanary.model import StackFrame, Stall
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, Any, Final
 
 from loopcanary.exporters.columns import Columns, Spool
 from loopcanary.exporters.texts import encoded, frame_name, whole
-
-if TYPE_CHECKING:
-    from loopcanary.model import StackFrame
+from loopcanary.model import StackFrame
 
 CATEGORIES: Final = [
     {"name": "Other", "color": "grey", "subcategories": ["Other"]},

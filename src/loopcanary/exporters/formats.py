@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from loopcanary.exporters.errors import ExportError
+from loopcanary.exporters.source import Exported
 from loopcanary.registry import EXPORTERS, REGISTRY, Registration
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from loopcanary.exporters.source import Exported
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

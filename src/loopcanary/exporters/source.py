@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from loopcanary.model import Issue, LagIssue, Stall
+from loopcanary.model import Issue, LagIssue, Stall
 
 
 class Program(NamedTuple):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
+from loopcanary.model import Stall
 from loopcanary.model.stack_frame import StackFrame
 from loopcanary.model.timeline import Activity, Doing, Span, Timeline
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from loopcanary.model import Stall
 
 NOT_READ = StackFrame(function="(stack not read)", qualname="(stack not read)", file="", line=0, in_app=False)
 NO_SAMPLE = StackFrame(function="(no sample)", qualname="(no sample)", file="", line=0, in_app=False)

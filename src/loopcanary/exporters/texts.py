@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from loopcanary.model import Activity, EarlierWork, StackFrame, Stall
 from loopcanary.model.earlier import WorkKind
 from loopcanary.words.text import count_of, printable
-
-if TYPE_CHECKING:
-    from loopcanary.model import Activity, EarlierWork, StackFrame, Stall
 
 NAME_MAX = 200
 _INT64_MAX = (1 << 63) - 1

@@ -7,9 +7,11 @@ when the stall became a hang.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from loopcanary.exporters.source import Exported
 from loopcanary.exporters.spans import events, timeline_of
 from loopcanary.exporters.texts import (
     activity_words,
@@ -20,14 +22,9 @@ from loopcanary.exporters.texts import (
     short_file,
     whole,
 )
+from loopcanary.model import Activity, EarlierWork, StackFrame, Stall, Timeline
 from loopcanary.model.earlier import WorkKind
 from loopcanary.model.timeline import Doing
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from loopcanary.exporters.source import Exported
-    from loopcanary.model import Activity, EarlierWork, StackFrame, Stall, Timeline
 
 _STOLEN_PIDS = 1 << 22
 """Linux has no process of this number or above: those of other hosts and times that share one get these."""

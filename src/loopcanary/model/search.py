@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from loopcanary.model.issues.kind import IssueKind
 from loopcanary.model.stall import Cause, Culprit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _T = TypeVar("_T")
 

@@ -5,15 +5,12 @@ file, and is in no error, status, report or command line.
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from loopcanary.notifications.words import NO_ADDRESS, VARIABLE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _LENGTH_MAX = 4_096
 

@@ -6,12 +6,10 @@ import asyncio
 import html
 import logging
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from loopcanary.notifications.notice import Notice
 from loopcanary.notifications.outlet import DeliveryError
-
-if TYPE_CHECKING:
-    from loopcanary.notifications.notice import Notice
 
 _WAIT_S = 10.0
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from loopcanary.notifications.words import NO_LIBRARY
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def obstacle(environ: Mapping[str, str] = os.environ) -> str | None:

@@ -5,15 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from loopcanary.notifications.notice import after_losses
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from loopcanary.notifications.notice import Notice
+from loopcanary.notifications.notice import Notice, after_losses
 
 _QUEUE_MAX = 32
 _WAITS_S = (2.0, 8.0)

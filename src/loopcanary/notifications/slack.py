@@ -8,10 +8,9 @@ nobody, link nothing and format nothing.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from loopcanary.notifications.notice import Notice
+from loopcanary.notifications.notice import Notice
 
 _HEADER_MAX, _SECTION_MAX = 150, 3_000
 """Of Slack: https://docs.slack.dev/reference/block-kit/blocks"""

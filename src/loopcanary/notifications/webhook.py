@@ -10,16 +10,13 @@ import time
 from base64 import b64encode
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from loopcanary.notifications.address import Address, is_this_machine
+from loopcanary.notifications.notice import Notice
 from loopcanary.notifications.outlet import DeliveryError
 from loopcanary.notifications.slack import body_of
-
-if TYPE_CHECKING:
-    from loopcanary.notifications.notice import Notice
 
 _WAIT_S = 5.0
 """For each step: connecting, TLS, the answer's next piece."""

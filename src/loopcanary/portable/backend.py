@@ -11,12 +11,16 @@ import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from loopcanary.model.config import Config
+from loopcanary.model.evidence import LaneTotals, StallEvidence
 from loopcanary.portable.blind_spots import BLIND_SPOTS, BLIND_WITHOUT_CLOCKS
 from loopcanary.portable.clocks import ThreadClocks
 from loopcanary.portable.gc_log import CollectionLog
+from loopcanary.portable.lane import Lane
 from loopcanary.portable.lanes import Lanes
 from loopcanary.portable.loop import Bracket, SelectBracket, Ticker, selector_of
 from loopcanary.portable.observer import Observer, WatchedLane
@@ -24,14 +28,7 @@ from loopcanary.portable.stall_watch import Limits
 from loopcanary.portable.turns import ThreadTurns
 from loopcanary.portable.watchdog import Watchdog, WatchdogBell
 from loopcanary.portable.work import WorkBrackets
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from loopcanary.model.config import Config
-    from loopcanary.model.evidence import LaneTotals, StallEvidence
-    from loopcanary.portable.lane import Lane
-    from loopcanary.protocols.engine import ScopeListener
+from loopcanary.protocols.engine import ScopeListener
 
 _NEWS_MAX = 256
 _THREAD = "thread"

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from loopcanary.model.evidence import StallEvidence
+from loopcanary.model.evidence import CallbackNames, Collection, StallEvidence
 from loopcanary.model.stall import StallScope
-from loopcanary.portable.names import names_of_work
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from loopcanary.model.evidence import CallbackNames, Collection
-    from loopcanary.portable.lane import Ended, Lane
-    from loopcanary.portable.names import Mark
-    from loopcanary.portable.stall_watch import WatchCase
-
+from loopcanary.portable.lane import Ended, Lane
+from loopcanary.portable.names import Mark, names_of_work
+from loopcanary.portable.stall_watch import WatchCase
 
 _FIRST_TURN = 1
 """A lane counts its turns by their begins and ends, from 0."""

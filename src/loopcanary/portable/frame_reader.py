@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import itertools
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
 
 from loopcanary.model.stack import Frame, Stack
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import CodeType, FrameType
 
 FRAMES_MAX = 256
 _CACHE_MAX = 8_192

@@ -5,12 +5,10 @@ from __future__ import annotations
 import gc
 import threading
 from collections import Counter, deque
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from loopcanary.model.evidence import Collection
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _SHORTEST_NS = 1_000_000
 """Collections of the youngest generation come by the thousand and explain no stall."""

@@ -8,14 +8,11 @@ once: as the callback that held most of it, or as a turn.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from loopcanary.model.earlier import LongWork, ShortWork, WorkKind
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from loopcanary.model.evidence import CallbackNames
+from loopcanary.model.evidence import CallbackNames
 
 LEAST_NS = 1_000_000
 _ROUND_NS = 4_000_000_000

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from loopcanary.model.evidence import SLICE_NS, CallbackNames, LaneTotals, congested_slices
 from loopcanary.model.waiting import Contributor
 from loopcanary.portable.history import LaneSums, LongTurn, LongTurns, TurnHistory, earlier
 from loopcanary.portable.names import names_of_work
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _ENDED_MAX = 64
 _TALLY_MAX = 32

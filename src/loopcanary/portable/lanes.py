@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from loopcanary.portable.lane import Lane, LaneIdentity
 from loopcanary.portable.observer import WatchedLane
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from loopcanary.portable.stall_watch import Limits
+from loopcanary.portable.stall_watch import Limits
 
 LANES_MAX = 256
 _TICKS_PER_DELAY = 4

@@ -8,12 +8,10 @@ wakes an idle loop once per sample delay and sees no stall's first part, on aver
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from loopcanary.portable.lane import Lane
+from loopcanary.portable.lane import Lane
 
 _TIMER_GRAIN_NS = 2_000_000
 """Timers are due in whole milliseconds in most loops; so late is on time."""

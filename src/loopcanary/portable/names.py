@@ -5,12 +5,10 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import CodeType
+from typing import Any, NamedTuple
 
 from loopcanary.model.evidence import CallbackNames
-
-if TYPE_CHECKING:
-    from types import CodeType
 
 _NAME_MAX = 256
 _PARTIALS_MAX = 8

@@ -10,10 +10,12 @@ import sys
 import threading
 import weakref
 from collections import Counter
+from collections.abc import Callable, Sequence
 from contextvars import Context, ContextVar
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import FrameType
+from typing import Any, NamedTuple
 
 from loopcanary.model.evidence import (
     KernelView,
@@ -24,8 +26,11 @@ from loopcanary.model.evidence import (
     ThreadStack,
 )
 from loopcanary.model.waiting import GilState
+from loopcanary.portable.clocks import ThreadClocks
 from loopcanary.portable.evidence import make_evidence
 from loopcanary.portable.frame_reader import FrameCache, Reading, current_frames, read
+from loopcanary.portable.gc_log import CollectionLog
+from loopcanary.portable.lane import Lane, Ongoing
 from loopcanary.portable.names import (
     context_of_work,
     handle_run_code,
@@ -35,14 +40,6 @@ from loopcanary.portable.names import (
     runners_of,
 )
 from loopcanary.portable.stall_watch import LATE_NS, Limits, Spent, StallWatch, Wish, holder_while_late
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from types import FrameType
-
-    from loopcanary.portable.clocks import ThreadClocks
-    from loopcanary.portable.gc_log import CollectionLog
-    from loopcanary.portable.lane import Lane, Ongoing
 
 THREADS_MAX = 64
 OWN_THREADS = "loopcanary"

@@ -8,18 +8,15 @@ buffer is full.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from loopcanary.model.evidence import Sample, ThreadReading, ThreadStack
 from loopcanary.model.stall import ANR_NS, HANG_NS
 from loopcanary.model.waiting import GilState
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from loopcanary.portable.lane import Ongoing
-    from loopcanary.portable.names import Mark
+from loopcanary.portable.lane import Ongoing
+from loopcanary.portable.names import Mark
 
 SAMPLES_MAX = 128
 LATE_NS = 25_000_000

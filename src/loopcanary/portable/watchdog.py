@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from loopcanary.portable.observer import OWN_THREADS, Observer, WatchedLane
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _PARK_AFTER_NS = 1_000_000_000
 _FAULTS_MAX = 10

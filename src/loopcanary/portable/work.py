@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from loopcanary.portable.lane import Lane
+from loopcanary.portable.lane import Lane
 
 
 class _OpenWorkHere(threading.local):

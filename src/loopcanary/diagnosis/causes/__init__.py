@@ -9,13 +9,10 @@ explains its samples.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
+from loopcanary.diagnosis.causes.verdict import Finding, Rule
+from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.registry import CAUSES, REGISTRY
-
-if TYPE_CHECKING:
-    from loopcanary.diagnosis.causes.verdict import Finding, Rule
-    from loopcanary.diagnosis.samples.observation import Observation
 
 
 @cache

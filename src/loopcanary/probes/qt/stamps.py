@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from loopcanary.probes.event_stamps import EventStamps
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _STAMP_OFFSET = 24
 """In a QInputEvent; see native/probes/qt/trace.c."""

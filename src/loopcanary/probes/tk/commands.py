@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import CodeType
+from collections.abc import Sequence
+from types import CodeType
+from typing import Any
 
 LOOPS = (
     # Of tkinter.Misc: what runs Tcl's loop, and as what (native/probes/tk/loop.h).
