@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from loopcanary.diagnosis import CodePaths, NoSources, SourceLines, SourceReader, diagnose
+from loopcanary.diagnosis import CodePaths, SourceLines, SourceReader, diagnose
 from loopcanary.diagnosis.samples.syscalls import _X86_64
 from loopcanary.model import (
     CallbackNames,
@@ -160,5 +160,5 @@ def judged(
     state: StallState = StallState.ENDED,
     session: Session = SESSION,
 ) -> Stall:
-    sources: SourceReader = NoSources() if source is None else Texts(app=source)
+    sources: SourceReader = Texts() if source is None else Texts(app=source)
     return diagnose(what, session, config or Config(), CLOCK, state=state, sources=sources, paths=paths)

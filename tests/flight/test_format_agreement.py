@@ -14,6 +14,8 @@ import pytest
 
 from loopcanary.flight import format as layout
 
+LAYOUTS = [one for one in vars(layout).values() if isinstance(one, layout.Layout)]
+
 ENUMS = {
     layout.SectionKind: "LC_SECTION_",
     layout.ProcessState: "LC_PROCESS_",
@@ -109,7 +111,7 @@ def member_name(member: IntEnum) -> str:
 
 def program() -> str:
     lines = []
-    for record in layout.LAYOUTS:
+    for record in LAYOUTS:
         lines.append(f"SIZE({record.name})")
         lines.extend(f"FIELD({record.name}, {field})" for field in record.offsets)
     lines += [f"FIELD(lc_slot, {field})" for field in ("threads", "hosts", "contributors", "samples")]
@@ -137,7 +139,7 @@ def c(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]
     return json.loads(answer.stdout)
 
 
-@pytest.mark.parametrize("record", layout.LAYOUTS, ids=lambda record: record.name)
+@pytest.mark.parametrize("record", LAYOUTS, ids=lambda record: record.name)
 def test_every_field_stands_where_the_compiler_puts_it(c, record):
     here = {
         f"{record.name}.{field}": [offset, record.width(field), record.codes[field] == "q"]
@@ -147,14 +149,14 @@ def test_every_field_stands_where_the_compiler_puts_it(c, record):
     assert here == {name: c[name] for name in here}
 
 
-@pytest.mark.parametrize("record", layout.LAYOUTS, ids=lambda record: record.name)
+@pytest.mark.parametrize("record", LAYOUTS, ids=lambda record: record.name)
 def test_records_have_the_compilers_size(c, record):
     whole = layout.SLOT_HEAP_OFFSET if record is layout.SLOT_FACTS else record.size
 
     assert whole == c[f"sizeof {record.name}"]
 
 
-@pytest.mark.parametrize("record", layout.LAYOUTS, ids=lambda record: record.name)
+@pytest.mark.parametrize("record", LAYOUTS, ids=lambda record: record.name)
 def test_no_field_of_the_c_structure_is_left_out(c, record):
     end = max(offset + record.width(field) for field, offset in record.offsets.items())
     covered = sum(record.width(field) for field in record.offsets)

@@ -1,4 +1,4 @@
-"""The one table of settings: which field of Config, which kind, which least value.
+"""The settings: a field of Config each, with the kind that follows from its type, or is said here.
 
 docs/configuration.md, the environment variables and the keys of the files all follow from it.
 """
@@ -53,43 +53,35 @@ class Field(NamedTuple):
         return _DEFAULTS[self.attribute]
 
 
-FIELDS = (
-    Field("threshold_ns", duration(least_ns=1 * _MS)),
-    Field("sample_delay_ns", duration(least_ns=100 * _US)),
-    Field("sample_interval_ns", duration(least_ns=100 * _US)),
-    Field("request_threshold_ns", duration(least_ns=1 * _MS)),
-    Field("task_threshold_ns", duration(least_ns=1 * _MS)),
-    Field("store", PATH),
-    Field("name", LINE),
-    Field("concern", NAMES),
-    Field("only_concern", SWITCH),
-    Field("ignore", NAMES),
-    Field("keep_ignored", SWITCH),
-    Field("quiet", SWITCH),
-    Field("console", SWITCH),
-    Field("engine", ENGINE),
-    Field("follow_children", SWITCH),
-    Field("while_debugging", SWITCH),
-    Field("production", SWITCH),
-    Field("fail_on_stall", SWITCH),
-    Field("stalls_per_minute", COUNT),
-    Field("retention_age_ns", duration(least_ns=1 * _S)),
-    Field("retention_stalls", COUNT),
-    Field("retention_bytes", SIZE),
-    Field("version", LINE),
-    Field("qualifier", LINE),
-    Field("user", LINE),
-    Field("network", LINE),
-    Field("window_titles", SWITCH),
-    Field("methods", NAMES),
-    Field("log_file", FILE),
-    Field("log_file_bytes", SIZE),
-    Field("notify", WAYS),
-    Field("notify_kinds", ISSUE_KINDS),
-    Field("notify_from_ns", LEAST),
-    Field("notify_every_ns", duration(least_ns=1 * _S)),
-    Field("notify_per_minute", COUNT),
-    Field("webhook_file", FILE),
+_BY_TYPE = {
+    "bool": SWITCH,
+    "int": COUNT,
+    "str | None": LINE,
+    "tuple[str, ...]": NAMES,
+    "EngineChoice": ENGINE,
+}
+_KINDS = {
+    "threshold_ns": duration(least_ns=1 * _MS),
+    "sample_delay_ns": duration(least_ns=100 * _US),
+    "sample_interval_ns": duration(least_ns=100 * _US),
+    "request_threshold_ns": duration(least_ns=1 * _MS),
+    "task_threshold_ns": duration(least_ns=1 * _MS),
+    "store": PATH,
+    "retention_age_ns": duration(least_ns=1 * _S),
+    "retention_bytes": SIZE,
+    "log_file": FILE,
+    "log_file_bytes": SIZE,
+    "notify": WAYS,
+    "notify_kinds": ISSUE_KINDS,
+    "notify_from_ns": LEAST,
+    "notify_every_ns": duration(least_ns=1 * _S),
+    "webhook_file": FILE,
+}
+"""Of settings of which the type does not say all."""
+
+FIELDS = tuple(
+    Field(field.name, _KINDS.get(field.name) or _BY_TYPE[str(field.type)])
+    for field in dataclass_fields(Config)
 )
 
 BY_KEY = {field.key: field for field in FIELDS}

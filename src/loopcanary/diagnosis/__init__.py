@@ -9,7 +9,7 @@ from __future__ import annotations
 from loopcanary.diagnosis.advice import registered
 from loopcanary.diagnosis.causes import rules
 from loopcanary.diagnosis.code.code_paths import CodePaths
-from loopcanary.diagnosis.code.sources import FileSources, NoSources, SourceLines, SourceReader
+from loopcanary.diagnosis.code.sources import FileSources, SourceLines, SourceReader
 from loopcanary.diagnosis.filters import drop_reason
 from loopcanary.diagnosis.fingerprint import explain
 from loopcanary.diagnosis.health.loop import loop_health
@@ -19,7 +19,6 @@ from loopcanary.diagnosis.judgement import diagnose
 __all__ = [
     "CodePaths",
     "FileSources",
-    "NoSources",
     "SourceLines",
     "SourceReader",
     "diagnose",

@@ -8,7 +8,6 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
-from loopcanary.integrations.patches import Patches
 from loopcanary.integrations.telling import Telling
 
 NAME = "WSGI request"
@@ -46,16 +45,3 @@ def timed(application: Any, tell: Telling) -> Any:
         if isinstance(application, Timed) or not callable(application)
         else Timed(application, tell)
     )
-
-
-def time_servers(patches: Patches, owner: type, attribute: str, tell: Telling) -> None:
-    """Servers of this class call what is in the attribute since they were made."""
-
-    def around(original: FunctionType) -> Any:
-        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it is one
-            original(self, *args, **kwargs)
-            setattr(self, attribute, timed(getattr(self, attribute), tell))
-
-        return __init__
-
-    patches.wrap(owner, "__init__", around)

@@ -1,13 +1,12 @@
 """The portable engine: watches threads with Python alone, on any platform and interpreter.
 
-Used where the native engine cannot run, or with `engine = "portable"`. It sees less, and `cannot_see` says
+Used where the native engine cannot run, or with `engine = "portable"`. It sees less, and `blind_spots` says
 what; what it does see comes in the same evidence.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import time
 from collections import deque
@@ -17,7 +16,6 @@ from typing import Any, NamedTuple
 
 from loopcanary.model.config import Config
 from loopcanary.model.evidence import LaneTotals, StallEvidence
-from loopcanary.portable.blind_spots import BLIND_SPOTS, BLIND_WITHOUT_CLOCKS
 from loopcanary.portable.clocks import ThreadClocks
 from loopcanary.portable.gc_log import CollectionLog
 from loopcanary.portable.lane import Lane
@@ -221,10 +219,6 @@ class PortableBackend:
             running.bracket.detach()
         self._brackets = {}
         self._collections.stop()
-
-    def cannot_see(self) -> tuple[str, ...]:
-        """What the portable engine is blind to, in sentences for people."""
-        return BLIND_SPOTS if sys.platform.startswith("linux") else (*BLIND_SPOTS, *BLIND_WITHOUT_CLOCKS)
 
     def _bracket(self, lane: Lane, loop: Any, selector: Any) -> Bracket:
         wake = self._watchdog.wake_if_parked

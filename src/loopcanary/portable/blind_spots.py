@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 BLIND_SPOTS = (
     (
         "Watched are asyncio's loops and those with its interface (uvloop, Tornado), trio, Twisted's "
@@ -31,9 +33,10 @@ BLIND_SPOTS = (
         "per sample delay."
     ),
 )
-BLIND_WITHOUT_CLOCKS = (
-    (
-        "CPU times of single threads are not available on this platform: computing and waiting look "
-        "alike, unless the stack moves."
-    ),
-)
+if not sys.platform.startswith("linux"):
+    BLIND_SPOTS += (
+        (
+            "CPU times of single threads are not available on this platform: computing and waiting look "
+            "alike, unless the stack moves."
+        ),
+    )

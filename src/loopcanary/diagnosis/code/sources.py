@@ -34,14 +34,6 @@ class SourceReader(Protocol):
         ...
 
 
-class NoSources:
-    """For evidence whose sources are not on this machine."""
-
-    def read(self, file: str) -> SourceLines | None:
-        del file
-        return None
-
-
 class FileSources:
     """Reads regular files of at most 4 MiB, keeps the last ones, and looks again when one has changed.
     For names that are no files (`<string>`, notebook cells): what linecache was given. Thread-safe."""

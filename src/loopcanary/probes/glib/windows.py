@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from loopcanary.protocols.tracing import Tracers
 
 _KIND = "glib"
-_MS = 1_000_000
 _PARTIALS_MAX = 8
 
 
@@ -41,10 +40,10 @@ class GtkWindows:
         """See glib_listen in native/probes/glib/input.h. Raises nothing."""
         try:
             if event:
-                late_ms = self._stamps.late_ms(stamp_ms, begin_ns // _MS) if stamp_ms else 0
+                arrived_ns = self._stamps.arrived_ns(stamp_ms, begin_ns) if stamp_ms else begin_ns
                 name = event if signal is None else f"{signal}: {_name_of(handler)} ({event})"
                 trace = self._tracers.input(_KIND)
-                trace.handled(name, begin_ns - late_ms * _MS, begin_ns, end_ns, self._scene)
+                trace.handled(name, arrived_ns, begin_ns, end_ns, self._scene)
             self._look()
         except Exception:  # noqa: BLE001 - the program's own handling goes on; what cannot be told is not told
             return

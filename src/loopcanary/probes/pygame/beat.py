@@ -14,7 +14,9 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+from loopcanary.probes.pygame.calls import GameCalls
 
 if TYPE_CHECKING:
     from loopcanary.protocols.tracing import FrameTrace, InputTrace, Tracers
@@ -26,22 +28,6 @@ _PENDING_MAX = 64
 _POSTED_MAX = 256
 
 
-class Calls(Protocol):
-    """See calls.GameCalls."""
-
-    def on_shown(self, function: Callable[[int], object] | None, /) -> None:
-        """Who is called with the time after each frame."""
-
-    def on_input(self, types: Collection[int], /) -> None:
-        """The events of which `looked` shall hear."""
-
-    def is_watching(self) -> bool:
-        """Whether a thread's frames are watched."""
-
-    def over(self) -> None:
-        """Nothing is watched any more; on the watched thread, its work ends."""
-
-
 class Beat:
     """All on the thread that flips, but for `posted`, `cleared` and `over`. Nothing of ours gets out.
 
@@ -50,7 +36,7 @@ class Beat:
 
     def __init__(
         self,
-        calls: Calls,
+        calls: GameCalls,
         *,
         refresh_hz: Callable[[], float | None],
         input_types: Callable[[], Collection[int]],

@@ -15,7 +15,6 @@ from loopcanary.probes.event_stamps import EventStamps
 _STAMP_OFFSET = 24
 """In a QInputEvent; see native/probes/qt/trace.c."""
 _PROBE = 0x1F2E3D4C
-_MS = 1_000_000
 
 
 class Stamps:
@@ -33,8 +32,7 @@ class Stamps:
             self._are_known = self._check()
         if not stamp or not self._are_known:
             return begin_ns
-        late_ms = self._stamps.late_ms(stamp, begin_ns // _MS)
-        return begin_ns - late_ms * _MS
+        return self._stamps.arrived_ns(stamp, begin_ns)
 
     def _check(self) -> bool:
         """Whether the stamp is where it is thought to be."""

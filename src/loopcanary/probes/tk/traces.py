@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+from loopcanary.probes.event_stamps import EventStamps
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -19,34 +21,12 @@ _EVENTS = {
     38: "<MouseWheel>",
 }
 _BUTTONS = (4, 5)
-_WRAP_MS = 1 << 32
-_SAME_CLOCK_MS = 60_000
 
 
 def event_name(kind: int, button: int) -> str:
     """As bindings write it; empty: no input."""
     name = _EVENTS.get(kind, "")
     return name if not button or kind not in _BUTTONS else f"{name[:-1]}-{button}>"
-
-
-class EventClock:
-    """From the time that an X server writes on an event to time.monotonic_ns().
-
-    A server on the same host counts the milliseconds of the same clock. Of another one's clock only
-    differences are known: the quickest event so far is taken to have needed no time at all.
-    """
-
-    def __init__(self) -> None:
-        self._least_ms: int | None = None
-
-    def arrived_ns(self, time_ms: int, now_ns: int) -> int:
-        """When the event arrived; never later than now."""
-        now_ms = now_ns // 1_000_000
-        behind_ms = (now_ms - time_ms + _WRAP_MS // 2) % _WRAP_MS - _WRAP_MS // 2
-        if not -1 <= behind_ms < _SAME_CLOCK_MS:
-            self._least_ms = behind_ms if self._least_ms is None else min(self._least_ms, behind_ms)
-            behind_ms -= self._least_ms
-        return now_ns - max(0, behind_ms) * 1_000_000
 
 
 class TkTraces:
@@ -58,7 +38,7 @@ class TkTraces:
         self._tracers: Tracers | None = None
         self._input: InputTrace | None = None
         self._idle: IdleTrace | None = None
-        self._clock = EventClock()
+        self._stamps = EventStamps()
 
     def use(self, tracers: Tracers) -> None:
         """From now on they are told."""
@@ -73,7 +53,7 @@ class TkTraces:
         if self._input is None:
             self._input = self._tracers.input("tk")
         name = event_name(kind, button)
-        arrived_ns = self._clock.arrived_ns(time_ms, begin_ns)
+        arrived_ns = self._stamps.arrived_ns(time_ms, begin_ns)
         self._input.handled(f"{path or '.'}: {name}", arrived_ns, begin_ns, end_ns, self._scene())
 
     def ran(self, function: object, begin_ns: int, end_ns: int) -> None:

@@ -17,7 +17,7 @@ from loopcanary.probes.patches import PatchingProbe
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loopcanary.protocols import LoopHooks
+    from loopcanary.protocols.loops import LoopHooks
 
 KIND = "twisted"
 _BASE = "twisted.internet.base"
