@@ -63,7 +63,7 @@ WIDE_CLASSES = {
     "FileBackend": 16,
     "FlightFile": 16,
     "NativeBackend": 17,
-    "PortableBackend": 22,
+    "PortableBackend": 21,
     "Top": 18,
     "Tracing": 17,
     "_Pages": 18,
