@@ -65,7 +65,6 @@ WIDE_CLASSES = {
     "NativeBackend": 17,
     "PortableBackend": 21,
     "Top": 18,
-    "Tracing": 17,
     "_Pages": 18,
 }
 SHARED_NAMES = {"Clock"}

@@ -302,10 +302,17 @@ _EXPORTERS: dict[str, Any] = {
     for name in ("perfetto", "chrome", "firefox", "speedscope", "pprof", "collapsed", "csv", "jsonl")
 }
 
+_TRACERS: dict[str, Any] = {  # of what probes see; made for the first one that reports it
+    "frames": "loopcanary.tracers.traces:FrameTraces",
+    "input": "loopcanary.tracers.traces:InputTraces",
+    "idle": "loopcanary.tracers.traces:IdleTraces",
+}
+
 BUILT_IN: dict[str, dict[str, Any]] = {
     LOOPS: {kind.kind: kind for kind in _LOOPS},
     KINDS: _KINDS,
     INTEGRATIONS: {library.name: library for library in _LIBRARIES},
+    TRACERS: _TRACERS,
     CAUSES: _CAUSES,
     REMEDIES: _REMEDIES,
     REPORTERS: _REPORTERS,

@@ -158,6 +158,11 @@ class Registry:
         """All of a group with their objects; `failed` is called for those that cannot be loaded."""
         return [pair for one in self.of(group) for pair in self._loaded(one)]
 
+    def plugged(self, group: str) -> list[tuple[Registration, Any]]:
+        """As `loaded`, without the names that are built in."""
+        names = BUILT_IN.get(group, {})
+        return [pair for one in self.of(group) if one.name not in names for pair in self._loaded(one)]
+
     def _loaded(self, one: Registration) -> Iterator[tuple[Registration, Any]]:
         try:
             yield one, one.load()

@@ -312,7 +312,7 @@ class Engine:
         self.rung += 1
 
     def desk(self, admits: Callable[[int], bool] = lambda _: True) -> TracerDesk:
-        return self.tracing.desk("mine", admits)
+        return self.tracing.desks.open("mine", admits)
 
     def take(self, *, is_last: bool = False) -> list[Any]:
         return list(self.tracing.take(self.now_ns, [STALL], is_last=is_last))
@@ -421,13 +421,13 @@ def lived(*tracers: Faulty) -> tuple[Engine, PluggedTracers, Boundary]:
     plugged = [
         PluggedTracer(
             tracer,
-            engine.tracing.desk(f"t{number}", lambda _: True),
+            engine.tracing.desks.open(f"t{number}", lambda _: True),
             call=boundary.call,
             failed=boundary.failed,
         )
         for number, tracer in enumerate(tracers)
     ]
-    return engine, PluggedTracers(plugged, engine.tracing.leave), boundary
+    return engine, PluggedTracers(plugged, engine.tracing.desks.leave), boundary
 
 
 @pytest.mark.parametrize(

@@ -24,10 +24,7 @@ class Sink:
     def scene(self) -> str | None:
         return None
 
-    def input_lagged(self, lag: Any) -> None:
-        self.lags.append(lag)
-
-    def idle_lagged(self, lag: Any) -> None:
+    def lagged(self, lag: Any) -> None:
         self.lags.append(lag)
 
     def failed(self, error: Exception) -> None:

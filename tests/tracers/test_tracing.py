@@ -9,6 +9,7 @@ import pytest
 from tests.store.samples import SESSION, stall
 
 from loopcanary.model import Cause, Clock, IdleLag, InputLag, Jank, TraceFigures
+from loopcanary.registry import REGISTRY, TRACERS
 from loopcanary.tracers.frames_listeners import FrameListeners
 from loopcanary.tracers.tracing import SETTLE_NS, Tracing
 from loopcanary.wire import from_wire, issue_from_wire, to_wire
@@ -158,3 +159,60 @@ def test_issues_and_figures_come_back_from_the_wire(world):
     assert [issue_from_wire(to_wire(issue)) for issue in issues] == list(issues)
     figures = world.tracing.figures()
     assert from_wire(TraceFigures, to_wire(figures)) == figures
+
+
+class Own:
+    """The program's tracer of idle work, in the place of the built-in one."""
+
+    events = 0
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def init(self, _desk: Any) -> None:
+        self.calls.append("init")
+
+    def start(self) -> None:
+        self.calls.append("start")
+
+    def stop(self) -> None:
+        self.calls.append("stop")
+
+    def destroy(self) -> None:
+        self.calls.append("destroy")
+
+    def trace(self, _loop_kind: str) -> Any:
+        return self
+
+    def figures(self, _clock: Clock) -> tuple[()]:
+        return ()
+
+
+def test_a_tracer_lives_from_the_first_probe_to_the_last_issue(world, monkeypatch):
+    monkeypatch.setattr(REGISTRY, "_own", {})
+    REGISTRY.add(TRACERS, "idle", Own)
+    own = world.tracing.idle("tk")
+    assert own is world.tracing.idle("tk")
+    assert own.calls == ["init", "start"]
+    world.tracing.end()
+    assert own.calls == ["init", "start", "stop"]
+    world.tracing.close()
+    assert own.calls == ["init", "start", "stop", "destroy"]
+
+
+def test_a_tracer_that_cannot_be_made_gives_way_to_ours(monkeypatch):
+    monkeypatch.setattr(REGISTRY, "_own", {})
+    REGISTRY.add(TRACERS, "idle", "no_such_module:X")
+    world = World()
+    world.tracing.idle("tk").ran("thumbs", 0, 5)
+    [idle] = world.tracing.figures().idle
+    assert (idle.name, idle.runs) == ("thumbs", 1)
+    [(part, error)] = world.failures
+    assert (part, type(error)) == ("tracer idle", ModuleNotFoundError)
+
+
+def test_the_last_figures_are_given_when_all_was_taken(world):
+    janky_slice(world)
+    world.tracing.end()
+    assert [scene.scene for scene in world.tracing.close().frames] == ["boss"]
+    assert world.tracing.figures() == TraceFigures()

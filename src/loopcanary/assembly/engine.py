@@ -135,7 +135,7 @@ def _plugged_in(canary: Canary, session: Session) -> tuple[list[Reporter], list[
     return (
         reporters,
         REGISTRY.interceptors,
-        _plugged_tracers(canary, {one.name: make for one, make in REGISTRY.loaded(TRACERS)}),
+        _plugged_tracers(canary, {one.name: make for one, make in REGISTRY.plugged(TRACERS)}),
     )
 
 

@@ -44,6 +44,6 @@ def plugged_tracers(canary: Canary, makers: dict[str, Callable[[], Tracer]]) -> 
         made = boundary.call(f"tracer {name}", make)
         if made is not None:
             admits = StormGuard(ISSUES_PER_MINUTE, time.monotonic_ns()).admits
-            desk = tracing.desk(name, admits)
+            desk = tracing.desks.open(name, admits)
             plugged.append(PluggedTracer(made, desk, call=boundary.call, failed=boundary.failed))
-    return PluggedTracers(plugged, tracing.leave)
+    return PluggedTracers(plugged, tracing.desks.leave)

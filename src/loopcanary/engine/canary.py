@@ -444,7 +444,7 @@ class Canary:
             return None
         self.traces.end()
         self._take_traces(parts, is_last=True)
-        return self.traces.figures()
+        return self.traces.close()
 
     def _is_the_program(self, session: Session) -> bool:
         """Whether this process is what a person started with `loopcanary run`."""

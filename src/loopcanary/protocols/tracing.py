@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -76,6 +76,33 @@ class Tracers(Protocol):
         """For the calling thread."""
 
 
+class ProbeTracer(Protocol):
+    """A built-in tracer: probes tell its traces what they see. Registered in `loopcanary.tracers` as plugins.
+    Tracer is, but made for the first probe that asks for a trace. Nothing is raised."""
+
+    def init(self, desk: Any) -> None:
+        """Called once, before `start`. `desk` hears what its traces find."""
+
+    def start(self) -> None:
+        """The engine runs."""
+
+    def stop(self) -> None:
+        """The engine runs no more: what is in the making is reported."""
+
+    def destroy(self) -> None:
+        """All that it reported has been taken. Not in a forked child."""
+
+    def trace(self, loop_kind: str, /, *more: Any) -> Any:
+        """For the calling thread: a FrameTrace, InputTrace or IdleTrace."""
+
+    @property
+    def events(self) -> int:
+        """Changes where there are new figures of which the desk has not heard."""
+
+    def figures(self, clock: Clock) -> tuple[Any, ...]:
+        """As they are now: what model.TraceFigures has under its name. Any thread."""
+
+
 class Traces(Protocol):
     """What became of all traces, for the engine. Drain thread, unless said otherwise; nothing is raised."""
 
@@ -84,6 +111,9 @@ class Traces(Protocol):
 
     def end(self) -> None:
         """The engine runs no more; the last slices are over. Any thread."""
+
+    def close(self) -> TraceFigures:
+        """All that they told was taken; the last figures."""
 
     def forget(self) -> None:
         """In a forked child: what was traced is the parent's."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -105,6 +105,47 @@ class TracerDesk:
         if self._not_taken:
             counts["not_taken"] = self._not_taken
         return {f"tracer_{self.name}_{what}": count for what, count in counts.items()}
+
+
+class TracerDesks:
+    """The desks of one start of the engine. Drain thread, but for `open` and `forget`."""
+
+    def __init__(
+        self,
+        here: Callable[[], tuple[str, str | None]],
+        ring: Callable[[], None],
+        monotonic_ns: Callable[[], int],
+    ) -> None:
+        """As TracerDesk."""
+        self._here = here
+        self._ring = ring
+        self._monotonic_ns = monotonic_ns
+        self._desks: list[TracerDesk] = []
+
+    def open(self, name: str, admits: Callable[[int], bool]) -> TracerDesk:
+        """For one tracer; `admits`: whether one more issue of its own may pass at this time."""
+        desk = TracerDesk(
+            name, admits=admits, here=self._here, ring=self._ring, monotonic_ns=self._monotonic_ns
+        )
+        self._desks = [*self._desks, desk]
+        return desk
+
+    def leave(self, desks: Iterable[TracerDesk]) -> None:
+        """Their tracers have ended, and all that they told was taken."""
+        gone = set(map(id, desks))
+        self._desks = [desk for desk in self._desks if id(desk) not in gone]
+
+    def forget(self) -> None:
+        """In a forked child."""
+        self._desks = []
+
+    def next_ns(self) -> int | None:
+        """When the oldest one was told; None: none waits."""
+        return min((ns for desk in self._desks if (ns := desk.next_ns()) is not None), default=None)
+
+    def take(self, told_before_ns: int | None, now_ns: int) -> Iterator[tuple[TracerDesk, Told]]:
+        """As TracerDesk, with the desk."""
+        return ((desk, told) for desk in self._desks for told in desk.take(told_before_ns, now_ns))
 
 
 def _ignore(error: Exception) -> None:

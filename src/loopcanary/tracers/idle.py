@@ -20,7 +20,7 @@ class IdleSink(Protocol):
     def scene(self) -> Callable[[], str | None]:
         """Where the program says that it is."""
 
-    def idle_lagged(self, lag: RawIdleLag) -> None:
+    def lagged(self, lag: RawIdleLag) -> None:
         """Idle work took too long."""
 
     def failed(self, error: Exception) -> None:
@@ -110,7 +110,7 @@ class IdleTracer:
             self._sink.failed(error)
 
     def _tell(self, name: str, begin_ns: int, end_ns: int, runs: int, scene: str | None) -> None:
-        self._sink.idle_lagged(
+        self._sink.lagged(
             RawIdleLag(
                 thread=self.thread,
                 loop=self.loop,

@@ -24,7 +24,7 @@ class LagSink(Protocol):
     def scene(self) -> Callable[[], str | None]:
         """Where the program says that it is."""
 
-    def input_lagged(self, lag: RawInputLag) -> None:
+    def lagged(self, lag: RawInputLag) -> None:
         """An event was handled too late."""
 
     def failed(self, error: Exception) -> None:
@@ -102,7 +102,7 @@ class InputTracer:
         if lag_ns > self._worst_ns:
             self._worst_ns, self._worst = lag_ns, name[:_NAME_MAX]
         if lag_ns > self._limit_ns:
-            self._sink.input_lagged(
+            self._sink.lagged(
                 RawInputLag(
                     thread=self.thread,
                     loop=self.loop,

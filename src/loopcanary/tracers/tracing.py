@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from loopcanary.built_in import BUILT_IN, TRACERS
 from loopcanary.model.figures.frames import ShownFrame
-from loopcanary.model.figures.lags import INPUT_LAG_NS
 from loopcanary.model.figures.traces import TraceFigures
-from loopcanary.tracers.desk import TracerDesk
-from loopcanary.tracers.frames import BadSlice, FrameTracer
-from loopcanary.tracers.idle import IdleTracer, RawIdleLag
-from loopcanary.tracers.input import InputTracer, RawInputLag
+from loopcanary.registry import REGISTRY, Registration
+from loopcanary.tracers.desk import TracerDesks
+from loopcanary.tracers.frames import BadSlice
+from loopcanary.tracers.idle import RawIdleLag
+from loopcanary.tracers.input import RawInputLag
 from loopcanary.tracers.judging import Judging, Raw, ended_ns
-from loopcanary.tracers.reading import figures_of
+from loopcanary.tracers.traces import thread_name
 
 if TYPE_CHECKING:
     from loopcanary.model import Clock, InputFigures, LagIssue, Session, Stall
+    from loopcanary.protocols.tracing import FrameTrace, IdleTrace, InputTrace, ProbeTracer
     from loopcanary.tracers.frames_listeners import FrameListeners
 
 SETTLE_NS = 500_000_000
 """What a lag rests on, a stall that ended with it, is known to the drain by then."""
 _WAITING_MAX = 256
-_TRACERS_MAX = 256
 
 
 class Tracing:
@@ -46,68 +45,55 @@ class Tracing:
         self.listening = listeners.registered
         self._listeners = listeners
         self._tell_failure = failed
-        self._monotonic_ns = monotonic_ns
         self._judging: Judging | None = None
         self._wake: Callable[[], None] | None = None
         self.input_elsewhere: Callable[[], Sequence[InputFigures]] = tuple
         """Figures of input that is timed without a tracer."""
-        self._desks: list[TracerDesk] = []
+        self.desks = TracerDesks(lambda: (thread_name(), self.scene()), self._ring, monotonic_ns)
+        """Of plugged-in tracers."""
         self._clear()
 
     def _clear(self) -> None:
-        self._frames: list[FrameTracer] = []
-        self._input: dict[tuple[int, str], InputTracer] = {}
-        self._idle: dict[tuple[int, str], IdleTracer] = {}
+        self._tracers: dict[str, ProbeTracer] = {}
         self._waiting: deque[Raw] = deque(maxlen=_WAITING_MAX)
         self._has_news = False
         self._events_told = 0
 
     # ---- protocols.Tracers: the probes ----------------------------------------------------------
 
-    def frames(self, loop_kind: str, refresh_hz: float = 60.0) -> FrameTracer:
+    def frames(self, loop_kind: str, refresh_hz: float = 60.0) -> FrameTrace:
         """For one surface of the calling thread."""
-        ident, thread = threading.get_ident(), _thread_name()
-        for tracer in self._frames:
-            if tracer.is_closed and (tracer.thread, tracer.loop) == (thread, loop_kind):
-                tracer.open_again(refresh_hz)  # windows come and go: what they tell together is one
-                return tracer
-        tracer = FrameTracer(self, thread=thread, ident=ident, loop=loop_kind, refresh_hz=refresh_hz)
-        if len(self._frames) < _TRACERS_MAX:
-            self._frames = [*self._frames, tracer]
-        return tracer
+        trace: FrameTrace = self._tracer("frames").trace(loop_kind, refresh_hz)
+        return trace
 
-    def input(self, loop_kind: str, *, limit_ns: int | None = None) -> InputTracer:
+    def input(self, loop_kind: str, *, limit_ns: int | None = None) -> InputTrace:
         """For the calling thread."""
-        key = threading.get_ident(), loop_kind
-        tracer = self._input.get(key)
-        if tracer is None:
-            limit_ns = INPUT_LAG_NS if limit_ns is None else limit_ns
-            tracer = InputTracer(self, thread=_thread_name(), loop=loop_kind, limit_ns=limit_ns)
-            if len(self._input) < _TRACERS_MAX:
-                self._input = {**self._input, key: tracer}
-        return tracer
+        trace: InputTrace = self._tracer("input").trace(loop_kind, limit_ns)
+        return trace
 
-    def idle(self, loop_kind: str) -> IdleTracer:
+    def idle(self, loop_kind: str) -> IdleTrace:
         """For the calling thread."""
-        key = threading.get_ident(), loop_kind
-        tracer = self._idle.get(key)
-        if tracer is None:
-            tracer = IdleTracer(self, thread=_thread_name(), loop=loop_kind)
-            if len(self._idle) < _TRACERS_MAX:
-                self._idle = {**self._idle, key: tracer}
-        return tracer
+        trace: IdleTrace = self._tracer("idle").trace(loop_kind)
+        return trace
 
-    def desk(self, name: str, admits: Callable[[int], bool]) -> TracerDesk:
-        """For a third party's tracer; `admits`: whether one more issue of its own may pass at this time."""
-        desk = TracerDesk(
-            name,
-            admits=admits,
-            here=lambda: (_thread_name(), self.scene()),
-            ring=self._ring,
-            monotonic_ns=self._monotonic_ns,
-        )
-        self._desks = [*self._desks, desk]
-        return desk
+    def _tracer(self, name: str) -> ProbeTracer:
+        """The registered one, made for the first probe that asks."""
+        if name not in self._tracers:
+            built_in = Registration(TRACERS, name, BUILT_IN[TRACERS][name])
+            try:
+                tracer = self._made(REGISTRY.find(TRACERS, name) or built_in)
+            except Exception as error:  # noqa: BLE001 - the program's own, in the place of ours
+                self._tell_failure(f"tracer {name}", error)
+                tracer = self._made(built_in)
+            self._tracers = {**self._tracers, name: tracer}
+        return self._tracers[name]
+
+    def _made(self, registered: Registration) -> ProbeTracer:
+        tracer: ProbeTracer = registered.load()()
+        tracer.init(self)
+        if self._wake is not None:
+            tracer.start()
+        return tracer
 
     # ---- who hears from the tracers -------------------------------------------------------------
 
@@ -122,19 +108,14 @@ class Tracing:
         """A frame was shown, and there are listeners."""
         self._listeners.tell(frame)
 
-    def input_lagged(self, lag: RawInputLag) -> None:
-        self._lagged(lag)
-
-    def idle_lagged(self, lag: RawIdleLag) -> None:
-        self._lagged(lag)
+    def lagged(self, lag: RawInputLag | RawIdleLag) -> None:
+        """An event was handled too late, or idle work took too long."""
+        self._has_news = True
+        self._waiting.append(lag)
+        self._ring()
 
     def failed(self, error: Exception) -> None:
         self._tell_failure("tracers", error)
-
-    def _lagged(self, raw: Raw) -> None:
-        self._has_news = True
-        self._waiting.append(raw)
-        self._ring()
 
     def _ring(self) -> None:
         wake = self._wake
@@ -148,7 +129,9 @@ class Tracing:
         self._judging = Judging(session, clock)
         self._wake = wake
         self._listeners.renew()
-        if self._waiting or self._has_news or any(desk.next_ns() is not None for desk in self._desks):
+        for tracer in self._tracers.values():
+            tracer.start()
+        if self._waiting or self._has_news or self.desks.next_ns() is not None:
             wake()
 
     def _clear_of_another(self, session: str) -> None:
@@ -158,20 +141,21 @@ class Tracing:
 
     def end(self) -> None:
         self._wake = None
-        for tracer in self._frames:
-            tracer.finish()
+        for tracer in self._tracers.values():
+            tracer.stop()
         self._listeners.end()
 
-    def leave(self, desks: Iterable[TracerDesk]) -> None:
-        """Their tracers have ended, and all that they told was taken."""
-        gone = set(map(id, desks))
-        self._desks = [desk for desk in self._desks if id(desk) not in gone]
+    def close(self) -> TraceFigures:
+        figures = self.figures()
+        for tracer in self._tracers.values():
+            tracer.destroy()
+        return figures
 
     def forget(self) -> None:
         """In a forked child."""
         self._wake = None
         self._judging = None
-        self._desks = []
+        self.desks.forget()
         self._clear()
         self._listeners.renew()
 
@@ -193,26 +177,26 @@ class Tracing:
     ) -> Sequence[LagIssue]:
         """What third parties' tracers told, as far as it is sound."""
         found: list[LagIssue] = []
-        for desk in self._desks:
-            for told in desk.take(None if is_last else now_ns - SETTLE_NS, now_ns):
-                try:
-                    found.append(judging.complete(told, list(stalls)))
-                    desk.count("reported")
-                except Exception as error:  # noqa: BLE001 - a third party's object
-                    desk.count("refused")
-                    self._tell_failure(f"issue of tracer {desk.name}", error)
+        for desk, told in self.desks.take(None if is_last else now_ns - SETTLE_NS, now_ns):
+            try:
+                found.append(judging.complete(told, list(stalls)))
+                desk.count("reported")
+            except Exception as error:  # noqa: BLE001 - a third party's object
+                desk.count("refused")
+                self._tell_failure(f"issue of tracer {desk.name}", error)
         return found
 
     def patience_s(self, now_ns: int) -> float | None:
         """When the next one is ripe."""
-        ripe = [told_ns for desk in self._desks if (told_ns := desk.next_ns()) is not None]
+        told_ns = self.desks.next_ns()
+        ripe = [] if told_ns is None else [told_ns]
         with suppress(IndexError):
             ripe.append(ended_ns(self._waiting[0]))
         return max(0.0, (min(ripe) + SETTLE_NS - now_ns) / 1_000_000_000) if ripe else None
 
     def news(self) -> TraceFigures | None:
         """The figures, where a slice, a lag or input has come to them."""
-        events = sum(tracer.events for tracer in list(self._input.values()))
+        events = sum(tracer.events for tracer in self._tracers.values())
         events += sum(figures.events for figures in self.input_elsewhere())
         if not self._has_news and events == self._events_told:
             return None
@@ -223,13 +207,5 @@ class Tracing:
         clock = self._judging.clock if self._judging is not None else None
         if clock is None:
             return TraceFigures()
-        figures = figures_of(self._frames, self._input.values(), self._idle.values(), clock)
-        more = self.input_elsewhere()
-        return replace(figures, input=(*figures.input, *more)) if more else figures
-
-
-def _thread_name() -> str:
-    """The calling thread's name. Asking `threading` for it would make an object that the program sees."""
-    thread = threading._active.get(threading.get_ident())  # type: ignore[attr-defined]  # noqa: SLF001
-    name = getattr(thread, "name", None)
-    return name if isinstance(name, str) else f"thread {threading.get_native_id()}"
+        found = {name: tracer.figures(clock) for name, tracer in self._tracers.items()}
+        return TraceFigures(**{**found, "input": (*found.get("input", ()), *self.input_elsewhere())})

@@ -1,0 +1,185 @@
+"""The built-in tracers, as they are registered: each keeps the traces of one kind of evidence, which probes
+tell what they see, and gives their figures."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from loopcanary.model.figures.frames import FrameSlice, SceneFrames
+from loopcanary.model.figures.lags import INPUT_LAG_NS, IdleFigures, InputFigures
+from loopcanary.tracers.frames import FrameSink, FrameTracer
+from loopcanary.tracers.idle import IdleSink, IdleTracer
+from loopcanary.tracers.input import InputTracer, LagSink
+
+if TYPE_CHECKING:
+    from loopcanary.model import Clock
+    from loopcanary.tracers.frames import SceneReading
+
+_TRACES_MAX = 256
+_Desk = TypeVar("_Desk")
+_Trace = TypeVar("_Trace")
+
+
+class _Kept(Generic[_Desk]):
+    """The life that they have in common: nothing of the program's is patched."""
+
+    def init(self, desk: _Desk) -> None:
+        """For the first probe that asks for a trace."""
+        self._desk = desk
+
+    def start(self) -> None:
+        """The engine runs."""
+
+    def stop(self) -> None:
+        """The engine runs no more."""
+
+    @property
+    def events(self) -> int:
+        """How many of those there were that the desk does not hear of."""
+        return 0
+
+
+class FrameTraces(_Kept[FrameSink]):
+    """The tracer `frames`: a trace for each surface."""
+
+    name = "frames"
+
+    def __init__(self) -> None:
+        self._traces: list[FrameTracer] = []
+
+    def trace(self, loop_kind: str, refresh_hz: float) -> FrameTracer:
+        """For one surface of the calling thread."""
+        ident, thread = threading.get_ident(), thread_name()
+        for trace in self._traces:
+            if trace.is_closed and (trace.thread, trace.loop) == (thread, loop_kind):
+                trace.open_again(refresh_hz)  # windows come and go: what they tell together is one
+                return trace
+        trace = FrameTracer(self._desk, thread=thread, ident=ident, loop=loop_kind, refresh_hz=refresh_hz)
+        if len(self._traces) < _TRACES_MAX:
+            self._traces = [*self._traces, trace]
+        return trace
+
+    def stop(self) -> None:
+        """The last slices are over."""
+        for trace in self._traces:
+            trace.finish()
+
+    def destroy(self) -> None:
+        """All that they told was taken."""
+        self._traces = []
+
+    def figures(self, clock: Clock) -> tuple[SceneFrames, ...]:
+        """Of all scenes, those with most time first."""
+        scenes = [_scene(trace, reading, clock) for trace in self._traces for reading in trace.read()]
+        return tuple(sorted(scenes, key=lambda scene: -scene.figures.frame_ns))
+
+
+class _OfThreads(_Kept[_Desk], Generic[_Desk, _Trace]):
+    """One trace for each thread and kind of loop."""
+
+    def __init__(self) -> None:
+        self._traces: dict[tuple[int, str], _Trace] = {}
+
+    def _trace(self, loop_kind: str, make: Callable[[], _Trace]) -> _Trace:
+        key = threading.get_ident(), loop_kind
+        trace = self._traces.get(key)
+        if trace is None:
+            trace = make()
+            if len(self._traces) < _TRACES_MAX:
+                self._traces = {**self._traces, key: trace}
+        return trace
+
+    def destroy(self) -> None:
+        """All that they told was taken."""
+        self._traces = {}
+
+
+class InputTraces(_OfThreads[LagSink, InputTracer]):
+    """The tracer `input`."""
+
+    name = "input"
+
+    def trace(self, loop_kind: str, limit_ns: int | None) -> InputTracer:
+        """For the calling thread."""
+        limit = INPUT_LAG_NS if limit_ns is None else limit_ns
+        make = lambda: InputTracer(self._desk, thread=thread_name(), loop=loop_kind, limit_ns=limit)  # noqa: E731
+        return self._trace(loop_kind, make)
+
+    @property
+    def events(self) -> int:
+        """How many were handled."""
+        return sum(trace.events for trace in self._traces.values())
+
+    def figures(self, clock: Clock) -> tuple[InputFigures, ...]:  # noqa: ARG002 - as all tracers
+        """Of each thread."""
+        return tuple(_input(trace) for trace in self._traces.values())
+
+
+class IdleTraces(_OfThreads[IdleSink, IdleTracer]):
+    """The tracer `idle`."""
+
+    name = "idle"
+
+    def trace(self, loop_kind: str) -> IdleTracer:
+        """For the calling thread."""
+        return self._trace(loop_kind, lambda: IdleTracer(self._desk, thread=thread_name(), loop=loop_kind))
+
+    def figures(self, clock: Clock) -> tuple[IdleFigures, ...]:  # noqa: ARG002 - as all tracers
+        """Of each kind of work of each thread."""
+        return tuple(figure for trace in self._traces.values() for figure in _idle(trace))
+
+
+def thread_name() -> str:
+    """The calling thread's name. Asking `threading` for it would make an object that the program sees."""
+    thread = threading._active.get(threading.get_ident())  # type: ignore[attr-defined]  # noqa: SLF001
+    name = getattr(thread, "name", None)
+    return name if isinstance(name, str) else f"thread {threading.get_native_id()}"
+
+
+def _scene(tracer: FrameTracer, reading: SceneReading, clock: Clock) -> SceneFrames:
+    return SceneFrames(
+        thread=tracer.thread,
+        loop=tracer.loop,
+        scene=reading.scene,
+        figures=reading.figures,
+        slices=tuple(
+            FrameSlice(
+                began_wall_ns=clock.to_wall_ns(part.began_ns),
+                ended_wall_ns=clock.to_wall_ns(part.ended_ns),
+                figures=part.figures,
+            )
+            for part in reading.slices
+        ),
+    )
+
+
+def _input(tracer: InputTracer) -> InputFigures:
+    reading = tracer.read()
+    return InputFigures(
+        thread=tracer.thread,
+        loop=tracer.loop,
+        events=reading.events,
+        p50_ns=reading.p50_ns,
+        p98_ns=reading.p98_ns,
+        worst_ns=reading.worst_ns,
+        worst=reading.worst,
+        queued_ns=reading.queued_ns,
+        lag_ns=reading.lag_ns,
+    )
+
+
+def _idle(tracer: IdleTracer) -> list[IdleFigures]:
+    return [
+        IdleFigures(
+            thread=tracer.thread,
+            loop=tracer.loop,
+            name=reading.name,
+            runs=reading.runs,
+            total_ns=reading.total_ns,
+            longest_ns=reading.longest_ns,
+            spun_ns=reading.spun_ns,
+        )
+        for reading in tracer.read()
+    ]
