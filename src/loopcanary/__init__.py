@@ -68,8 +68,8 @@ def install(*, _from_startup: bool = False, **settings: Any) -> Canary | None:
                 return None
             _canary = make_canary(config)
             _tell_children(_canary)
-        # A child process starts its engine when it runs a loop; the program itself at once, so that nothing
-        # of it happens in the middle.
+        # A child process starts its engine when it runs a loop. The program itself starts it now, before any
+        # of its own code has run.
         if not _from_startup or _os.environ.get("LOOPCANARY_RUN_PID") == str(_os.getpid()):
             _canary.start()
         _canary.arm()

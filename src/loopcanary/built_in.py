@@ -1,7 +1,7 @@
 """The groups of the registry, and what loopcanary registers in them itself: by name the object, or where it
 is, `module:object`.
 
-Nothing of it is imported here. Read at the start of every watched interpreter.
+This table imports nothing. Read at the start of every watched interpreter.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Another process, read from outside, with what loopcanary's flight file says of it where there is one."""
+"""Another process, read from outside, with the facts of its flight file if it has one."""
 
 from __future__ import annotations
 

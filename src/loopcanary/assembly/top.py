@@ -1,7 +1,7 @@
 """All watched processes of the user as they are now, from their flight files; for `loopcanary top`.
 
-Nothing is asked of the processes, and nothing is written: a reader of flight files only reads. Files stay
-open between two readings, so that what stood in one last is known when its process has ended and removed it.
+The processes are asked nothing, and nothing is written: a reader of flight files only reads. Files stay open
+between two readings, so that the last state is known when a process has ended and removed its file.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class _Budget:
 
 @dataclass(slots=True, kw_only=True)
 class _Watched:
-    """One open flight file, and what is known of it from earlier readings."""
+    """One open flight file, and what earlier readings found in it."""
 
     path: Path
     identity: tuple[int, int]

@@ -65,7 +65,7 @@ def _words(error: Exception) -> str:
 
 
 def _check_end(file: IO[bytes]) -> None:
-    """The directory is small, and is all that follows the members: `zipfile` would read a gigabyte of it."""
+    """The directory is small, and nothing else follows the members: `zipfile` would read a gigabyte."""
     size = file.seek(0, 2)
     if size > layout.FILE_MAX:
         raise BundleError(f"it is larger than a bundle can be ({layout.FILE_MAX:,} bytes)")

@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 
 
 class Rule(Enum):
-    """What a text is, and so what becomes of it."""
+    """What kind of text it is; that decides how it is redacted."""
 
     PLAIN = "plain"
     """A word of loopcanary's, Python's or the kernel's own, or an id of time, pid and chance: it stays."""

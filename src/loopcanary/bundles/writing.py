@@ -261,7 +261,7 @@ class _Member:
         return len(line)
 
     def close(self) -> dict[str, Any]:
-        """Ends it; what the manifest says of it."""
+        """Ends the member; returns its entry in the manifest."""
         self._file.close()
         return {
             "name": self._name,

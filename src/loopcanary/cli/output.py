@@ -39,7 +39,7 @@ def opened_output(path: str) -> Iterator[IO[bytes]]:
     target = Path(path)
     try:
         if target.exists() and not target.is_file():
-            # A device or a pipe: a file that takes its place would be the end of it.
+            # A device or a pipe is written to: the rename below would replace it.
             with target.open("wb") as out:
                 yield out
             return

@@ -102,8 +102,8 @@ class LivePages:
 
 
 def _is_own_store(folder: Path) -> bool:
-    """Whether a store is there, and belongs to this user: what is said of it comes from another process, and
-    opening a store may repair it."""
+    """Whether a store is there and belongs to this user: its path comes from another process, and opening a
+    store may repair it."""
     try:
         return folder.stat().st_uid == os.geteuid() and (folder / _DATABASE).is_file()
     except OSError:

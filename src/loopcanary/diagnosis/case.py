@@ -83,7 +83,7 @@ def open_case(
 
 
 def _votes(evidence: StallEvidence, counted: SampleWeights, ledger: Ledger) -> tuple[int, ...]:
-    """What each sample stands for, as far as the counters bear it out."""
+    """The weights of the samples, bounded by what the kernel's counters allow."""
     if ledger.on_cpu_ns is None:
         return counted.seen_ns
     not_run_ns = counted.duration_ns - ledger.on_cpu_ns + (ledger.error_ns or 0)
@@ -96,7 +96,7 @@ def _votes(evidence: StallEvidence, counted: SampleWeights, ledger: Ledger) -> t
 def _without_gaps(
     evidence: StallEvidence, times_ns: list[int], end_ns: int, gaps: tuple[Gap, ...]
 ) -> SampleWeights:
-    """What each sample stands for on a clock that stood still in the gaps."""
+    """The weights of the samples on a clock that is stopped in the gaps."""
     begin_ns, interval_ns = evidence.begin_ns, evidence.sample_interval_ns
     return weigh(cut_out(times_ns, gaps), begin_ns, cut_out([end_ns], gaps)[0], interval_ns)
 

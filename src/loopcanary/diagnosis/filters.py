@@ -10,8 +10,8 @@ from loopcanary.model import Config, Culprit, Stall
 
 
 def drop_reason(stall: Stall, config: Config, paths: CodePaths) -> str | None:
-    """Why a stall is not to be reported, None where it is to be. `only_concern`, or `ignore: ` and the
-    entry that matched. The setting `keep_ignored` says what becomes of it."""
+    """Why a stall is not reported: `only_concern`, or `ignore: ` and the entry that matched; None if it is
+    reported. With `keep_ignored` such a stall is stored all the same."""
     if config.only_concern and not _touches_own_code(stall):
         return "only_concern"
     if stall.culprit is None:

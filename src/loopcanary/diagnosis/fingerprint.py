@@ -32,14 +32,15 @@ _SYNTHETIC_NAMES = re.compile(r"\.?<(?:listcomp|dictcomp|setcomp|genexpr|locals)
 
 
 def fingerprint(stall: Stall, paths: CodePaths) -> str:
-    """`2:` and twelve hexadecimal digits. Looks at no line number, time, process or host."""
+    """The fingerprint: `2:` and twelve hexadecimal digits. Line numbers, times, processes and hosts do not
+    count."""
     digest = blake2s("\0".join(explain(stall, paths)).encode("utf-8", "replace"))
     return f"{VERSION}:{digest.hexdigest()[:_DIGITS]}"
 
 
 def explain(stall: Stall, paths: CodePaths | None = None) -> tuple[str, ...]:
-    """The parts that a fingerprint is made of, in order, each as `name=value`. `paths`: as the stall was
-    judged with; None: as in this process."""
+    """The parts of a fingerprint, in order, each as `name=value`. `paths`: those that the stall was judged
+    with; None: this process's."""
     identity = _identity(stall, paths or captured())
     # Whether the holder struck a callback or the loop between two is chance.
     return identity if _held_by(stall) is not None else (f"scope={stall.scope.value}", *identity)

@@ -146,8 +146,8 @@ def severity_of(duration_ns: int) -> Severity:
 
 
 def _suspect(case: StallCase, verdict: Verdict) -> Suspect | None:
-    """By the samples that speak for the cause, so that culprit and cause belong together; by all where the
-    cause is not about a line, or was found without samples."""
+    """The culprit of the samples that speak for the cause, so that both belong together; of all samples if
+    the cause is not about a line, or was found without samples."""
     first = verdict.first
     samples: tuple[WeighedSample, ...] = case.observation.seen
     if first is not None and first.explained and not first.blameless and first.cause is not Cause.UNKNOWN:
@@ -175,7 +175,7 @@ def _waited_on(verdict: Verdict) -> Target | None:
 
 
 def _blocker(suspect: Suspect | None, observation: Observation, cause: Cause) -> Blocker | None:
-    """Of Python code that computes, only a call blocks; the expression it happened to be at does not."""
+    """The call that the culprit was in. Where Python code computes, an expression is no blocker."""
     blocker = None if suspect is None else find_blocker(suspect, observation.sites)
     if blocker is None or cause is not Cause.CPU or blocker.call is None:
         return blocker
@@ -219,7 +219,7 @@ def _sentences(case: StallCase, verdict: Verdict) -> tuple[str, ...]:
 
 
 def _merge(case: StallCase) -> MergedStacks:
-    """Distinct stacks; equal ones that were read to a different depth are two here, and one to a person."""
+    """The different stacks as reports show them: those that differ only in their depth are one."""
     held: dict[SampleView, int] = {}
     for seen, weight_ns in zip(case.observation.seen, case.weights.weights_ns, strict=True):
         view = seen.view

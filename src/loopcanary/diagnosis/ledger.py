@@ -135,8 +135,8 @@ def _counter(track: _Track, name: str, *, lag_ns: int) -> _Span | None:
 
 
 def _head(track: _Track, before: tuple[int, int] | None, first: int, head_ns: int, rate: float) -> _Span:
-    """The time from the begin to the first reading. What was counted since the reading before lies in both
-    the time before the begin and the head: at most all of it, at least what the former cannot hold."""
+    """The time from the begin to the first reading. What was counted since the reading before the stall was
+    spent before the begin or in the head: at most all in the head, at least what did not fit before."""
     if before is None:
         return _Span(0, _within(round(rate * head_ns), head_ns), head_ns)
     counted = max(0, first - before[1])
@@ -174,8 +174,8 @@ def _collected(evidence: StallEvidence, end_ns: int, weights: SampleWeights) -> 
     """Time of this thread in garbage collections; None where nothing was recorded that would tell.
 
     Short collections are not kept one by one, and many push the long ones out: then the process's counter
-    says more. Of it counts no more than the samples found this thread collecting, since a collection of
-    another thread is no time of this one.
+    says more. It counts for no more than the samples that found this thread collecting, since collections of
+    other threads are in it.
     """
     overlap = overlap_ns(evidence.collections, evidence.tid, evidence.begin_ns, end_ns)
     totals = [sample.gc_total_ns for sample in evidence.samples]

@@ -522,7 +522,7 @@ def _put_session(parts: EngineParts, session: Session) -> bool:
 
 
 def _nothing() -> None:
-    """Nobody wants to hear of it."""
+    """The default listener."""
 
 
 def _before_multiprocessing_exits(stop: Callable[[], None]) -> Any:

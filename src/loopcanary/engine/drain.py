@@ -137,8 +137,8 @@ class Drain:
         return False
 
     def finish(self, last: Callable[[], None]) -> bool:
-        """Ends the thread for good, with `last` as the last thing that it does; False where that takes longer
-        than anybody should wait for it."""
+        """Ends the thread for good; it calls `last` before. False if it takes longer than callers should
+        wait."""
         turn = self._turn
         if turn is None or turn.ident == threading.get_ident():
             if turn is not None:

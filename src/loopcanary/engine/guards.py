@@ -136,7 +136,7 @@ class StormGuard:
 
     def __init__(self, per_minute: int, now_ns: int) -> None:
         self._per_minute = per_minute
-        # Credit is in nanoseconds times per_minute; one stall costs a minute of it.
+        # Credit is in nanoseconds times per_minute; one stall costs a minute.
         self._credit = per_minute * _MINUTE_NS
         self._credited_ns = now_ns
         self.suppressed_total = 0

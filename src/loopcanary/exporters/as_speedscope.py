@@ -1,8 +1,8 @@
 """Speedscope (speedscope.app/file-format-schema.json): one profile a watched thread, of its stalled time
 alone.
 
-Its stalls stand one after the other, each inside a frame that is named after it: between stalls there is
-nothing to see, and Speedscope's view of time would be empty for hours.
+Its stalls follow each other without the time between them, each inside a frame with the stall's name: with
+that time, Speedscope's view would be empty for hours.
 """
 
 from __future__ import annotations

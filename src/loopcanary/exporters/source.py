@@ -19,8 +19,8 @@ class Program(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """What is to be exported. The stalls of one session stand together, in them those of one thread, oldest
-    first. They can be gone through once."""
+    """What is to be exported. Stalls come by session, in it by thread, oldest first. They can be gone through
+    once."""
 
     stalls: Iterator[Stall]
     issues: Iterator[LagIssue] = field(default_factory=lambda: iter(()))

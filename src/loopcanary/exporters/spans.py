@@ -37,8 +37,8 @@ class Event(NamedTuple):
 
 
 def timeline_of(stall: Stall) -> Timeline:
-    """The stall's timeline. Of one that was kept without: its stacks one after the other, heaviest first;
-    what each weighs is true, when it was is not."""
+    """The stall's timeline. If it was stored without one: its stacks one after the other, heaviest first; the
+    weights are true, the times are not."""
     if stall.timeline is not None:
         return stall.timeline
     spans, offset_ns = [], 0

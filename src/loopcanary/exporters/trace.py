@@ -27,7 +27,7 @@ from loopcanary.model.earlier import WorkKind
 from loopcanary.model.timeline import Doing
 
 _STOLEN_PIDS = 1 << 22
-"""Linux has no process of this number or above: those of other hosts and times that share one get these."""
+"""Linux has no pid of this size: processes of other hosts and times that share a pid get one from here on."""
 _OTHER_THREADS_MAX = 256
 _MORE_THREADS = "more threads"
 
@@ -46,7 +46,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Track:
-    """A row of slices. Those of one track nest, or stand apart."""
+    """A row of slices. Those of one track nest, or do not overlap."""
 
     number: int
     """Unique in the trace, from 1."""
@@ -175,7 +175,7 @@ class _ProcessTracks:
 
 
 def stall_facts(stall: Stall) -> dict[str, Any]:
-    """What one wants to know of a stall at a glance."""
+    """The facts that a click on the stall shows."""
     facts: dict[str, Any] = {
         "cause": stall.cause.value,
         "confidence": stall.confidence,

@@ -127,8 +127,8 @@ def lane_totals(fields: dict[str, Any], index: int, clock: TickClock) -> LaneTot
 
 
 def _since_opening(fields: dict[str, Any], name: str) -> int | None:
-    """What the thread's counter has gained in the lane's life; None where the kernel told nothing of it at
-    its opening, or the watchdog has not read it since: it reads a few lanes only."""
+    """What the thread's counter gained in the lane's life. None if the kernel did not give it at the
+    opening, or the watchdog has not read it since: it reads a few lanes only."""
     # The thread that opened the lane was on a CPU before, and has been since.
     if not 0 < fields["on_cpu_begin_ns"] < fields["on_cpu_ns"]:
         return None

@@ -30,7 +30,7 @@ class LaneHistory:
     from_ns: int | None = None
     """Since when it is told; None: it is not."""
     last: ShortWork | None = None
-    """Between the last of it and the stall; None: not known."""
+    """Between the last long work and the stall; None: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

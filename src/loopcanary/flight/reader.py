@@ -46,10 +46,10 @@ _EARLIER_OF_MAX: Final = 64
 
 
 class FlightFile:
-    """Reads a flight file, trusting no byte of it. Thread-safe; a context manager.
+    """Reads a flight file and trusts no byte. Thread-safe; a context manager.
 
-    Whatever the bytes are, every method ends in bounded time and answers, or raises FlightError. What
-    another process is writing meanwhile is read as it stood at one moment, or left out.
+    Whatever the bytes are, every method returns in bounded time or raises FlightError. What another process
+    is writing meanwhile is read as it was at one moment, or left out.
     """
 
     def __init__(self, buffer: bytes | bytearray | memoryview, name: str = "flight buffer") -> None:

@@ -53,7 +53,7 @@ _GUARDS: Final = (
 
 
 class SlotCopy:
-    """One slot as it stood at one moment; `facts` are the fields of lc_slot by name."""
+    """One slot as it was at one moment; `facts` are the fields of lc_slot by name."""
 
     def __init__(self, facts: Mapping[str, Any], data: bytes) -> None:
         """`facts` were read before `data`, so what they count is whole in it."""
@@ -156,7 +156,7 @@ class SlotCopy:
         return tuple(bounded(tid) for tid in tids[:count]), count
 
     def threads(self, thread_names: Mapping[int, str]) -> tuple[ThreadStack, ...]:
-        """All threads, the stalled one included, as they stood when the stall became a hang."""
+        """All threads, the stalled one included, as they were when the stall became a hang."""
         count = min(self.facts["thread_count"], layout.SLOT_THREADS_MAX)
         end = layout.SLOT_THREADS_OFFSET + count * layout.THREAD.size
         view = memoryview(self._data)[layout.SLOT_THREADS_OFFSET : end]

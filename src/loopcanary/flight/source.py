@@ -1,6 +1,6 @@
 """Where the bytes of a flight file come from: this process's mapping, or a file.
 
-A file is read with pread, never mapped: its writer, or anybody who may write to it, can cut it short
+A file is read with pread, never mapped: its writer, or any process with access, can cut it short
 at any time, and a load from a mapped page that is gone is a SIGBUS in the reader. Every read here
 gives a private copy, so that what has been checked stays as it was checked.
 """

@@ -1,5 +1,5 @@
-"""How long answers take, for servers of which more is known than the engine sees
-(native/core/answers/answers.h): when a request's bytes came, and a trace to tell the answer to.
+"""Request latency, for servers of which more is known than the engine sees (native/core/answers/answers.h):
+when a request's bytes came, and a trace that takes the answer.
 
 The kernel says when a connection's last bytes arrived (TCP_INFO, to the length of its tick, 1 to 4 ms):
 before the loop has looked at the socket, and however long it did not.
@@ -19,10 +19,10 @@ from loopcanary.integrations.telling import Telling, method_word
 from loopcanary.protocols.tracing import InputTrace
 
 ONE_OF = 16
-"""Of so many requests one is timed, as by the engine (native/core/answers/answers.h): by count and not by
-time, which would pass over those that come in a crowd, as they do when the loop was blocked."""
+"""One of this many requests is timed, as by the engine (native/core/answers/answers.h). By count: by time it
+would miss requests that come in a crowd, as they do after the loop was blocked."""
 _NO_LIMIT_NS = (1 << 63) - 1
-"""A slow answer is no issue by itself: it may wait for others. What holds up the loop is a stall."""
+"""A slow answer is no issue: it may wait for others. What holds up the loop is a stall."""
 _LEVEL, _INFO = int(socket.IPPROTO_TCP), int(getattr(socket, "TCP_INFO", 0))
 _TCP_INFO_BYTES = 56
 _last_data_recv = struct.Struct("=52xI").unpack

@@ -14,7 +14,7 @@ UNKNOWN = "?"
 METHODS = frozenset(
     {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE", "QUERY", "WS"}
 )
-"""Methods are the client's text: those that nobody has defined share one name. WS: a web socket."""
+"""A method is the client's text: undefined ones share one name. WS: a web socket."""
 
 
 class Scopes(Protocol):
@@ -37,7 +37,7 @@ class Scopes(Protocol):
 
 
 def _nothing() -> None:
-    """Nobody wants to hear of it."""
+    """The default listener."""
 
 
 class Telling:

@@ -59,7 +59,7 @@ def of_type(wanted: type[_T], found: Iterable[object]) -> list[_T]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """Sums over all that a query finds, however little of it is shown."""
+    """Sums over all that a query finds, also over what is not shown."""
 
     issues: int
     groups: int

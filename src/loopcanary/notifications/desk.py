@@ -91,7 +91,7 @@ class Desk:
                 self._say(permit, now_ns)
 
     def _finish(self, issue: Issue, feed: Feed, now_ns: int) -> None:
-        """Who was told that it hangs may want to know that it does not any more."""
+        """Says that a hang which was notified is over."""
         if issue.id not in self._unfinished or not isinstance(issue, Stall):
             return
         if issue.state is not StallState.ENDED:

@@ -15,11 +15,11 @@ from loopcanary.protocols.stores import IssueStore
 _AT_ONCE = 500
 """Issues read at one look; the rest at the next."""
 _OLD_NS = 3_600 * 1_000_000_000
-"""What was over this long before we began is history: a store that was imported, a program of last week."""
+"""What ended this long before we began is no news: an imported store, a program of last week."""
 _OPEN_MAX = 1_000
 _IGNORED_MAX = 10_000
 _MISSES_MAX = 60
-"""A stall that is over and not stored by then was dropped by an interceptor, or by a limit."""
+"""Looks until a stall that is over, and not stored, counts as dropped by an interceptor or a limit."""
 
 
 class NewIssues(Protocol):
@@ -59,7 +59,7 @@ class Feed:
     """One store, from a time on. One thread."""
 
     def __init__(self, store: FollowedStore, look: Callable[[], Live], since_wall_ns: int) -> None:
-        """`look` takes in what dead processes left, and says what runs; it raises what the store does."""
+        """`look` takes in what dead processes left, and returns what runs; it raises the store's errors."""
         self._store = store
         self._look = look
         self._since_wall_ns = since_wall_ns

@@ -34,8 +34,8 @@ def stage_of(issue: Issue) -> Stage:
 
 
 def group_of(issue: Issue) -> str:
-    """The key by which the limit counts: the bug, and its stage. A line that stalls now and then for a second
-    does not hide that it has begun to hang for good."""
+    """The key by which the limit counts: the bug and its stage. So a line that often stalls for a second does
+    not hide that it now hangs for good."""
     return f"{issue.fingerprint} {stage_of(issue).value}"
 
 

@@ -1,4 +1,4 @@
-"""One way out: a queue of its own, and a thread that delivers. Who sends never waits."""
+"""One way out: a queue of its own, and a thread that delivers. The sender never waits."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Outlet:
             self._news.notify()
 
     def close(self, patience_s: float) -> None:
-        """Delivers what is left, each once, within this time."""
+        """Tries each notice that is left once, for at most `patience_s` seconds in all."""
         with self._news:
             self._is_over = True
             self._news.notify()

@@ -1,7 +1,7 @@
-"""How often one is told. Pure: time is an argument.
+"""How often a notification may be sent. Pure: time is an argument.
 
-The first of a group at once; then at most one for each `every_ns` of a group, and at most `per_minute` in any
-minute of all groups together. What is withheld is counted and told with the next one: nothing is lost.
+The first of a bug at once; then at most one for each `every_ns` of a bug, and at most `per_minute` of all
+bugs together. What is withheld is counted and said with the next one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 _MINUTE_NS = 60_000_000_000
 _GROUPS_MAX = 1_000
 OTHERS = "others"
-"""The group of what came when the table of groups was full."""
+"""The key of what came when the table was full."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,14 +83,14 @@ class RateLimit(Generic[_T]):
         return (group is None or now_ns >= group.free_ns) and self._has_room(now_ns)
 
     def admits(self, now_ns: int, key: str) -> bool:
-        """Whether one may be told now of something that is not counted otherwise; it counts as told."""
+        """Whether something that is not counted otherwise may be notified now; it then counts as sent."""
         if not self.would_tell(now_ns, key):
             return False
         self._told.append(self._forward(now_ns))
         return True
 
     def due(self, now_ns: int) -> list[Permit[_T]]:
-        """Groups of which something was withheld and may be told now, most time first."""
+        """Bugs of which something was withheld and may be sent now, most time first."""
         now_ns = self._forward(now_ns)
         waiting = [one for one in self._groups.values() if one.withheld.count and now_ns >= one.free_ns]
         waiting.sort(key=lambda one: -one.withheld.total_ns)
@@ -102,7 +102,7 @@ class RateLimit(Generic[_T]):
         return permits
 
     def rest(self) -> Withheld:
-        """What is withheld still, of all groups together; then it is forgotten."""
+        """All that is still withheld, as one sum; then it is forgotten."""
         rest = [group.withheld for group in self._groups.values() if group.withheld.count]
         for group in self._groups.values():
             group.withheld = Withheld()
@@ -131,7 +131,7 @@ class RateLimit(Generic[_T]):
         return self._groups.setdefault(self._key(now_ns, key), _Group(item, now_ns, Withheld()))
 
     def _key(self, now_ns: int, key: str) -> str:
-        """Where the table is full, groups of which there is nothing to say make room."""
+        """The key to count under. In a full table, bugs with nothing withheld make room."""
         if key in self._groups or len(self._groups) < _GROUPS_MAX:
             return key
         done = [
@@ -142,6 +142,6 @@ class RateLimit(Generic[_T]):
         return key if done else OTHERS
 
     def _forward(self, now_ns: int) -> int:
-        """A clock that goes back shall not let more through."""
+        """The time, never less than before: a clock that goes back lets no more through."""
         self._now_ns = now_ns if self._now_ns is None else max(self._now_ns, now_ns)
         return self._now_ns

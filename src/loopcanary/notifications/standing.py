@@ -1,4 +1,4 @@
-"""What followers of one store know of each other: who sends what, and what became of it.
+"""What followers of one store know of each other: which one sends what, and how that went.
 
 In the store's folder `notifications`, for each way out: a lock, so that two of them do not send the same, and
 a status for `loopcanary doctor`. The watched program asks, too.
@@ -35,7 +35,7 @@ class Claim:
         self._descriptor: int | None = None
 
     def take(self) -> bool:
-        """Whether it is ours now. Where there are no locks, or no place for them, everybody may."""
+        """Whether it is ours now; always so where there are no locks, or no place for them."""
         try:
             import fcntl
         except ImportError:
@@ -69,7 +69,7 @@ class Claim:
 
 
 def take_all(claims: Sequence[Claim], pause: Callable[[float], None] = time.sleep) -> bool:
-    """Whether all are ours now; none is otherwise. Waits for those who only look: up to a second."""
+    """Takes all claims or none; whether all are ours. Waits up to a second for programs that only look."""
     for last in (*(False,) * (_TRIES - 1), True):
         if all(claim.take() for claim in claims):
             return True
@@ -89,10 +89,8 @@ def is_taken(store: Path, channel: str) -> bool:
 
 
 def may_start(store: Path) -> bool:
-    """Whether no process is starting a follower of the store; from now on this one is. OSError.
-
-    Workers of one program begin at the same moment: one of them is enough.
-    """
+    """Whether this process is to start the store's follower: workers of one program begin at the same
+    moment, and one of them is enough. Raises OSError."""
     make_folder(store / FOLDER)
     path = store / FOLDER / _STARTING
     with suppress(OSError):
@@ -112,12 +110,12 @@ def started(store: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """With nobody else's access. OSError."""
+    """Makes it for this user alone. Raises OSError."""
     folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)
 
 
 def write_status(store: Path, channel: str, status: dict[str, Any]) -> None:
-    """In one step; a full disk changes nothing."""
+    """Replaces the status in one step; on a full disk the old one stays."""
     path = store / FOLDER / f"{channel}.json"
     aside = path.with_suffix(f".{os.getpid()}.new")
     with suppress(OSError):

@@ -40,7 +40,7 @@ class _RunningLoop(NamedTuple):
     bracket: Bracket
     watched: WatchedLane
     is_entered: bool
-    """The turns of its thread know of it."""
+    """Whether the turns of its thread have it."""
 
 
 class PortableBackend:

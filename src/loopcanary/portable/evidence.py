@@ -97,7 +97,7 @@ def _marks_within(case: WatchCase | None, begin_ns: int, end_ns: int) -> list[Ma
 
 
 def _dominant(marks: Sequence[Mark | None]) -> tuple[CallbackNames | None, float, bool]:
-    """The callback that most samples were taken in, its share of them, and whether it was one run of it.
+    """The callback that most samples were taken in, its share of the samples, and whether it ran once.
 
     Samples are evenly spaced, so that their number stands for time.
     """

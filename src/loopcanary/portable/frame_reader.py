@@ -16,7 +16,7 @@ _CPYTHON = sys.implementation.name == "cpython"
 
 
 class Place(NamedTuple):
-    """Where a frame stood. Taken in one go, before the thread can move on."""
+    """The position of a frame. Taken in one go, before the thread can move on."""
 
     code: CodeType
     instruction: int
@@ -45,8 +45,8 @@ def read(
 ) -> Reading:
     """The places of a thread, without a reference to its frames, which would keep its variables alive.
 
-    `handle_run`: code of asyncio's `Handle._run`; the innermost frame of it names the running callback.
-    `runners`: of the frames that run the loop or one inside of it, where a probe knows them, (id,
+    `handle_run`: code of asyncio's `Handle._run`; its innermost frame names the running callback.
+    `runners`: of the frames that run the loop or one inside it, where a probe knows them, (id,
     instruction; -1: any).
     """
     places: list[Place] = []

@@ -15,7 +15,7 @@ _PARTIALS_MAX = 8
 
 
 class Mark(NamedTuple):
-    """The callback that a sample was taken in. The same key: the same run of it, if `is_run`."""
+    """The callback that a sample was taken in. The same key: the same call, if `is_run`."""
 
     key: object
     names: CallbackNames
@@ -67,8 +67,8 @@ def names_of_work(work: Any) -> CallbackNames | None:
 
 
 def context_of_work(work: Any) -> object:
-    """The context that it runs in, where a probe's description of it says so (`work_context()`); None
-    elsewhere. Any thread; raises nothing."""
+    """The context that the work runs in, if its description by a probe says so (`work_context()`); else
+    None. Any thread; raises nothing."""
     try:
         told = getattr(work, "work_context", None)
         return None if told is None else told()

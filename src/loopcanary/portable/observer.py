@@ -317,7 +317,7 @@ def _as_it_was_due(sample: Sample, due_ns: int, before: Baseline, now: Baseline)
     """The same stack at the moment when the sample was due.
 
     That the watchdog could not run means that no other thread did: the GIL's holder had it all the time, and
-    the watched thread stood in that one call, or waited in this one place.
+    the watched thread was in that one call, or waited in this one place.
     """
     late_ns = sample.at_ns - due_ns
     spent_ns = min(late_ns, now.thread.on_cpu_ns - before.thread.on_cpu_ns)

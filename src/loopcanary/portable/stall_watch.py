@@ -101,7 +101,7 @@ class StallWatch:
             _thin(case)
 
     def note_before(self, wish: Wish, before: ThreadReading | None) -> None:
-        """How the thread's clocks stood before the work began; what is told first holds."""
+        """Notes the thread's clocks before the work began; the first reading holds."""
         case = self._case
         if case is None or case.epoch != wish.epoch or before is None or before.at_ns > case.begin_ns:
             return

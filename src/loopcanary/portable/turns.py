@@ -61,8 +61,8 @@ class _ThreadState(threading.local):
 class ThreadTurns:
     """Turns and callbacks of every thread, of one engine. Called on the thread that works.
 
-    A loop inside a callback is no part of it: the callback is judged up to there, and from there on anew.
-    Whatever is not begun is not ended either.
+    A loop inside a callback is no part of the callback, which is judged up to there, and from there on anew.
+    What was not begun is not ended either.
     """
 
     def __init__(
@@ -310,5 +310,5 @@ class CanaryTurns:
 
 
 def _since(work: _OpenWork, now_ns: int) -> int:
-    """How long it has run, since the loop last ran inside of it."""
+    """How long it has run, since a loop last ran inside it."""
     return max(0, now_ns - max(work.begin_ns, work.lane.begin_ns))

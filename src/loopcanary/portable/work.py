@@ -23,7 +23,7 @@ class _OpenWorkHere(threading.local):
 
 
 class WorkBrackets:
-    """Times work as a callback: the outermost of a thread; what is nested in it is a part of it.
+    """Times work as a callback: the outermost of a thread, with all that is nested in it.
 
     Work inside a turn of a watched loop has no time of its own either: it gives the turn its name.
     Called on the working thread.

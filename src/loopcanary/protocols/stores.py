@@ -25,10 +25,10 @@ class Sink(Protocol):
     """Where issues and sessions are kept; the store implements it. Thread-safe."""
 
     def put_session(self, session: Session) -> None:
-        """Adds the session or replaces what is known of it."""
+        """Adds the session, or replaces an earlier state."""
 
     def put_issue(self, issue: Issue) -> None:
-        """Adds the issue or replaces an earlier state of it (same id)."""
+        """Adds the issue, or replaces an earlier state (same id)."""
 
     def put_traces(self, session: str, figures: TraceFigures) -> None:
         """What a session's traces tell so far; replaces what they told before."""

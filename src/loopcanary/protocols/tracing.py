@@ -27,8 +27,8 @@ class FrameTrace(Protocol):
         drawn in between, and the frame's time begins there."""
 
     def waited(self, begin_ns: int, end_ns: int) -> None:
-        """The loop had nothing to do. After 100 ms of it nothing is being drawn: the next frame's time begins
-        with `end_ns`. Blocking is not waiting: it counts."""
+        """The loop had nothing to do. After 100 ms drawing has paused: the next frame's time begins with
+        `end_ns`. Blocking is not waiting: it counts."""
 
     def idle(self) -> None:
         """Drawing stops (hidden, minimized, paused): the next frame only starts the clock."""

@@ -1,4 +1,4 @@
-"""One issue of any kind, with everything that is known of it."""
+"""One issue of any kind, with all its facts."""
 
 from __future__ import annotations
 

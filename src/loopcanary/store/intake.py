@@ -123,7 +123,7 @@ class Intake:
             raise self._failed(error) from error
 
     def add_remark(self, fingerprint: str, remark: Remark) -> None:
-        """Adds what was said of a bug, unless something was said of it before."""
+        """Adds the remark, unless the bug has one."""
         try:
             remarks.add(self._connection, fingerprint, remark, self._now_wall_ns)
         except sqlite3.Error as error:
@@ -156,7 +156,7 @@ class Intake:
 
 
 def merge(connection: sqlite3.Connection, staged: Path, oldest_kept: int) -> TakenIn:
-    """Takes in what was gathered, in one transaction: all of it, or nothing where it raises."""
+    """Takes in what was gathered, in one transaction: all, or nothing if it raises."""
     connection.execute("ATTACH DATABASE ? AS staged", [str(staged)])
     try:
         connection.execute("BEGIN IMMEDIATE")

@@ -110,7 +110,7 @@ class Maintenance:
         return of_type(Stall, (records.issue_of(payload) for (payload,) in rows))
 
     def set_aside(self) -> list[Aside]:
-        """Damaged databases that were set aside in the folder, by anybody, newest first. Raises nothing."""
+        """Damaged databases that any process set aside in the folder, newest first. Raises nothing."""
         from loopcanary.store.sqlite.damage import set_aside_in
 
         return set_aside_in(self._database.folder)

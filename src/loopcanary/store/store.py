@@ -99,11 +99,11 @@ class Store:
         self._database.go_on()
 
     def put_session(self, session: Session) -> None:
-        """Adds the session or replaces what is known of it."""
+        """Adds the session, or replaces an earlier state."""
         self.put([session], [])
 
     def put_issue(self, issue: Issue) -> None:
-        """Adds the issue, or replaces an earlier state of it (same id). Sweeps now and then."""
+        """Adds the issue, or replaces an earlier state (same id). Sweeps now and then."""
         self.put([], [issue])
 
     def put(self, sessions: Iterable[Session], issues: Iterable[Issue]) -> None:

@@ -176,7 +176,7 @@ class _Scene:
         )
 
     def close(self) -> tuple[RawSlice, tuple[SlowFrame, ...]]:
-        """Ends the slice; the worst frames of it."""
+        """Ends the slice; returns it with its worst frames."""
         self.epoch += 1
         over = RawSlice(began_ns=self.began_ns, ended_ns=self.ended_ns, figures=self.current())
         worst = tuple(self.worst)
@@ -188,7 +188,7 @@ class _Scene:
         return over, worst
 
     def read(self) -> SceneReading:
-        """All of it, whole. Any thread."""
+        """The scene's figures of one moment. Any thread."""
         for _ in range(_READS_MAX):
             epoch = self.epoch
             closed, slices, current = self.closed, self.slices, self.current()

@@ -82,7 +82,7 @@ class Judging:
         return self.clock.to_wall_ns(ns)
 
     def _during(self, stalls: Iterable[Stall], begin_ns: int, end_ns: int) -> list[Stall]:
-        """Those that lasted in this time, most of it first."""
+        """The stalls that lasted in this time, the longest part first."""
         begin, end = self._wall(begin_ns), self._wall(end_ns)
         found = [(_overlap(stall, begin, end), stall) for stall in stalls]
         found.sort(key=lambda pair: -pair[0])

@@ -46,7 +46,7 @@ def completed(told: Told, session: Session, serial: int, stalls: Sequence[Stall]
         told: the issue as the tracer reported it.
         session: the run.
         serial: makes its id unique in the run.
-        stalls: those in its time on its thread, most of it first.
+        stalls: those in its time on its thread, the longest part first.
 
     Raises:
         ValueError, or whatever else reading a broken object raises: it is no issue of a registered kind.
@@ -75,7 +75,7 @@ def completed(told: Told, session: Session, serial: int, stalls: Sequence[Stall]
 
 
 def _with_stalls(issue: IssueFacts, stalls: Sequence[Stall]) -> IssueFacts:
-    """What the tracer does not say, the stall that held most of it does."""
+    """What the tracer does not say is taken from the first stall, which held most of the time."""
     main = stalls[0]
     stacks = sorted((stack for stall in stalls for stack in stall.stacks), key=lambda stack: -stack.weight_ns)
     return replace(

@@ -39,7 +39,7 @@ def exact_scale(first_wall_ns: int, last_wall_ns: int, cells: int) -> TimeScale:
 
 
 def round_scale(first_wall_ns: int, last_wall_ns: int, most: int) -> TimeScale:
-    """At most so many spans of a length that people know, each beginning at a multiple of it."""
+    """A scale of at most `most` spans of a round length, each beginning at a multiple of that length."""
     length = max(last_wall_ns - first_wall_ns, 1)
     step = next((step for step in _STEPS_NS if length // step + 2 <= most), None)
     if step is None:

@@ -1,6 +1,6 @@
 """Sending bundles by HTTP: small ones, each acknowledged before the next, so that all can be resumed.
 
-    address    where they are sent to, and what may be said of it
+    address    where they are sent to, and what may be shown of that
     retrying   when it is tried again, and when it is given up
     client     one request
     journal    what has been acknowledged, and what is on its way

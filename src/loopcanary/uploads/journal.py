@@ -50,7 +50,7 @@ class Parcel:
 
 
 class Journal:
-    """One upload's view of it; a second one at the same time is refused. UploadError."""
+    """The journal, for one upload; a second one at the same time is refused. UploadError."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -42,7 +42,7 @@ def evidence_of(issue: Issue) -> tuple[str, ...]:
 
 
 def of_start(start: Startup) -> Iterator[str]:
-    """Its length against the limit, and the phase that had most of it."""
+    """Its length against the limit, and the longest phase."""
     took, limit = format_duration(start.duration_ns), format_duration(start.threshold_ns)
     slowest, most = start.slowest, ""
     if slowest is not None and start.duration_ns > 0:
@@ -54,7 +54,7 @@ def of_start(start: Startup) -> Iterator[str]:
 
 
 def of_method(slow: SlowMethod) -> Iterator[str]:
-    """Its length against the limit, and the call that had most of it."""
+    """Its length against the limit, and the longest call."""
     took, limit = format_duration(slow.duration_ns), format_duration(slow.threshold_ns)
     yield f"{took}; the limit is {limit}"
     key = slow.key_row
@@ -89,7 +89,7 @@ def of_jank(jank: Jank) -> Iterator[str]:
 
 
 def of_input(lag: InputLag) -> Iterator[str]:
-    """How much of it was waiting."""
+    """How long the event waited, and how long its handling took."""
     handling = format_duration(max(0, lag.duration_ns - lag.queued_ns))
     share = share_words(lag.queued_ns / lag.duration_ns if lag.duration_ns else 0.0)
     took, waited = format_duration(lag.duration_ns), format_duration(lag.queued_ns)

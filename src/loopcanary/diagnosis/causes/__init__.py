@@ -1,9 +1,8 @@
 """One file a cause. `rules()` are asked in the order of the table of what is built in.
 
 Narrow evidence goes first: a name lookup sleeps in `poll` and would pass as network I/O, so `dns` is
-asked before. What is done while a module is imported is the import's matter, since the way out is the same
-whatever it is. To add a rule, write its file and register it (`loopcanary.built_in`) where nothing before it
-explains its samples.
+asked before. Whatever a module does while it is imported is the import's, since the fix is the same. To add a
+rule, write its file and register it (`loopcanary.built_in`) where nothing before it explains its samples.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ _FEWEST = 2
 
 
 def find_burst(observation: Observation) -> Finding | None:
-    """By the record of the turn: callbacks took at least half of it and none took half alone. It is the
-    cause whatever they did; what that was follows as the second cause. Where a collection or the
-    host explains half of the turn, its length is no matter of the callbacks."""
+    """By the record of the turn: callbacks took at least half of the time, and none took half alone. It is
+    the cause whatever they did; what they did is the second cause. It is not found if a collection or the
+    host explains half of the turn: then the callbacks did not make it long."""
     evidence, duration = observation.evidence, observation.duration_ns
     if evidence.scope is not StallScope.TURN or evidence.turn_callbacks < _FEWEST or not duration:
         return None

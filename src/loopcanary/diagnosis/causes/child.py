@@ -30,8 +30,7 @@ _OWNERS = ("", "os", "posix", "pty")
 
 
 def find_child(observation: Observation) -> Finding | None:
-    """By a wait for children, by frames of subprocess, or by a pipe: at its other end is another process,
-    which mostly is a child."""
+    """By a wait for children, by frames of subprocess, or by a pipe, whose other end is mostly a child's."""
     explained = observation.select(lambda seen: _waits(observation, seen))
     if not explained:
         return None

@@ -12,8 +12,8 @@ from loopcanary.words.sentences import Sentence, say
 
 
 def find_compute(observation: Observation) -> Finding | None:
-    """By samples on a CPU; where the kernel's view is missing, by a stack that moved from its neighbours:
-    a sleeping thread's stack does not move."""
+    """By samples on a CPU. Without the kernel's view, by a stack that differs from its neighbours: a sleeping
+    thread's stack does not change."""
     running = observation.select(lambda seen: seen.on_cpu is True)
     moving = _moving(observation.select(lambda seen: seen.on_cpu is None and bool(seen.stack)))
     explained = (*running, *moving)

@@ -55,9 +55,9 @@ _NOT_FILES = (TargetKind.SOCKET, TargetKind.PIPE, TargetKind.TERMINAL, TargetKin
 
 
 def find_disk(observation: Observation) -> Finding | None:
-    """By the state D, or a system call on files; by text where the kernel named no call. A call that is
-    nothing but the kernel's work on a file counts on a CPU too: there the file lies in memory, and the
-    kernel copies. Pages that are read from disk as they are touched show as major faults."""
+    """By the state D, or a system call on files; by text if the kernel named no call. A call that only has
+    the kernel work on a file counts on a CPU too: the file is in memory then, and the kernel copies it.
+    Pages that are read from disk as they are touched show as major faults."""
     waiting = observation.select(lambda seen: _waits(observation, seen))
     copying = observation.select(lambda seen: _copies(observation, seen))
     faulting = _faulting(observation)
@@ -77,7 +77,7 @@ def find_disk(observation: Observation) -> Finding | None:
 
 
 def _names_file(seen: WeighedSample) -> bool:
-    """A `read` or `write` may be of anything, unless what its descriptor is is known."""
+    """Whether the call is known to be on a file: a `read` or `write` may be on anything."""
     return seen.syscall not in STREAM_CALLS or target_kind(seen) is TargetKind.FILE
 
 

@@ -18,8 +18,8 @@ _WORTH_SAYING = 0.1
 
 
 def find_garbage(observation: Observation) -> Finding | None:
-    """By the stamps of the collections on this thread, and by samples taken inside one. The stamps are of
-    the wall clock: a collection counts for no more than the thread ran. Asked after `host`.
+    """By the stamps of the collections on this thread, and by samples taken inside one. The stamps are wall
+    times: a collection counts for no more than the thread ran. Asked after `host`.
 
     A collection that the program asked for by `gc.collect()` is that line's; others strike whatever
     happens to allocate. Where the rest alone makes a stall, they yield to what explains the rest: one
@@ -72,8 +72,8 @@ def _during(seen: WeighedSample, mine: list[Collection]) -> bool:
 
 
 def _was_asked_for(observation: Observation, inside: tuple[WeighedSample, ...]) -> bool:
-    """Whether most samples inside stand at `gc.collect()`. A finalizer that runs inside of one
-    is a frame of its own, which says nothing."""
+    """Whether most samples inside a collection are at `gc.collect()`. A finalizer has a frame of its own,
+    which says nothing about who asked."""
     asked = observation.share([seen for seen in inside if _collects(observation, seen)])
     return asked > 0 and 2 * asked > observation.share(inside)
 

@@ -14,8 +14,8 @@ from loopcanary.words.sentences import say
 
 
 def find_gil(observation: Observation) -> Finding | None:
-    """By samples that sleep on the GIL itself. Where the sampler could not tell which futex it was: by
-    one while another thread held the GIL, unless the frame says that it waits for a lock."""
+    """By samples that sleep on the GIL itself. If the sampler could not tell which futex it was: by samples
+    in a futex while another thread held the GIL, unless the frame waits for a lock."""
     explained = observation.select(lambda seen: _waits(observation, seen))
     if not explained:
         return None

@@ -18,8 +18,8 @@ _WORTH_SAYING = 0.02
 
 
 def find_holders(observation: Observation, waiting: Iterable[WeighedSample]) -> tuple[Holder, ...]:
-    """The threads that the samples name as holders, each with its own culprit, its share of the stall's
-    seen time and, for a lock, the kind of the lock and how its holder is known. Most time first."""
+    """The threads that the samples name as holders, most time first: each with its culprit, its share of the
+    stall's seen time and, for a lock, the lock's kind and how the holder is known."""
     held: dict[int, list[WeighedSample]] = {}
     for seen in waiting:
         if seen.sample.holder_tid and _is_known(seen.sample.lock):

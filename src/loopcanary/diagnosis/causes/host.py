@@ -51,7 +51,7 @@ def find_host(observation: Observation) -> Finding | None:
 
 
 def _is_runnable(seen: WeighedSample) -> bool:
-    """Awake only to ask for the GIL it has no use for a core."""
+    """Whether it could use a core. A thread that is awake only to ask for the GIL could not."""
     return seen.state == "R" and not seen.sample.waits_for_gil
 
 
@@ -81,8 +81,8 @@ def _fill_up(
 def _leave_what_ran(
     observation: Observation, waiting: tuple[WeighedSample, ...]
 ) -> tuple[WeighedSample, ...]:
-    """The samples without those with most of a CPU, as many as the time stands for that the thread did run:
-    on a crowded machine each sample has a little of it, and all of that is the code's."""
+    """Leaves the samples with most CPU time to the code, as many as the time that the thread ran stands for.
+    On a crowded machine each sample has a little CPU time; together that is the code's."""
     on_cpu_ns = observation.ledger.on_cpu_ns
     if on_cpu_ns is None or not observation.duration_ns:
         return waiting

@@ -17,8 +17,8 @@ _WORTH_SAYING = 0.25
 
 
 def find_imports(observation: Observation) -> Finding | None:
-    """By frames of importlib inside the work, whatever the imported module does: it would not do it here
-    had it been imported at the start."""
+    """By frames of importlib inside the work, whatever the imported module does: imported at the start, it
+    would not do that here."""
     explained = observation.select(lambda seen: Role.IMPORT in seen.stack.path.roles)
     if not explained:
         return None

@@ -61,7 +61,7 @@ def find_native(observation: Observation) -> Finding | None:
 
 
 def _is_whole(seen: WeighedSample) -> bool:
-    """Frames that moved below the innermost one that could be read were Python's."""
+    """Whether the stack has its innermost frame: frames that could not be read there were Python's."""
     return seen.sample.stack is not None and not seen.sample.stack.inner_cut
 
 
@@ -77,7 +77,7 @@ def _runs(samples: tuple[WeighedSample, ...]) -> list[list[WeighedSample]]:
 
 
 def _python_calls(running: tuple[WeighedSample, ...], view: PlacedFrame) -> set[str]:
-    """Names of the Python functions that were seen right below a frame that stood at this position."""
+    """Names of the Python functions that were seen right below a frame at this position."""
     stacks = {id(seen.stack): seen.stack.frames for seen in running}
     return {
         placed[index - 1].shown.function

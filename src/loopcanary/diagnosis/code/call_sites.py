@@ -77,8 +77,8 @@ class CallSites:
         return find_call(text.lines, frame)
 
     def _source(self, file: str) -> SourceLines | None:
-        """The file's text, None if it was written after the session began: the process may run another
-        text, and no text is better than a wrong one."""
+        """The file's text. None if it was written after the run began: the process may run another text, and
+        no text is better than a wrong one."""
         if file not in self._texts:
             text = self._sources.read(file)
             if text is not None and (text.modified_wall_ns or 0) > self._started_wall_ns > 0:

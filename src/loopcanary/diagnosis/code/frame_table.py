@@ -59,10 +59,9 @@ class FrameTable:
     """Places frames and stacks. Keyed by object identity first, since readers share equal frames; the
     evidence must outlive the table.
 
-    A stall may have hundreds of stacks that differ. What is asked of frames is asked once of each function,
-    and what is asked of stacks once of each path. A stack is the numbers of its frames, from which those of
-    its functions and lines follow by one translation: to look at all frames of each would be most of a
-    diagnosis.
+    A stall may have hundreds of different stacks, and to look at all frames of each would be most of a
+    diagnosis. So frames are asked about once a function, and stacks once a path. A stack is the
+    numbers of its frames; one translation gives those of its functions and lines.
     """
 
     def __init__(self, ownership: Ownership) -> None:
@@ -203,9 +202,8 @@ class FrameTable:
 
 
 def _shared_tail(left: tuple[Frame, ...], right: tuple[Frame, ...]) -> int:
-    """A number of outer frames that two stacks share: all but the innermost few, or 0. To find the number
-    itself costs more than it saves; so does it to compare unequal frames, which is slow: where stacks differ,
-    one of a few places mostly tells."""
+    """A number of outer frames that two stacks share: all but the innermost few, or 0. The exact number costs
+    more than it saves, and comparing unequal frames is slow: so only a few places are compared."""
     most = min(len(left), len(right)) - 1
     quarter = most // 4
     if quarter < 1:

@@ -35,8 +35,8 @@ class Function:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class PlacedFrame:
-    """A frame, how reports show it, and whose it is. Compared by identity: a FrameTable makes one of
-    each kind. Nobody changes it, as `WeighedSample`."""
+    """A frame, how reports show it, and whose it is. Compared by identity: a FrameTable makes one of each
+    kind. Not changed after that, as `WeighedSample`."""
 
     frame: Frame
     shown: StackFrame
@@ -61,8 +61,8 @@ Placed = tuple[PlacedFrame, ...]
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Path:
-    """The functions of a stack, innermost first. Stacks that differ in lines only have one path. Compared
-    by identity: a FrameTable makes one for all stacks of the same functions."""
+    """The functions of a stack, innermost first. Compared by identity: a FrameTable makes one for all stacks
+    of the same functions, whatever their lines."""
 
     length: int
     """Frames of the work."""
@@ -96,7 +96,7 @@ class ShownStack:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class PlacedStack:
-    """A stack without the frames of loopcanary. Compared by identity, as its frames. Nobody changes it."""
+    """A stack without the frames of loopcanary. Compared by identity, as its frames; not changed."""
 
     numbers: Numbers
     known: Sequence[PlacedFrame]

@@ -31,9 +31,9 @@ class _Part:
 
 
 def find_portions(observation: Observation, verdict: Verdict, suspect: Suspect | None) -> tuple[Portion, ...]:
-    """Largest first; empty where one culprit and cause explain the stall, and for a burst, which consists
-    of many. A cause is split by function where these followed one another; functions that took turns are
-    one computation. `suspect`: of the verdict's first finding."""
+    """The parts, largest first; none if one culprit and cause explain the stall, or if it is a burst. A cause
+    is split by function if the functions followed one another; functions that alternated are one computation.
+    `suspect`: of the verdict's first finding."""
     if verdict.cause is Cause.BURST:
         return ()
     parts = [part for part in _parts(observation, verdict) if part.share >= _LEAST]

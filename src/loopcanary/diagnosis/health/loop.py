@@ -60,10 +60,12 @@ def loop_health(totals: LaneTotals, now_ns: int) -> LoopHealth:
 
 
 def delay_without(health: LoopHealth, durations: Sequence[int], quantile: float = 0.99) -> int:
-    """The delay that this share of arrivals would have stayed within, had the loop not stalled for these
-    durations (of some of its stalls, in nanoseconds; their turns are in its histogram).
+    """The loop delay as it would be without some stalls, in nanoseconds.
 
-    A turn that was longer than its stall stays with what is left of it. The window stays as it was.
+    Args:
+        health: The figures of the loop. Its histogram has the turns of these stalls; its window stays.
+        durations: The stalls' lengths in nanoseconds. A longer turn stays with the rest.
+        quantile: The share of arrivals that wait no longer than the delay.
     """
     squares = 2 * health.delay_mean_ns * health.window_ns
     turns = turns_without(estimate_turns(health.histogram, squares, health.delay_max_ns), durations)
@@ -72,8 +74,8 @@ def delay_without(health: LoopHealth, durations: Sequence[int], quantile: float 
 
 
 def turns_without(turns: Sequence[Turns], durations: Sequence[int]) -> list[Turns]:
-    """The turns, each of these durations taken out of the shortest turn that it can be a part of; the
-    longest durations first. What is left of a turn counts where it is more than the error of a bucket."""
+    """The turns without these durations. Each is taken out of the shortest turn that can hold it, the longest
+    duration first. The rest of a turn counts if it is more than the error of a bucket."""
     ascending = sorted(turns)
     lengths, counts = [turn[0] for turn in ascending], [turn[1] for turn in ascending]
     rests: list[Turns] = []

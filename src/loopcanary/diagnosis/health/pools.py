@@ -1,6 +1,6 @@
 """The figures of a process: of each loop, and of each pool of threads as one.
 
-A server that starts a thread for each request has thousands; the figures of a single one are of no use.
+A server that starts a thread for each request has thousands; figures of single ones are of no use.
 """
 
 from __future__ import annotations

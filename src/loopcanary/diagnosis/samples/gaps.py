@@ -74,9 +74,9 @@ def _points(evidence: StallEvidence, end_ns: int) -> list[_Point]:
 
 
 def _stood(left: _Point, right: _Point, around: Surroundings | None) -> bool:
-    """Whether the thread did not run between two points though nothing kept it waiting. A thread that slept
-    on both sides, or on the one side that was seen, waited for its own matter; unless the machine had
-    cores to spare, so that only a stop can have kept the watchdog away."""
+    """Whether the thread did not run between two points though it waited for nothing. A thread that slept on
+    both sides, or on the one that was seen, waited for something of its own; unless the machine had cores to
+    spare: then only a stop can have kept the watchdog away."""
     if left.on_cpu_ns is None or right.on_cpu_ns is None:
         return False
     if right.on_cpu_ns - left.on_cpu_ns > _MOVED_SHARE * (right.at_ns - left.at_ns):
@@ -92,7 +92,7 @@ def _asleep(sample: Sample) -> bool:
 
 
 def cut_out(times_ns: Sequence[int], gaps: tuple[Gap, ...]) -> list[int]:
-    """The times on a clock that stood still in the gaps."""
+    """The times on a clock that is stopped in the gaps."""
     return [
         time - sum(max(0, min(time, gap.end_ns) - gap.begin_ns) for gap in gaps if gap.begin_ns < time)
         for time in times_ns

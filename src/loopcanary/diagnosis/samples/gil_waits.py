@@ -18,10 +18,10 @@ _MOVED_SHARE = 0.5
 def settle_gil_waits(
     samples: Sequence[Sample], begin_ns: int, before: ThreadReading | None
 ) -> tuple[Sample, ...]:
-    """The samples of a stall that began at `begin_ns`, in order of time; `before`: a reading from before it.
+    """Counts as waiting for the GIL: samples of a ready thread while another one held the GIL, if the next
+    other sample waits, the one before does (or there is none), and the thread's counters grew little.
 
-    Those that found the thread ready while another one held the GIL wait for it, too, where the next other
-    sample does, and the one before or there is none, and the thread's counters hold little of that time.
+    `begin_ns`: of the stall; `before`: a reading from before it. The samples come back in order of time.
     """
     settled = list(samples)
     since = None if before is None or before.at_ns > begin_ns else (begin_ns, before.kernel)
@@ -42,7 +42,7 @@ def _may_ask_for_it(sample: Sample) -> bool:
 
 
 def _stood_still(since: tuple[int, KernelView], until: tuple[int, KernelView]) -> bool:
-    """In the end it sleeps, when the kernel's counters hold all that was before."""
+    """Whether the counters grew little. The later sample slept: its counters hold all that was before."""
     (since_ns, then), (until_ns, now) = since, until
     moved_ns = now.on_cpu_ns + now.run_queue_ns - then.on_cpu_ns - then.run_queue_ns
     return moved_ns < _MOVED_SHARE * (until_ns - since_ns)

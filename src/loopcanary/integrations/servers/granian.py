@@ -33,8 +33,8 @@ class _GranianAnswers:
         self._traces = traces
 
     def around_wrapper(self, original: FunctionType) -> Any:
-        """It is given what calls the application, and makes a coroutine function of it, which the runtime's
-        thread calls to hand a request over."""
+        """Around the function that turns the caller of the application into a coroutine function, which the
+        runtime's thread calls to hand a request over."""
 
         def _future_watcher_wrapper(inner: Any) -> Any:
             plain = original(inner)

@@ -1,4 +1,4 @@
-"""wsgiref, and what is made of it, such as Django's runserver."""
+"""wsgiref, and servers that are built on it, such as Django's runserver."""
 
 from __future__ import annotations
 

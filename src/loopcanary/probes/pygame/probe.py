@@ -44,7 +44,7 @@ _INPUT = (
     "KEYDOWN KEYUP TEXTINPUT MOUSEBUTTONDOWN MOUSEBUTTONUP MOUSEWHEEL FINGERDOWN FINGERUP "
     "JOYBUTTONDOWN JOYBUTTONUP JOYHATMOTION CONTROLLERBUTTONDOWN CONTROLLERBUTTONUP DROPFILE"
 )
-"""Input that a person waits for an answer to. Motion is not in it: there is always more of it."""
+"""Input that a person waits for an answer to. Not motion: there is always more."""
 
 
 class PygameProbe(PatchingProbe):

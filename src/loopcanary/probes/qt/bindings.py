@@ -1,4 +1,4 @@
-"""What is asked of PySide and PyQt alike: where Qt's object is, and what they know of it."""
+"""What PySide and PyQt are asked alike: where Qt's object is, and what they know about it."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Tcl's own waits cannot be seen from Python, and need not be: a turn is a command (`CallWrapper.__call__`),
 timed from its begin to its end, and an idle window is not woken. A loop inside a command (`wait_window`, a
-dialog) is no part of it.
+dialog) is no part of the command.
 """
 
 from __future__ import annotations

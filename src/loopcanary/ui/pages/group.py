@@ -114,8 +114,8 @@ def holder_code(
 def started_of(source: IssueStore, stall: Stall | None) -> int | None:
     """When the process of a stall started here; None where that is not known.
 
-    What was imported ran elsewhere, and who made the bundle can name any file and guess a line of it: a page
-    that is passed on shall not show its surroundings.
+    What was imported ran elsewhere, and the bundle's maker can name any file and guess a line: a page that is
+    passed on does not show the lines around it.
     """
     session = session_of(source, stall)
     return None if session is None or session.imported_wall_ns is not None else session.started_wall_ns

@@ -135,7 +135,7 @@ def overview_page(source: IssueStore, tools: Tools, ongoing: Sequence[str], now_
 
 
 def spotlight(source: IssueStore, row: GroupRow, tools: Tools, sessions: Sequence[Session]) -> Spotlight:
-    """The first bug, with what tells most of it."""
+    """The first bug, with its most telling facts."""
     group = row.group
     worst = next(iter(of_type(Stall, [source.issue(group.worst_id)])), None)
     gains = Loops(sessions, tools.delays).gains(source.marks(STALLS, [group.fingerprint]))

@@ -1,4 +1,4 @@
-"""One stall with everything that is known of it."""
+"""One stall with all its facts."""
 
 from __future__ import annotations
 

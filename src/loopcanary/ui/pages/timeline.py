@@ -1,4 +1,4 @@
-"""A stall's samples from left to right: what the thread did, where it stood, who held it up, collections."""
+"""A stall's samples from left to right: what the thread did, its lines, who held it up, collections."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _doing_block(span: Span, block: _MakeBlock) -> Block:
 
 
 def _stack_lane(stall: Stall, timeline: Timeline, block: _MakeBlock) -> TimelineLane:
-    """Where the program's own code stood; neighbours in the same line are one block."""
+    """The lines of the program's own code; neighbours in the same line are one block."""
     blocks: list[Block] = []
     numbers: dict[str, int] = {}
     begin = end = 0
