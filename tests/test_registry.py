@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,17 +43,22 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry:
     return Registry()
 
 
-def everything_built_in() -> list[str]:
-    return [target for rows in BUILT_IN.values() for target in rows.values() if isinstance(target, str)] + [
-        kind.probe for kind in BUILT_IN[LOOPS].values()
-    ]
+def targets_within(one: Any) -> Iterator[str]:
+    """Each `module:object` that an entry of the table is, or has in it."""
+    texts = [one] if isinstance(one, str) else [getattr(one, name) for name in one.__slots__]
+    yield from (text for text in texts if isinstance(text, str) and ":" in text)
+
+
+EVERY_TARGET = sorted(
+    {text for rows in BUILT_IN.values() for one in rows.values() for text in targets_within(one)}
+)
 
 
 def test_the_table_names_no_group_that_is_unknown() -> None:
     assert set(BUILT_IN) <= set(GROUPS)
 
 
-@pytest.mark.parametrize("target", everything_built_in())
+@pytest.mark.parametrize("target", EVERY_TARGET)
 def test_what_is_built_in_can_be_loaded(target: str) -> None:
     if target.startswith(("loopcanary.exporters.as_perfetto", "loopcanary.exporters.as_pprof")):
         pytest.importorskip("perfetto")

@@ -131,52 +131,30 @@ class Kind:
 
 _P = "loopcanary.probes"
 _I = "loopcanary.integrations"
+_QT = "PySide6.QtCore PyQt6.QtCore PyQt5.QtCore PySide2.QtCore"
+
+
+def _loop(kind: str, awaits: str, probe: str, portable: str | None = None) -> LoopKind:
+    """`awaits`: modules, with blanks between them; `probe`, `portable`: in the folder of the probes."""
+    twin = None if portable is None else f"{_P}.{portable}"
+    return LoopKind(kind, awaits=awaits.split(), probe=f"{_P}.{probe}", portable=twin)
+
 
 _LOOPS = (
-    LoopKind(
+    _loop(
         "asyncio",
-        awaits=("asyncio.base_events",),
-        probe=f"{_P}.asyncio.probe:AsyncioProbe",
-        portable=f"{_P}.asyncio.portable:PortableAsyncioProbe",
+        "asyncio.base_events",
+        "asyncio.probe:AsyncioProbe",
+        "asyncio.portable:PortableAsyncioProbe",
     ),
-    LoopKind(
-        "uvloop",
-        awaits=("uvloop.loop",),
-        probe=f"{_P}.uvloop.probe:UvloopProbe",
-        portable=f"{_P}.uvloop.portable:PortableUvloopProbe",
-    ),
-    LoopKind(
-        "pygame",
-        awaits=("pygame",),
-        probe=f"{_P}.pygame.probe:PygameProbe",
-        portable=f"{_P}.pygame.probe:PygameProbe",
-    ),
-    LoopKind("gevent", awaits=("gevent.hub",), probe=f"{_P}.gevent.probe:GeventProbe"),
-    LoopKind(
-        "trio",
-        awaits=("trio._core._run",),
-        probe=f"{_P}.trio.probe:TrioProbe",
-        portable=f"{_P}.trio.portable:PortableTrioProbe",
-    ),
-    LoopKind(
-        "qt",
-        awaits=("PySide6.QtCore", "PyQt6.QtCore", "PyQt5.QtCore", "PySide2.QtCore"),
-        probe=f"{_P}.qt.probe:QtProbe",
-        portable=f"{_P}.qt.portable:PortableQtProbe",
-    ),
-    LoopKind(
-        "twisted",
-        awaits=("twisted.internet.base",),
-        probe=f"{_P}.twisted.probe:TwistedProbe",
-        portable=f"{_P}.twisted.probe:TwistedProbe",
-    ),
-    LoopKind(
-        "tk",
-        awaits=("tkinter",),
-        probe=f"{_P}.tk.probe:TkProbe",
-        portable=f"{_P}.tk.portable:PortableTkProbe",
-    ),
-    LoopKind("glib", awaits=("gi.overrides.GLib",), probe=f"{_P}.glib.probe:GLibProbe"),
+    _loop("uvloop", "uvloop.loop", "uvloop.probe:UvloopProbe", "uvloop.portable:PortableUvloopProbe"),
+    _loop("pygame", "pygame", "pygame.probe:PygameProbe", "pygame.probe:PygameProbe"),
+    _loop("gevent", "gevent.hub", "gevent.probe:GeventProbe"),
+    _loop("trio", "trio._core._run", "trio.probe:TrioProbe", "trio.portable:PortableTrioProbe"),
+    _loop("qt", _QT, "qt.probe:QtProbe", "qt.portable:PortableQtProbe"),
+    _loop("twisted", "twisted.internet.base", "twisted.probe:TwistedProbe", "twisted.probe:TwistedProbe"),
+    _loop("tk", "tkinter", "tk.probe:TkProbe", "tk.portable:PortableTkProbe"),
+    _loop("glib", "gi.overrides.GLib", "glib.probe:GLibProbe"),
 )
 
 _LIBRARIES = (
@@ -267,22 +245,12 @@ _KINDS: dict[str, Any] = {
     ),
 }
 
-_CAUSES: dict[str, Any] = {  # in the order in which they are asked: diagnosis.causes says why
-    "host": "loopcanary.diagnosis.causes.host:find_host",
-    "garbage": "loopcanary.diagnosis.causes.garbage:find_garbage",
-    "burst": "loopcanary.diagnosis.causes.burst:find_burst",
-    "gil": "loopcanary.diagnosis.causes.gil:find_gil",
-    "imports": "loopcanary.diagnosis.causes.imports:find_imports",
-    "dns": "loopcanary.diagnosis.causes.dns:find_dns",
-    "terminal": "loopcanary.diagnosis.causes.terminal:find_terminal",
-    "child": "loopcanary.diagnosis.causes.child:find_child",
-    "sleep": "loopcanary.diagnosis.causes.sleep:find_sleep",
-    "lock": "loopcanary.diagnosis.causes.lock:find_lock",
-    "network": "loopcanary.diagnosis.causes.network:find_network",
-    "disk": "loopcanary.diagnosis.causes.disk:find_disk",
-    "native": "loopcanary.diagnosis.causes.native:find_native",
-    "compute": "loopcanary.diagnosis.causes.compute:find_compute",
-    "unknown": "loopcanary.diagnosis.causes.unknown:find_unknown",
+_CAUSES: dict[str, Any] = {
+    name: f"loopcanary.diagnosis.causes.{name}:find_{name}"
+    for name in (  # in the order in which they are asked: diagnosis.causes says why
+        *("host", "garbage", "burst", "gil", "imports", "dns", "terminal", "child"),
+        *("sleep", "lock", "network", "disk", "native", "compute", "unknown"),
+    )
 }
 _REMEDIES: dict[str, Any] = {
     "calls": "loopcanary.words.remedies.calls:CALLS",
