@@ -18,6 +18,7 @@ EVERY_PYTHON = {
     "cli/test_attach.py": "sys.remote_exec is there from 3.14 on",
     "cli/test_dump.py": "reads another interpreter's frames",
     "cli/test_run.py": "starts programs in the interpreter's ways",
+    "diagnosis/test_calls.py": "asks the interpreter for a call's columns",
     "engine": "threads, forks, exits and finalizers of the interpreter",
     "engine_facts": "asks the interpreter about itself",
     "native_walker": "reads the interpreter's structures",

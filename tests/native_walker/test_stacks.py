@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import linecache
 import sys
 import threading
 import time
@@ -16,14 +17,11 @@ import pytest
 
 DEPTH_SHOWN_MAX = 256
 NEEDS_PROC = pytest.mark.skipif(not Path("/proc/self/syscall").exists(), reason="no /proc here")
-parked = threading.Event()
 released = threading.Event()
 
 
 def park() -> int:
-    parked.set()
-    while not released.is_set():
-        released.wait(5)
+    released.wait()
     return 0
 
 
@@ -55,16 +53,29 @@ def expected_stack(thread: threading.Thread) -> list[Position]:
     return stack
 
 
+def wait_until_parked(thread: threading.Thread) -> None:
+    """Returns when the thread is inside of the call that waits, and no longer on its way there."""
+    while not is_parked(thread):
+        time.sleep(0.001)
+
+
+def is_parked(thread: threading.Thread) -> bool:
+    frame = sys._current_frames().get(thread.ident or 0)
+    if frame is None or frame.f_code.co_filename != threading.__file__:
+        return False
+    _, _, line, _, column, *_ = position = expected_position(frame)
+    call = linecache.getline(position[1], line)[column - 1 : position[5] - 1]
+    return call.startswith("waiter.acquire(")
+
+
 class Parked:
     """A thread that runs `target` until it parks."""
 
     def __init__(self, target: Callable[[], Any]) -> None:
-        parked.clear()
         released.clear()
         self.thread = threading.Thread(target=target, daemon=True)
         self.thread.start()
-        assert parked.wait(10)
-        time.sleep(0.02)  # from setting the event into waiting for the other
+        wait_until_parked(self.thread)
 
     def __enter__(self) -> threading.Thread:
         return self.thread
@@ -251,15 +262,11 @@ def test_only_a_thread_that_has_run_is_read_again(probe: ModuleType) -> None:
 
     with Parked(moves_on) as thread:
         stacks = [probe.walk(thread.native_id)[1] for _ in range(10)]
-        parked.clear()
         released.set()
         moved_on.wait()
-        parked.wait()
-        expected = None
-        while expected != expected_stack(thread):  # it is still on its way into the wait
-            expected = expected_stack(thread)
-            frames = probe.walk(thread.native_id)[1]
-        assert [frame[:8] for frame in frames] == expected
+        wait_until_parked(thread)
+        frames = probe.walk(thread.native_id)[1]
+        assert [frame[:8] for frame in frames] == expected_stack(thread)
         assert frames != stacks[-1]
 
 
@@ -320,12 +327,18 @@ def test_gil_is_free_when_every_thread_waits(probe: ModuleType) -> None:
 @NEEDS_PROC
 def test_a_gil_wait_is_inside_the_gils_addresses(probe: ModuleType) -> None:
     def wants_the_gil() -> None:
-        parked.set()
+        begun.set()
         while not released.is_set():
             pass
 
-    with Parked(wants_the_gil) as thread:
-        answers = {probe.waits_for_gil(thread.native_id) for _ in range(200)}
+    begun = threading.Event()
+    released.clear()
+    thread = threading.Thread(target=wants_the_gil, daemon=True)
+    thread.start()
+    begun.wait()
+    answers = {probe.waits_for_gil(thread.native_id) for _ in range(200)}
+    released.set()
+    thread.join()
     assert answers - {None} == {True}
 
 
