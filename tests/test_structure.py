@@ -316,7 +316,7 @@ def strip_comments(text: str) -> str:
     return re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)
 
 
-def test_no_file_names_a_folder_of_somebodys_machine(tree: Path):
+def test_no_file_names_a_folder_of_one_machine(tree: Path):
     """Paths and hosts of one machine mean nothing on the next."""
     if not (tree / ".git").exists() or shutil.which("git") is None:
         pytest.skip("not a git checkout, or no git to ask what is in it")

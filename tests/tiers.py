@@ -33,7 +33,7 @@ EVERY_PYTHON = {
     "program/test_killed.py": "as program/test_before.py",
     "program/test_waits.py": "as program/test_before.py",
     "store/test_trouble.py": "sqlite3 of the interpreter, killed at any moment",
-    "zoo/test_other_loops.py::test_a_kind_and_a_control_are_told_as_they_are": "one stall of each loop",
+    "zoo/test_other_loops.py::test_a_kind_and_a_control_are_judged_as_they_are": "one stall of each loop",
     "zoo/test_short.py": "eight stalls of asyncio with known truth",
 }
 

@@ -142,7 +142,7 @@ def test_callbacks_of_every_kind_have_the_names_that_stalls_have(evidence_of):
     assert (counts["fetch"], counts["list.append"], counts["Job"], counts["Event.set"]) == (1100, 7, 7, 1)
 
 
-def test_in_debug_mode_it_is_told_who_scheduled_the_callbacks(evidence_of):
+def test_in_debug_mode_the_lines_that_scheduled_are_known(evidence_of):
     def tick() -> None:
         spin(0.001)
 

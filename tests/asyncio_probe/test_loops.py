@@ -201,7 +201,7 @@ class StepSelector(selectors.DefaultSelector):
         return super().select(0 if timeout is None else timeout)
 
 
-def test_a_selector_of_a_class_of_somebody_s_own_is_bracketed(watch):
+def test_a_selector_of_another_class_is_bracketed(watch):
     loop = asyncio.SelectorEventLoop(StepSelector())
     with watch.installed():
         loop.call_soon(slow)

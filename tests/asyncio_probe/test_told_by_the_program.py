@@ -126,7 +126,7 @@ def test_a_grant_is_for_its_callback_only(watch):
     assert [stall.culprit.function for stall in watch.stalls()] == ["slow"]
 
 
-def test_a_grant_that_is_no_duration_is_refused_where_it_stands():
+def test_a_grant_that_is_no_duration_is_refused_at_its_line():
     with pytest.raises(ValueError, match="soon"):
         loopcanary.expect("soon")
 

@@ -140,7 +140,7 @@ def test_the_schema_is_a_schema() -> None:
     jsonschema.validate(json.loads(members_of(bundled())["manifest.json"]), SCHEMA)
 
 
-def test_only_the_user_reads_members_that_somebody_unpacks() -> None:
+def test_only_the_user_can_read_unpacked_members() -> None:
     with zipfile.ZipFile(io.BytesIO(bundled())) as archive:
         assert {info.external_attr >> 16 for info in archive.infolist()} == {0o100600}
         assert archive.testzip() is None

@@ -205,7 +205,7 @@ def test_a_program_that_is_not_to_be_watched(tmp_path: Path, loopcanary: Run):
 
 
 @pytest.mark.skipif(hasattr(sys, "remote_exec"), reason="this Python can be reached")
-def test_older_versions_are_told_what_to_do_instead(tmp_path: Path, loopcanary: Run):
+def test_older_versions_get_the_way_that_works_there(tmp_path: Path, loopcanary: Run):
     with targets.running(targets.IDLE_LOOP, tmp_path) as program:
         ran = attach(loopcanary, str(program.pid))
     assert ran.returncode == 2
@@ -215,7 +215,7 @@ def test_older_versions_are_told_what_to_do_instead(tmp_path: Path, loopcanary: 
     assert leftovers(program) == []
 
 
-def test_a_bad_setting_is_told_before_the_program_is_touched(loopcanary: Run):
+def test_a_bad_setting_is_refused_before_the_program_is_touched(loopcanary: Run):
     ran = loopcanary("attach", "--threshold", "soon", str(os.getpid()))
     assert ran.returncode == 2
     assert "--threshold" in ran.stderr
@@ -226,7 +226,7 @@ def test_stop_takes_no_settings(loopcanary: Run):
     assert (ran.returncode, "--stop takes no settings" in ran.stderr) == (2, True)
 
 
-def test_nobody_has_the_number(loopcanary: Run):
+def test_no_process_has_the_number(loopcanary: Run):
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     ran = loopcanary("attach", str(ended.pid))
@@ -320,7 +320,7 @@ def test_a_request_that_was_taken_cannot_be_withdrawn(tmp_path: Path, package_pa
 
 
 @pytest.mark.parametrize("answer", [b"", b"[]", b"{", b"\xff", b"[" * 100_000, b"null"])
-def test_an_answer_that_is_none_is_told(answer: bytes, tmp_path: Path):
+def test_an_answer_that_is_none_is_an_error(answer: bytes, tmp_path: Path):
     with targets.running(OBEDIENT, tmp_path) as program:
         box = asked(Process.of(program.pid), {"step": "load"}, "")
         Path(box.folder, "answer.json").write_bytes(answer)

@@ -182,7 +182,7 @@ def test_lines_of_an_export_are_no_bundle(place: Path, capsys: Captured) -> None
     assert "it is no zip" in capsys.readouterr().err
 
 
-def test_stalls_older_than_the_store_keeps_are_told(
+def test_stalls_older_than_the_store_keeps_are_counted(
     filled: Store, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     main(["bundle", "-o", "a.zip"])

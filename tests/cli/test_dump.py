@@ -155,7 +155,7 @@ def test_a_socket_is_named_by_its_peer(tmp_path: Path):
     assert words(main_of(sight), sight) == f"waits in recvfrom on socket to 127.0.0.1:{port}"
 
 
-def test_a_wait_for_a_notice_is_told_from_a_wait_for_a_lock(tmp_path: Path):
+def test_a_wait_for_a_notice_differs_from_a_wait_for_a_lock(tmp_path: Path):
     with targets.running(targets.QUEUE, tmp_path) as program:
         sight = targets.until(lambda: sleeping_in(program.pid, "futex"))
     assert words(main_of(sight), sight) == "waits to be notified (Queue.get)"
@@ -402,7 +402,7 @@ def state_of(pid: int) -> str:
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can become somebody else")
-def test_a_program_of_somebody_else_is_refused_with_its_user(tmp_path: Path, package_path: Path):
+def test_another_users_program_is_refused_with_its_user(tmp_path: Path, package_path: Path):
     code = (
         "import os, sys; from loopcanary.assembly.dump import look_at; os.setgid(65534); os.setuid(65534);"
         "print(look_at(int(sys.argv[1])))"
@@ -512,7 +512,7 @@ def test_frames_taken_together_are_the_frames(names: str):
     assert again == frames
 
 
-def test_the_shortest_repetition_is_told():
+def test_the_shortest_repetition_is_shown():
     assert rows([frame(name) for name in "abababab"]) == [frame("a"), frame("b"), Again(period=2, times=3)]
     assert rows([frame("a")] * 2) == [frame("a"), frame("a")]
 

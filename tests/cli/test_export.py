@@ -117,7 +117,7 @@ def test_programs_go_by_their_names(place: Path) -> None:
         (["--format", "csv", "--output", "no/such/folder"], 2, "no/such/folder cannot be written"),
     ],
 )
-def test_what_cannot_be_is_told_in_one_line_and_leaves_no_file(
+def test_a_failed_export_is_one_line_and_leaves_no_file(
     place: Path, capsys: pytest.CaptureFixture[str], asked: list[str], status: int, says: str
 ) -> None:
     assert main(["export", *asked]) == status

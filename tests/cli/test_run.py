@@ -208,7 +208,7 @@ def test_a_folder_that_cannot_be_written_is_said_once(loopcanary: Run, place: Pa
 # ---- watching -----------------------------------------------------------------------------------------
 
 
-def test_a_stall_is_told_stored_and_reported(loopcanary: Run, place: Path) -> None:
+def test_a_stall_is_printed_stored_and_reported(loopcanary: Run, place: Path) -> None:
     (place / "app.py").write_text(STALL)
     result = loopcanary("run", *CLEARLY, "app.py")
     assert result.returncode == 0

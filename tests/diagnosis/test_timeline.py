@@ -159,7 +159,7 @@ def test_spans_cover_the_stall_and_agree_with_stacks(story: list[tuple[int, obje
             assert shown.weight_ns == sum(span.length_ns for span in made.spans if span.stack == number)
 
 
-def test_when_all_threads_were_read_is_told():
+def test_the_timeline_says_when_all_threads_were_read():
     read = tuple(ThreadStack(tid=tid, at_ns=1_000 * MS + tid, name="t", stack=PARSE) for tid in (71, 70))
     assert timeline(evidence(samples(PARSE), lasted_ms=1_200, threads=read)).threads_at_ns == 1_000 * MS + 70
     assert timeline(evidence(samples(PARSE))).threads_at_ns is None
@@ -189,7 +189,7 @@ def test_collections_have_their_thread():
     assert shown == [(-900, 10, "MainThread", True), (-5, 10, "worker", False), (50, 30, "MainThread", True)]
 
 
-def test_of_very_many_collections_the_longest_are_told():
+def test_of_very_many_collections_the_longest_are_kept():
     many = tuple(collection(number * 3, number * 3 + 1) for number in range(PAUSES_MAX + 20))
     longest = collection(290, 299)
     made = timeline(replace(evidence(), collections=(*many, longest)))
@@ -222,7 +222,7 @@ def long_work(begin_ms: int, end_ms: int) -> LongWork:
     )
 
 
-def test_work_before_the_stall_is_told_by_how_long_ago_it_began():
+def test_work_before_the_stall_has_how_long_ago_it_began():
     last = ShortWork(turns=3, callbacks=4, busy_ns=MS, idle_ns=0)
     what = replace(
         evidence(),
@@ -245,7 +245,7 @@ def test_work_before_the_stall_is_told_by_how_long_ago_it_began():
     assert (made.earlier_from_ns, made.earlier_last) == (EARLIER_NS, last)
 
 
-def test_of_very_much_work_before_the_stall_the_last_is_told():
+def test_of_very_much_work_before_the_stall_the_last_is_kept():
     many = tuple(long_work(20_000 + 10 * number, 20_005 + 10 * number) for number in range(EARLIER_MAX + 9))
     what = replace(evidence(), begin_ns=25_000 * MS, end_ns=25_300 * MS, earlier=many, earlier_from_ns=0)
     made = timeline(what)

@@ -131,7 +131,7 @@ def test_a_plugin_that_ends_the_thread_is_off(place, engine):
     assert sorted(place.culprits()) == ["first", "second"]
 
 
-def test_a_program_with_logging_is_told_there(place):
+def test_a_program_with_logging_gets_the_message_there(place):
     program = place.program(
         _REMEMBER
         + """
@@ -150,7 +150,7 @@ def test_a_program_with_logging_is_told_there(place):
     assert done.stderr == ""
 
 
-def test_a_stderr_that_nobody_reads_holds_up_nothing(place):
+def test_a_stderr_without_a_reader_holds_up_nothing(place):
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     with suppress(BlockingIOError):

@@ -118,7 +118,7 @@ def test_chrome_has_rows_for_thread_holders_and_gc() -> None:
     assert (pool["ph"], pool["ts"], pool["name"]) == ("i", 400_000, "raw_decode")
 
 
-def test_what_two_stalls_tell_of_the_same_moment_is_told_once() -> None:
+def test_a_moment_that_two_stalls_have_is_written_once() -> None:
     assert STALL.timeline is not None
     later = 3 * S
     again = replace(STALL.timeline.pauses[1], offset_ns=330 * MS - later)
@@ -209,7 +209,7 @@ def test_json_lines_are_the_reports_stalls_with_their_program() -> None:
     assert document == to_wire(STALL)
 
 
-def test_a_timeline_without_spans_still_tells_of_its_collections() -> None:
+def test_a_timeline_without_spans_still_has_its_collections() -> None:
     assert STALL.timeline is not None
     bare = Timeline(spans=(), seen_from_ns=0, seen_until_ns=0, pauses=STALL.timeline.pauses)
     document = json.loads(written("firefox", [replace(STALL, timeline=bare, stacks=())]))

@@ -119,7 +119,7 @@ def test_weights_add_up_to_the_stall() -> None:
     assert sum(length_ns for _, length_ns, _ in weights(STALL)) == STALL.duration_ns
 
 
-def test_outer_frames_that_were_left_out_are_told_as_such() -> None:
+def test_left_out_outer_frames_are_marked() -> None:
     roots = {frames[0].function for frames, _, _ in weights(STALL)}
     assert "(outer frames left out)" in roots
 
@@ -208,5 +208,5 @@ def test_a_third_partys_format_that_is_none_is_an_error(code: str, theirs: Calla
         find("theirs")
 
 
-def test_a_format_that_nobody_knows_is_none() -> None:
+def test_an_unknown_format_is_none() -> None:
     assert find("svg") is None

@@ -140,7 +140,7 @@ def c(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]
 
 
 @pytest.mark.parametrize("record", LAYOUTS, ids=lambda record: record.name)
-def test_every_field_stands_where_the_compiler_puts_it(c, record):
+def test_every_field_is_where_the_compiler_puts_it(c, record):
     here = {
         f"{record.name}.{field}": [offset, record.width(field), record.codes[field] == "q"]
         for field, offset in record.offsets.items()

@@ -170,7 +170,7 @@ events = st.lists(
 
 
 @given(events)
-def test_all_time_and_all_callbacks_before_a_stall_are_told_once(history: list[Any]):
+def test_all_time_and_callbacks_before_a_stall_count_once(history: list[Any]):
     lane = recorder()
     for kind, *what in history:
         if kind == "turn":
@@ -200,7 +200,7 @@ def test_all_time_and_all_callbacks_before_a_stall_are_told_once(history: list[A
     assert [work.begin_ns for work in evidence.earlier] == sorted(work.begin_ns for work in evidence.earlier)
 
 
-def test_a_ring_that_has_gone_round_says_since_when_it_tells():
+def test_a_ring_that_has_gone_round_says_where_it_begins():
     lane = recorder()
     for _ in range(layout.LONG_WORK_COUNT + 10):
         lane.turn(5 * MS)
@@ -271,7 +271,7 @@ def test_a_refined_clock_keeps_work_before_its_stall():
     [{"generation": 2}, {"state": LaneState.FREE}, {"long_limit": 0}],
     ids=["another thread has the lane", "the lane is being given out", "a writer that records none"],
 )
-def test_what_is_of_another_tells_nothing_of_the_stall(lane_fields: dict[str, int]):
+def test_long_work_of_another_lane_is_not_the_stalls(lane_fields: dict[str, int]):
     lane = recorder()
     lane.turn(5 * MS)
     evidence = stall(begin_ns=lane.now, end_ns=lane.now + 150 * MS, samples=())
@@ -281,7 +281,7 @@ def test_what_is_of_another_tells_nothing_of_the_stall(lane_fields: dict[str, in
     assert (found.earlier, found.earlier_from_ns, found.earlier_last) == ((), None, None)
 
 
-def test_what_an_earlier_owner_of_the_lane_left_is_not_told():
+def test_an_earlier_owners_long_work_is_left_out():
     lane = recorder()
     for _ in range(4):
         lane.turn(5 * MS)
@@ -290,7 +290,7 @@ def test_what_an_earlier_owner_of_the_lane_left_is_not_told():
     assert [work.name for work in lane.stalled().earlier] == ["work 2", "work 4"]
 
 
-def test_a_file_from_before_there_was_a_ring_tells_none():
+def test_a_file_without_a_ring_has_no_long_work():
     lane = recorder()
     lane.turn(5 * MS)
     lane.flight.put_section(SectionKind.LANES, stride=layout.LONG_WORK_OFFSET, count=1)

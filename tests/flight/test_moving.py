@@ -96,7 +96,7 @@ def test_a_slot_freed_during_a_read_is_whole_or_nothing():
     assert all(answer in (stall(), None) for answer in answers)
 
 
-def test_a_slot_that_never_stands_still_is_left_out():
+def test_a_slot_that_changes_all_the_time_is_left_out():
     flight = FlightBuilder(slot_room=1)
     flight.add_stall(stall())
     file = FlightFile(flight.data)

@@ -119,7 +119,7 @@ def test_counters_have_the_names_of_the_native_side():
     assert {name: n for name, n in counters.items() if n} == {"samples_taken": 12, "checkpoints_failed": 1}
 
 
-def test_a_lane_whose_thread_the_kernel_tells_nothing_of_says_so():
+def test_a_lane_without_the_kernels_counters_says_so():
     flight = FlightBuilder()
     flight.add_lane(opened_ns=1)
 

@@ -36,7 +36,7 @@ def modules(tmp_path, monkeypatch):
         sys.modules.pop(name, None)
 
 
-def test_what_is_half_imported_is_told_of_when_it_is_whole(modules):
+def test_a_half_imported_module_is_patched_when_it_is_whole(modules):
     seam, _ = modules
     seen = []
     watch = ImportWatch("half_imported", lambda: seen.append(sys.modules["half_imported"].WHOLE))

@@ -45,7 +45,7 @@ def test_clients_cannot_make_names_without_end(requests):
     assert "other" in many
 
 
-def test_a_method_that_nobody_has_defined_has_no_name_of_its_own():
+def test_undefined_methods_share_one_name():
     assert route_name("BREW", "/pot") == route_name("COFFEE", "/pot") == "? /pot"
 
 

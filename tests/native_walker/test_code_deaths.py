@@ -112,7 +112,7 @@ def test_the_destructor_is_given_back(counting: ModuleType) -> None:
     assert counting.destructor() == ours
 
 
-def test_what_lived_while_nobody_counted_is_proven_anew(counting: ModuleType) -> None:
+def test_code_from_before_the_counting_is_proven_anew(counting: ModuleType) -> None:
     function = function_named("name")
     with Inside(function) as thread:
         shown(counting, thread)

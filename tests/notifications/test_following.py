@@ -262,7 +262,7 @@ def test_a_withheld_hang_is_counted_once(store, feed, beside):
     assert told.notices[0].stalls == 1
 
 
-def test_what_was_withheld_is_told_at_the_end(store, feed):
+def test_what_was_withheld_is_sent_at_the_end(store, feed):
     told = Told(feed, per_minute=1)
     bugs = [replace(HANG, id=f"s1-{number}", fingerprint=f"2:{number}") for number in range(4)]
     store.put([], bugs)
@@ -289,7 +289,7 @@ def test_other_issues_keep_to_the_same_limits_and_counts(store, feed):
     assert told.notices[-1].title.startswith("1 more issue until the end, ")
 
 
-def test_only_the_kinds_that_are_asked_for_are_told_of(store, feed):
+def test_only_the_kinds_that_are_asked_for_are_sent(store, feed):
     told = Told(feed, from_ns=0, kinds={IssueKind.IDLE})
     for issue in ISSUES:
         store.put_issue(lag(issue))

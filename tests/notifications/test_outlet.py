@@ -103,7 +103,7 @@ def test_a_hanging_receiver_is_left_behind_at_the_end():
     outlet._thread.join()
 
 
-def test_somebody_hears_of_each_change():
+def test_each_change_calls_the_listener():
     heard: list[int] = []
     receiver = Receiver()
     receiver.may.set()

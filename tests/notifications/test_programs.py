@@ -120,7 +120,7 @@ def stalls_in(titles: list[str]) -> int:
 
 @needs_pidfd
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_program_that_asks_for_it_has_its_stalls_told_of(notified: Notified, engine: str):
+def test_a_program_that_asks_for_it_is_followed(notified: Notified, engine: str):
     # Without a session bus, or the library, there is no desktop: the other way is gone all the same.
     ways = {"LOOPCANARY_NOTIFY": "desktop,webhook", "DBUS_SESSION_BUS_ADDRESS": "", "XDG_RUNTIME_DIR": ""}
     program = notified.start("stalling.py", "3", "150", "exit", LOOPCANARY_ENGINE=engine, **ways)
@@ -138,7 +138,7 @@ def test_a_program_that_asks_for_it_has_its_stalls_told_of(notified: Notified, e
 
 @needs_pidfd
 @pytest.mark.native
-def test_a_program_that_was_killed_while_it_stalled_is_told_of(notified: Notified):
+def test_a_kill_during_a_stall_is_notified(notified: Notified):
     program = notified.start("stalling.py", "0", "0", "killed", LOOPCANARY_NOTIFY_FROM="killed")
     assert program.stdout is not None
     assert program.stdout.readline() == "has stalled\n"
@@ -155,7 +155,7 @@ def test_a_program_that_was_killed_while_it_stalled_is_told_of(notified: Notifie
 
 
 @needs_pidfd
-def test_a_receiver_that_does_not_answer_holds_up_nobody(notified: Notified):
+def test_a_receiver_that_does_not_answer_holds_up_nothing(notified: Notified):
     may_answer = threading.Event()
 
     def late(handler: Any) -> None:
@@ -282,7 +282,7 @@ def test_who_the_program_is_is_known_while_it_runs(notified: Notified, engine: s
 
 
 @pytest.mark.skipif(not hasattr(select, "poll"), reason="needs poll")
-def test_a_follower_ends_quietly_when_nobody_reads_it_any_more(notified: Notified):
+def test_a_follower_without_a_reader_ends_quietly(notified: Notified):
     ended(notified.start("stalling.py", "1", "150", "exit", LOOPCANARY_NOTIFY=""))
     follower = notified.follow(LOOPCANARY_NOTIFY="")
     assert follower.stdout is not None

@@ -34,7 +34,7 @@ def test_the_first_of_a_bug_is_notified_at_once():
     assert one.due(200 * S) == []
 
 
-def test_one_that_is_told_later_says_what_was_withheld_before_it():
+def test_a_later_one_says_what_was_withheld_before_it():
     one = limit()
     one.offer(0, "bug", S, "a")
     one.offer(S, "bug", S, "b")

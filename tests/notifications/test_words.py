@@ -52,7 +52,7 @@ def test_a_notice_says_how_long_where_why_what_to_do_and_who():
     assert notice.stalls == 1
 
 
-def test_what_was_withheld_is_told_with_its_time():
+def test_what_was_withheld_has_its_time():
     withheld = Withheld(count=12, total_ns=4_100_000_000, max_ns=S, since_ns=40 * S)
     fresh = told(HANG, withheld)
     assert fresh.more == "12 more of this line in the last 60.0 s, 4.10 s in all, longest 1.00 s"
@@ -208,7 +208,7 @@ def test_an_issue_of_a_wanted_kind_is_news_once(issue):
     assert not news.is_news(issue)
 
 
-def test_of_a_start_the_phase_that_took_most_is_told():
+def test_a_start_is_notified_with_its_longest_phase():
     assert told(STARTUP).cause == (
         "12.0 s; the limit is 10.0 s; import pandas has the largest own time: 6.00 s (50 %); "
         "import: importing modules"
@@ -224,7 +224,7 @@ def test_what_is_felt_of_jank_is_its_longest_frame():
     assert JANK.felt_ns == JANK.figures.worst_ns < JANK.duration_ns
 
 
-def test_what_is_made_of_a_stall_that_was_told_of_is_no_news():
+def test_an_issue_made_of_a_notified_stall_is_no_news():
     news = News(0)
     assert JANK.stalls
     assert news.is_news(JANK)
@@ -232,7 +232,7 @@ def test_what_is_made_of_a_stall_that_was_told_of_is_no_news():
     assert not news.is_news(JANK)
 
 
-def test_what_is_remembered_of_told_stalls_is_bounded():
+def test_what_is_remembered_of_notified_stalls_is_bounded():
     news = News(0)
     for number in range(10_500):
         news.take(replace(HANG, id=str(number)))

@@ -48,7 +48,7 @@ def test_it_leaves_tools_alone(calls, monkeypatch):
     assert calls == []
 
 
-def test_it_watches_a_tool_that_it_was_told_to_run(calls, monkeypatch):
+def test_it_watches_a_tool_that_it_is_asked_to_run(calls, monkeypatch):
     monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "pip", "install", "app"])
     monkeypatch.setenv("LOOPCANARY_RUN_PID", str(os.getpid()))
     _startup.start()
@@ -72,7 +72,7 @@ def test_a_failure_is_silent(calls, monkeypatch, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_failure_is_one_line_where_somebody_looks_for_it(calls, monkeypatch, capsys):
+def test_a_failure_is_one_line_where_it_was_asked_for(calls, monkeypatch, capsys):
     monkeypatch.setattr(loopcanary, "install", fails, raising=False)
     monkeypatch.setenv("LOOPCANARY_DEBUG", "1")
     _startup.start()

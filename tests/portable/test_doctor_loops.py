@@ -8,7 +8,7 @@ from loopcanary.model import EngineChoice
 from loopcanary.registry import LOOPS, LoopKind, load
 
 
-def test_doctor_tells_of_each_kind_whether_it_is_watched(monkeypatch):
+def test_doctor_says_of_each_kind_whether_it_is_watched(monkeypatch):
     kinds = (
         BUILT_IN[LOOPS]["asyncio"],
         LoopKind("novel", awaits=("json",), probe="nowhere:NovelProbe"),

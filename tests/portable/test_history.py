@@ -57,7 +57,7 @@ def test_a_stall_is_before_the_next_one(run, lane):
     assert told(before_the_stall(lane)) == [(WorkKind.CALLBACK, "first", 150)]
 
 
-def test_of_a_stall_that_lasts_it_is_told_too(run, lane, clock):
+def test_a_stall_that_lasts_has_its_history(run, lane, clock):
     run(30, waits_ms=10)
     lane.begin(clock())
     began_ns = clock()
@@ -66,7 +66,7 @@ def test_of_a_stall_that_lasts_it_is_told_too(run, lane, clock):
     assert (told(earlier), earlier.last) == ([(WorkKind.TURN, None, 30)], short(0, 0, 0, 10))
 
 
-def test_a_loop_that_is_busy_all_the_time_is_told_of_for_seconds(run, lane):
+def test_a_busy_loop_has_some_seconds_of_history(run, lane):
     for _ in range(5_000):
         run(2, waits_ms=1)
     run(150)

@@ -179,7 +179,7 @@ def ticker(ticked_lane, loop, clock):
     return Ticker(ticked_lane, loop, clock, lambda: None, period_ns=20 * MS)
 
 
-def test_a_ticker_tells_how_late_it_ran(ticker, ticked_lane, loop, clock):
+def test_a_ticker_says_how_late_it_ran(ticker, ticked_lane, loop, clock):
     ticker.attach(on_own_thread=True)
     assert [timer.delay_s for timer in loop.timers] == [0.02]
     clock.pass_ms(20 + 237)

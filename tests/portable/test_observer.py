@@ -136,7 +136,7 @@ def test_an_unsampled_stall_is_reported(story, clock):
     assert evidence.scope is StallScope.TURN
 
 
-def test_stalls_one_after_the_other_are_told_apart(story, clock):
+def test_stalls_that_follow_each_other_are_two(story, clock):
     for ms in (150, 250):
         story.busy(ms)
         story.lane.end(clock())
@@ -202,7 +202,7 @@ def test_another_gil_holder_is_not_taken_for_this_thread(story, clock):
     assert {(s.gil, s.waits_for_gil) for s in evidence.samples} == {(GilState.OTHER, True)}
 
 
-def test_a_host_that_did_not_run_us_is_nobodys_gil(story, clock):
+def test_time_that_the_host_took_is_no_wait_for_the_gil(story, clock):
     story.look()
     story.machine.compute(400)
     story.machine.own_queue_ns += 390 * MS
@@ -212,7 +212,7 @@ def test_a_host_that_did_not_run_us_is_nobodys_gil(story, clock):
     assert sample.gil is GilState.UNKNOWN
 
 
-def test_a_round_of_our_own_that_took_long_is_nobodys_gil(story, clock):
+def test_a_long_round_of_our_own_is_no_wait_for_the_gil(story, clock):
     read = story.machine.read
 
     def read_slowly(*arguments):

@@ -175,7 +175,7 @@ def test_a_gil_holding_call_is_seen_late_at_its_line():
         assert "self" in told["gil"]
 
 
-def test_an_anr_is_told_while_it_lasts_and_when_it_is_over():
+def test_an_anr_is_published_while_it_lasts_and_at_its_end():
     # The thread stalls until the watcher has the first news: nobody has to guess how long that takes.
     told = program(
         """

@@ -32,7 +32,7 @@ def test_the_first_sample_after_the_delay_then_one_each_interval():
     assert play(watch, Ongoing(1, 0), *range(0, 61, 5)) == [20, 30, 40, 50, 60]
 
 
-def test_nobody_is_sampled_who_waits():
+def test_a_thread_that_waits_is_not_sampled():
     assert StallWatch(LIMITS).wish(None, 10**12) is None
 
 
@@ -102,13 +102,13 @@ def test_all_threads_are_wanted_once_from_a_second_on():
         pytest.param(LIMITS._replace(threshold_ns=9_000 * MS), 0, 6_000, False, id="below the threshold"),
     ],
 )
-def test_an_anr_is_told_while_it_lasts(limits, allowance_ms, at_ms, is_anr):
+def test_an_anr_is_published_while_it_lasts(limits, allowance_ms, at_ms, is_anr):
     watch, look = StallWatch(limits), Ongoing(1, 0)
     case = watch.long_running(look, at_ms * MS, allowance_ms * MS)
     assert (case is not None) is is_anr
 
 
-def test_an_anr_is_told_once():
+def test_an_anr_is_published_once():
     watch, look = StallWatch(LIMITS), Ongoing(1, 0)
     case = watch.long_running(look, 5_000 * MS, 0)
     case.serial = 7

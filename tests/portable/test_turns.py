@@ -121,7 +121,7 @@ def test_an_inner_loop_interrupts_the_outer_one(told, clock, ticked_lane):
     assert told.stalls() == [("command", 150)]
 
 
-def test_inside_a_loop_with_a_ticker_nothing_is_told_twice(told):
+def test_inside_a_loop_with_a_ticker_nothing_counts_twice(told):
     told.turns.enter(None)
     told.hooks.run_begin()
     told.work("seen by the ticker", 150)

@@ -89,7 +89,7 @@ def check(stall: dict[str, Any], story: Story) -> None:
 
 
 @every_loop
-def test_long_work_before_a_stall_is_told_by_name_and_in_order(watched: Callable[..., Watched], story: Story):
+def test_long_work_before_a_stall_has_names_and_order(watched: Callable[..., Watched], story: Story):
     need(story.loop)
     under = watched()
     under.run(BEFORE, story.loop)

@@ -154,7 +154,7 @@ def test_a_lock_is_named_with_its_holder_and_the_holders_stack(waiting, kind):
         assert not sample.waits_for_gil
 
 
-def test_the_other_threads_that_wait_for_the_lock_are_told(waiting):
+def test_the_other_threads_that_wait_for_the_lock_are_named(waiting):
     program = waiting("lock_that_others_wait_for")
 
     found = program.until(lambda evidence: evidence.waiter_count == 3)

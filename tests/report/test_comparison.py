@@ -263,7 +263,7 @@ def test_nothing_on_either_side(stores: tuple[Store, Store]) -> None:
     assert list(problems(json.loads(diff_json.render(found)), SCHEMA, Place(SCHEMA))) == []
 
 
-def test_a_side_with_more_load_is_told(stores: tuple[Store, Store]) -> None:
+def test_a_side_with_more_load_is_marked(stores: tuple[Store, Store]) -> None:
     before, after = ran("a"), ran("b")
     busy = tuple(replace(loop, callbacks=10 * loop.callbacks) for loop in after.loops)
     put(stores[0], before, spread(before, 3))

@@ -149,7 +149,7 @@ def test_without_a_stall_it_is_the_place_that_groups(issue: LagIssue, parts: tup
     ],
     ids=["startup", "start in time", "slow-method"],
 )
-def test_what_a_tracer_tells_whole_is_grouped_by_itself(issue: LagIssue, parts: tuple[str, ...]) -> None:
+def test_a_whole_issue_of_a_tracer_is_grouped_by_itself(issue: LagIssue, parts: tuple[str, ...]) -> None:
     own = replace(issue, fingerprint=reported_fingerprint(issue.kind.value, parts[1:]))
     assert why_grouped(own, ()) == parts
     assert why_grouped(own, [STALL]) == parts

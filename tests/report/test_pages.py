@@ -181,7 +181,7 @@ def test_the_report_says_what_fixing_a_group_buys(store: Store) -> None:
     assert group["others_waited_s"] == pytest.approx(0.01828, rel=0.01)
 
 
-def test_only_the_first_groups_are_told_in_full(store: Store) -> None:
+def test_only_the_first_groups_are_shown_in_full(store: Store) -> None:
     groups = [stall(id=f"g{k}", fingerprint=f"1:{k}", duration_ns=(9 - k) * 100 * MS) for k in range(6)]
     store.put([SESSION], groups)
     text = as_shown(report_of(store))
@@ -199,7 +199,7 @@ def test_only_paths_are_wider_than_the_screen(store: Store, width: int) -> None:
         assert all("/" in line for line in long), long
 
 
-def test_whom_a_bug_strikes_is_counted() -> None:
+def test_the_work_that_a_bug_strikes_is_counted() -> None:
     found = affected(
         [
             stall(scene="checkout", task="Task-1", startup=True),

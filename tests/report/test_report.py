@@ -155,7 +155,7 @@ def test_frames_input_and_idle_work(store: Store) -> None:
     assert document["sessions"][0]["frames"][0]["drop_level"]["middle"] == 1
 
 
-def test_jank_without_a_stall_is_told_of_too(store: Store) -> None:
+def test_jank_without_a_stall_is_reported_too(store: Store) -> None:
     store.put([SESSION], [])
     store.put_issue(JANK)
     text = as_shown(report_of(store))
@@ -342,7 +342,7 @@ def test_a_single_frame_of_others_is_shown_and_not_folded() -> None:
         ("", ""),
     ],
 )
-def test_a_package_is_told_from_the_path(file: str, package: str) -> None:
+def test_a_package_is_recognised_by_the_path(file: str, package: str) -> None:
     assert package_of(file) == package
 
 

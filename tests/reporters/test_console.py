@@ -166,7 +166,7 @@ def test_colours_mark_what_matters(screen: Screen) -> None:
     golden("colour.txt", stall_block(KILLED, Look(colour=True, links=True, folder="/srv/shop")))
 
 
-def test_repeats_are_told_every_few_seconds_only(
+def test_repeats_are_printed_every_few_seconds_only(
     reporter: ConsoleReporter, screen: Screen, clock: Clock
 ) -> None:
     for i in range(100):

@@ -96,7 +96,7 @@ def test_a_line_larger_than_the_limit_is_written(tmp_path):
     assert [line["repeated"] for line in lines(tmp_path / "log.1")] == [0]
 
 
-def test_a_file_that_somebody_else_took_away_is_begun_anew(tmp_path):
+def test_a_file_that_was_moved_away_is_begun_anew(tmp_path):
     reporter = log(tmp_path / "log")
     reporter.report(STALL, 0)
     (tmp_path / "log").rename(tmp_path / "taken")
@@ -105,7 +105,7 @@ def test_a_file_that_somebody_else_took_away_is_begun_anew(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
-def test_a_pipe_that_nobody_reads_does_not_block(tmp_path):
+def test_a_pipe_without_a_reader_does_not_block(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     reporter = log(tmp_path / "pipe")
     reporter.report(STALL, 0)

@@ -279,7 +279,7 @@ def test_a_folder_that_only_the_engine_has_used_is_made_private(
     assert (folder / ".gitignore").exists()
 
 
-def test_somebody_elses_folder_stays_as_it_is(store: Store, folder: Path) -> None:
+def test_another_users_folder_stays_as_it_is(store: Store, folder: Path) -> None:
     folder.mkdir(mode=0o755)
     folder.chmod(0o755)
     store.put_issue(STALL)

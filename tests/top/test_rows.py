@@ -65,7 +65,7 @@ def test_a_dead_process_does_nothing_any_more(life: Life, state: State):
     assert row.state_ns == (60 * S if state is not State.HUNG else 3 * S)
 
 
-def test_what_it_was_killed_in_is_told_and_counted():
+def test_a_kill_is_shown_with_its_stall_and_counted():
     reading = in_callback(3 * S, in_stall=True, sums={"stalls": 2, "stalled_ns": 500 * MS})
     row = one(process(reading, life=Life.KILLED))
     assert (row.work, row.work_ns) == (Work(callback="handle", task="request-7"), 3 * S)

@@ -183,7 +183,7 @@ def _write_over(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-def test_a_process_that_exited_is_told_of_when_its_file_is_gone(survey: Survey, memory: Path, alive: Hold):
+def test_an_exited_process_is_shown_without_its_file(survey: Survey, memory: Path, alive: Hold):
     flight = builder()
     flight.add_lane()
     path = alive(put(flight, memory))
@@ -269,7 +269,7 @@ def test_nothing_is_written(survey: Survey, memory: Path):
     assert path.read_bytes() == bytes(flight)
 
 
-def test_a_drained_stall_is_whole_or_not_told(memory: Path):
+def test_a_drained_stall_is_whole_or_left_out(memory: Path):
     """The end is the first thing that is wiped when a slot is used again."""
     flight = gone()
     slot = flight.add_stall(stall(), state=SlotState.FREE)

@@ -318,7 +318,7 @@ class Engine:
         return list(self.tracing.take(self.now_ns, [STALL], is_last=is_last))
 
 
-def test_what_is_told_is_taken_when_the_stalls_in_it_are_known():
+def test_a_report_is_taken_when_its_stalls_are_known():
     engine = Engine()
     desk = engine.desk()
     assert engine.tracing.patience_s(engine.now_ns) is None
@@ -333,7 +333,7 @@ def test_what_is_told_is_taken_when_the_stalls_in_it_are_known():
     assert desk.counts() == {"tracer_mine_reported": 1}
 
 
-def test_the_last_look_takes_all_that_was_told():
+def test_the_last_look_takes_all_reports():
     engine = Engine()
     engine.desk().report(START)
     assert [issue.kind.value for issue in engine.take(is_last=True)] == ["startup"]

@@ -64,7 +64,7 @@ def issues(report: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_jank_is_stored_told_and_reported(tmp_path, engine):
+def test_jank_is_stored_printed_and_reported(tmp_path, engine):
     after = "print(loopcanary.statistics()['frames'][0]['scene'])"
     done = run(tmp_path / "store", engine, settings="console=True", after=after)
     report = Watched(store=tmp_path / "store", engine=engine).report()

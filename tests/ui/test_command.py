@@ -72,7 +72,7 @@ def test_it_serves_until_it_is_interrupted(environment: dict[str, str], filled: 
         assert process.stderr.read() == ""
 
 
-def test_a_port_that_is_taken_is_told_in_one_line(environment: dict[str, str], filled: Store):
+def test_a_port_that_is_taken_is_one_line(environment: dict[str, str], filled: Store):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -102,7 +102,7 @@ def test_a_newer_format_is_a_page_that_says_what_to_do(filled: Store, watch: Wat
     assert STALL.title in answer.text
 
 
-def test_what_is_no_file_is_told_with_what_to_look_at(tmp_path: Path):
+def test_what_is_no_file_is_named_with_a_next_step(tmp_path: Path):
     store = Store(tmp_path / "store")
     store.path.mkdir(parents=True)
     answer = browser(watch_of(store)).get("/")
@@ -110,7 +110,7 @@ def test_what_is_no_file_is_told_with_what_to_look_at(tmp_path: Path):
     assert "cannot be opened: check that it is a file" in notices(answer.text)
 
 
-def test_a_stall_that_cannot_be_read_is_told_with_its_way_out(filled: Store, watch: Watch):
+def test_an_unreadable_stall_is_named_with_a_next_step(filled: Store, watch: Watch):
     filled.close()
     with sqlite3.connect(filled.path) as connection:
         connection.execute("UPDATE payloads SET payload = '{}'")
@@ -166,7 +166,7 @@ def test_an_unreadable_store_does_not_hide_others(filled: Store, other: Store):
     assert f"{filled.folder}</code> 3 stalls" in doctor
 
 
-def test_where_no_store_can_be_read_each_is_told(filled: Store, other: Store):
+def test_each_unreadable_store_is_named(filled: Store, other: Store):
     for store in (filled, other):
         say_format(store, store_schema.VERSION + 1)
     answer = browser(watch_of(filled, other)).get("/groups")
@@ -176,7 +176,7 @@ def test_where_no_store_can_be_read_each_is_told(filled: Store, other: Store):
     assert str(other.path) in notices(answer.text)
 
 
-def test_damage_of_one_of_several_is_told_and_the_others_stay(filled: Store, other: Store):
+def test_damage_of_one_store_leaves_the_others(filled: Store, other: Store):
     watch = watch_of(filled, other)
     client = browser(watch)
     assert OTHER.title in client.get("/groups").text
@@ -188,7 +188,7 @@ def test_damage_of_one_of_several_is_told_and_the_others_stay(filled: Store, oth
     assert STALL.title in text
 
 
-def test_what_only_a_page_meets_is_told_too(filled: Store, other: Store):
+def test_damage_that_only_a_page_meets_is_shown_too(filled: Store, other: Store):
     other.close()
     with sqlite3.connect(other.path) as connection:
         connection.execute("UPDATE payloads SET payload = '{}'")

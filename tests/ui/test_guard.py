@@ -14,7 +14,7 @@ def stranger(filled: Store) -> TestClient:
     return client_of(filled)
 
 
-def test_nothing_is_told_without_the_token(stranger: TestClient):
+def test_nothing_is_answered_without_the_token(stranger: TestClient):
     for path in (
         "/",
         "/groups",

@@ -221,7 +221,7 @@ def test_a_store_that_was_watched_without_a_stall(store: Store):
     assert "No stall was recorded" in let_in(client_of(store)).get("/").text
 
 
-def test_a_damaged_store_is_told_and_begun_anew(filled: Store):
+def test_a_damaged_store_is_named_and_begun_anew(filled: Store):
     client = let_in(client_of(filled))
     assert client.get("/groups").status_code == 200
     filled.close()
@@ -288,7 +288,7 @@ def test_what_no_filter_is_called_is_no_trouble(store: Store):
     assert "path=%2Fx&amp;asked=y&amp;self=z&amp;cause=native-cpu&amp;cause=lock&amp;page=2" in text
 
 
-def test_filters_that_make_no_sense_are_told(client: TestClient):
+def test_filters_that_make_no_sense_are_refused_in_words(client: TestClient):
     asked = {"since": "soon", "cause": "</script>", "page": "-7", "scene": "\x00"}
     text = client.get("/groups", params=asked).text
     checked(text)
@@ -336,7 +336,7 @@ def test_a_stall_is_shared_in_three_forms(client: TestClient):
     assert "```" in client.get("/stall/export", params={"id": "s1-1", "form": "markdown"}).text
 
 
-def test_what_goes_on_now_stands_above_all(store: Store):
+def test_what_goes_on_now_is_first(store: Store):
     running = session(end=SessionEnd.RUNNING, ended_wall_ns=None)
     going_on = stall(id="s1-9", state=StallState.ONGOING)
     store.overlay([running], [going_on])

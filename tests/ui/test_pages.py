@@ -125,7 +125,7 @@ def test_ignored_bugs_are_counted_at_any_rank(store: Store):
     assert overview_page(store.reader, TOOLS, (), NOW).ignored == 10
 
 
-def test_the_rank_of_a_bug_is_told_where_it_is_known(store: Store):
+def test_the_rank_of_a_bug_is_shown_where_it_is_known(store: Store):
     store.put(
         [SESSION], [stall(id=f"s1-{n}", fingerprint=f"1:{n:04}", duration_ns=10**9) for n in range(120)]
     )
@@ -499,7 +499,7 @@ def test_one_store_is_itself(filled: Store):
     assert as_one([filled.reader]) is filled.reader
 
 
-def test_a_killed_stall_is_told(filled: Store):
+def test_a_killed_stall_is_shown(filled: Store):
     page = stall_page(filled.reader, KILLED.id, TOOLS)
     assert page is not None
     assert page.stall.state.value == "killed"

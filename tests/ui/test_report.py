@@ -144,7 +144,7 @@ def test_it_runs_only_what_its_policy_names():
     assert "unsafe" not in bundle().content_policy
 
 
-def test_the_policy_stands_before_anything_it_is_about(filled: Store):
+def test_the_policy_comes_before_what_it_is_about(filled: Store):
     text = document(page_of(filled), "").decode()
     assert 0 < text.index("Content-Security-Policy") < text.index("<style>") < text.index("<script>")
     assert parsed(filled).policy == bundle().content_policy

@@ -194,7 +194,7 @@ def test_it_gives_up_in_the_end_and_goes_on_from_there(
 
 
 @pytest.mark.usefixtures("store")
-def test_nobody_there_is_told_and_nothing_is_lost(capsys: Captured, receiving: Receiving) -> None:
+def test_without_a_server_nothing_is_lost(capsys: Captured, receiving: Receiving) -> None:
     nobody = "http://127.0.0.1:1/"
     assert main(["upload", nobody, "--delete"]) == 2
     assert "given up after 8 attempts: the connection failed" in capsys.readouterr().err
@@ -337,7 +337,7 @@ def test_two_at_once_are_one_too_many(store: Store) -> None:
 
 
 @pytest.mark.usefixtures("store")
-def test_a_bundle_that_somebody_removed_or_changed_is_made_anew(receiving: Receiving, place: Path) -> None:
+def test_a_removed_or_changed_bundle_is_made_anew(receiving: Receiving, place: Path) -> None:
     for spoil in (lambda path: path.unlink(), lambda path: path.write_bytes(b"something else")):
         receiving.script += [says(503)] * sending.ATTEMPTS
         address = f"{receiving.address}/{spoil.__code__.co_firstlineno}{id(spoil)}"

@@ -220,7 +220,7 @@ def drawn():
 @pytest.mark.native
 @pytest.mark.parametrize("name", ["sleep", "ok_idle"])
 @pytest.mark.parametrize("loop", loops.OTHERS)
-def test_a_kind_and_a_control_are_told_as_they_are(drawn, loop, name):
+def test_a_kind_and_a_control_are_judged_as_they_are(drawn, loop, name):
     _, obstacle = here.look(loop)
     if obstacle:
         pytest.skip(obstacle)

@@ -132,7 +132,7 @@ def test_pyleak(run):
     assert pyleak.reports(run) == [Report(frames=(HANDLER, SLEEP), duration_ms=204)]
 
 
-def test_pyleak_that_was_killed_has_told_no_stack(run):
+def test_pyleak_that_was_killed_has_printed_no_stack(run):
     told(run, "WARNING:pyleak.eventloop:Event loop blocked for 0.102s (threshold: 0.100s)\n")
     assert pyleak.reports(run) == [Report(duration_ms=102, told_ns=1)]
 

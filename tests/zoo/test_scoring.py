@@ -36,7 +36,7 @@ def scored(*reports, kind=KIND, truth=TRUTH, disturbed=False):
     return score(kind, truth, WALL_NS, reports, disturbed=disturbed)
 
 
-def test_nothing_told_is_a_miss():
+def test_no_report_is_a_miss():
     missed = Score(detected=False, function=False, line=False, cause=False)
     assert scored() == missed
 
@@ -111,11 +111,11 @@ def test_a_stall_below_the_threshold_is_none_and_is_not_judged():
     assert scored(truth=replace(TRUTH, ended_ns=BEGAN_NS + 100 * MS)).detected is False
 
 
-def test_who_tells_no_duration_is_not_judged_by_it():
+def test_a_report_without_duration_is_not_judged_by_it():
     assert scored(Report(frames=(HERE,))).duration_right is None
 
 
-def test_a_guilty_thread_counts_where_it_is_told_as_such():
+def test_a_guilty_thread_counts_where_it_is_named_as_such():
     assert scored(Report(frames=(HERE,), holder=HOLD), kind=HELD).holder is True
     assert scored(Report(frames=(HERE, HOLD)), kind=HELD).holder is False
     assert scored(Report(frames=(HERE,), holder=HERE), kind=HELD).holder is False

@@ -18,5 +18,5 @@ KINDS = (
 
 @pytest.mark.native
 @pytest.mark.parametrize("name", KINDS)
-def test_the_stall_is_told_as_it_is(name):
+def test_the_stall_is_reported_as_it_is(name):
     assert_told_as_it_is(catalogue.KINDS / f"{name}.py", "asyncio")

@@ -116,7 +116,7 @@ def test_a_page_without_marks_is_left_alone(tmp_path):
     assert path.read_text() == "text"
 
 
-def test_what_went_wrong_is_told_in_words():
+def test_what_went_wrong_is_said_in_words():
     kinds = catalogue.read_all()
     wrong = trial(
         Score(detected=True, function=True, line=True, cause=False, holder=False),

@@ -297,7 +297,7 @@ assert greenlet.gettrace() is trace
     )
 
 
-def test_turns_are_told_where_the_wait_cannot_be_hooked(play):
+def test_turns_are_seen_where_the_wait_cannot_be_hooked(play):
     stalls = play("""
 from loopcanary import _native
 _native.hook_waits = lambda where: ()

@@ -16,9 +16,9 @@ CONTROL = Path(__file__).parent / "ok_gevent.py"
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_the_stall_is_told_as_it_is(name):
+def test_the_stall_is_reported_as_it_is(name):
     assert_told_as_it_is(catalogue.KINDS / f"{name}.py", "gevent")
 
 
-def test_nothing_is_told_of_a_program_that_does_not_stall():
+def test_a_program_that_does_not_stall_has_no_report():
     assert_told_as_it_is(CONTROL, "gevent")

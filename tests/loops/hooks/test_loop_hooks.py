@@ -123,7 +123,7 @@ def test_threads_have_lanes_of_their_own(canary):
         thread.join()
 
 
-def test_it_tells_that_a_loop_runs_and_hides_what_that_raises(canary):
+def test_it_reports_that_a_loop_runs_and_hides_errors(canary):
     told = []
 
     def loop_seen():

@@ -91,7 +91,7 @@ def game() -> Any:
     assert made.failures == []
 
 
-def test_from_the_first_flip_on_frames_and_input_are_told(game):
+def test_frames_and_input_are_traced_from_the_first_flip_on(game):
     assert game.calls.types == {KEY}
     game.calls.shown(7)
     assert game.frames.told == [("frame_drawn", 7)]
@@ -102,7 +102,7 @@ def test_the_next_frame_begins_at_the_end_of_a_pause(game):
     assert game.frames.told == [("idle",), ("frame_drawn", 48 * MS)]
 
 
-def test_waits_and_dialogs_are_told(game):
+def test_waits_and_dialogs_are_traced(game):
     game.beat.waited(3, 9)
     game.beat.modal_over()
     assert game.frames.told == [("waited", 3, 9), ("idle",)]

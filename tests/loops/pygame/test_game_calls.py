@@ -204,7 +204,7 @@ def test_a_thread_that_begins_anew_keeps_its_place_until_its_end(canary, game):
     assert [*watching, game.calls.is_watching()] == [True, False]
 
 
-def test_an_exception_of_somebody_s_clock_goes_through(game):
+def test_an_exception_of_the_games_clock_goes_through(game):
     class Odd:
         def __getattr__(self, name: str) -> Any:
             raise KeyboardInterrupt
@@ -216,7 +216,7 @@ def test_an_exception_of_somebody_s_clock_goes_through(game):
 # ---- frames ---------------------------------------------------------------------------------------
 
 
-def test_a_frame_is_told_when_it_is_shown(game):
+def test_a_frame_is_traced_when_it_is_shown(game):
     shown: list[int] = []
     game.flip()
     game.calls.on_shown(shown.append)
@@ -279,7 +279,7 @@ def test_a_tick_that_fails_is_a_tick(game, clock):
     assert game.beat.names() == ["aims_at", "paused"]
 
 
-def test_the_rate_is_told_where_it_changes(game, clock):
+def test_the_rate_is_traced_where_it_changes(game, clock):
     game.begin()
     for rate in (0, 60, 60.0, 1_000, 10**3, None, 30):
         clock.tick(rate)
@@ -304,7 +304,7 @@ def test_a_tick_is_called_in_all_the_ways_of_a_method(game, clock):
 # ---- input ----------------------------------------------------------------------------------------
 
 
-def test_only_input_is_told(game):
+def test_only_input_is_traced(game):
     game.begin()
     game.calls.on_input((KEY, KEY + 1))
     for found in (None, [], [event(MOTION)], [object()], [event("x")], [event(1 << 80)], event(MOTION), 3):
@@ -354,7 +354,7 @@ def test_pending_input_is_dealt_with_at_the_next_frame_or_look(game, answer):
     assert game.beat.names().count("handled") == 1
 
 
-def test_a_dialog_is_told_when_it_is_over_whatever_it_raised(game):
+def test_a_dialog_is_traced_at_its_end_whatever_it_raised(game):
     game.begin()
     game.stand_in("modal")()
     with pytest.raises(ZeroDivisionError):
@@ -395,7 +395,7 @@ def test_what_is_not_ours_to_stop_goes_through(game, clock):
             call()
 
 
-def test_nobody_need_listen(game, clock):
+def test_no_listener_is_needed(game, clock):
     game.calls.tell(None)
     game.begin()
     game.calls.on_input([KEY])

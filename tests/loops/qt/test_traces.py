@@ -260,7 +260,7 @@ over()
     assert all(scene in in_order for scene in expected), scenes
 
 
-def test_titles_are_not_told_where_they_are_nobody_s_business(run_window, binding):
+def test_private_titles_are_not_traced(run_window, binding):
     needs(binding)
     scenes = run_window(
         binding,

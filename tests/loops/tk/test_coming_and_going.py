@@ -291,7 +291,7 @@ print(json.dumps([loop.thread for loop in tk_loops(canary)]))
     assert loops == ["MainThread"]
 
 
-def test_user_s_input_and_idle_work_are_told(tell):
+def test_the_users_input_and_idle_work_are_traced(tell):
     inputs, idles = tell("""
 import tkinter
 canary = install()

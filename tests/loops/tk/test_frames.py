@@ -258,7 +258,7 @@ stalls()
     assert ["after: last", "another name"] in found
 
 
-def test_titles_are_not_told_where_they_are_nobody_s_business():
+def test_private_titles_are_not_traced():
     found = run(
         BLOCKS
         + """

@@ -10,7 +10,7 @@ from .x_server import x_server
 pytestmark = pytest.mark.native
 
 
-def test_a_server_without_randr_tells_no_rate():
+def test_a_server_without_randr_has_no_rate():
     with x_server("-extension", "RANDR") as display:
         rates = run(
             """

@@ -132,7 +132,7 @@ async def guest(outcomes):
     await done.wait()
 
 
-def test_a_guest_run_s_steps_are_told_in_the_host_s_turn(watch):
+def test_a_guest_runs_steps_are_in_the_hosts_turn(watch):
     outcomes = []
     with watch.installed() as canary:
         asyncio.run(guest(outcomes))
