@@ -61,7 +61,6 @@ LONG_FUNCTIONS = {
 WIDE_CLASSES = {
     "Canary": 17,
     "FileBackend": 16,
-    "FlightFile": 16,
     "NativeBackend": 17,
     "PortableBackend": 21,
     "Top": 18,

@@ -103,7 +103,6 @@ def ask_everything(data: bytes) -> None:
         for totals in file.lanes():
             assert 0 <= totals.busy_ns <= LARGEST
             assert len(totals.histogram) <= layout.HISTOGRAM_BUCKETS
-            file.lane_now(totals.lane)
         assert file.slot_count <= 64
         for slot in range(file.slot_count):
             check_evidence(file.slot_evidence(slot, include_open=True))

@@ -300,9 +300,5 @@ def test_a_slot_that_is_not_there(flight, index):
     assert line == f"flight buffer: has 3 slots; there is no number {index} among them"
 
 
-def test_a_lane_that_is_not_there(flight):
-    assert "has 4 lanes" in refusal(FlightFile(bytes(flight)).lane_now, 4)
-
-
 def test_a_buffer_that_is_not_contiguous(flight):
     assert "give a contiguous buffer" in refusal(FlightFile, memoryview(bytes(flight))[::2])

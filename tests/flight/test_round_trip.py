@@ -294,14 +294,12 @@ def test_what_a_thread_does_now():
     flight.add_lane(epoch=6, begin=300, turn_epoch=4, turn_begin=200)
     flight.add_lane(state=LaneState.CLOSED)
 
-    inside, idle, closed = (read(flight).lane_now(index) for index in range(3))
+    [(inside, idle, closed), _] = read(flight).glances().look()
 
-    assert inside is not None
-    assert idle is not None
-    assert (inside.thread_name, inside.callback_since_ns, inside.turn_since_ns) == ("ui", 300, 200)
-    assert (inside.epoch, inside.turn_epoch, inside.turn_callbacks) == (5, 3, 2)
+    assert (inside.totals.thread_name, inside.callback_since_ns, inside.turn_since_ns) == ("ui", 300, 200)
+    assert inside.turn_callbacks == 2
     assert (idle.callback_since_ns, idle.turn_since_ns) == (None, None)
-    assert closed is None
+    assert closed.totals.closed_ns is not None
 
 
 def test_collections_come_oldest_first_after_a_wrap():

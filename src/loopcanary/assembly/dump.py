@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from loopcanary._native import Native
-    from loopcanary.flight import FlightFile, LaneNow
-    from loopcanary.model import StallEvidence
+    from loopcanary.flight import FlightFile
+    from loopcanary.model.live import LaneReading
 
 _SOURCE_FRAMES = 16
 _CLOCK_SLACK_NS = 1_000_000_000
@@ -130,22 +130,22 @@ def _lanes(
 def _lanes_of(process: outside.Process, file: FlightFile) -> dict[int, tuple[str, LaneSight]]:
     now_ns = time.monotonic_ns()
     tids = process.inner_tids()
-    ongoing = {stall.tid: stall for _, stall in file.stalls() if stall.end_ns is None}
-    found = {}
-    for totals in file.lanes():
-        lane = file.lane_now(totals.lane)
-        if lane is not None and lane.tid in tids:
-            found[tids[lane.tid]] = (lane.thread_name, _lane(lane, ongoing.get(lane.tid), now_ns))
-    return found
+    lanes, _ = file.glances().look()
+    return {
+        tids[lane.totals.tid]: (lane.totals.thread_name, _lane(lane, now_ns))
+        for lane in lanes
+        if lane.totals.closed_ns is None and lane.totals.tid in tids
+    }
 
 
-def _lane(lane: LaneNow, stall: StallEvidence | None, now_ns: int) -> LaneSight:
+def _lane(lane: LaneReading, now_ns: int) -> LaneSight:
     since_ns = lane.callback_since_ns if lane.callback_since_ns is not None else lane.turn_since_ns
+    work = lane.work if lane.in_stall else None
     return LaneSight(
-        loop_kind=lane.loop_kind,
+        loop_kind=lane.totals.loop_kind,
         threshold_ns=lane.threshold_ns,
         busy_ns=None if since_ns is None else max(now_ns - since_ns, 0),
-        callback=stall.names.name if stall is not None and stall.names is not None else None,
-        task=stall.names.task if stall is not None and stall.names is not None else None,
-        scene=stall.scene if stall is not None else None,
+        callback=None if work is None else work.callback,
+        task=None if work is None else work.task,
+        scene=None if work is None else work.scene,
     )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from loopcanary.flight.errors import FlightError
 from loopcanary.flight.header import FlightHeader, TickClock
-from loopcanary.flight.lanes import LaneNow
 from loopcanary.flight.liveness import Liveness, holds_lock, liveness
 from loopcanary.flight.reader import FlightFile
 
@@ -15,7 +14,6 @@ __all__ = [
     "FlightError",
     "FlightFile",
     "FlightHeader",
-    "LaneNow",
     "Liveness",
     "TickClock",
     "holds_lock",

@@ -19,25 +19,6 @@ _BUCKETS: Final = struct.Struct(f"<{layout.HISTOGRAM_BUCKETS}Q")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LaneNow:
-    """What a watched thread does at this moment."""
-
-    lane: int
-    generation: int
-    tid: int
-    loop_kind: str
-    thread_name: str
-    epoch: int
-    """Odd inside a callback; the same odd number twice is the same callback."""
-    turn_epoch: int
-    callback_since_ns: int | None
-    """None outside a callback, and where the callback changed while it was looked at: then none is stuck."""
-    turn_since_ns: int | None
-    turn_callbacks: int
-    threshold_ns: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EndedStall:
     """A stall as its own thread saw it end."""
 
@@ -135,33 +116,6 @@ def _since_opening(fields: dict[str, Any], name: str) -> int | None:
     return bounded(fields[f"{name}_ns"] - fields[f"{name}_begin_ns"])
 
 
-def read_lane_now(source: ByteSource, section: Section, index: int, clock: TickClock) -> LaneNow | None:
-    """What the thread of the lane does now; None for a lane that no thread has."""
-    at = section.at(index)
-    # An epoch that is the same before and after belongs to the begin between them (lane.h). One that
-    # is not, at one look, is that of a thread that gets on with its work.
-    before = _read_epochs(source, at)
-    fields = read_lane(source, section, index)
-    after = _read_epochs(source, at)
-    if fields["state"] != LaneState.ACTIVE:
-        return None
-    in_callback = before[0] == after[0] and after[0] & 1
-    in_turn = before[1] == after[1] and after[1] & 1
-    return LaneNow(
-        lane=index,
-        generation=bounded(fields["generation"]),
-        tid=bounded(fields["tid"]),
-        loop_kind=text_of(fields["loop_kind"]),
-        thread_name=text_of(fields["thread_name"]),
-        epoch=after[0],
-        turn_epoch=after[1],
-        callback_since_ns=clock.instant_ns(fields["begin"]) if in_callback else None,
-        turn_since_ns=clock.instant_ns(fields["turn_begin"]) if in_turn else None,
-        turn_callbacks=bounded(fields["turn_callbacks"]),
-        threshold_ns=clock.duration_ns(fields["threshold"]),
-    )
-
-
 def lane_allowance_ns(fields: dict[str, Any], clock: TickClock) -> int:
     """What `expect` grants to the callback that runs, 0 for nothing."""
     return clock.duration_ns(fields["allowance"]) if fields["allowance_epoch"] == fields["epoch"] else 0
@@ -207,14 +161,6 @@ def _read_owner(source: ByteSource, at: int) -> tuple[int, int]:
     """(generation, when it was opened) of the lane at this offset."""
     fields = layout.LANE.read(source.read(at, layout.LANE.struct.size))
     return fields["generation"], fields["opened_ns"]
-
-
-def _read_epochs(source: ByteSource, at: int) -> tuple[int, int]:
-    hot = source.read(at, 64)
-    offsets = layout.LANE.offsets
-    (epoch,) = struct.unpack_from("<Q", hot, offsets["epoch"])
-    (turn_epoch,) = struct.unpack_from("<Q", hot, offsets["turn_epoch"])
-    return epoch, turn_epoch
 
 
 def _histogram(raw: bytes, longest_ns: int) -> tuple[tuple[int, int], ...]:

@@ -24,12 +24,10 @@ from loopcanary.flight.header import (
 )
 from loopcanary.flight.lanes import (
     EndedStall,
-    LaneNow,
     lane_allowance_ns,
     lane_totals,
     read_ended,
     read_lane,
-    read_lane_now,
     text_of,
 )
 from loopcanary.flight.long_work import Subject, read_earlier
@@ -127,11 +125,6 @@ class FlightFile:
             for index in range(self._used(SectionKind.LANES))
         )
         return [totals for totals in every if totals is not None]
-
-    def lane_now(self, lane: int) -> LaneNow | None:
-        """What the thread of a lane does at this moment; None where no thread has the lane."""
-        section = self._section_of(SectionKind.LANES, lane)
-        return read_lane_now(self._source, section, lane, self.tick_clock)
 
     @property
     def slot_count(self) -> int:
