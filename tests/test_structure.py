@@ -54,9 +54,6 @@ LONG_FILES = {"engine/canary.py": 535}
 LONG_FUNCTIONS = {
     "diagnosis/judgement.py: _to_stall": 59,
     "portable/evidence.py: make_evidence": 60,
-    "ui/pages/report.py: report_page": 53,
-    "ui/pages/timeline.py: timeline_view": 72,
-    "ui/rendering.py: __init__": 57,
 }
 WIDE_CLASSES = {
     "Canary": 17,
@@ -187,7 +184,8 @@ def cycles(imports: dict[str, set[str]]) -> list[set[str]]:
 
 
 def test_a_folder_has_twenty_files_at_most():
-    folders = {path.parent for path in MODULES}
+    pages = PACKAGE / "ui"
+    folders = {path.parent for path in MODULES} | {pages / "templates", pages / "static"}
     sizes = {
         folder.relative_to(PACKAGE).as_posix(): sum(one.is_file() for one in folder.iterdir())
         for folder in folders

@@ -23,16 +23,16 @@ from loopcanary.model.search import OTHERS, STALLS, IssueQuery, Remark
 from loopcanary.model.timeline import Activity, Doing, Pause, Span, Timeline
 from loopcanary.store import Retention, Store
 from loopcanary.ui.drawing import exact_scale, heat_map, level_of, round_scale, spark_bars
+from loopcanary.ui.pages.bug import bug_page
 from loopcanary.ui.pages.changes import changes_page
 from loopcanary.ui.pages.code import code_view
 from loopcanary.ui.pages.earlier import EarlierView, earlier_view
 from loopcanary.ui.pages.flame import flame
 from loopcanary.ui.pages.frames import frames_page
-from loopcanary.ui.pages.group import group_page
 from loopcanary.ui.pages.groups import ROWS, Filters, groups_page
+from loopcanary.ui.pages.issue import issue_page
 from loopcanary.ui.pages.overview import overview_page
 from loopcanary.ui.pages.sessions import session_page, sessions_page
-from loopcanary.ui.pages.stall import stall_page
 from loopcanary.ui.pages.timeline import timeline_view
 from loopcanary.ui.sources import as_one, change_each
 
@@ -129,7 +129,7 @@ def test_the_rank_of_a_bug_is_shown_where_it_is_known(store: Store):
     store.put(
         [SESSION], [stall(id=f"s1-{n}", fingerprint=f"1:{n:04}", duration_ns=10**9) for n in range(120)]
     )
-    pages = [group_page(store.reader, f"1:{n:04}", TOOLS, NOW) for n in (0, 99, 100)]
+    pages = [bug_page(store.reader, f"1:{n:04}", TOOLS, NOW) for n in (0, 99, 100)]
     assert [page and page.rank for page in pages] == [1, 100, None]
 
 
@@ -180,20 +180,20 @@ def test_causes_beyond_the_first_are_put_together(store: Store):
 
 
 def test_a_bug_has_its_longest_stall_reasons_and_stacks(filled: Store):
-    page = group_page(filled.reader, "1:f00d", TOOLS, NOW)
+    page = bug_page(filled.reader, "1:f00d", TOOLS, NOW)
     assert page is not None
     assert page.worst is not None
     assert page.worst.id == "s1-3"
     assert page.grouped_by == (("blocker", "1:f00d"),)
     assert (page.rank, page.flame.stalls) == (2, 2)
     assert [one.id for one in page.latest] == ["s1-3", "s1-1"]
-    assert group_page(filled.reader, "none", TOOLS, NOW) is None
+    assert bug_page(filled.reader, "none", TOOLS, NOW) is None
 
 
 def test_stalls_of_one_bug_are_beside_each_other(store: Store):
     stalls = [stall(id=f"s1-{n}", began_wall_ns=BEGAN + n * S) for n in range(3)]
     store.put([SESSION], stalls)
-    pages = [stall_page(store.reader, f"s1-{n}", TOOLS) for n in range(3)]
+    pages = [issue_page(store.reader, f"s1-{n}", TOOLS) for n in range(3)]
     assert [(page.older, page.newer) for page in pages if page] == [
         (None, "s1-1"),
         ("s1-0", "s1-2"),
@@ -202,7 +202,7 @@ def test_stalls_of_one_bug_are_beside_each_other(store: Store):
 
 
 def test_stacks_are_folded_to_own_code_and_kept_whole(filled: Store):
-    page = stall_page(filled.reader, "s1-1", TOOLS)
+    page = issue_page(filled.reader, "s1-1", TOOLS)
     assert page is not None
     assert len(page.stacks[0].rows) < len(page.stacks[0].frames)
     assert page.stacks[0].share == pytest.approx(390 / 412.345678)
@@ -500,7 +500,7 @@ def test_one_store_is_itself(filled: Store):
 
 
 def test_a_killed_stall_is_shown(filled: Store):
-    page = stall_page(filled.reader, KILLED.id, TOOLS)
+    page = issue_page(filled.reader, KILLED.id, TOOLS)
     assert page is not None
-    assert page.stall.state.value == "killed"
+    assert page.issue.state.value == "killed"
     assert [row.thread.name for row in page.threads] == ["pool-1"]

@@ -108,7 +108,7 @@ def test_it_says_which_line_why_and_what_to_do(filled: Store):
     assert b"<bdi>shop</bdi>" in document(page_of(filled), "")
     found = parsed(filled)
     for words in (
-        "Biggest cause of stalls: 85 % of all stalled time",
+        "Biggest bug: 85 % of all stalled time",
         "lock.acquire() in flush (cache.py:12)",
         "Waiting for a lock",
         "asyncio.to_thread(json.loads, body)",

@@ -45,7 +45,7 @@ def issue_body(
         *(said_of(issue, "why") or _why(issue)),
         facts(("try", advice(issue.advice))),
         NOTHING,
-        _circumstances(issue, session, details),
+        circumstances(issue, session, details),
         *(said_of(issue, "parts") or ()),
         *part("stalls in that time", [block for one in stalls for block in _stall(one, inner.get(one))]),
         # What the issue itself has kept: for when its stalls are gone.
@@ -61,7 +61,12 @@ def _why(issue: Issue) -> Iterator[Block]:
     yield Items(tuple(said(prose(words)) for words in evidence_of(issue)))
 
 
-def _circumstances(issue: Issue, session: Session | None, details: Details | None) -> Facts:
+def own_blocks(issue: Issue) -> tuple[Block, ...]:
+    """What the kind of an issue adds after its facts, but stalls: pages draw theirs."""
+    return () if isinstance(issue, Stall) else tuple(said_of(issue, "parts") or ())
+
+
+def circumstances(issue: Issue, session: Session | None, details: Details | None = None) -> Facts:
     """What every issue has, and its kind's figures; one with the same label takes the other's place."""
     own = said_of(issue, "figures")
     before = facts(

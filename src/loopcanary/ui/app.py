@@ -15,20 +15,20 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from loopcanary.model.search import IssueQuery, Remark
+from loopcanary.model import Issue, IssueKind
+from loopcanary.model.search import IssueGroup, IssueQuery, Remark
 from loopcanary.ui import sse
 from loopcanary.ui.export import exported
 from loopcanary.ui.live import Now, Watch
-from loopcanary.ui.pages.bug import bug_page, issue_page
+from loopcanary.ui.pages.bug import bug_page
 from loopcanary.ui.pages.changes import changes_page
 from loopcanary.ui.pages.doctor import doctor_page
 from loopcanary.ui.pages.frames import frames_page
-from loopcanary.ui.pages.group import group_page
 from loopcanary.ui.pages.groups import groups_page
+from loopcanary.ui.pages.issue import issue_page
 from loopcanary.ui.pages.methods import method_page, methods_page
 from loopcanary.ui.pages.overview import overview_page
 from loopcanary.ui.pages.sessions import session_page, sessions_page
-from loopcanary.ui.pages.stall import stall_page
 from loopcanary.ui.pages.startups import start_page, startup_page
 from loopcanary.ui.query_params import before_of, filters_of, page_of
 from loopcanary.ui.rendering import STATIC, Renderer, url
@@ -39,23 +39,16 @@ _NOTE_MAX = 10_000
 _FORM_BYTES_MAX = 200_000
 _HERE = {
     "overview.html": "overview",
-    "groups.html": "groups",
-    "group.html": "groups",
-    "delete.html": "groups",
-    "stall.html": "groups",
     "changes.html": "changes",
     "sessions.html": "sessions",
     "session.html": "sessions",
     "frames.html": "frames",
     "startup.html": "startup",
-    "start.html": "startup",
     "methods.html": "methods",
-    "method.html": "methods",
-    "bug.html": "issues",
-    "issue.html": "issues",
     "doctor.html": "doctor",
 }
-"""Where each template is in the navigation."""
+"""Where each template is in the navigation; bugs and issues are where their kind is."""
+_HERE_OF = {"": "groups", "stall": "groups", "startup": "startup", "slow-method": "methods"}
 Page = tuple[str, dict[str, Any]] | None
 """A template and its values; None: there is no such thing."""
 
@@ -135,10 +128,9 @@ class _Pages:
         html = self._site.renderer.page(
             template,
             now=now,
-            here=_HERE.get(template, ""),
             folders=folders,
             now_wall_ns=time.time_ns(),
-            **values,
+            **{"here": _HERE.get(template, ""), **values},
         )
         # Undecodable names have lone surrogates, which UTF-8 has not.
         return HTMLResponse(html.encode("utf-8", "backslashreplace"), status)
@@ -162,33 +154,32 @@ class _Pages:
     def groups(self, request: Request, now: Now) -> Page:
         del now
         filters = filters_of(request.query_params, time.time_ns())
-        return "groups.html", {"page": groups_page(self._source, filters), "asked": request.query_params}
+        values = {"asked": request.query_params, "here": _HERE_OF.get(filters.kind, "issues")}
+        return "groups.html", {"page": groups_page(self._source, filters), **values}
 
     def group(self, request: Request, now: Now) -> Page:
         del now
         fingerprint, now_wall_ns = request.query_params.get("f", ""), time.time_ns()
-        page = group_page(self._source, fingerprint, self._tools, now_wall_ns)
-        if page is not None:
-            return "group.html", {"page": page}
-        bug = bug_page(self._source, fingerprint, self._tools, now_wall_ns)
-        return None if bug is None else ("bug.html", {"page": bug})
+        page = bug_page(self._source, fingerprint, self._tools, now_wall_ns)
+        return None if page is None else ("bug.html", {"page": page, "here": _here_of(page.group)})
 
     def ask_delete(self, request: Request, now: Now) -> Page:
         del now
         found = self._source.groups(IssueQuery(fingerprint=request.query_params.get("f", "")), 1)
-        return ("delete.html", {"group": found[0]}) if found else None
+        return ("delete.html", {"group": found[0], "here": _here_of(found[0])}) if found else None
 
     def issue(self, request: Request, now: Now) -> Page:
         del now
         issue_id = request.query_params.get("id", "")
-        pages: dict[str, Callable[[], object | None]] = {
-            "stall.html": lambda: stall_page(self._source, issue_id, self._tools),
-            "start.html": lambda: start_page(self._source, issue_id),
-            "method.html": lambda: method_page(self._source, issue_id),
-            "issue.html": lambda: issue_page(self._source, issue_id, self._tools, time.time_ns()),
-        }
-        found = ((template, page()) for template, page in pages.items())
-        return next(((template, {"page": page}) for template, page in found if page is not None), None)
+        page = issue_page(self._source, issue_id, self._tools)
+        if page is None:
+            return None
+        values: dict[str, Any] = {"page": page, "here": _here_of(page.issue)}
+        if page.issue.kind is IssueKind.STARTUP:
+            return "start.html", {**values, "page": start_page(self._source, issue_id)}
+        if page.issue.kind is IssueKind.SLOW_METHOD:
+            return "method.html", {**values, "page": method_page(self._source, issue_id)}
+        return "issue.html", values
 
     def sessions(self, request: Request, now: Now) -> Page:
         del request, now
@@ -272,6 +263,10 @@ class _Pages:
 
 _MOVED = {"/issues": "/groups", "/stall": "/issue", "/start": "/issue", "/method": "/issue"}
 """Addresses of pages that others have taken the place of."""
+
+
+def _here_of(one: Issue | IssueGroup) -> str:
+    return _HERE_OF.get(one.kind.value, "issues")
 
 
 def _moved_to(path: str) -> Callable[[Request], Response]:

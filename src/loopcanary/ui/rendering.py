@@ -24,6 +24,7 @@ from loopcanary.ui.pages.overview import CauseTime
 from loopcanary.ui.pages.trees import branches
 from loopcanary.words import frames as frame_words
 from loopcanary.words.causes import cause_words, confidence_word, no_line_words, severity_word, struck_words
+from loopcanary.words.lags import evidence_of
 from loopcanary.words.text import count_of, place, printable
 from loopcanary.words.traced import phase_words
 from loopcanary.words.waiting import (
@@ -65,52 +66,13 @@ class Renderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.filters |= {
-            "name": name,
+        self._environment.filters |= _FILTERS | {
             "document": lambda document, level: _document(document, folder, level),
-            "named": lambda text, limit: name(text, limit) or "(no name)",
-            "text": lambda text: printable(text, 2_000),
-            "duration": format_duration,
-            "number": format_number,
-            "size": format_size,
-            "share": share_words,
-            "moment": moment,
-            "iso": _iso,
-            "data": _data,
-            "advice": _advice,
-            "source": _source,
-            "sentence": lambda text: text[:1].upper() + text[1:],
-            "arrows": lambda text: text.replace(" -> ", " \u2192 "),
-            "series": _series,
-            "fps_series": _fps_series,
-            "ms": lambda ns: round(ns / 1_000_000, 3),
         }
-        self._environment.globals |= {
-            "url": url,
-            # Of processes of other hosts nobody here can say that they ended.
-            "this_host": platform.node(),
-            "here_with": here_with,
+        self._environment.globals |= _GLOBALS | {
             "place": self.place,
             "editor": self.editor,
-            "count_of": count_of,
-            "age": age,
-            "span": span,
-            "cause_words": cause_words,
-            "no_line_words": no_line_words,
-            "struck_words": struck_words,
-            "severity_word": severity_word,
-            "confidence_word": confidence_word,
-            "second_cause_words": second_cause_words,
-            "holder_words": holder_words,
-            "target_words": target_words,
-            "contributor_words": contributor_words,
             "scheduler_words": lambda one: scheduler_words(one, folder),
-            "library_path": library_path,
-            "is_fold": lambda row: isinstance(row, Fold),
-            "spark_bars": drawing.spark_bars,
-            "frame_words": frame_words,
-            "phase_words": phase_words,
-            "branches": branches,
         }
 
     def prepare(self) -> None:
@@ -208,3 +170,49 @@ def _data(value: Any) -> Markup:
     """JSON for a `script` of a page: nothing in it ends the element."""
     text = json.dumps(value, separators=(",", ":"))  # ASCII only
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))  # noqa: S704
+
+
+_FILTERS: dict[str, Any] = {
+    "name": name,
+    "named": lambda text, limit: name(text, limit) or "(no name)",
+    "text": lambda text: printable(text, 2_000),
+    "duration": format_duration,
+    "number": format_number,
+    "size": format_size,
+    "share": share_words,
+    "moment": moment,
+    "iso": _iso,
+    "data": _data,
+    "advice": _advice,
+    "source": _source,
+    "sentence": lambda text: text[:1].upper() + text[1:],
+    "arrows": lambda text: text.replace(" -> ", " \u2192 "),
+    "series": _series,
+    "fps_series": _fps_series,
+    "ms": lambda ns: round(ns / 1_000_000, 3),
+}
+_GLOBALS: dict[str, Any] = {
+    "url": url,
+    # Of processes of other hosts nobody here can say that they ended.
+    "this_host": platform.node(),
+    "here_with": here_with,
+    "count_of": count_of,
+    "age": age,
+    "span": span,
+    "cause_words": cause_words,
+    "no_line_words": no_line_words,
+    "struck_words": struck_words,
+    "severity_word": severity_word,
+    "confidence_word": confidence_word,
+    "second_cause_words": second_cause_words,
+    "holder_words": holder_words,
+    "target_words": target_words,
+    "contributor_words": contributor_words,
+    "library_path": library_path,
+    "evidence_of": evidence_of,
+    "is_fold": lambda row: isinstance(row, Fold),
+    "spark_bars": drawing.spark_bars,
+    "frame_words": frame_words,
+    "phase_words": phase_words,
+    "branches": branches,
+}

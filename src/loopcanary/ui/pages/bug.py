@@ -1,18 +1,27 @@
-"""A bug and an issue of any kind but stalls: what reports say about it, as a page."""
+"""One bug of any kind: where, why, what to do, what that buys, and how its issues spread."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from loopcanary.document.parts import Document
-from loopcanary.model import LagIssue, Stall
-from loopcanary.model.search import IssueGroup, IssueQuery, Remark
+from loopcanary.model import Issue, Session, Stall
+from loopcanary.model.search import IssueGroup, IssueQuery, Remark, of_type
 from loopcanary.protocols.stores import IssueStore
-from loopcanary.report.documents import document_of
-from loopcanary.report.model import of_bug, of_issue
+from loopcanary.report.figures.affected import Affected
+from loopcanary.report.figures.gain_words import gain_words
+from loopcanary.report.figures.trend import trend_words
+from loopcanary.report.issue import own_blocks
+from loopcanary.report.model import of_bug
+from loopcanary.ui.drawing import HeatMap, heat_map
+from loopcanary.ui.pages.code import CodeView, code_of, holder_code
+from loopcanary.ui.pages.flame import Flame, flame
 from loopcanary.ui.tools import Tools
 
 LATEST = 20
+_FLAME_STALLS = 200
+_HEAT_COLUMNS = 48
+_RANKS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,42 +29,71 @@ class BugPage:
     """What the template shows."""
 
     group: IssueGroup
-    document: Document
-    latest: tuple[LagIssue, ...]
+    share: float
+    """Of the time of all issues of its kind in the stores."""
+    rank: int | None
+    """Among its kind; None: it is not among the first _RANKS."""
+    worst: Issue | None
+    stall: Stall | None
+    """The same, where it is one."""
+    code: CodeView | None
+    holder: CodeView | None
+    """The line of the thread that held what this one waited for."""
+    trend: str
+    gains: tuple[str, ...]
+    grouped_by: tuple[tuple[str, str], ...]
+    affected: Affected | None
+    heat: HeatMap | None
+    flame: Flame
+    own: Document
+    """What the kind adds about the longest one."""
+    latest: tuple[Issue, ...]
+    sessions: tuple[Session, ...]
     remark: Remark
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IssuePage:
-    """What the template shows."""
-
-    issue: LagIssue
-    group: IssueGroup | None
-    document: Document
-
-
 def bug_page(source: IssueStore, fingerprint: str, tools: Tools, now_wall_ns: int) -> BugPage | None:
-    """One bug; None where there is no such bug, or its issues are stalls."""
-    report = of_bug(source, fingerprint, limit=LATEST, now_wall_ns=now_wall_ns, explain=tools.why_grouped)
-    if report is None or not report.issue_groups:
+    """None where there is no such bug."""
+    limits = {"limit": _FLAME_STALLS, "now_wall_ns": now_wall_ns}
+    report = of_bug(source, fingerprint, explain=tools.why_grouped, delays=tools.delays, **limits)
+    if report is None or report.details is None:
         return None
+    group = next(iter((*report.groups, *report.issue_groups)))
+    worst, details = report.worst.get(fingerprint), report.details
+    figures = report.figures.get(fingerprint)
+    latest: list[Issue] = [*(report.stalls if report.groups else report.issues)]
+    with_worst = {stall.id: stall for stall in of_type(Stall, [*latest, worst])}
+    rank, share = _rank_of(group, source)
     return BugPage(
-        group=report.issue_groups[0],
-        document=document_of(report),
-        latest=tuple(report.issues),
+        group=group,
+        share=share,
+        rank=rank,
+        worst=worst,
+        stall=worst if isinstance(worst, Stall) else None,
+        code=code_of(group, worst, source, tools),
+        holder=holder_code(worst, source, tools),
+        trend=trend_words(figures.trend) if figures is not None else "",
+        gains=tuple(gain_words(figures.gains)) if figures is not None else (),
+        grouped_by=tuple(_pair(part) for part in details.parts),
+        affected=details.affected,
+        heat=heat_map([(mark.began_wall_ns, mark.duration_ns) for mark in details.history], _HEAT_COLUMNS),
+        flame=flame(with_worst.values()),
+        own=Document(own_blocks(worst) if worst is not None else ()),
+        latest=tuple(latest[:LATEST]),
+        sessions=tuple(report.sessions),
         remark=source.remarks().get(fingerprint, Remark()),
     )
 
 
-def issue_page(source: IssueStore, issue_id: str, tools: Tools, now_wall_ns: int) -> IssuePage | None:
-    """One issue; None where there is none, or it is a stall."""
-    issue = source.issue(issue_id)
-    if issue is None or isinstance(issue, Stall):
-        return None
-    report = of_issue(source, issue, now_wall_ns=now_wall_ns, explain=tools.why_grouped)
-    query = IssueQuery(fingerprint=issue.fingerprint).others
-    return IssuePage(
-        issue=issue,
-        group=next(iter(source.groups(query, 1)), None),
-        document=document_of(report),
-    )
+def _rank_of(group: IssueGroup, source: IssueStore) -> tuple[int | None, float]:
+    """As the list of bugs of its kind has it, and its share of their time."""
+    query = IssueQuery(kind=group.kind)
+    first = enumerate(source.groups(query, _RANKS), start=1)
+    rank = next((rank for rank, other in first if other.fingerprint == group.fingerprint), None)
+    total_ns = source.totals(query).total_ns
+    return rank, group.total_ns / total_ns if total_ns else 0.0
+
+
+def _pair(part: str) -> tuple[str, str]:
+    name, _, value = part.partition("=")
+    return name, value

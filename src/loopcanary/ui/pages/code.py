@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from loopcanary.model import Culprit
-from loopcanary.ui.tools import SourceText
+from loopcanary.model import Culprit, Issue, Session, Stall
+from loopcanary.model.search import IssueGroup, IssueQuery
+from loopcanary.protocols.stores import IssueStore
+from loopcanary.ui.tools import SourceText, Tools
 
 AROUND = 5
 _LINE_MAX = 2_000
@@ -97,3 +99,39 @@ def _marked(culprit: Culprit, source: str, indent: str) -> CodeLine:
         after=source[end:][:_LINE_MAX],
         is_culprit=True,
     )
+
+
+def code_of(
+    group: IssueGroup, worst: Issue | None, source: IssueStore, tools: Tools, around: int = AROUND
+) -> CodeView | None:
+    """The group's line with its neighbours, as its latest issue has it."""
+    if group.culprit is None:
+        return None
+    latest = next(iter(source.issues(IssueQuery(fingerprint=group.fingerprint), 1)), worst)
+    return code_view(group.culprit, started_of(source, latest), tools.read_source, around)
+
+
+def holder_code(
+    issue: Issue | None, source: IssueStore, tools: Tools, around: int = AROUND
+) -> CodeView | None:
+    """The line of the thread that held the GIL or lock; None where nobody did, or it is not known."""
+    if not isinstance(issue, Stall) or issue.holder is None or issue.holder.culprit is None:
+        return None
+    return code_view(issue.holder.culprit, started_of(source, issue), tools.read_source, around)
+
+
+def started_of(source: IssueStore, issue: Issue | None) -> int | None:
+    """When the process of an issue started here; None where that is not known.
+
+    What was imported ran elsewhere, and who made the bundle can name any file and guess a line of it: a page
+    that is passed on shall not show its surroundings.
+    """
+    session = session_of(source, issue)
+    return None if session is None or session.imported_wall_ns is not None else session.started_wall_ns
+
+
+def session_of(source: IssueStore, issue: Issue | None) -> Session | None:
+    if issue is None:
+        return None
+    found = source.sessions(IssueQuery(session=issue.session), 2)
+    return next((session for session in found if session.id == issue.session), None)

@@ -15,8 +15,7 @@ from loopcanary.report.figures.loops import Loops
 from loopcanary.report.figures.open_stalls import with_open_stalls
 from loopcanary.report.figures.watched import Watched
 from loopcanary.ui.drawing import TimeScale, round_scale
-from loopcanary.ui.pages.code import CodeView
-from loopcanary.ui.pages.group import code_of, holder_code
+from loopcanary.ui.pages.code import CodeView, code_of, holder_code
 from loopcanary.ui.pages.groups import GroupRow, group_rows, ignored_in
 from loopcanary.ui.tools import Tools
 

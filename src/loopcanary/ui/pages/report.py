@@ -6,17 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from loopcanary.model import Issue, Stall, StallState
-from loopcanary.model.search import IssueGroup, IssueQuery, Remark, of_type
+from loopcanary.model.search import IssueGroup, IssueQuery, Remark, SessionMark, of_type
 from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.figures.affected import Affected, affected
 from loopcanary.report.figures.gain_words import gain_words
 from loopcanary.report.figures.trend import trend_words
 from loopcanary.report.model import Report, build
 from loopcanary.report.times import moment
-from loopcanary.ui.pages.code import CodeView
+from loopcanary.ui.pages.code import CodeView, code_of, holder_code
 from loopcanary.ui.pages.earlier import EarlierView, earlier_view
 from loopcanary.ui.pages.flame import Flame, flame
-from loopcanary.ui.pages.group import code_of, holder_code
 from loopcanary.ui.pages.groups import GroupRow, group_rows
 from loopcanary.ui.pages.overview import (
     SPOT_AROUND,
@@ -126,8 +125,6 @@ def report_page(
     bugs = tuple(_bug(source, query, tools, report, row) for row in rows)
     marks = source.session_marks(query)
     newest = next(iter(report.stalls), None)
-    since = query.since_wall_ns
-    begins = [mark.started_wall_ns if since is None else max(mark.started_wall_ns, since) for mark in marks]
     return ReportPage(
         generated_wall_ns=now_wall_ns,
         programs=tuple(dict.fromkeys(mark.name for mark in marks if mark.name))[:_PROGRAMS],
@@ -144,14 +141,7 @@ def report_page(
         ),
         top=_spotlight(source, tools, bugs[0]) if bugs else None,
         bugs=bugs,
-        chart=None
-        if newest is None
-        else stacked_time(
-            source,
-            query.stalls,
-            newest.began_wall_ns,
-            [*begins, *(one.first_wall_ns for one in report.groups)],
-        ),
+        chart=_chart(source, query, report, marks),
         loops=loop_rows(report.sessions),
         scenes=scene_rows(report.sessions),
         issues=tuple(
@@ -160,15 +150,30 @@ def report_page(
             if (worst := report.worst.get(group.fingerprint)) is not None
         ),
         session_rows=tuple(session_row(session, now_wall_ns) for session in report.sessions),
-        left_out=LeftOut(
-            bugs=report.sums.groups - len(report.groups),
-            stalls=report.sums.issues - sum(group.count for group in report.groups),
-            total_ns=report.sums.total_ns - sum(group.total_ns for group in report.groups),
-            sessions=max(len(marks) - len(report.sessions), 0),
-            killed=sum(mark.killed for mark in marks[len(report.sessions) :]),
-            issues=report.issue_places - len(report.issue_groups),
-        ),
+        left_out=_left_out(report, marks),
     )
+
+
+def _left_out(report: Report, marks: Sequence[SessionMark]) -> LeftOut:
+    return LeftOut(
+        bugs=report.sums.groups - len(report.groups),
+        stalls=report.sums.issues - sum(group.count for group in report.groups),
+        total_ns=report.sums.total_ns - sum(group.total_ns for group in report.groups),
+        sessions=max(len(marks) - len(report.sessions), 0),
+        killed=sum(mark.killed for mark in marks[len(report.sessions) :]),
+        issues=report.issue_places - len(report.issue_groups),
+    )
+
+
+def _chart(
+    source: IssueStore, query: IssueQuery, report: Report, marks: Sequence[SessionMark]
+) -> StackedTime | None:
+    if not report.stalls:
+        return None
+    since = query.since_wall_ns
+    begins = [mark.started_wall_ns if since is None else max(mark.started_wall_ns, since) for mark in marks]
+    begins += [one.first_wall_ns for one in report.groups]
+    return stacked_time(source, query.stalls, report.stalls[0].began_wall_ns, begins)
 
 
 def _bug(source: IssueStore, query: IssueQuery, tools: Tools, report: Report, row: GroupRow) -> BugPart:

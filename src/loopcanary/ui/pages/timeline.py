@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from loopcanary.model import Stall
-from loopcanary.model.timeline import Doing, Span, Timeline
+from loopcanary.model.timeline import Doing, Pause, Span, Timeline
 from loopcanary.model.units import format_duration
 from loopcanary.words.text import printable
 from loopcanary.words.waiting import target_words
@@ -102,62 +102,54 @@ def timeline_view(stall: Stall) -> TimelineView | None:
         left, right = x(offset_ns), x(offset_ns + length_ns)
         return Block(x=left, width=round(max(right - left, 0.15), 3), key=key, words=words, label=label)
 
-    doing = [_doing_block(span, block) for span in timeline.spans]
-    lanes = [TimelineLane(name="Thread", blocks=tuple(doing)), _stack_lane(stall, timeline, block)]
-    holders = tuple(
-        block(
-            span.offset_ns,
-            span.length_ns,
-            "holder",
-            _held_words(span),
-            printable(span.activity.holder, 24),
-        )
-        for span in timeline.spans
-        if span.activity.holder
-    )
-    pauses = tuple(
-        block(
-            pause.offset_ns,
-            pause.length_ns,
-            "gc" if pause.own else "other-gc",
-            f"generation {pause.generation} on {printable(pause.thread, _NAME_MAX)}, "
-            f"{format_duration(pause.length_ns)}, {pause.collected:,} objects",
-        )
-        for pause in timeline.pauses
-        if pause.offset_ns + pause.length_ns > begin
-    )
-    if holders:
-        lanes.append(TimelineLane(name="Held by", blocks=_joined(holders)))
-    if pauses:
-        lanes.append(TimelineLane(name="Garbage", blocks=pauses))
-    if queued:
-        words = f"its callback waited {format_duration(stall.queue_ns)} for the loop"
-        lanes.append(TimelineLane(name="Queue", blocks=(block(-queued, queued, "queued", words),)))
-    seen = [
-        block(0, timeline.seen_from_ns, "unseen", "before the first sample: as the first one"),
-        block(
-            timeline.seen_until_ns,
-            stall.duration_ns - timeline.seen_until_ns,
-            "unseen",
-            "after the last sample: as the last one",
-        ),
-    ]
     occurring = {span.activity.doing for span in timeline.spans}
     return TimelineView(
         begin_ns=begin,
         length_ns=length,
         ticks=tuple((x(offset), _tick(offset)) for offset in ticks(stall.duration_ns)),
-        lanes=tuple(lanes),
+        lanes=tuple(_lanes(stall, timeline, queued, block)),
         threshold_x=x(stall.threshold_ns) if 0 < stall.threshold_ns < stall.duration_ns else None,
         stall_x=x(0),
         threads_x=x(timeline.threads_at_ns) if timeline.threads_at_ns is not None else None,
-        unseen=tuple(one for one in seen if one.width > 0.3),
+        unseen=tuple(one for one in _unseen(stall, timeline, block) if one.width > 0.3),
         keys=tuple((kind.value, words) for kind, words in WORDS.items() if kind in occurring),
         rows=tuple(_row(stall, span) for span in timeline.spans[:_ROWS_MAX]),
         left_out=max(len(timeline.spans) - _ROWS_MAX, 0),
         thinned=timeline.thinned,
         queued_ns=stall.queue_ns,
     )
+
+
+def _lanes(stall: Stall, timeline: Timeline, queued_ns: int, block: _MakeBlock) -> Iterator[TimelineLane]:
+    yield TimelineLane(name="Thread", blocks=tuple(_doing_block(span, block) for span in timeline.spans))
+    yield _stack_lane(stall, timeline, block)
+    if holders := tuple(_holder_block(span, block) for span in timeline.spans if span.activity.holder):
+        yield TimelineLane(name="Held by", blocks=_joined(holders))
+    seen = [one for one in timeline.pauses if one.offset_ns + one.length_ns > -queued_ns]
+    if pauses := tuple(_pause_block(pause, block) for pause in seen):
+        yield TimelineLane(name="Garbage", blocks=pauses)
+    if queued_ns:
+        words = f"its callback waited {format_duration(stall.queue_ns)} for the loop"
+        yield TimelineLane(name="Queue", blocks=(block(-queued_ns, queued_ns, "queued", words),))
+
+
+def _holder_block(span: Span, block: _MakeBlock) -> Block:
+    label = printable(span.activity.holder or "", 24)
+    return block(span.offset_ns, span.length_ns, "holder", _held_words(span), label)
+
+
+def _pause_block(pause: Pause, block: _MakeBlock) -> Block:
+    words = (
+        f"generation {pause.generation} on {printable(pause.thread, _NAME_MAX)}, "
+        f"{format_duration(pause.length_ns)}, {pause.collected:,} objects"
+    )
+    return block(pause.offset_ns, pause.length_ns, "gc" if pause.own else "other-gc", words)
+
+
+def _unseen(stall: Stall, timeline: Timeline, block: _MakeBlock) -> Iterator[Block]:
+    yield block(0, timeline.seen_from_ns, "unseen", "before the first sample: as the first one")
+    after_ns = stall.duration_ns - timeline.seen_until_ns
+    yield block(timeline.seen_until_ns, after_ns, "unseen", "after the last sample: as the last one")
 
 
 class _MakeBlock(Protocol):

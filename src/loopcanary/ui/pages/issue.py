@@ -1,0 +1,123 @@
+"""One issue of any kind with everything that is known of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loopcanary.document.parts import Document
+from loopcanary.model import Issue, Session, StackFrame, Stall, ThreadView
+from loopcanary.model.search import IssueQuery, of_type
+from loopcanary.protocols.stores import IssueStore
+from loopcanary.report.folding import Fold, folded
+from loopcanary.report.issue import circumstances, own_blocks
+from loopcanary.ui.pages.code import CodeView, code_view, holder_code, session_of, started_of
+from loopcanary.ui.pages.earlier import EarlierView, earlier_view
+from loopcanary.ui.pages.flame import Flame, flame
+from loopcanary.ui.pages.timeline import TimelineView, timeline_view
+from loopcanary.ui.tools import Tools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackView:
+    """A stack, folded to own code, and how much of the issue it held."""
+
+    weight_ns: int
+    share: float
+    rows: tuple[StackFrame | Fold, ...]
+    frames: tuple[StackFrame, ...]
+    truncated: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadRow:
+    """Another thread, as it was when the stall became a hang."""
+
+    thread: ThreadView
+    rows: tuple[StackFrame | Fold, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssuePage:
+    """What the template shows."""
+
+    issue: Issue
+    stall: Stall | None
+    """The same, where it is one."""
+    session: Session | None
+    code: CodeView | None
+    holder: CodeView | None
+    """The line of the thread that held what this one waited for."""
+    facts: Document
+    own: Document
+    """What the kind adds; a stall has the parts below instead."""
+    timeline: TimelineView | None
+    earlier: EarlierView | None
+    stacks: tuple[StackView, ...]
+    threads: tuple[ThreadRow, ...]
+    flame: Flame
+    of_bug: int
+    """Issues of the same bug."""
+    newer: str | None
+    """Id of the next issue of the same bug."""
+    older: str | None
+
+
+def issue_page(source: IssueStore, issue_id: str, tools: Tools) -> IssuePage | None:
+    """None where there is no such issue."""
+    issue = source.issue(issue_id)
+    if issue is None:
+        return None
+    stall = issue if isinstance(issue, Stall) else None
+    session = session_of(source, issue)
+    started_ns = started_of(source, issue)
+    newer, older = _neighbours(source, issue)
+    return IssuePage(
+        issue=issue,
+        stall=stall,
+        session=session,
+        code=code_view(issue.culprit, started_ns, tools.read_source) if issue.culprit is not None else None,
+        holder=holder_code(issue, source, tools),
+        facts=Document((circumstances(issue, session),)),
+        own=Document(own_blocks(issue)),
+        timeline=timeline_view(stall) if stall is not None else None,
+        earlier=earlier_view(stall) if stall is not None else None,
+        stacks=_stacks(issue),
+        threads=tuple(
+            ThreadRow(thread=one, rows=tuple(folded(one.frames))) for one in (stall.threads if stall else ())
+        ),
+        flame=flame(of_type(Stall, [issue])),
+        of_bug=source.totals(IssueQuery(fingerprint=issue.fingerprint)).issues,
+        newer=newer,
+        older=older,
+    )
+
+
+def _stacks(issue: Issue) -> tuple[StackView, ...]:
+    """Heaviest first."""
+    return tuple(
+        StackView(
+            weight_ns=stack.weight_ns,
+            share=stack.weight_ns / issue.duration_ns if issue.duration_ns else 0.0,
+            rows=tuple(folded(stack.frames)),
+            frames=stack.frames,
+            truncated=stack.truncated,
+        )
+        for stack in sorted(issue.stacks, key=lambda one: -one.weight_ns)
+    )
+
+
+def _neighbours(source: IssueStore, issue: Issue) -> tuple[str | None, str | None]:
+    """The next later and the next earlier issue of the same bug."""
+    before = IssueQuery(fingerprint=issue.fingerprint, until_wall_ns=issue.began_wall_ns)
+    older = next(iter(source.issues(before, 1)), None)
+    moments = sorted(
+        mark.began_wall_ns
+        for mark in source.marks(IssueQuery(since_wall_ns=issue.began_wall_ns + 1), [issue.fingerprint])
+    )
+    if not moments:
+        return None, None if older is None else older.id
+    next_one = IssueQuery(
+        fingerprint=issue.fingerprint, since_wall_ns=moments[0], until_wall_ns=moments[0] + 1
+    )
+    newer = next(iter(source.issues(next_one, 1)), None)
+    return None if newer is None else newer.id, None if older is None else older.id
