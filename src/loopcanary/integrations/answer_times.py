@@ -44,7 +44,7 @@ def is_tcp(connection: Any) -> bool:
 
 
 def times_now(connection: Any) -> Times | None:
-    """Of the request that begins to be handled now, whose bytes are the connection's last; None: no TCP."""
+    """The arrival of the request that is handled from now on, the connection's last; None: no TCP."""
     began_ns = time.monotonic_ns()
     try:  # and not `is_tcp`, by which enum's code, gone cold, takes longer than the kernel
         info = connection.getsockopt(_LEVEL, _INFO, _TCP_INFO_BYTES)
@@ -62,7 +62,7 @@ class AnswerTraces:
         self._kind = kind
         self._traces: dict[int, InputTrace] = {}
         self.is_due = cycle((True,) + (False,) * (ONE_OF - 1)).__next__
-        """Whether the next request is one that is timed. Each one asks: no code of Python's."""
+        """Whether the next request is timed. Asked for each request, so it runs no Python code."""
 
     def answered(self, method: object, times: Times) -> None:
         """The answer's first byte is about to be sent."""

@@ -1,4 +1,4 @@
-"""All the integrations of this process: laid when their library is imported, taken back together."""
+"""All integrations of this process: patched when their library is imported, taken back together."""
 
 from __future__ import annotations
 

@@ -16,9 +16,12 @@ class Patches:
         self._undo: list[Callable[[], object]] = []
 
     def wrap(self, owner: type | ModuleType, name: str, make: Callable[[FunctionType], Any]) -> bool:
-        """Replaces the method, or a module's function, by what `make` makes of it, which calls it. Whether it
-        was there: a method that the class does not define itself, that is no plain function any more, or that
-        is ours already, is left alone."""
+        """Replaces a method, or a module's function, by what `make` returns for it.
+
+        Returns:
+            Whether it was replaced. Left alone are a method that the class inherits, one that is no plain
+            function any more, and one that is ours already.
+        """
         original = owner.__dict__.get(name)
         is_ours = any(original is replacement for _, _, _, replacement in self._laid)
         if is_ours or not isinstance(original, FunctionType):
@@ -34,8 +37,8 @@ class Patches:
         self._undo.append(undo)
 
     def take_back(self) -> None:
-        """Puts back what is still ours. What others have put over ours goes on to call it: it then tells an
-        engine that is not there."""
+        """Puts back what is still ours. A function that another tool put over ours goes on to call ours,
+        which then reports to no engine."""
         laid, self._laid = self._laid, []
         for owner, name, original, replacement in reversed(laid):
             if owner.__dict__.get(name) is replacement:

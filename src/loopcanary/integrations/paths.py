@@ -1,4 +1,4 @@
-"""A name for a request whose route nobody tells: its path without what looks like a value."""
+"""A name for a request without a known route: its path without what looks like a value."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What the files of this part tell the engine, in the three forms that they need. Nothing here raises for
-anything of ours."""
+"""How the files of this part report to the engine: scenes, requests, jobs. No error of ours gets out."""
 
 from __future__ import annotations
 
@@ -54,10 +53,10 @@ class Telling:
         answers_elsewhere: Callable[[int], object] | None = None,
         ends: Callable[[], object] = _nothing,
     ) -> None:
-        """`begins` hears, cheaply, that the program is at work by now. `tracers` are made when they are first
-        asked for. `answers_elsewhere(descriptor)`: the engine times the answers of all connections, and
-        leaves this one's to who calls it; None: it times none. `ends`: the process is about to end
-        without a word of Python's."""
+        """`begins` is called, cheaply, when the program is at work; `ends` when the process is about to end
+        without Python's own end. `tracers` are made when they are first asked for.
+        `answers_elsewhere(descriptor)`: the engine leaves this connection's answers to the caller; None: it
+        times none."""
         self.ends = ends
         self.answers_elsewhere = answers_elsewhere
         self._scopes = scopes
@@ -71,8 +70,8 @@ class Telling:
         self.tracers = tracers
 
     def scene(self, name_of: Callable[..., str | None], *facts: Any) -> None:
-        """The route is found: `name_of(*facts)` is the scene. The facts are others' objects: where they
-        are not what they were, there is no scene."""
+        """The route is found: `name_of(*facts)` is the scene. The facts are the library's objects: if another
+        version has other ones, there is no scene."""
         try:
             name = name_of(*facts)
         except Exception:  # noqa: BLE001 - other versions of other people's objects
@@ -96,8 +95,8 @@ class Telling:
 
 
 def in_greenlets() -> bool:
-    """Whether threads are greenlets here: a request then waits where the thread does not, and is watched as
-    what the hub runs."""
+    """Whether threads are greenlets here: a request then waits without its thread, and the hub's loop is
+    watched."""
     monkey = sys.modules.get("gevent.monkey")
     if monkey is not None and monkey.is_module_patched("threading"):
         return True

@@ -1,8 +1,8 @@
 """granian: how long answers of ASGI applications take, from the moment that granian's own runtime hands a
 request over to the first part of its answer.
 
-Its sockets are Rust's, on threads of its own, which need the GIL to hand over: a request that comes while a
-call holds the GIL is handed over, and waits, from the end of that call on. Handling begins with the first
+Its sockets are Rust's, on threads of its own, which need the GIL to hand a request over: one that comes while
+a call holds the GIL is handed over, and timed, from the end of that call on. Handling begins with the first
 step of the request's task.
 """
 

@@ -1,4 +1,4 @@
-"""gunicorn's workers that serve on threads: sync and gthread. The others have a loop, and are seen by it."""
+"""gunicorn's workers that serve on threads: sync and gthread. The others run a watched loop."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """hypercorn: how long its answers over HTTP/2 take, in clear and behind TLS; those over HTTP/1 are timed by
 the engine (native/core/answers/answers.h), like any server's.
 
-The kernel knows when the connection's last bytes came, and not whose they were: where others came after its
-own, a request has waited for longer than is told, and never for less. Handling begins when the connection's
-own task has the request in hand; the answer is its status.
+The kernel knows when the connection's last bytes came, and not whose they were: if others came after its own,
+a request has waited longer than reported, never less. Handling begins when the connection's task has the
+request in hand; the answer is its status.
 """
 
 from __future__ import annotations

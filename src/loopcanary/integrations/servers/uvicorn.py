@@ -66,8 +66,8 @@ class _UvicornAnswers:
         self._traces = traces
 
     def around_request(self, original: FunctionType) -> Any:
-        """The task's whole work. A request that is not timed is left as it is. Of one that is nothing is put
-        into the cycle: attributes of its own would take from CPython what it has learned of the class."""
+        """The task's whole work. A request that is not timed is left as it is. Nothing is stored in the cycle
+        of one that is: attributes of its own would cost CPython's specialization for the class."""
         is_due = self._traces.is_due
 
         async def timed(cycle: Any, app: Any) -> None:

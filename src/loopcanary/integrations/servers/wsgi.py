@@ -27,7 +27,7 @@ def patch(patches: Patches, tell: Telling) -> None:
 
 
 def _time_servers(patches: Patches, owner: type, attribute: str, tell: Telling) -> None:
-    """Servers of this class call what is in the attribute since they were made."""
+    """Patches a class of servers, which call the attribute's value as of their making."""
 
     def around(original: FunctionType) -> Any:
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it is one

@@ -39,7 +39,7 @@ class _Tasks:
         self._running.tasks.append((task_id, work))
 
     def ends(self, sender: Any = None, task_id: object = None, **_more: Any) -> None:  # noqa: ARG002 - a keyword
-        """On the task's thread. Tasks that ended without a word, inside this one, end here."""
+        """On the task's thread. Tasks inside this one that ended without a signal end here."""
         tasks = self._running.tasks
         if not any(known == task_id for known, _ in tasks):
             return

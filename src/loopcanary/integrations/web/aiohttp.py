@@ -1,5 +1,5 @@
-"""aiohttp.web: the resource that the router has found. One task serves all requests of a connection, so that
-the scene has to end with each."""
+"""aiohttp.web: the resource that the router has found. One task serves all requests of a connection, so the
+scene ends with each request."""
 
 from __future__ import annotations
 

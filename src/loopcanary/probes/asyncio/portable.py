@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PortableAsyncioProbe(PatchingProbe):
-    """Tells the engine of loops that begin to run, and that run no more, on the loop's thread."""
+    """Reports to the engine when loops begin and end to run, on the loop's thread."""
 
     kind = "asyncio"
     loops = ("asyncio.base_events", "BaseEventLoop")

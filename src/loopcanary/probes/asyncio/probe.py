@@ -83,8 +83,8 @@ class AsyncioProbe(PatchingProbe):
         )
 
     def adopt(self, loop: Any) -> None:
-        """Brackets the wait of this loop. Called before it runs, or at the first handle that is seen of
-        a loop that ran before the engine was installed. Never raises."""
+        """Brackets the wait of this loop. Called before it runs; or at its first handle, if the loop ran
+        before the engine was installed. Never raises."""
         try:
             self._loop_seen()
             selector = getattr(loop, "_selector", None)

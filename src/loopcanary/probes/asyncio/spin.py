@@ -1,8 +1,8 @@
-"""asyncio loops that never wait, since the same work asks for itself anew each time.
+"""asyncio loops that never wait, since the same work schedules itself each time.
 
-`while not done: await asyncio.sleep(0)`, or a callback that calls `call_soon` with itself: a core is lost,
-and everything else on the loop takes turns with it. Many short turns are no stall. So, while turn after turn
-begins with work that is ready, the loop's queue is looked at now and then.
+`while not done: await asyncio.sleep(0)`, or a callback that calls `call_soon` with itself: a core is busy for
+nothing, and everything else on the loop is slower. Many short turns are no stall. So, while turn after turn
+begins with ready work, the loop's queue is looked at now and then.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SPIN_NS = 1_000_000_000
 """A loop that has not waited for this time spins, if the same work was ready at each look."""
 _LOOKS_LEAST = 4
 _AGAIN = 10
-"""It is told anew when it has gone on for ten times as long."""
+"""It is reported again when it has lasted ten times as long."""
 _EXAMINED_MAX = 32
 
 
@@ -32,7 +32,7 @@ class SpinWatch:
         clock: Callable[[], int] = time.monotonic_ns,
         identities: Callable[[Iterable[Any]], Iterable[tuple[int, str]]] | None = None,
     ) -> None:
-        """`ready`: the loop's queue of handles; `tell` hears of a name, begin, end and number of turns.
+        """`ready`: the loop's queue of handles; `tell` gets a name, begin, end and number of turns.
         `identities`: number and name of each that is ready, where these are no handles of asyncio's."""
         self._identities = identities or _identities
         self._ready = ready
@@ -47,7 +47,7 @@ class SpinWatch:
         self._always: set[tuple[int, str]] = set()
 
     def look(self, turns: int) -> None:
-        """So many turns more that began with work that was ready; 0: the loop means to wait."""
+        """`turns` more turns began with ready work; 0: the loop is about to wait."""
         if turns == 0 or self._ready is None:
             self._begin()
             self._limit_ns = SPIN_NS
@@ -88,7 +88,7 @@ def _identities(ready: Iterable[Any]) -> Iterable[tuple[int, str]]:
 
 
 def name_of(callback: Any) -> str:
-    """What reports call work that the loop's queue runs."""
+    """The name of work in the loop's queue, for reports."""
     task = task_of(callback)
     coroutine = task.get_coro() if task is not None else None
     if coroutine is not None:
@@ -97,7 +97,7 @@ def name_of(callback: Any) -> str:
 
 
 def task_of(callback: Any) -> Any:
-    """The task whose step it is; None: it is another callback."""
+    """The task, if the callback is a task's step; else None."""
     task = getattr(callback, "__self__", None)
     return task if hasattr(task, "get_coro") else None
 

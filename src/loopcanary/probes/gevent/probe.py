@@ -57,7 +57,7 @@ class GeventProbe(PatchingProbe):
         self._end_before_the_interpreter()
 
     def _take_back(self) -> None:
-        """What is within reach: tracers of other threads stay, and tell nothing."""
+        """Takes back what this thread can reach: tracers of other threads stay, and report nothing."""
         super()._take_back()
         for path, hooked in self._hooked.items():
             if hooked:
@@ -71,7 +71,7 @@ class GeventProbe(PatchingProbe):
         self._tracers.clear()
 
     def _beginning(self, original: Any) -> Any:
-        """The first thing that a hub does when it begins to run, in its greenlet."""
+        """Called in the hub's greenlet, before anything else that it does."""
 
         def start_periodic_monitoring_thread(hub: Any) -> Any:
             if self._is_on:
@@ -168,7 +168,7 @@ class GeventProbe(PatchingProbe):
 
 
 def _waiting_hubs(hub_type: Any) -> Iterator[Any]:
-    """Hubs of other threads that run or wait at this moment. A greenlet's frames say nothing of its hub."""
+    """Hubs of other threads that run or wait at this moment. A greenlet's frames do not lead to its hub."""
     code = hub_type.run.__code__
     for innermost in list(sys._current_frames().values()):
         frame: FrameType | None = innermost

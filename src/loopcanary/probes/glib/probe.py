@@ -49,7 +49,7 @@ class GLibProbe(PatchingProbe):
         )
 
     def use_tracers(self, tracers: Tracers) -> None:
-        """Idle work is told to `tracers`. Before `install`."""
+        """Idle work is reported to `tracers`. Called before `install`."""
         self._tracers = tracers
 
     def use_windows(self, windows: Windows) -> None:
@@ -85,7 +85,7 @@ class GLibProbe(PatchingProbe):
         self._put(sys.modules["gi.overrides.Gio"].Application, "run", self._run)
 
     def _patch_gtk(self) -> None:
-        """GTK 3's own loop and its modal dialogs, which GTK 4 has not; input and windows of both."""
+        """Patches GTK 3's own loop and modal dialogs, which GTK 4 has not; input and windows of both."""
         overrides = sys.modules["gi.overrides.Gtk"]
         self._put(getattr(overrides, "Dialog", None), "run", self._run)
         for module in (overrides, sys.modules.get("gi.repository.Gtk")):

@@ -1,5 +1,5 @@
-"""How late the input of GTK's windows is, and which of them is in front: told to the tracers, and as scene of
-the thread.
+"""How late the input of GTK's windows is, and which window is in front: reported to the tracers, and as the
+thread's scene.
 
 Called from C (native/probes/glib/input.h) on the windows' thread when an event has been handled: once a key,
 a button, a turn of the wheel, a touch, and when another window may be in front. Nothing is raised.
@@ -62,7 +62,7 @@ class GtkWindows:
                 self._native.set_title(scene)
 
     def _front(self) -> Any:
-        """While the program has no focus, the window that had it, or any on the screen; None: none is."""
+        """The window in front. Without focus: the one that had it, or any on the screen; None: none is."""
         window = sys.modules["gi.repository.Gtk"].Window
         tops = [top for top in window.list_toplevels() if isinstance(top, window) and top.get_visible()]
         active = next((top for top in tops if top.is_active()), None)

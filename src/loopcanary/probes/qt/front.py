@@ -38,8 +38,8 @@ class QtFront:
                 self._last = weakref.ref(window)
 
     def window(self) -> Any:
-        """The one in front: a widget, or a window of Quick's. While the program has no focus, the one that
-        had it, or any on the screen; None: there is none. The application's thread."""
+        """The one in front: a widget, or a window of Quick's. Without focus: the one that had it, or any on
+        the screen; None: there is none. The application's thread."""
         widgets = sys.modules.get(f"{self._binding}.QtWidgets")
         if widgets is not None and widgets.QApplication.instance() is not None:
             found = widgets.QApplication.activeWindow()

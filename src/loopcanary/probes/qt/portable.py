@@ -1,9 +1,9 @@
-"""The Qt probe of the portable engine: a timer of Qt's own that tells how late it ran.
+"""The Qt probe of the portable engine: a timer of Qt's own that says how late it ran.
 
-Qt's dispatchers say when they are about to wait and when they are awake, but on Linux they run timers and
-events in between (Qt 6, QEventDispatcherGlib and QEventDispatcherUNIX); and where the system has a loop of
-its own (a window that is moved on Windows, a native dialog) they say nothing. A timer runs in every loop, and
-so in those of modal dialogs, which are no stalls.
+Qt's dispatchers have signals before and after a wait, but on Linux they run timers and events in between (Qt
+6, QEventDispatcherGlib and QEventDispatcherUNIX); and in a loop of the system's own (a window that is moved
+on Windows, a native dialog) there are no such signals. A timer runs in every loop, also in those of modal
+dialogs, which are no stalls.
 """
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ class QtTimers:
         return self
 
     def cancel(self) -> None:
-        """No call any more. Any thread: Qt's timers can be stopped, and let go of, on their own only; on
-        another it runs once more, and does nothing."""
+        """Ends the calls. Any thread; but Qt's timers can be stopped and freed on their own thread only: from
+        another one the timer runs once more, and does nothing."""
         self._callback = None
         if threading.get_ident() == self._thread:
             timer, self._timer = self._timer, None
@@ -153,13 +153,13 @@ class QtTimers:
         return False
 
     def raise_held(self) -> None:
-        """What a signal's handler has raised, if that is still to be raised."""
+        """Raises what a signal's handler raised, if that is still to be done."""
         held, self._held = self._held, None
         if held is not None:
             raise held
 
     def hold(self, error: BaseException) -> None:
-        """A signal's handler has raised it in our code, in the midst of a run of the timer."""
+        """A signal's handler raised it in our code, during a run of the timer."""
         with suppress(Exception, KeyboardInterrupt):
             self._held = error
             if self._timer is not None:
@@ -175,7 +175,7 @@ class QtTimers:
             self._callback()
 
     def _ran_by(self, runner: tuple[int, int]) -> None:
-        """Loops inside of this one are over, or it is inside of those that are known."""
+        """Loops inside this one are over, or it is inside the known ones."""
         known = self.runners
         at = next((at for at, one in enumerate(known) if one[0] == runner[0]), len(known))
         same = known[at : at + 1] if known[at : at + 1] == ((runner[0], -1),) else (runner,)
@@ -192,12 +192,11 @@ def _is_thread_of_application(core: Any) -> bool:
 def _runs(of: weakref.ref[QtTimers]) -> Iterator[None]:
     """Each `next` is a run of the timer.
 
-    Python runs the handlers of signals where Python code runs next: in an application that has nothing to
-    do, here. What a handler raises must not get out: PyQt aborts the process, PySide prints it and goes on.
-    Ctrl+C ends the loop, and `exec()` raises it; what else is raised, `exec()` raises when it is over.
-    SystemExit ends the program here as in any other slot.
+    Python runs handlers of signals where Python code runs next: in an idle application, here. What a handler
+    raises must not get out: PyQt aborts the process, PySide prints it and goes on. Ctrl+C ends the loop, and
+    `exec()` raises it; anything else `exec()` raises at its end. SystemExit ends the program as in any slot.
 
-    A generator goes on in the midst of its `try`; of a function the first instruction is in none.
+    It is a generator, since that resumes inside its `try`; a function's first instruction is in none.
     """
     while True:
         try:

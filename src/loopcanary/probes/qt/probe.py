@@ -1,7 +1,7 @@
 """The Qt probe: PySide and PyQt, windows and services, on any of their event loops.
 
-The work is done in C (native/probes/qt/loop.c): Qt delivers many thousands of events a second. Here is only
-found which Qt the program uses, and where its loops wait. What is drawn and put in is told by `traces`.
+The work is done in C (native/probes/qt/loop.c): Qt delivers many thousands of events a second. This module
+finds which Qt the program uses, and where its loops wait. `traces` reports frames and input.
 """
 
 from __future__ import annotations

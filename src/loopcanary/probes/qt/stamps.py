@@ -27,7 +27,7 @@ class Stamps:
         self._stamps = EventStamps()
 
     def arrival_ns(self, stamp: int, begin_ns: int) -> int:
-        """When the event came, of time.monotonic_ns(); where nobody can say, when its handling began."""
+        """When the event came, of time.monotonic_ns(); if that is not known, when its handling began."""
         if self._are_known is None:
             self._are_known = self._check()
         if not stamp or not self._are_known:

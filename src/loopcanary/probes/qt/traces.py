@@ -1,7 +1,7 @@
-"""What Qt's windows show, how late their input is, timers that never let the loop wait: told to the tracers.
+"""What Qt's windows show, how late their input is, and timers that never let the loop wait, for the tracers.
 
-Called from C once a drawn frame, once an input event and once a second of a spinning timer, on the thread
-that handled it, when it is handled.
+Called from C for each drawn frame and input event, and each second of a spinning timer, on the thread that
+handled it, when it is handled.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class _Surface:
         self.address = address
         self.frames = 0
         self.is_python_s = is_python_s
-        """Python code made it: the binding's object lives as long as the window. That of a QML window is
-        made on request, and may be gone a moment later."""
+        """Whether Python code made it: then the binding's object lives as long as the window. That of a QML
+        window is made on request, and may be gone a moment later."""
         self.draws_itself = bool(window.inherits("QQuickWindow"))
         self._window = weakref.ref(window)
         self._is_valid = is_valid
@@ -123,8 +123,8 @@ class QtTraces:
         surface.trace.frame(asked_ns, end_ns, self._front.scene_of_drawn(window))
 
     def _window_of(self, receiver: int) -> Any:
-        """The window that is drawn by this receiver's events, which has a surface from now on; None: it is
-        none of the program's. To be held by the caller while it is needed."""
+        """The window that this receiver's events draw, which has a surface from now on; None: it is none of
+        the program's. The caller holds it while it needs it."""
         surface = self._surfaces.get(receiver)
         window = surface.window() if surface is not None else None
         if window is not None:

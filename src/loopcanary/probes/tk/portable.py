@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from loopcanary.protocols.tracing import Tracers
 
 _BY_HAND = 3
-"""From so many calls of update() outside any loop on, the program turns the loop by itself
+"""From this many calls of update() outside any loop on, the program turns the loop by itself
 (native/probes/tk/thread.h)."""
 _PARTIALS_MAX = 8
 
@@ -45,7 +45,7 @@ class PortableTkProbe(PatchingProbe):
         self._here = _TclState()
 
     def use_tracers(self, tracers: Tracers) -> None:
-        """Input and idle work are told to `tracers`. Before `install`."""
+        """Input and idle work are reported to `tracers`. Called before `install`."""
         self._traces.use(tracers)
 
     def _take_back(self) -> None:
@@ -195,7 +195,7 @@ class _Command:
         return f"{name} ({event})" if event else name, None
 
     def tell_input(self) -> None:
-        """It is over: if it was for the user's input, that was handled."""
+        """The command is over, and with it the handling of the user's input, if it was for that."""
         try:
             kind, button = self._kind_and_button()
             if kind:

@@ -35,7 +35,7 @@ class TkProbe(PatchingProbe):
         self._traces = TkTraces(self._windows.scene)
 
     def use_tracers(self, tracers: Tracers) -> None:
-        """Input and idle work are told to `tracers`. Before `install`."""
+        """Input and idle work are reported to `tracers`. Called before `install`."""
         self._traces.use(tracers)
         self._windows.use(tracers=tracers)
 
@@ -118,7 +118,7 @@ def _call_sites(code: CodeType) -> tuple[CodeType, tuple[int, int], tuple[int, i
 
 
 def _call_site(code: CodeType, name: str) -> tuple[int, int]:
-    """Where `self.NAME(*args)` is called for the last time: the widest of what begins where `self` does."""
+    """Where `self.NAME(*args)` is called last: the widest expression that begins where `self` does."""
     line, column = _place_of(code, name)
     widths = [
         (end - start, -2 * index)

@@ -1,5 +1,5 @@
-"""The screen's refresh rate, which Tk does not tell: asked of the X server by its RandR extension, where the
-library for it (libXrandr) is there.
+"""The screen's refresh rate, which Tk does not know: the X server is asked by its RandR extension, if the
+library for that (libXrandr) is installed.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ _EXTENSION = b"RANDR"
 def refresh_rate_hz(screen: str) -> float | None:
     """Of the screen that X calls so, such as `:0.0`; None: it cannot be known.
 
-    Only of a server on this host: the question takes some round trips on a connection of its own. One request
-    and no number of a monitor in it: a monitor that goes meanwhile would be an error, and Xlib ends programs
-    for it.
+    Only of a server on this host: the question takes some round trips on a connection of its own. It is one
+    request without a monitor's number: of a monitor that is gone Xlib makes an error that ends the program.
     """
     if not screen.removeprefix("unix").startswith(":"):
         return None

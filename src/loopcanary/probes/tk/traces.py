@@ -30,7 +30,7 @@ def event_name(kind: int, button: int) -> str:
 
 
 class TkTraces:
-    """Hands on what the C functions tell; nothing is raised."""
+    """Hands on what the C functions report; nothing is raised."""
 
     def __init__(self, scene: Callable[[], str | None]) -> None:
         """`scene`: of the calling thread's window in front."""
@@ -66,8 +66,8 @@ class TkTraces:
         self._idle.ran(f"after_idle: {name}", begin_ns, end_ns)
 
     def after_idle(self, timing: Callable[[Any, Any], object]) -> Callable[[Any], object]:
-        """Makes of Misc.after_idle one whose functions are timed, and named as idle work: `timing(function,
-        ran)` gives what is called in a function's place."""
+        """A Misc.after_idle whose functions are timed and named as idle work: `timing(function, ran)` gives
+        what is called in a function's place."""
 
         def make(original: Callable[..., Any]) -> object:
             @wraps(original)

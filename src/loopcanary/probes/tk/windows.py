@@ -1,4 +1,4 @@
-"""What Tk's windows show, and which of them is in front: told to the tracers, and as scene of the thread.
+"""What Tk's windows show, and which window is in front: reported to the tracers, and as the thread's scene.
 
 Called from C (native/probes/tk/frames.h) where tkinter may be called: before a command, after update().
 Nothing is raised.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from loopcanary.protocols.tracing import FrameTrace, Tracers
 
 _PAUSE_INTERVALS = 3
-"""Tcl does not wait while something is to be drawn; a loop that waited for so many refreshes had nothing."""
+"""Refreshes. Tcl does not wait while something is to be drawn: a loop that waited longer had nothing."""
 _UNKNOWN_HZ = 60.0
 _PARENTS_MAX = 64
 
@@ -107,7 +107,7 @@ class TkWindows:
 
 
 def _window_in_front(tk: Any, before: str) -> str | None:
-    """The one with the focus; where the program has none now, the one that had it, or any on the screen."""
+    """The window with the focus; without focus, the one that had it, or any on the screen."""
     focus = str(tk.call("focus"))
     others = [name for name in (before, ".") if name != focus]
     for name in [focus, *others] if focus else others:
@@ -120,8 +120,8 @@ def _window_in_front(tk: Any, before: str) -> str | None:
 
 
 def _top(tk: Any, name: str) -> str | None:
-    """The window that it is in; of a menu or a box that unfolds, which the window manager knows nothing of,
-    the one that it belongs to."""
+    """The window that a widget is in. For a menu or a box that unfolds, which the window manager does not
+    know: the window that it belongs to."""
     if not tk.getboolean(tk.call("winfo", "exists", name)):
         return None
     top = str(tk.call("winfo", "toplevel", name))

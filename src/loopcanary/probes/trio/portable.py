@@ -27,8 +27,8 @@ class PortableTrioProbe(PatchingProbe):
         self._hooks: LoopHooks = self._engine.LoopHooks(KIND, self._loop_seen)
 
     def _patch(self) -> None:
-        """Runs have our instrument from now on; those that have it keep it to their end, and nobody hears it
-        when it was taken back."""
+        """Runs have our instrument from now on. After `uninstall` it stays in them to their end, and reports
+        nothing."""
         run: Any = sys.modules[MODULE]
         if not all(hasattr(run, name) for name in NEEDED):
             self._notes.append(TOO_OLD)
@@ -92,7 +92,7 @@ class TurnInstrument:
         self._hooks.work_begin(_Step(task))
 
     def after_task_step(self, task: Any) -> None:  # noqa: ARG002 - as trio calls it
-        """It has ended. The one that ends first may have begun before we came."""
+        """A step has ended. The first one to end may have begun before we came."""
         if self._is_in_step:
             self._is_in_step = False
             self._hooks.work_end()

@@ -1,7 +1,7 @@
-"""The trio probe: each run's group of instruments is one that tells us, too, in C (native/probes/trio/run.c).
+"""The trio probe: each run's group of instruments also reports to us, in C (native/probes/trio/run.c).
 
-A run makes its group by the name `Instruments` of trio._core._run, so that it matters not by which name trio
-is run: `trio.run`, `anyio.run`, pytest-trio. Instruments that the program adds are called as ever.
+A run makes its group by the name `Instruments` of trio._core._run, however trio is run: `trio.run`,
+`anyio.run`, pytest-trio. Instruments that the program adds are called as ever.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class TrioProbe(PatchingProbe):
             self._join(runner, run.Instruments)
 
     def _take_back(self) -> None:
-        """Runs keep our group to their end, and it tells nothing: trio may be about to call it."""
+        """Runs keep our group to their end, and it reports nothing: trio may be about to call it."""
         super()._take_back()
         if self._waits_are_hooked:
             self._engine.unhook_waits(self._waits)
@@ -98,8 +98,8 @@ class TrioProbe(PatchingProbe):
             return
 
     def _join(self, runner: Any, groups: Any) -> None:
-        """A run that runs already gets a group in the place of its own, with the same instruments. On any
-        thread: trio looks its group up each time it asks or calls one, and either knows the instruments."""
+        """Replaces the group of a run that runs already by ours, with the same instruments. Any thread: trio
+        looks its group up each time, and both groups know the instruments."""
         if isinstance(runner.instruments, self._engine.TrioGroup):
             return
         group = groups.__new__(groups)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 KIND = "twisted"
 _BASE = "twisted.internet.base"
 _NAMED_BY_THE_ENGINE = (FunctionType, MethodType, BuiltinFunctionType, partial)
-"""What the watchdog finds the name of by itself."""
+"""Callables whose names the watchdog finds by itself."""
 _NAMES_MAX = 1024
 
 
@@ -161,8 +161,8 @@ class _Poller:
 
 
 class _DelayedCalls:
-    """Delayed calls run one after the other in runUntilCurrent: each from its being taken off the heap until
-    the next one is, or until there are no more. The reactor's thread."""
+    """Delayed calls run one after the other in runUntilCurrent: each begins when it is taken off the heap,
+    and ends when the next one is, or when there are no more. The reactor's thread."""
 
     def __init__(self, hooks: Any) -> None:
         self._hooks = hooks
@@ -245,7 +245,7 @@ def _work_of(function: Any) -> Any:
 
 
 def _descriptor_name(selectable: type, protocol: type) -> str:
-    """The protocol's class, where there is one: "Echo.dataReceived" is what people wrote."""
+    """The protocol's class and method, as people wrote them: "Echo.dataReceived"; else the descriptor's."""
     if protocol is type(None):
         return selectable.__qualname__
     received = "datagramReceived" if hasattr(protocol, "datagramReceived") else "dataReceived"
