@@ -120,7 +120,8 @@ def test_the_parents_flight_file_is_not_written_to_by_a_child(place):
 
 
 def test_a_fork_inside_a_callback(place):
-    program = place.program("""
+    program = place.program(
+        """
         async def main():
             await asyncio.sleep(0)
             pid = os.fork()
@@ -137,7 +138,9 @@ def test_a_fork_inside_a_callback(place):
             return True
 
         assert os.waitpid(asyncio.run(main()), 0)[1] == 0
-    """)
+    """,
+        prelude=PATIENTLY,
+    )
     place.run(program)
     assert place.culprits() == ["child", "parent"]
 
@@ -160,7 +163,8 @@ def test_a_child_forked_in_a_callback_has_no_stall(place):
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_workers_of_multiprocessing(place, method):
-    program = place.program(f"""
+    program = place.program(
+        f"""
         import multiprocessing
         if __name__ == "__main__":
             context = multiprocessing.get_context({method!r})
@@ -171,7 +175,9 @@ def test_workers_of_multiprocessing(place, method):
                 worker.join()
                 assert worker.exitcode == 0
             stall("parent")
-    """)
+    """,
+        prelude=PATIENTLY,
+    )
     place.run(program)
     assert place.culprits() == ["first", "parent", "second"]
     assert len(place.sessions()) == 3
@@ -179,12 +185,15 @@ def test_workers_of_multiprocessing(place, method):
 
 
 def test_a_pool_of_processes(place):
-    program = place.program("""
+    program = place.program(
+        """
         from concurrent.futures import ProcessPoolExecutor
         if __name__ == "__main__":
             with ProcessPoolExecutor(2) as pool:
                 list(pool.map(stall, ["first", "second", "third"]))
-    """)
+    """,
+        prelude=PATIENTLY,
+    )
     place.run(program)
     assert place.culprits() == ["first", "second", "third"]
 
@@ -296,7 +305,8 @@ def test_a_program_that_starts_itself_anew(place):
 
 
 def test_a_daemon(place):
-    program = place.program("""
+    program = place.program(
+        """
         stall("before")
         if os.fork():
             os._exit(0)
@@ -313,7 +323,9 @@ def test_a_daemon(place):
         loopcanary.uninstall()
         os.write(told, b"done")
         os.close(told)
-    """)
+    """,
+        prelude=PATIENTLY,
+    )
     process = place.start(program, stdout=subprocess.PIPE)
     assert process.stdout.read() == b"done"
     assert process.wait() == 0
@@ -407,7 +419,8 @@ def test_what_a_worker_imports_before_it_runs_a_loop_is_no_stall(place, method):
     slow_module = "import time\ntime.sleep(0.3)\n"
     (place.folder / "imported_by_main.py").write_text(slow_module)
     (place.folder / "imported_by_work.py").write_text(slow_module)
-    program = place.program(f"""
+    program = place.program(
+        f"""
         import multiprocessing
         import imported_by_main
 
@@ -424,7 +437,9 @@ def test_what_a_worker_imports_before_it_runs_a_loop_is_no_stall(place, method):
 
         if __name__ == "__main__":
             asyncio.run(main())
-    """)
+    """,
+        prelude=PATIENTLY,
+    )
     place.run(program)
     assert place.culprits() == ["worker"]
     modules = {"imported_by_main", "imported_by_work"}

@@ -431,11 +431,11 @@ def test_rows_of_a_tree_fold_by_keyboard_and_mouse(chromium: Any, hostile: str):
 
 @pytest.fixture(scope="module")
 def large(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A store of 100,000 stalls of 400 bugs."""
+    """A store of 20,000 stalls of 400 bugs."""
     folder = tmp_path_factory.mktemp("large") / "store"
-    store = Store(folder, retention=Retention(age_ns=1 << 62, stalls=100_000, bytes=1 << 40))
+    store = Store(folder, retention=Retention(age_ns=1 << 62, stalls=20_000, bytes=1 << 40))
     assert STALL.culprit is not None
-    for begin in range(0, 100_000, 2_000):
+    for begin in range(0, 20_000, 2_000):
         store.put(
             [SESSION],
             [
@@ -460,22 +460,22 @@ def test_a_large_store_is_filtered_paged_and_opened(chromium: Any, large: str):
     page = visit.to("/groups")
     rows = page.locator(".groups tbody tr")
     assert rows.count() == 50
-    assert "100,000 stalls in 400 bugs" in page.locator("#groups").inner_text()
+    assert "20,000 stalls in 400 bugs" in page.locator("#groups").inner_text()
     page.get_by_role("link", name="Further").click()
     page.get_by_text("2 of 8").wait_for()
     assert rows.first.locator("td").first.inner_text() == "51"
     page.get_by_label("Cause").select_option("lock")
     page.get_by_role("button", name="Filter").click()
-    page.get_by_text("15,000 stalls in 60 bugs").wait_for()
+    page.get_by_text("3,000 stalls in 60 bugs").wait_for()
     page.get_by_role("link", name="Further").click()
     page.get_by_text("2 of 2").wait_for()
     assert rows.count() == 10
     page.get_by_label("Text").fill("load_59 ")
     page.get_by_label("Text").press("Enter")
-    page.get_by_text("250 stalls in 1 bug,").wait_for()
+    page.get_by_text("50 stalls in 1 bug,").wait_for()
     page.get_by_role("link", name="load_59").click()
     page.locator(".flame svg").wait_for()
-    assert "250 stalls" in page.locator(".figures").first.inner_text()
+    assert "50 stalls" in page.locator(".figures").first.inner_text()
     assert page.locator("#latest tbody tr").count() == 20
     assert visit.wrong == []
     visit.context.close()
