@@ -30,7 +30,7 @@ _REMEMBER = """
     def remember(self, start=made.Canary._start):
         global parts
         start(self)
-        parts = self._parts
+        parts = self._engine and self._engine.parts
     made.Canary._start = remember
 
     def fails(*_arguments, **_more):
@@ -203,7 +203,7 @@ def test_a_drain_that_is_late_leaves_the_next_engine_alone(place):
 
         stall("first")
         busy.wait()
-        late = loopcanary.install()._drain._turn.thread
+        late = loopcanary.install()._engine.drain._turn.thread
         loopcanary.uninstall()
         loopcanary.install()
         stall("second")
@@ -232,7 +232,7 @@ def test_a_late_drain_removes_only_what_it_took(place):
         stall("first")
         busy.wait()
         stall("second")
-        late = loopcanary.install()._drain._turn.thread
+        late = loopcanary.install()._engine.drain._turn.thread
         loopcanary.uninstall()
         go_on.set()
         assert late.join(200)
@@ -249,7 +249,7 @@ def test_an_unstored_session_is_left_to_the_next_start(place):
         database._PATIENCE_S = 0.1
         asyncio.run(asyncio.sleep(0.01))
         import loopcanary
-        parts = loopcanary.install()._parts
+        parts = loopcanary.install()._engine.parts
         while not parts.pipeline.recent:
             time.sleep(0.01)
         other = sqlite3.connect(os.environ["LOOPCANARY_STORE"] + "/loopcanary.db", isolation_level=None)

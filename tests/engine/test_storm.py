@@ -20,7 +20,7 @@ _STORM = """
 
     asyncio.run(main())
     took = time.monotonic() - begun
-    parts = canary._parts
+    parts = canary._engine.parts
     loopcanary.uninstall()
     # The engine's own counters are closed with it: the stored session has them.
     print(json.dumps({"took": took, "pipeline": dict(parts.pipeline.counts)}))

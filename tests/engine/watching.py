@@ -13,7 +13,7 @@ from unittest import mock
 from loopcanary.assembly.store import open_store, recover
 from loopcanary.model import Session, Stall
 from loopcanary.model.search import STALLS, IssueQuery
-from loopcanary.store import recovery
+from loopcanary.store.recovery import flight_files
 
 GIVES_UP_S = 280
 COUNTS_THREADS_LATE = (3, 13) <= sys.version_info < (3, 13, 10) or (3, 14) <= sys.version_info < (3, 14, 1)
@@ -148,7 +148,7 @@ class Place:
 
     def take_in_all(self) -> None:
         """Takes in what dead processes left, also where another recovery may still be at work."""
-        with mock.patch.object(recovery, "_FRESH_S", 0):
+        with mock.patch.object(flight_files, "_FRESH_S", 0):
             self.stalls()
 
     def left_behind(self) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from loopcanary.assembly import extension
 from loopcanary.engine import process_hooks
 from loopcanary.engine.boundary import Boundary
-from loopcanary.engine.canary import Canary, EngineParts
+from loopcanary.engine.canary import Canary
 from loopcanary.model import Config, EngineChoice
 from loopcanary.protocols.loops import PortableSide, Probe, Windows
 from loopcanary.protocols.tracing import Tracers
@@ -23,6 +23,7 @@ from loopcanary.store.location import locate
 
 if TYPE_CHECKING:
     from loopcanary._native import Native
+    from loopcanary.engine.parts import EngineParts
 
 
 def make_canary(config: Config) -> Canary:
@@ -99,13 +100,13 @@ def _portable_side(canary: Canary) -> PortableSide:
 def _answers(canary: Canary, native: Native, contain: Callable[[Callable[[], None]], object]) -> Probe:
     from loopcanary.probes.answers import AnswersProbe
 
-    canary.before_figures = lambda: _trace_answers(canary, native)
+    canary.tracing.before_figures = lambda: _trace_answers(canary, native)
     return AnswersProbe(native, contain)
 
 
 def _trace_answers(canary: Canary, native: Native) -> None:
     """Tracers are made for the first answer that was timed: most programs serve nobody."""
-    if canary.traces is None and not native.answers():
+    if canary.tracing.traces is None and not native.answers():
         return
     from loopcanary.assembly.tracers import tracing_of
     from loopcanary.probes.answers import figures

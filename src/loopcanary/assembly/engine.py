@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from loopcanary import diagnosis, flight, store
 from loopcanary.assembly import extension
 from loopcanary.assembly.store import CODE_PATHS, SETTINGS, STORE, open_store, recover
-from loopcanary.engine.canary import Canary, EngineParts, FileBackend, Plugged
+from loopcanary.engine.canary import Canary
 from loopcanary.engine.facts import session_facts
 from loopcanary.engine.guards import DebuggerGuard, StormGuard
 from loopcanary.engine.native import NativeBackend
+from loopcanary.engine.parts import EngineParts, FileBackend, Plugged
 from loopcanary.engine.pipeline import Pipeline, Stations
 from loopcanary.model import Clock, Config, Session, Stall, StallEvidence, StallState
 from loopcanary.protocols.plugins import Interceptor, Reporter, Tracer

@@ -21,9 +21,9 @@ ISSUES_PER_MINUTE = 30
 
 def tracing_of(canary: Canary) -> Tracing:
     """The canary's, made at the first call."""
-    if not isinstance(canary.traces, Tracing):
+    if not isinstance(canary.tracing.traces, Tracing):
         tell = canary.boundary.failed
-        canary.trace_with(
+        canary.tracing.use(
             Tracing(
                 scene=SCENE.get,
                 listeners=FrameListeners(REGISTRY.frame_listeners, tell),
@@ -31,7 +31,7 @@ def tracing_of(canary: Canary) -> Tracing:
                 monotonic_ns=time.monotonic_ns,
             )
         )
-    traces = canary.traces
+    traces = canary.tracing.traces
     assert isinstance(traces, Tracing)
     return traces
 

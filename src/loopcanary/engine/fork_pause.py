@@ -8,10 +8,12 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from loopcanary.protocols.stores import Sink
 from loopcanary.unpatched import unpatched
+
+if TYPE_CHECKING:
+    from loopcanary.protocols.stores import Sink
 
 FORK_PATIENCE_S = 0.1
 """How long a fork waits for each of our threads. One that does not end in time goes on beside the fork."""

@@ -152,12 +152,6 @@ class NativeBackend:
         """Hears of scenes and work from `scopes`: the extension itself."""
         return cast("ScopeListener", self._native)
 
-    def loop_started(self, loop: object, thread_ident: int, kind: str | None = None) -> None:
-        """The native probe brackets loops by itself."""
-
-    def loop_stopped(self, loop: object) -> None:
-        """The native probe brackets loops by itself."""
-
     def wait(self, timeout_s: float | None) -> bool:
         """Sleeps without the GIL until there is news or the time is over."""
         self._drain_tid = threading.get_native_id()

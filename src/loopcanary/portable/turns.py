@@ -266,21 +266,28 @@ class TurnHooks:
             turns.faults += 1
 
 
+class _Boundary(Protocol):
+    def call(
+        self, part: str, work: Callable[..., object], /, *args: object, keep: bool = False
+    ) -> object: ...
+
+
 class Starter(Protocol):
     """The canary, which starts the engine."""
 
     @property
-    def backend(self) -> object | None:
+    def backend(self) -> Any:
         """The engine; None before its start."""
+
+    @property
+    def boundary(self) -> _Boundary:
+        """Contains what fails."""
 
     def start(self) -> None:
         """Starts the engine."""
 
-    def portable_loop_runs(self, loop: Any, kind: str | None = None) -> None:
-        """See PortableSide.runs."""
-
-    def portable_loop_stopped(self, loop: Any) -> None:
-        """See PortableSide.stopped."""
+    def loop_seen(self) -> None:
+        """A loop begins to run."""
 
 
 class CanaryTurns:
@@ -297,10 +304,19 @@ class CanaryTurns:
 
     def runs(self, loop: Any, kind: str | None = None) -> None:
         """A loop with asyncio's timers is about to run on this thread."""
-        self._canary.portable_loop_runs(loop, kind)
+        self._canary.start()
+        backend, ident = self._canary.backend, threading.get_ident()
+        if backend is not None:
+            self._contain(backend.loop_started, loop, ident, kind)
+            self._canary.loop_seen()
 
     def stopped(self, loop: Any) -> None:
-        self._canary.portable_loop_stopped(loop)
+        backend = self._canary.backend
+        if backend is not None:
+            self._contain(backend.loop_stopped, loop)
+
+    def _contain(self, tell: Callable[..., object], *told: object) -> None:
+        self._canary.boundary.call("portable probe", tell, *told, keep=True)
 
     def _turns(self) -> ThreadTurns | None:
         """Of the engine, which starts with the first thing that is told."""

@@ -305,7 +305,7 @@ def refresh():
 root.after_idle(refresh)
 root.after(50, root.destroy)
 root.mainloop()
-figures = canary.traces.figures()
+figures = canary.tracing.traces.figures()
 print(json.dumps([[(one.loop, one.events, one.worst_ns >= 25_000_000) for one in figures.input],
                   [(one.loop, one.name, one.runs) for one in figures.idle]]))
 """)

@@ -1,0 +1,86 @@
+"""What probes report beside stalls: frames, input and idle work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from loopcanary.engine.boundary import Boundary
+    from loopcanary.engine.parts import EngineParts
+    from loopcanary.model import TraceFigures
+    from loopcanary.protocols.tracing import Traces
+
+
+class EngineTraces:
+    """The traces of one canary. Its methods are called under the GIL; only `use` on any thread."""
+
+    def __init__(self, boundary: Boundary) -> None:
+        self.traces: Traces | None = None
+        """None until a probe reports frames, input or idle work."""
+        self.before_figures: Callable[[], object] = _nothing
+        """Called before the traces are asked for what they know: the moment to make them."""
+        self._boundary = boundary
+        self._parts: EngineParts | None = None
+
+    def use(self, traces: Traces) -> None:
+        """Adds the traces, for the first probe that reports to them."""
+        self.traces = traces
+        self._begin()
+
+    def engine_runs(self, parts: EngineParts | None) -> None:
+        """With these parts; None: no more."""
+        self._parts = parts
+        self._begin()
+
+    def _begin(self) -> None:
+        parts = self._parts
+        if self.traces is not None and parts is not None:
+            begin = self.traces.begin
+            self._boundary.call("tracers", begin, parts.session, parts.clock, parts.backend.wake, keep=True)
+
+    def patience_s(self) -> float | None:
+        """When `take` will have something; None: not before the engine is woken."""
+        return None if self.traces is None else self.traces.patience_s(time.monotonic_ns())
+
+    def take(self, parts: EngineParts, *, is_last: bool = False) -> bool:
+        """Gives issues and figures to the pipeline and the store; False where there was nothing. Drain
+        thread."""
+        self.before_figures()
+        traces = self.traces
+        if traces is None:
+            return False
+        issues = traces.take(time.monotonic_ns(), parts.pipeline.recent, is_last=is_last)
+        for issue in issues:
+            parts.pipeline.take_issue(issue)
+        news = traces.news()
+        if news is not None:
+            self._boundary.call("store", parts.sink.put_traces, parts.session.id, news, keep=True)
+        return bool(issues) or news is not None
+
+    def end(self, parts: EngineParts) -> TraceFigures | None:
+        """Takes the last issues; the figures as they end. Drain thread."""
+        self.before_figures()
+        if self.traces is None:
+            return None
+        self.traces.end()
+        self.take(parts, is_last=True)
+        return self.traces.close()
+
+    def figures(self) -> dict[str, Any]:
+        """The figures now, as reports have them."""
+        from loopcanary.wire import to_wire
+
+        self.before_figures()
+        return {} if self.traces is None else to_wire(self.traces.figures())
+
+    def forget(self) -> None:
+        """In a forked child: what was traced is the parent's."""
+        self._parts = None
+        if self.traces is not None:
+            self.traces.forget()
+
+
+def _nothing() -> None:
+    """There is nothing to make."""
