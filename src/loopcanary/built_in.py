@@ -235,7 +235,7 @@ _KINDS: dict[str, Any] = {
     "slow-method": Kind(
         "loopcanary.model:SlowMethod",
         words="slow method",
-        list_words="methods",
+        list_words="slow methods",
         evidence=f"{_W}:of_method",
         figures=f"{_R}.traced:method_figures",
         parts=f"{_R}.traced:method_parts",

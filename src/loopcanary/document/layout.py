@@ -162,9 +162,10 @@ def _table(table: Table, sheet: Sheet) -> Iterator[Pieces]:
     yield _set(heads, widths, numeric)
     for row, found in zip(table.rows, cells, strict=True):
         whole = _set(found, widths, numeric)
-        if width_of(whole) > sheet.width and width_of(_set(found[:-1], widths, numeric)) <= sheet.width:
-            yield _set(found[:-1], widths, numeric)
-            yield from _indented([found[-1]], sheet.indent)
+        last = max((at for at, cell in enumerate(found) if cell), default=0)
+        if width_of(whole) > sheet.width and width_of(_set(found[:last], widths, numeric)) <= sheet.width:
+            yield _set(found[:last], widths, numeric)
+            yield from _indented([found[last]], sheet.indent)
         else:
             yield whole
         yield from _indented(_all(row.below, sheet.narrower(sheet.indent)), sheet.indent)

@@ -13,8 +13,8 @@ from loopcanary.document.wrapping import plain
 from loopcanary.model import Cause, Issue, LagIssue, Session, Severity, Stall, StallState
 from loopcanary.model.units import format_duration
 from loopcanary.notifications.rate_limit import Permit, Withheld
-from loopcanary.registry import issue_kind
 from loopcanary.words.causes import severity_words
+from loopcanary.words.kinds import kind_words
 from loopcanary.words.lags import evidence_of
 from loopcanary.words.text import count_of, printable
 
@@ -90,8 +90,7 @@ def _title(issue: Issue) -> str:
     if isinstance(issue, Stall):
         return f"{_what(issue)}: {issue.title}"
     # Titles of these have their figures.
-    kind = issue_kind(issue.kind.value)
-    what = issue.kind.value.replace("-", " ") if kind is None else kind.words
+    what = kind_words(issue.kind)
     return issue.title if issue.title.startswith(what) else f"{what}: {issue.title}"
 
 

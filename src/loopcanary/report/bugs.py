@@ -24,6 +24,7 @@ from loopcanary.report.bug import seen, sums
 from loopcanary.report.figures.gain_words import gain_words
 from loopcanary.report.issue import issue_body, session_of
 from loopcanary.report.times import age
+from loopcanary.words.kinds import kind_words
 from loopcanary.words.text import count_of, printable
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _row(at: int, group: IssueGroup, report: Report, below: Iterator[Block]) -> 
         said(f"{group.count:,}"),
         said(format_duration(group.p50_ns)),
         said(format_duration(group.max_ns)),
-        said("" if is_of_stalls else group.kind.value.removeprefix("slow-")),
+        said("" if is_of_stalls else kind_words(group.kind)),
         said(Piece(trend if trend != "too few" else "", _TREND_TONES.get(trend, Tone.DIM))),
         said(age(group.last_wall_ns, report.generated_wall_ns)),
         said(strong(group.cause.value)),

@@ -13,6 +13,7 @@ from loopcanary.registry import said_of
 from loopcanary.report.stacks import stack_frames, stack_parts
 from loopcanary.report.surroundings import process_words
 from loopcanary.report.times import moment
+from loopcanary.words.kinds import kind_words
 from loopcanary.words.lags import evidence_of
 from loopcanary.words.text import printable
 from loopcanary.words.waiting import thread_by_name
@@ -29,7 +30,7 @@ _STACKS_MAX = 8
 
 def issue_blocks(issue: Issue, session: Session | None, details: Details | None = None) -> tuple[Block, ...]:
     """Its headline, and everything else below it. `session`: its own, where it is known."""
-    length = number(f"{issue.kind.value} {format_duration(issue.duration_ns)}")
+    length = number(f"{kind_words(issue.kind)} {format_duration(issue.duration_ns)}")
     lead = severity(issue) if isinstance(issue, Stall) else length
     heading = Heading(said(lead, "  ", strong(printable(issue.title, 300))))
     return heading, Indented(issue_body(issue, session, details))

@@ -12,7 +12,7 @@ from loopcanary.report.bugs import bugs_of
 from loopcanary.report.runs import runs_part
 from loopcanary.report.traces import trace_parts
 from loopcanary.words.commands import reading
-from loopcanary.words.frames import issues_title
+from loopcanary.words.kinds import issues_title
 from loopcanary.words.text import count_of, printable
 
 if TYPE_CHECKING:

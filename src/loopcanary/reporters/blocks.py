@@ -31,6 +31,7 @@ from loopcanary.document.verdict import (
 )
 from loopcanary.model import Cause, StallState
 from loopcanary.model.units import format_duration
+from loopcanary.words.kinds import kind_words
 from loopcanary.words.text import count_of, printable
 from loopcanary.words.waiting import contributor_words, share_words, target_words, thread_by_name
 
@@ -104,7 +105,7 @@ def repeat_line(stall: Stall, tally: Tally, look: Look, process: str = "") -> st
 def issue_line(issue: LagIssue, repeated: int, look: Look, process: str = "") -> str:
     """An issue of another kind than stalls: one line."""
     times = f" (x{repeated + 1})" if repeated else ""
-    what = Piece(f"{issue.kind.value}{times}", Tone.NUMBER)
+    what = Piece(f"{kind_words(issue.kind)}{times}", Tone.NUMBER)
     return _shown(look, line(_TAG, what, f": {printable(issue.title, _ADVICE_MAX)}", *_ending(process)))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from loopcanary.model.stall import StallState
 from loopcanary.model.units import format_duration, format_number
-from loopcanary.top.columns import NAME_MAX, Cell, age_words, state_cell, work_words
+from loopcanary.top.columns import NAME_MAX, Cell, age_words, percent, state_cell, work_words
 from loopcanary.top.rows import LaneRow, State
 from loopcanary.words.causes import cause_words, confidence_word
 from loopcanary.words.text import count_of, place, printable
@@ -45,8 +45,8 @@ def _now(row: LaneRow) -> Iterator[Cell]:
 
 
 def _figures(row: LaneRow) -> Iterator[Cell]:
-    now = "" if row.utilization_now is None else f"{row.utilization_now:.0%} now, "
-    yield f"busy {now}{row.utilization:.0%} ever", ""
+    now = "" if row.utilization_now is None else f"{percent(row.utilization_now)} now, "
+    yield f"busy {now}{percent(row.utilization)} ever", ""
     delays = row.delay_now or row.delay
     p50, p99 = format_duration(delays.p50_ns), format_duration(delays.p99_ns)
     yield f"; an event {'waits' if row.delay_now else 'waited'} {p50} (p50), {p99} (p99)", ""

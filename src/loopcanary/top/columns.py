@@ -104,10 +104,15 @@ def _last_cell(row: LaneRow) -> Cell:
     return words, "warn" if last.state is not StallState.ENDED else ""
 
 
+def percent(value: float) -> str:
+    """Of a share: `62 %`."""
+    return f"{value * 100:.0f} %"
+
+
 def _share(value: float | None, *, is_now: bool) -> Cell:
     if value is None:
         return "-", "dim"
-    return f"{value:.0%}", ("bad" if value >= 0.9 else "warn" if value >= 0.7 else "") if is_now else ""
+    return percent(value), ("bad" if value >= 0.9 else "warn" if value >= 0.7 else "") if is_now else ""
 
 
 def _delay(row: LaneRow, name: str) -> Cell:

@@ -24,6 +24,7 @@ from loopcanary.ui.pages.overview import CauseTime
 from loopcanary.ui.pages.trees import branches
 from loopcanary.words import frames as frame_words
 from loopcanary.words.causes import cause_words, confidence_word, no_line_words, severity_word, struck_words
+from loopcanary.words.kinds import kind_words
 from loopcanary.words.lags import evidence_of
 from loopcanary.words.text import count_of, place, printable
 from loopcanary.words.traced import phase_words
@@ -174,6 +175,7 @@ def _data(value: Any) -> Markup:
 
 _FILTERS: dict[str, Any] = {
     "name": name,
+    "kind": kind_words,
     "named": lambda text, limit: name(text, limit) or "(no name)",
     "text": lambda text: printable(text, 2_000),
     "duration": format_duration,

@@ -6,23 +6,14 @@ from typing import TYPE_CHECKING
 
 from loopcanary.model.figures.frames import LEVELS
 from loopcanary.model.units import format_duration, format_number
-from loopcanary.registry import KINDS, REGISTRY
 from loopcanary.words.text import count_of, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loopcanary.model import FrameFigures, IdleFigures, InputFigures, Session
-    from loopcanary.model.search import IssueGroup
 
 NAME_MAX = 60
-
-
-def issues_title(groups: Sequence[IssueGroup]) -> str:
-    """What a list of such issues is called: by the kinds in it."""
-    there = {group.kind.value for group in groups}
-    words = [kind.list_words for one, kind in REGISTRY.loaded(KINDS) if one.name in there]
-    return ", ".join(dict.fromkeys(words)).capitalize()
 
 
 def fps_words(figures: FrameFigures) -> str:
@@ -49,7 +40,7 @@ def frozen_words(figures: FrameFigures) -> str:
     """Frames of more than 700 ms; empty without one."""
     if not figures.frozen:
         return ""
-    return f"{count_of(figures.frozen, 'frame')} over 700 ms ({figures.frozen_share:.2%})"
+    return f"{count_of(figures.frozen, 'frame')} over 700 ms ({figures.frozen_share * 100:.2f} %)"
 
 
 def input_words(figures: InputFigures) -> str:
@@ -59,7 +50,7 @@ def input_words(figures: InputFigures) -> str:
     return (
         f"{count_of(figures.events, 'event')}: p50 {format_duration(figures.p50_ns)}, "
         f"p98 {format_duration(figures.p98_ns)}, worst {format_duration(figures.worst_ns)}{worst}; "
-        f"{waited:.0%} of it waiting"
+        f"{waited * 100:.0f} % of it waiting"
     )
 
 

@@ -1,0 +1,26 @@
+"""What people call issues of each kind; options and JSON have the kinds' own names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loopcanary.registry import KINDS, REGISTRY, issue_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loopcanary.model import IssueKind
+    from loopcanary.model.search import IssueGroup
+
+
+def kind_words(kind: IssueKind) -> str:
+    """`slow method`; a kind that nobody here registers goes by its name."""
+    known = issue_kind(kind.value)
+    return kind.value.replace("-", " ") if known is None else known.words
+
+
+def issues_title(groups: Sequence[IssueGroup]) -> str:
+    """What a list of such issues is called: by the kinds in it."""
+    there = {group.kind.value for group in groups}
+    words = [kind.list_words for one, kind in REGISTRY.loaded(KINDS) if one.name in there]
+    return ", ".join(dict.fromkeys(words)).capitalize()
