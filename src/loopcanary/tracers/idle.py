@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from loopcanary.model.figures.lags import IDLE_LAG_NS, SPIN_NS
+from loopcanary.model.figures.lags import IDLE_LAG_NS, SPIN_NS, IdleFigures
 
 NAMES_MAX = 64
 OTHERS = "(others)"
@@ -39,17 +39,6 @@ class RawIdleLag:
     end_ns: int
     runs: int
     """1: one run of a handler; more: the loop never waited in them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IdleReading:
-    """What is known of one kind of idle work."""
-
-    name: str
-    runs: int
-    total_ns: int
-    longest_ns: int
-    spun_ns: int
 
 
 class _IdleWork:
@@ -135,11 +124,13 @@ class IdleTracer:
         self._works = {**self._works, short: work}  # the drain may be on its way through the table
         return work
 
-    def read(self) -> list[IdleReading]:
+    def read(self) -> list[IdleFigures]:
         """What has run so far, most time first. Any thread."""
         works = sorted(self._works.values(), key=lambda work: -work.total_ns)
         return [
-            IdleReading(
+            IdleFigures(
+                thread=self.thread,
+                loop=self.loop,
                 name=work.name,
                 runs=work.runs,
                 total_ns=work.total_ns,

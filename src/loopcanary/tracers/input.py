@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from loopcanary.model.figures.histogram import bucket_of, quantile_ns
-from loopcanary.model.figures.lags import INPUT_LAG_NS
+from loopcanary.model.figures.lags import INPUT_LAG_NS, InputFigures
 
 _BEFORE_MAX = 16
 """Events that are remembered for what comes after them in the queue."""
@@ -53,19 +53,6 @@ class RawInputLag:
     end_ns: int
     before: tuple[RawHandled, ...]
     """Events that were handled while it waited, oldest first; the last sixteen."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InputReading:
-    """What is known of a thread's input."""
-
-    events: int
-    p50_ns: int
-    p98_ns: int
-    worst_ns: int
-    worst: str | None
-    queued_ns: int
-    lag_ns: int
 
 
 class InputTracer:
@@ -122,10 +109,12 @@ class InputTracer:
         """How many have been handled. Any thread."""
         return self._events
 
-    def read(self) -> InputReading:
+    def read(self) -> InputFigures:
         """What has been handled so far; one event more or less. Any thread."""
         counts = dict(self._counts)
-        return InputReading(
+        return InputFigures(
+            thread=self.thread,
+            loop=self.loop,
             events=self._events,
             p50_ns=min(quantile_ns(counts, 0.5), self._worst_ns),
             p98_ns=min(quantile_ns(counts, 0.98), self._worst_ns),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 try:
     from _blake2 import blake2s  # what hashlib gives, without OpenSSL: two megabytes in a watched process
@@ -53,7 +53,6 @@ class Judging:
     def judge(self, raw: Raw, stalls: Sequence[Stall]) -> Jank | InputLag | IdleLag:
         """The issue. `stalls`: what the engine has seen lately, on any thread."""
         own = [stall for stall in stalls if stall.thread == raw.thread]
-        self._serial += 1
         if isinstance(raw, BadSlice):
             return self._jank(raw, own)
         if isinstance(raw, RawInputLag):
@@ -75,9 +74,6 @@ class Judging:
         self._serial += 1
         return completed(told, self.session, self._serial, [stall for _, stall in found])
 
-    def _id(self, kind: str) -> str:
-        return f"{self.session.id}-{kind}-{self._serial}"
-
     def _wall(self, ns: int) -> int:
         return self.clock.to_wall_ns(ns)
 
@@ -96,17 +92,10 @@ class Judging:
         main = of_worst[0] if of_worst else None
         where = f" in {bad.scene}" if bad.scene else ""
         return Jank(
-            id=self._id("jank"),
-            session=self.session.id,
-            pid=self.session.pid,
+            **self._shared("jank", bad, part.began_ns, part.ended_ns, main),
             fingerprint=lag_fingerprint("jank", bad.loop, main, bad.scene),
             title=f"{figures.fps:.0f} of {figures.refresh_hz:.0f} fps{where}, "
             f"worst frame {format_duration(figures.worst_ns)}{_at(main)}",
-            thread=bad.thread,
-            loop=bad.loop,
-            scene=bad.scene,
-            began_wall_ns=self._wall(part.began_ns),
-            duration_ns=part.ended_ns - part.began_ns,
             figures=figures,
             worst=tuple(
                 LateFrame(
@@ -118,7 +107,6 @@ class Judging:
                 for frame, found in zip(bad.worst, in_frames, strict=True)
             ),
             cause=main.cause if main is not None else Cause.UNKNOWN,
-            culprit=_culprit(main),
             advice=main.advice if main is not None else _MANY_SMALL,
             stalls=_ids(all_of_it),
             stacks=_stacks(of_worst),
@@ -128,25 +116,32 @@ class Judging:
         found = self._during(own, lag.arrived_ns, lag.end_ns)
         main = found[0] if found else None
         return InputLag(
-            id=self._id("input"),
-            session=self.session.id,
-            pid=self.session.pid,
+            **self._shared("input", lag, lag.arrived_ns, lag.end_ns, main),
             fingerprint=lag_fingerprint("input", lag.loop, main, lag.name),
             title=f"{lag.name} was handled after {format_duration(lag.end_ns - lag.arrived_ns)}{_at(main)}",
-            thread=lag.thread,
-            loop=lag.loop,
-            scene=lag.scene,
-            began_wall_ns=self._wall(lag.arrived_ns),
-            duration_ns=lag.end_ns - lag.arrived_ns,
             event=lag.name,
             queued_ns=lag.begin_ns - lag.arrived_ns,
             before=self._before(lag, own),
             cause=main.cause if main is not None else Cause.UNKNOWN,
-            culprit=_culprit(main),
             advice=main.advice if main is not None else None,
             stalls=_ids(found),
             stacks=_stacks(found),
         )
+
+    def _shared(self, kind: str, raw: Raw, begin_ns: int, end_ns: int, main: Stall | None) -> dict[str, Any]:
+        """What all kinds have; `main`: the stall that held most of it."""
+        self._serial += 1
+        return {
+            "id": f"{self.session.id}-{kind}-{self._serial}",
+            "session": self.session.id,
+            "pid": self.session.pid,
+            "thread": raw.thread,
+            "loop": raw.loop,
+            "scene": raw.scene,
+            "began_wall_ns": self._wall(begin_ns),
+            "duration_ns": end_ns - begin_ns,
+            "culprit": _culprit(main),
+        }
 
     def _before(self, lag: RawInputLag, own: list[Stall]) -> tuple[Handled, ...]:
         """Stalls and other events between the arrival and the begin of the handling, oldest first."""
@@ -180,20 +175,12 @@ class Judging:
         if lag.runs > 1:
             title = f"{lag.name} asked for itself {lag.runs:,} times in a row: no wait for {took}"
         return IdleLag(
-            id=self._id("idle"),
-            session=self.session.id,
-            pid=self.session.pid,
+            **self._shared("idle", lag, lag.begin_ns, lag.end_ns, main),
             fingerprint=lag_fingerprint("idle", lag.loop, None, lag.name),
             title=title,
-            thread=lag.thread,
-            loop=lag.loop,
-            scene=lag.scene,
-            began_wall_ns=self._wall(lag.begin_ns),
-            duration_ns=lag.end_ns - lag.begin_ns,
             handler=lag.name,
             runs=lag.runs,
             cause=main.cause if main is not None else Cause.CPU if lag.runs > 1 else Cause.UNKNOWN,
-            culprit=_culprit(main),
             advice=_SPIN_ADVICE if lag.runs > 1 else _IDLE_ADVICE,
             stalls=_ids(found),
             stacks=_stacks(found),

@@ -114,7 +114,7 @@ class InputTraces(_OfThreads[LagSink, InputTracer]):
 
     def figures(self, clock: Clock) -> tuple[InputFigures, ...]:  # noqa: ARG002 - as all tracers
         """Of each thread."""
-        return tuple(_input(trace) for trace in self._traces.values())
+        return tuple(trace.read() for trace in self._traces.values())
 
 
 class IdleTraces(_OfThreads[IdleSink, IdleTracer]):
@@ -128,7 +128,7 @@ class IdleTraces(_OfThreads[IdleSink, IdleTracer]):
 
     def figures(self, clock: Clock) -> tuple[IdleFigures, ...]:  # noqa: ARG002 - as all tracers
         """Of each kind of work of each thread."""
-        return tuple(figure for trace in self._traces.values() for figure in _idle(trace))
+        return tuple(figure for trace in self._traces.values() for figure in trace.read())
 
 
 def thread_name() -> str:
@@ -153,33 +153,3 @@ def _scene(tracer: FrameTracer, reading: SceneReading, clock: Clock) -> SceneFra
             for part in reading.slices
         ),
     )
-
-
-def _input(tracer: InputTracer) -> InputFigures:
-    reading = tracer.read()
-    return InputFigures(
-        thread=tracer.thread,
-        loop=tracer.loop,
-        events=reading.events,
-        p50_ns=reading.p50_ns,
-        p98_ns=reading.p98_ns,
-        worst_ns=reading.worst_ns,
-        worst=reading.worst,
-        queued_ns=reading.queued_ns,
-        lag_ns=reading.lag_ns,
-    )
-
-
-def _idle(tracer: IdleTracer) -> list[IdleFigures]:
-    return [
-        IdleFigures(
-            thread=tracer.thread,
-            loop=tracer.loop,
-            name=reading.name,
-            runs=reading.runs,
-            total_ns=reading.total_ns,
-            longest_ns=reading.longest_ns,
-            spun_ns=reading.spun_ns,
-        )
-        for reading in tracer.read()
-    ]
