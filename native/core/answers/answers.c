@@ -9,7 +9,7 @@
 #define TCP_INFO_OPTION 11                 /* TCP_INFO: netinet/tcp.h and linux/tcp.h cannot be had together */
 #define LAST_DATA_RECV 52u                 /* offset of tcpi_last_data_recv in struct tcp_info, which only grows at its end */
 #define COOKIE_OPTION 57                   /* SO_COOKIE, Linux 4.12 */
-#define AGE_MAX_NS UINT64_C(3600000000000) /* longer: a connection that nobody answers */
+#define AGE_MAX_NS UINT64_C(3600000000000) /* longer: a connection without an answer */
 #define PARTS 16u
 #define PART_BITS 4u
 

@@ -1,12 +1,11 @@
-/* How long a server's answers take: from the arrival of a request's bytes to the first byte that is sent back, and how much of
- * that they lay there until the program took them. Pure bookkeeping; module/answer_hook.c tells it of the calls.
+/* Request latency: from the arrival of a request's bytes to the first byte that is sent back, and how long of that the bytes
+ * waited until the program took them. Pure bookkeeping; probes/answers/hook.c reports the calls.
  *
- * What is timed are requests of HTTP/1: the one protocol whose requests can be told from all else by their first bytes, which
- * clients never receive, and whose next byte back is the answer's. Nothing needs to be known of a connection before
- * that, nor of any that carries something else: they pay for a look at four bytes and for one word.
- * Every LC_ANSWERS_ONE_OF-th request is timed: by count and not by time, which would pass over those that come in a crowd, as
- * they do when the loop was blocked. Bytes that come before the answer move the arrival on: it is the last part that an
- * answer waits for. Another request (pipelining) is no part of the one before.
+ * Requests of HTTP/1 are timed: their first bytes differ from all else, clients never receive such bytes, and the next byte back
+ * is the answer's. Other connections cost a look at four bytes and one word.
+ * Every LC_ANSWERS_ONE_OF-th request is timed. By count: by time it would miss requests that come in a crowd, as they
+ * do after the loop was blocked. Bytes that come before the answer move the arrival on: an answer waits for the last
+ * part. Another request (pipelining) is no part of the one before.
  *
  * All functions: any thread, any state of the GIL, signal-safe; no lock, no allocation, no Python. errno is kept.
  */
@@ -54,7 +53,7 @@ void lc_answers_end(void);
 /* This connection's requests are timed elsewhere. */
 void lc_answers_leave(int fd);
 
-/* So many bytes were received. */
+/* `bytes` were received. */
 static inline void lc_answers_received(int fd, const void *data, ssize_t bytes);
 /* Whether a request of the connection is timed, and not answered yet. */
 static inline bool lc_answers_awaited(int fd);

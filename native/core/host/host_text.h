@@ -1,5 +1,5 @@
-/* The texts of /proc, PSI and cgroups that speak of machine and container, as numbers. Pure: bytes in, values out;
- * what is not understood is "not told". */
+/* The texts of /proc, PSI and cgroups about machine and container, as numbers. Pure: bytes in, values out; what is
+ * not understood counts as not given. */
 #ifndef LOOPCANARY_HOST_TEXT_H
 #define LOOPCANARY_HOST_TEXT_H
 

@@ -68,7 +68,7 @@ static void open_throttle(lc_host_view *view, const char *own, size_t root, cons
     open_in(file, own, "cpu.stat"); /* no quota that is to be seen from here */
 }
 
-/* The folder of the process's cgroup below `mount`. A container without a cgroup namespace is told the host's path, which
+/* The folder of the process's cgroup below `mount`. A container without a cgroup namespace reads the host's path, which
  * is not there: then the mount's root is its own. False: no such hierarchy. */
 static bool own_folder(const char *text, size_t length, const char *mount, const char *controller,
                        const char *probe, char *folder)

@@ -1,7 +1,7 @@
 /* What the kernel says of the process, its cgroup and the machine, through descriptors that stay open between readings.
  *
- * About 25 us a reading where cgroups and pressure are told; more on machines with many cores, whose /proc/stat the kernel
- * writes in full whatever is read of it. So the watchdog reads seldom: see stall_watch.c. The watchdog's thread only.
+ * About 25 us a reading with cgroups and pressure; more on machines with many cores, whose /proc/stat the kernel always
+ * writes in full. So the watchdog reads seldom: see stall_watch.c. The watchdog's thread only.
  */
 #ifndef LOOPCANARY_HOST_VIEW_H
 #define LOOPCANARY_HOST_VIEW_H
@@ -26,8 +26,8 @@ typedef struct {
     lc_host_entry last; /* at_ns 0: none yet */
 } lc_host_view;
 
-/* Reads all there is; opens the files at the first call. What is not told here lacks its bit in `told`. Also kept in
- * view->last. */
+/* Reads all there is; opens the files at the first call. A value that the kernel does not give has no bit in `told`.
+ * Also kept in view->last. */
 void lc_host_view_read(lc_host_view *view, lc_host_entry *out);
 
 /* Gives the descriptors back. */

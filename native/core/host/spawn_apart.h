@@ -1,9 +1,9 @@
-/* Starts another program that is nobody's child here.
+/* Starts another program that is no child of the watched one.
  *
- * The watched program may wait for any child of its own (waitpid of -1), count its children, or handle SIGCHLD: it must
- * not meet one that it did not make. So the new program is the child of one that has ended: a helper in between, which
- * ends without a signal (clone(2): exit signal 0) and is waited for with __WCLONE, by which plain waits pass. Where the watched
- * program is the reaper of orphans (a container's first process, PR_SET_CHILD_SUBREAPER), it is the program's child after all.
+ * The watched program may wait for any child (waitpid of -1), count its children, or handle SIGCHLD: it must not meet one that
+ * it did not make. So a helper in between starts the new program and ends, without a signal (clone(2): exit signal 0); it is
+ * waited for with __WCLONE, which plain waits do not see. If the watched program is the reaper of orphans (a container's
+ * first process, PR_SET_CHILD_SUBREAPER), the new program is its child after all.
  */
 #ifndef LOOPCANARY_SPAWN_APART_H
 #define LOOPCANARY_SPAWN_APART_H

@@ -1,8 +1,8 @@
 /* What the watchdog knows of a thread from before a stall: its schedstat at earlier looks.
  *
- * A stall is seen when it has lasted for a while. What the thread's counters were when it began is told by the last reading
- * before that: the watchdog reads them at each look at an active lane, through a descriptor that stays open (0.5 to
- * 1.5 us), and keeps those that may still be asked for. The watchdog's thread, but for lc_lane_note_sched.
+ * A stall is seen when it has lasted for a while; the counters at its begin are those of the last reading before. So the
+ * watchdog reads them at each look at an active lane, through a descriptor that stays open (0.5 to 1.5 us), and keeps
+ * those that may still be asked for. The watchdog's thread, but for lc_lane_note_sched.
  */
 #ifndef LOOPCANARY_LANE_READING_H
 #define LOOPCANARY_LANE_READING_H

@@ -40,7 +40,7 @@ void lc_long_work_relax(lc_lane *lane, uint64_t now, uint64_t rate)
     }
 }
 
-/* The next entry, which nobody takes for one until it is given its sequence. */
+/* The next entry; readers skip it until it has its sequence. */
 static lc_long_work *begin_entry(const lc_lane_context *context, lc_lane *lane, uint64_t sequence, uint64_t now)
 {
     lc_long_work *entry = lc_long_work_entry(lane, sequence);

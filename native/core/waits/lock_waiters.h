@@ -5,7 +5,7 @@
 #include "core/flight/flight_format.h"
 #include "core/watchdog/frame_source.h"
 
-/* So many threads are asked, at most: each costs the reading of one file, some 8 us. */
+/* Threads that are asked, at most: each costs the reading of one file, some 8 us. */
 #define LC_WAITER_THREADS_MAX 64u
 
 /* Looks for other threads of the interpreter that sleep on a futex for the lock at `object`, and keeps them in the slot if

@@ -45,11 +45,11 @@ void lc_stall_watch_close_readings(lc_watchdog *w, uint64_t index)
 
 static uint64_t rate(const lc_watchdog *w) { return LC_LOAD(w->flight->header->tick_ns_q32); }
 
-/* A lane's limit. What can only be the configured threshold is that, to the nanosecond: the lane's ticks were made
- * of it at a rate that has been refined since. */
+/* A lane's limit. If it can only be the configured threshold, that one, to the nanosecond: the lane's ticks were computed
+ * at a rate that has been refined since. */
 static uint64_t limit_ns(const lc_watchdog *w, uint64_t ticks)
 {
-    enum { RATE_ERRORS = 4096 }; /* one part in so many is more than any rate is wrong */
+    enum { RATE_ERRORS = 4096 }; /* no rate is wrong by more than one part in this */
     const uint64_t ns = lc_ticks_to_ns(ticks, rate(w));
     const uint64_t exact = w->settings.threshold_ns;
     const uint64_t apart = ns > exact ? ns - exact : exact - ns;

@@ -71,8 +71,8 @@ static void put_wait_range(const lc_cpython_source *source, uint64_t gil, lc_gil
     out->wait_address_high = out->wait_address_low + WAIT_BYTES;
 }
 
-/* All of it in one call, where it is what it was the last time: the thread, which GIL is its interpreter's, that GIL,
- * its holder, and the GIL again. The kernel copies in this order. False: something is not. */
+/* Reads in one call what was found the last time: the thread, which GIL is its interpreter's, that GIL, its holder, and
+ * the GIL again; the kernel copies in this order. False: something is not what it was. */
 static bool read_as_before(const lc_cpython_source *source, uint64_t thread_state, lc_gil_view *out)
 {
     const lc_layout *l = &source->layout;

@@ -80,9 +80,9 @@ lc_known_code *lc_code_cache_prove(lc_code_cache *cache, const lc_cpython_source
  * where it is in use, is what it was then. No memory is read. NULL: it has to be proven. */
 lc_known_code *lc_code_cache_trusted(lc_code_cache *cache, uint64_t address, uint64_t deaths);
 
-/* A walk that is proven has proven the entry, with so many deaths counted at its address before. One that stood still
- * (`for_sure`) is enough; of readings that agree it takes two walks, since what an entry says is from then on said again
- * without a look. */
+/* A proven walk has proven the entry, with this number of deaths counted at its address before. One walk of a thread that
+ * did not move (`for_sure`) is enough; two walks are needed where only readings agreed, since the entry is used without
+ * another look from then on. */
 void lc_code_cache_trust(lc_known_code *entry, uint64_t deaths, bool for_sure);
 
 /* Reads the strings of a code object into a new entry, with a new serial. NULL if they are not what they must

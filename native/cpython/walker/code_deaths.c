@@ -1,9 +1,9 @@
-/* A code object can be told from its successor at the same address by nothing in it (3.11), or by reading it. That the
- * one has died is known here first.
+/* Nothing in a code object (3.11), or only reading it, shows whether it is the successor of another one at the same
+ * address. Here the death of the earlier one is noted.
  *
- * The slot is a word of a static type that cannot be subclassed, so that no copy of it is about. Interpreters share
- * the type, and may have a GIL each: all that the function touches is atomic. It can be called when nobody counts
- * any more, since a thread may be about to call what it has read from the slot; the extension is never unloaded. */
+ * The slot is a word of a static type that cannot be subclassed, so that there is no copy. Interpreters share the type,
+ * and may have a GIL each: all that the function touches is atomic. It can be called after the counting has ended, since
+ * a thread may be about to call what it has read from the slot; the extension is never unloaded. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 

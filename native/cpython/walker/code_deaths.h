@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LC_DEATH_COUNTS 4096u /* a power of two; so many that a program that drops code all the time leaves most alone */
+#define LC_DEATH_COUNTS 4096u /* a power of two; enough that a program that drops code all the time leaves most alone */
 
 struct _object;
 typedef void (*lc_code_destructor)(struct _object *code); /* CPython's `destructor` */
@@ -39,8 +39,8 @@ static inline void lc_deaths_add(lc_code_deaths *deaths, uint64_t address)
     atomic_thread_fence(memory_order_release);
 }
 
-/* The number of deaths at the address, up to a time after all that this thread has read so far. False: nobody
- * counts, or has not always counted. Any thread, no lock. */
+/* The number of deaths at the address, up to a time after all that this thread has read so far. False: deaths are not
+ * counted, or were not always. Any thread, no lock. */
 static inline bool lc_deaths_counted(lc_code_deaths *deaths, uint64_t address, uint64_t *count)
 {
     if (deaths == NULL) {

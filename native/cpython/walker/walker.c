@@ -15,7 +15,7 @@
 #include "cpython/gil/threads.h"
 
 #define TRIES 8u
-#define WHOLE_TRIES 5u /* after so many, the outer frames alone will do */
+#define WHOLE_TRIES 5u /* attempts; then the outer frames alone will do */
 #define CONFIRMED_FRAMES 16u /* from the innermost one: outer frames move less */
 #define CONFIRMATIONS_QUIET 1u  /* the two readings were equal to the last word: a C call, mostly */
 #define CONFIRMATIONS_MOVING 3u
@@ -179,8 +179,8 @@ static bool trusted(lc_cpython_source *source, lc_walk_code *code)
     return true;
 }
 
-/* The frames have been read: a code object of theirs that none has died in the place of since it was proven is that one.
- * Of any other, the words are read. */
+/* The frames have been read. A code object at whose address none has died since it was proven is still that one; the
+ * words of any other are read. */
 static bool find_words(lc_cpython_source *source, lc_reading *reading, lc_walk_code *code)
 {
     code->counted = reading->counted && lc_deaths_counted(source->deaths, code->address, &code->deaths);

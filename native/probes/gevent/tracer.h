@@ -1,4 +1,4 @@
-/* What a thread's greenlets do, told at each switch between them: greenlet.settrace(GreenletTracer(...)).
+/* What a thread's greenlets do, reported at each switch between them: greenlet.settrace(GreenletTracer(...)).
  *
  * A greenlet that runs between two switches is a callback; the hub runs the loop. Turns are the hooked waits of the hub's
  * thread (wait_hook.h), or what prepare and check watchers of its loop say, where these cannot be hooked.

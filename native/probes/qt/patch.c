@@ -60,8 +60,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
-/* Nobody says where a table ends: as much is copied as any table has, or as there is. Nothing of what is too much is ever
- * called. */
+/* A table's end is not marked: as much is copied as any table has, or as there is. What is too much is never called. */
 static word *copy_of(word *table)
 {
     for (size_t i = 0; i < row_count; i++) {

@@ -1,5 +1,5 @@
-/* What is told to Python of single events that Qt delivers: drawing and input. One call each, after the event; all other events
- * cost nothing here. */
+/* Reports single events of Qt's to Python: drawing and input. One call each, after the event; all other events cost
+ * nothing here. */
 #ifndef LOOPCANARY_QT_TRACE_H
 #define LOOPCANARY_QT_TRACE_H
 
@@ -11,8 +11,8 @@
 typedef struct {
     uint64_t work;          /* what a lane keeps of it (work_qt.h) */
     uint64_t receiver;      /* of the event itself, whatever it is passed on to */
-    uint64_t begin_ns;      /* 0: nobody wants to hear of it */
-    uint64_t asked_ns;      /* of a drawing: since when the loop had no time for it; 0: nobody knows */
+    uint64_t begin_ns;      /* 0: not reported */
+    uint64_t asked_ns;      /* of a drawing: since when the loop had no time for it; 0: not known */
     uint64_t stamp;         /* of an input event, in milliseconds of its platform's clock */
     const char *class_name; /* the receiver's, mangled, where a listener wants it; else NULL */
     uint32_t painted;       /* widgets, while it was handled */
@@ -44,14 +44,14 @@ const char *lc_qt_class_of(const void *object);
 
 /* Whether Python may be called on this thread: it has a thread state, and the interpreter is not about to end. */
 bool lc_qt_may_call_python(void);
-/* An exception of the program's own came up where nobody can take it: an interrupt is asked for anew, others are reported as
- * Python reports what nobody takes. GIL held, exception set. */
+/* An exception of the program's own came up where no caller can take it: an interrupt is asked for anew, others are
+ * reported as unraisable. GIL held, exception set. */
 void lc_qt_pass_on_exception(void);
 
-/* qt_listen(function | None): function(type, class, receiver, begin_ns, end_ns, number, asked_ns) hears of each input
- * event (`number`: its time stamp, milliseconds), of each event in which a window may be drawn (widgets painted), of
- * a timer that spins, once a second of it or where a run took long (its runs), and, with the type 33, that another window
- * is in front or has another title. It raises nothing. */
+/* qt_listen(function | None): function(type, class, receiver, begin_ns, end_ns, number, asked_ns) is called after each
+ * input event (`number`: its time stamp, milliseconds), after each event in which a window may be drawn (widgets
+ * painted), for a timer that spins, each second or after a long run (its runs), and, with the type 33, when another
+ * window is in front or has another title. It raises nothing. */
 PyObject *lc_qt_listen(PyObject *module, PyObject *function);
 
 #endif

@@ -1,4 +1,4 @@
-/* What Tk shows. It draws when Tcl is idle, and tells nobody: the calls by which libtk puts something on the screen are
+/* What Tk shows. It draws when Tcl is idle, without an event: the calls by which libtk puts something on the screen are
  * hooked in its table of imported functions (got.h), and those that go to a window are a drawing.
  *
  * A frame is all that is drawn between two waits of Tcl's, or by one update_idletasks(); of all windows of the thread
@@ -36,7 +36,7 @@ typedef struct {
 
 extern _Thread_local lc_tk_drawing *lc_own_tk_drawing __attribute__((tls_model("initial-exec")));
 
-/* The calling thread's, made at the first call; NULL: no memory, or nobody listens. GIL held. */
+/* The calling thread's, made at the first call; NULL: no memory, or no listener. GIL held. */
 lc_tk_drawing *lc_tk_drawing_open(void);
 
 /* What there is to draw is drawn. Without the GIL, as all of these. */

@@ -14,7 +14,7 @@ typedef struct {
     bool adopted;             /* its waits are seen though its mainloop() was not patched when it began */
 } lc_tk_thread;
 
-/* So many calls of update() outside of mainloop() are a loop; fewer only bring a window up to date. */
+/* This many calls of update() outside mainloop() are a loop; fewer only bring a window up to date. */
 #define LC_TK_BY_HAND 3u
 
 extern _Thread_local lc_tk_thread lc_own_tk __attribute__((tls_model("initial-exec")));
