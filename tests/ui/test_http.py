@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 from tests.store.samples import (
     HOSTILE,
     ISSUES,
+    JANK,
     KILLED,
     SESSION,
     SLOW_METHOD,
@@ -354,3 +355,19 @@ def test_a_process_of_another_host_runs_as_far_as_is_known(store: Store):
     assert client.get("/sessions").text.count("as far as is known (other host)") == 1
     assert "as far as is known" in client.get("/session", params={"id": "s9"}).text
     assert "as far as is known" not in client.get("/session", params={"id": "s8"}).text
+
+
+def test_a_bug_of_another_kind_has_one_list_with_links(client: TestClient):
+    text = client.get("/group", params={"f": JANK.fingerprint}).text
+    assert text.count(">Latest<") == 1
+    assert f'href="/issue?id={JANK.id}"' in text.partition('id="latest"')[2]
+    assert re.search(r'aria-current="page">Issues<', text)
+    assert "stalled" not in text.partition("<main")[2]
+
+
+@pytest.mark.parametrize("kind", ["jank", "other"])
+def test_a_list_of_other_kinds_speaks_of_no_stalls(client: TestClient, kind: str):
+    text = client.get("/groups", params={"kind": kind}).text
+    assert re.search(r'aria-current="page">Issues<', text)
+    assert "what stalls" not in text
+    assert ">stalled<" not in text

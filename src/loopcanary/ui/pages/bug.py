@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loopcanary.document.parts import Document
+from loopcanary.document.parts import Block, Document
 from loopcanary.model import Issue, Session, Stall
 from loopcanary.model.search import IssueGroup, IssueQuery, Remark, of_type
 from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.figures.affected import Affected
 from loopcanary.report.figures.gain_words import gain_words
 from loopcanary.report.figures.trend import trend_words
-from loopcanary.report.issue import own_blocks
-from loopcanary.report.model import of_bug
+from loopcanary.report.issue import circumstances, own_blocks, session_of
+from loopcanary.report.model import Report, of_bug
 from loopcanary.ui.drawing import HeatMap, heat_map
 from loopcanary.ui.pages.code import CodeView, code_of, holder_code
 from loopcanary.ui.pages.flame import Flame, flame
@@ -78,11 +78,18 @@ def bug_page(source: IssueStore, fingerprint: str, tools: Tools, now_wall_ns: in
         affected=details.affected,
         heat=heat_map([(mark.began_wall_ns, mark.duration_ns) for mark in details.history], _HEAT_COLUMNS),
         flame=flame(with_worst.values()),
-        own=Document(own_blocks(worst) if worst is not None else ()),
+        own=Document(_own(report, worst)),
         latest=tuple(latest[:LATEST]),
         sessions=tuple(report.sessions),
         remark=source.remarks().get(fingerprint, Remark()),
     )
+
+
+def _own(report: Report, worst: Issue | None) -> tuple[Block, ...]:
+    """Facts of the longest issue and what its kind adds; a stall's are on its page."""
+    if worst is None or isinstance(worst, Stall):
+        return ()
+    return (circumstances(worst, session_of(report, worst)), *own_blocks(worst))
 
 
 def _rank_of(group: IssueGroup, source: IssueStore) -> tuple[int | None, float]:
