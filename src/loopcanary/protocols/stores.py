@@ -51,7 +51,7 @@ class IssueStore(Protocol):
     """
 
     def totals(self, query: IssueQuery) -> Totals:
-        """Sums over the issues that the query finds."""
+        """How many issues and groups the query finds, their time, and when the first began."""
 
     def group_sums(self, query: IssueQuery) -> Sequence[GroupSums]:
         """All groups in short, by total time, largest first."""
@@ -98,10 +98,10 @@ class IssueStore(Protocol):
         """Names of all scenes of issues, in order."""
 
     def sessions(self, query: IssueQuery, limit: int = 0) -> Sequence[Session]:
-        """Sessions of the query's time, newest first."""
+        """Sessions that ran in the query's time, newest first."""
 
     def session_marks(self, query: IssueQuery) -> Sequence[SessionMark]:
-        """All sessions of the query's time, in short, newest first."""
+        """All sessions that ran in the query's time, in short, newest first."""
 
     def remarks(self) -> dict[str, Remark]:
         """What people said of bugs, by fingerprint."""

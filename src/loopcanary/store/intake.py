@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from loopcanary.store import records, remarks
 from loopcanary.store.errors import StoreError
+from loopcanary.store.records import ISSUE, SESSION, bound, excluded
 from loopcanary.store.sqlite import schema
 
 if TYPE_CHECKING:
@@ -24,33 +25,18 @@ if TYPE_CHECKING:
     from loopcanary.model import Issue, Session
     from loopcanary.model.search import Remark
 
-_SESSION = "id, host, pid, started_wall_ns, ended_wall_ns, end, name, version, payload"
-_ISSUE = (
-    "id, session, fingerprint, kind, state, cause, began_wall_ns, duration_ns, search, thread, loop, scene,"
-    " in_app"
-)
-
-
-def _marks(columns: str) -> str:
-    return ", ".join(f":{column.strip()}" for column in columns.split(","))
-
-
-def _taken(columns: str) -> str:
-    return ", ".join(f"{column} = excluded.{column}" for column in map(str.strip, columns.split(",")))
-
-
 # What this store watched itself it knows best; of what was taken in before, only what was not over yet can
 # have become more.
 _INTO_SESSIONS = f"""
-INSERT INTO main.sessions ({_SESSION}) {{values}}
-ON CONFLICT (id) DO UPDATE SET {_taken(_SESSION)}
+INSERT INTO main.sessions ({SESSION}) {{values}}
+ON CONFLICT (id) DO UPDATE SET {excluded(SESSION)}
 WHERE sessions.end = '{records.LEFT}'
     AND (excluded.end <> '{records.LEFT}' OR excluded.ended_wall_ns > sessions.ended_wall_ns)
 """
 _ORDER = "'ongoing killed ended'"
 _INTO_ISSUES = f"""
-INSERT INTO main.issues ({_ISSUE}) {{values}}
-ON CONFLICT (id) DO UPDATE SET {_taken(_ISSUE)}
+INSERT INTO main.issues ({ISSUE}) {{values}}
+ON CONFLICT (id) DO UPDATE SET {excluded(ISSUE)}
 WHERE instr({_ORDER}, excluded.state) > instr({_ORDER}, issues.state)
 """
 
@@ -108,12 +94,12 @@ class Intake:
 
     def add_session(self, session: Session) -> None:
         """Adds a session, or what it knows beyond the same one of before."""
-        statement = _INTO_SESSIONS.format(values=f"VALUES ({_marks(_SESSION)})")
+        statement = _INTO_SESSIONS.format(values=f"VALUES ({bound(SESSION)})")
         self._execute(statement, records.session_columns(session))
 
     def add_issue(self, issue: Issue) -> None:
         """Adds an issue, or a later state of the same one."""
-        statement = _INTO_ISSUES.format(values=f"VALUES ({_marks(_ISSUE)})") + "RETURNING row"
+        statement = _INTO_ISSUES.format(values=f"VALUES ({bound(ISSUE)})") + "RETURNING row"
         columns, payload = records.issue_columns(issue), records.issue_payload(issue)
         try:
             row = self._connection.execute(statement, columns).fetchone()
@@ -177,11 +163,11 @@ def _merge(connection: sqlite3.Connection, oldest_kept: int) -> TakenIn:
         values = f"SELECT {columns} FROM staged.{source}"
         return connection.execute(statement.format(values=values)).rowcount
 
-    sessions = take(_INTO_SESSIONS, _SESSION, "sessions WHERE true")
+    sessions = take(_INTO_SESSIONS, SESSION, "sessions WHERE true")
     connection.execute(_FRESH)
     fresh, updated, others = (int(number) for number in connection.execute(_COUNTED).fetchone())
     old = int(connection.execute(_TOO_OLD, [oldest_kept]).fetchone()[0])
-    take(_INTO_ISSUES, _ISSUE, "issues WHERE row IN (SELECT row FROM temp.fresh_issues)")
+    take(_INTO_ISSUES, ISSUE, "issues WHERE row IN (SELECT row FROM temp.fresh_issues)")
     connection.execute(_FRESH_PAYLOADS)
     connection.execute("DROP TABLE temp.fresh_issues")
     said = connection.execute("INSERT OR IGNORE INTO main.remarks SELECT * FROM staged.remarks").rowcount

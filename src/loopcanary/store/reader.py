@@ -32,7 +32,7 @@ _PAYLOAD = "SELECT payload FROM payloads WHERE row = ?"
 
 
 class Reader:
-    """Thread-safe; every method raises only StoreError."""
+    """The answers of one database (protocols.stores.IssueStore). Raises only StoreError."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -42,7 +42,6 @@ class Reader:
         return self._database.state()
 
     def totals(self, query: IssueQuery) -> Totals:
-        """How many issues and groups the query finds, their time, and when the first began."""
         clause, values = search.summed_condition(query)
         statement = f"""SELECT count(*), count(DISTINCT fingerprint), CAST(total(duration_ns) AS INTEGER),
                                min(began_wall_ns)
@@ -51,7 +50,6 @@ class Reader:
         return Totals(issues=issues, groups=groups, total_ns=total_ns, first_wall_ns=first)
 
     def group_sums(self, query: IssueQuery) -> list[GroupSums]:
-        """All groups in short, by total time, largest first."""
         clause, values = search.summed_condition(query)
         # The sign keeps the index of groups out where texts are read: it would lead to each row by itself.
         key = "+fingerprint" if query.words else "fingerprint"
@@ -62,13 +60,11 @@ class Reader:
     def groups(
         self, query: IssueQuery, limit: int = 0, fingerprints: Sequence[str] | None = None
     ) -> list[IssueGroup]:
-        """Groups by total time, largest first; limit 0: all. `fingerprints`: of these only."""
         from loopcanary.store import grouping
 
         return self._database.read(lambda connection: grouping.groups(connection, query, limit, fingerprints))
 
     def issues(self, query: IssueQuery, limit: int = 0) -> list[Issue]:
-        """Issues, newest first; limit 0: all."""
         clause, values = search.readable_condition(query)
         statement = f"SELECT row FROM issues {clause} ORDER BY began_wall_ns DESC, row DESC LIMIT ?"
 
@@ -85,7 +81,6 @@ class Reader:
         return None if row is None else records.issue_of(row[0])
 
     def each(self, query: IssueQuery) -> Iterator[Issue]:
-        """Issues by session, in it by thread, in that oldest first. A few are in memory at a time."""
         clause, values = search.readable_condition(query)
         statement = f"SELECT row FROM issues {clause} ORDER BY session, thread, loop, began_wall_ns, id"
         rows = self._database.rows(statement, values)
@@ -99,11 +94,9 @@ class Reader:
                 yield records.issue_of(payload)
 
     def marks(self, query: IssueQuery, fingerprints: Sequence[str] | None = None) -> list[IssueMark]:
-        """Issues in short, in no order; `fingerprints`: of these groups only."""
         return self._database.read(lambda connection: search.marks(connection, query, fingerprints))
 
     def times(self, query: IssueQuery, sessions: Sequence[str] | None = None) -> list[IssueTime]:
-        """In no order; `sessions`: of these only."""
         from loopcanary.store import grouping
 
         return self._database.read(lambda connection: grouping.issue_times(connection, query, sessions))
@@ -118,8 +111,6 @@ class Reader:
         cells: int,
         keys: Sequence[str] | None = None,
     ) -> list[TimeCell]:
-        """Issues by key and span of time, in no order: `cells` spans of `step_ns` from `begin_wall_ns` on.
-        `keys`: these only."""
         from loopcanary.store import grouping
 
         return self._database.read(
@@ -135,18 +126,15 @@ class Reader:
         )
 
     def scenes(self) -> list[str]:
-        """Names of all scenes of issues, in order."""
         statement = "SELECT DISTINCT scene FROM issues WHERE scene <> '' ORDER BY 1"
-        return [scene for (scene,) in self._database.rows(statement, [])]
+        return [scene for (scene,) in self._database.rows(statement)]
 
     def remarks(self) -> dict[str, Remark]:
-        """What people said of bugs, by fingerprint."""
         from loopcanary.store import remarks
 
         return self._database.read(remarks.read)
 
     def sessions(self, query: IssueQuery, limit: int = 0) -> list[Session]:
-        """Sessions that ran in the query's time, newest first; limit 0: all."""
         clause, values = search.session_condition(query)
         statement = f"""SELECT payload, (SELECT traces.payload FROM traces WHERE session = sessions.id)
                         FROM sessions {clause} ORDER BY started_wall_ns DESC, id LIMIT ?"""
@@ -156,7 +144,6 @@ class Reader:
         ]
 
     def session_marks(self, query: IssueQuery) -> list[SessionMark]:
-        """All sessions that ran in the query's time, in short, newest first."""
         clause, values = search.session_condition(query)
         statement = f"""SELECT id, name, version, started_wall_ns, ended_wall_ns, end = 'killed'
                         FROM sessions {clause} ORDER BY started_wall_ns DESC, id"""
@@ -168,7 +155,6 @@ class Reader:
     def like(
         self, column: Literal["id", "fingerprint"], prefix: str, query: IssueQuery, limit: int = 10
     ) -> list[str]:
-        """Ids or fingerprints of the issues that the query finds, those that begin so, in order."""
         clause, values = search.condition(query)
         clause = search.narrowed(clause, f"{column} >= ? AND {column} < ?")
         statement = f"SELECT DISTINCT {column} FROM issues {clause} ORDER BY 1 LIMIT ?"

@@ -20,8 +20,24 @@ if TYPE_CHECKING:
     from loopcanary.model import Issue
 
 _UNREADABLE = "a newer loopcanary wrote it, or it is damaged: upgrade, or remove it with `loopcanary clean`"
+SESSION = "id, host, pid, started_wall_ns, ended_wall_ns, end, name, version, payload"
+ISSUE = (
+    "id, session, fingerprint, kind, state, cause, began_wall_ns, duration_ns, search, thread, loop, scene,"
+    " in_app"
+)
+"""The columns of `sessions` and `issues` that are written."""
 LEFT = "left"
 """The column `end` of a session that ran when its bundle was made: nobody here will ever end it."""
+
+
+def bound(columns: str) -> str:
+    """Their values, bound by name."""
+    return ", ".join(f":{column.strip()}" for column in columns.split(","))
+
+
+def excluded(columns: str) -> str:
+    """Each takes the value that was to be inserted."""
+    return ", ".join(f"{column} = excluded.{column}" for column in map(str.strip, columns.split(",")))
 
 
 def issue_columns(issue: Issue) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """The store: where issues and sessions are kept between a program's runs and its reports."""
 
+# ruff: noqa: S608 - statements are put together from this package's own literals; values are bound
+
 from __future__ import annotations
 
 import time
@@ -9,6 +11,7 @@ from loopcanary.store import records
 from loopcanary.store.errors import StoreError
 from loopcanary.store.maintenance import Maintenance
 from loopcanary.store.reader import Arrivals, Reader
+from loopcanary.store.records import ISSUE, SESSION, bound, excluded
 from loopcanary.store.retention import Retention, sweep
 from loopcanary.store.search import bounded, storable
 from loopcanary.store.sqlite.database import Database
@@ -28,27 +31,13 @@ _SWEEP_EVERY = 256
 
 # What is known of an issue only grows: `ongoing` from a process that is slow to write, or a recovery that
 # comes late, must not take back how it ended.
-_PUT_ISSUE = """
-INSERT INTO main.issues
-    (id, session, fingerprint, kind, state, cause, began_wall_ns, duration_ns, search, thread, loop,
-     scene, in_app)
-VALUES
-    (:id, :session, :fingerprint, :kind, :state, :cause, :began_wall_ns, :duration_ns, :search,
-     :thread, :loop, :scene, :in_app)
-ON CONFLICT (id) DO UPDATE SET
-    session = excluded.session, fingerprint = excluded.fingerprint, kind = excluded.kind,
-    state = excluded.state, cause = excluded.cause, began_wall_ns = excluded.began_wall_ns,
-    duration_ns = excluded.duration_ns, search = excluded.search, thread = excluded.thread,
-    loop = excluded.loop, scene = excluded.scene, in_app = excluded.in_app
+_PUT_ISSUE = f"""
+INSERT INTO main.issues ({ISSUE}) VALUES ({bound(ISSUE)})
+ON CONFLICT (id) DO UPDATE SET {excluded(ISSUE)}
 WHERE instr('ongoing killed ended', excluded.state) >= instr('ongoing killed ended', issues.state)
 RETURNING row
 """
-_PUT_SESSION = """
-INSERT OR REPLACE INTO main.sessions
-    (id, host, pid, started_wall_ns, ended_wall_ns, end, name, version, payload)
-VALUES
-    (:id, :host, :pid, :started_wall_ns, :ended_wall_ns, :end, :name, :version, :payload)
-"""
+_PUT_SESSION = f"INSERT OR REPLACE INTO main.sessions ({SESSION}) VALUES ({bound(SESSION)})"
 
 
 class Store:
