@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from loopcanary.diagnosis.advice import advise
 from loopcanary.diagnosis.case import StallCase, open_case, thread_names
@@ -51,6 +52,8 @@ _THIN_COVERAGE = 0.5
 _THREAD = "thread"
 """The kind of lanes that have no loop: their first turn is no start of one."""
 _LATE_NS = 5_000_000
+_AS_THEY_CAME = ("scope", "threshold_ns", "scene", "queue_ns", "engine", "contributors")
+"""Fields of the evidence that the stall has, too."""
 _STRUCK_SHARE = 0.25
 """Of a wait for the GIL, what a package's line must hold to be named as what waited."""
 
@@ -79,28 +82,15 @@ def diagnose(
 
 def _to_stall(case: StallCase, verdict: Verdict, session: Session, clock: Clock, state: StallState) -> Stall:
     evidence, observation, first, second = case.evidence, case.observation, verdict.first, verdict.second
-    suspect, holders = _suspect(case, verdict), _holders(verdict)
+    suspect, holders, merged = _suspect(case, verdict), _holders(verdict), _merge(case)
     culprit = None if suspect is None else to_culprit(suspect, observation.sites)
     blocker = _blocker(suspect, observation, verdict.cause)
     holder = holders[0] if holders else None
-    names, merged = evidence.names, _merge(case)
     return Stall(
-        id=f"{session.id}-{evidence.serial}",
-        session=session.id,
-        pid=session.pid,
+        **_seen(case, session, clock),
         fingerprint="",
         title=make_title(evidence, first, culprit, blocker, holder),
-        thread=evidence.thread_name or f"thread {evidence.tid}",
-        loop=evidence.loop_kind,
-        scope=evidence.scope,
         state=state,
-        severity=severity_of(case.weights.duration_ns),
-        began_wall_ns=clock.to_wall_ns(evidence.begin_ns),
-        duration_ns=case.weights.duration_ns,
-        threshold_ns=evidence.threshold_ns,
-        callback=None if names is None else names.name,
-        task=None if names is None else names.task,
-        scene=evidence.scene,
         cause=verdict.cause,
         confidence=verdict.confidence,
         evidence=_sentences(case, verdict),
@@ -117,13 +107,7 @@ def _to_stall(case: StallCase, verdict: Verdict, session: Session, clock: Clock,
         blocker=blocker,
         holder=holder,
         ledger=observation.ledger,
-        samples=len(evidence.samples),
-        coverage=round(case.coverage, 4),
-        dropped_samples=sum(count for _, count in evidence.samples_dropped),
         stacks=merged.shown,
-        threads=_other_threads(evidence, case),
-        queue_ns=evidence.queue_ns,
-        engine=evidence.engine,
         cause_share=1.0 if first is None else round(min(1.0, first.share), 4),
         second_cause=None if second is None else second.cause,
         second_share=0.0 if second is None else round(min(1.0, second.share), 4),
@@ -131,11 +115,32 @@ def _to_stall(case: StallCase, verdict: Verdict, session: Session, clock: Clock,
         grade=make_grade(case.seen_ns, case.coverage, verdict.cause),
         holders=holders,
         waited_on=_waited_on(verdict),
-        contributors=evidence.contributors,
         surroundings=observation.surroundings,
-        startup=evidence.first_turn and evidence.loop_kind != _THREAD,
         timeline=make_timeline(observation, case.weights, merged.numbers),
     )
+
+
+def _seen(case: StallCase, session: Session, clock: Clock) -> dict[str, Any]:
+    """What holds of the stall whatever its verdict is."""
+    evidence, names = case.evidence, case.evidence.names
+    return {
+        "id": f"{session.id}-{evidence.serial}",
+        "session": session.id,
+        "pid": session.pid,
+        "thread": evidence.thread_name or f"thread {evidence.tid}",
+        "loop": evidence.loop_kind,
+        "severity": severity_of(case.weights.duration_ns),
+        "began_wall_ns": clock.to_wall_ns(evidence.begin_ns),
+        "duration_ns": case.weights.duration_ns,
+        "callback": None if names is None else names.name,
+        "task": None if names is None else names.task,
+        "samples": len(evidence.samples),
+        "coverage": round(case.coverage, 4),
+        "dropped_samples": sum(count for _, count in evidence.samples_dropped),
+        "threads": _other_threads(evidence, case),
+        "startup": evidence.first_turn and evidence.loop_kind != _THREAD,
+        **{name: getattr(evidence, name) for name in _AS_THEY_CAME},
+    }
 
 
 def severity_of(duration_ns: int) -> Severity:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from loopcanary.model.evidence import CallbackNames, Collection, StallEvidence
 from loopcanary.model.stall import StallScope
@@ -42,11 +43,7 @@ def make_evidence(
     dominant, share, is_run = _dominant(marks)
     # Work of `watch` is one callback by name. Elsewhere only the samples tell whether one did it all.
     is_callback = work is not None or (is_run and 2 * share >= 1)
-    duration_ns = last_look_ns - begin_ns
     tally = ended.tally if ended is not None and not is_callback else None
-    told = ended if ended is not None and ended.callbacks else None
-    runs = {id(mark.key) for mark in marks if mark is not None and mark.is_run}
-    callbacks = max(len(runs), _ready(case))
     before = ended.earlier if ended is not None else lane.before(begin_ns)
     return StallEvidence(
         serial=serial,
@@ -60,19 +57,13 @@ def make_evidence(
         threshold_ns=lane.threshold_ns,
         names=work if work is not None else dominant,
         scene=_scene(lane, case, ended),
-        samples=tuple(case.samples) if case is not None else (),
-        sample_interval_ns=case.interval_ns if case is not None else 0,
-        samples_dropped=tuple(sorted(case.dropped.items())) if case is not None else (),
-        threads=case.threads if case is not None else (),
+        **_sampled(case),
         collections=collections,
         turn_begin_ns=begin_ns,
-        turn_callbacks=callbacks if told is None else told.callbacks,
-        turn_callback_ns=(duration_ns if callbacks else 0) if told is None else _sum_ns(told, duration_ns),
-        longest_callback_ns=(int(duration_ns * share) if is_run else 0) if told is None else told.longest_ns,
+        **_callbacks(ended, case, marks, last_look_ns - begin_ns, share if is_run else 0.0),
         end_cpu_ns=ended.cpu_ns if ended is not None else None,
         allowance_ns=ended.allowance_ns if ended is not None else lane.allowance(epoch),
         engine="portable",
-        before=case.before if case is not None else None,
         contributors=tally.contributors() if tally is not None else (),
         contributors_from_ns=begin_ns if tally is not None and tally.by_name else None,
         contributors_dropped=tally.dropped if tally is not None else 0,
@@ -84,9 +75,33 @@ def make_evidence(
     )
 
 
-def _sum_ns(ended: Ended, duration_ns: int) -> int:
-    """Of the turn's named work, which may be nested."""
-    return min(duration_ns, sum(one[1] for one in ended.tally.by_name.values()))
+def _sampled(case: WatchCase | None) -> dict[str, Any]:
+    """What the watchdog gathered."""
+    if case is None:
+        return {}
+    return {
+        "samples": tuple(case.samples),
+        "sample_interval_ns": case.interval_ns,
+        "samples_dropped": tuple(sorted(case.dropped.items())),
+        "threads": case.threads,
+        "before": case.before,
+    }
+
+
+def _callbacks(
+    ended: Ended | None, case: WatchCase | None, marks: Sequence[Mark | None], duration_ns: int, share: float
+) -> dict[str, Any]:
+    """The turn's callbacks, as a probe has reported them, or as the samples show them; `share`: of the run
+    that most samples were taken in."""
+    if ended is not None and ended.callbacks:
+        # Named work may be nested.
+        named_ns = sum(one[1] for one in ended.tally.by_name.values())
+        number, sum_ns, longest_ns = ended.callbacks, min(duration_ns, named_ns), ended.longest_ns
+    else:
+        runs = {id(mark.key) for mark in marks if mark is not None and mark.is_run}
+        number = max(len(runs), 0 if case is None else case.ready)
+        sum_ns, longest_ns = duration_ns if number else 0, int(duration_ns * share)
+    return {"turn_callbacks": number, "turn_callback_ns": sum_ns, "longest_callback_ns": longest_ns}
 
 
 def _marks_within(case: WatchCase | None, begin_ns: int, end_ns: int) -> list[Mark | None]:
@@ -108,7 +123,3 @@ def _dominant(marks: Sequence[Mark | None]) -> tuple[CallbackNames | None, float
     share = count / len(marks)
     found = next(mark for mark in marks if mark is not None and id(mark.key) == key)
     return (found.names if 2 * share >= 1 else None), share, found.is_run
-
-
-def _ready(case: WatchCase | None) -> int:
-    return case.ready if case is not None else 0

@@ -9,12 +9,19 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from loopcanary.diagnosis.health.loop import loop_health
 from loopcanary.model import LaneTotals, LoopHealth
 
 _THREAD = "thread"
 _NUMBER = re.compile(r"\d+")
+_LONGEST = ("longest_turn_ns", "queue_ns_max")
+_SUMS = (
+    *("turns", "callbacks", "busy_ns", "busy_ns_squared", "queue_ns_total", "slices_congested"),
+    *("callback_ns", "callback_ns_squared", "stalls", "stalled_ns"),
+)
+_SUMS_OF_KNOWN = ("gc_ns", "on_cpu_ns", "run_queue_ns")
 
 
 def process_health(lanes: Iterable[LaneTotals], now_ns: int) -> tuple[LoopHealth, ...]:
@@ -35,28 +42,19 @@ def _merged(pool: Sequence[LaneTotals], now_ns: int) -> LaneTotals:
     histogram: Counter[int] = Counter()
     for lane in ended:
         histogram.update(dict(lane.histogram))
+    known: dict[str, Any] = {
+        name: _sum_of_known(getattr(lane, name) for lane in ended) for name in _SUMS_OF_KNOWN
+    }
     return replace(
         pool[0],
         thread_name=f"{_NUMBER.sub('*', pool[0].thread_name)}, {len(pool)} threads",
         opened_ns=now_ns - sum(_end_ns(lane, now_ns) - lane.opened_ns for lane in ended),
         closed_ns=now_ns,
         busy_since_ns=None,
-        turns=sum(lane.turns for lane in ended),
-        callbacks=sum(lane.callbacks for lane in ended),
-        busy_ns=sum(lane.busy_ns for lane in ended),
-        busy_ns_squared=sum(lane.busy_ns_squared for lane in ended),
-        longest_turn_ns=max(lane.longest_turn_ns for lane in ended),
-        queue_ns_total=sum(lane.queue_ns_total for lane in ended),
-        queue_ns_max=max(lane.queue_ns_max for lane in ended),
         histogram=tuple(sorted(histogram.items())),
-        slices_congested=sum(lane.slices_congested for lane in ended),
-        callback_ns=sum(lane.callback_ns for lane in ended),
-        callback_ns_squared=sum(lane.callback_ns_squared for lane in ended),
-        stalls=sum(lane.stalls for lane in ended),
-        stalled_ns=sum(lane.stalled_ns for lane in ended),
-        gc_ns=_sum_of_known(lane.gc_ns for lane in ended),
-        on_cpu_ns=_sum_of_known(lane.on_cpu_ns for lane in ended),
-        run_queue_ns=_sum_of_known(lane.run_queue_ns for lane in ended),
+        **{name: max(getattr(lane, name) for lane in ended) for name in _LONGEST},
+        **{name: sum(getattr(lane, name) for lane in ended) for name in _SUMS},
+        **known,
     )
 
 
