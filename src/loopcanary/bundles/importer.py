@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from loopcanary.bundles.reading import read_bundle
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from loopcanary.bundles.reading import Taker
+from loopcanary.bundles.reading import Taker, read_bundle
 
 
 class BundleImporter:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
 
 import click
 
 from loopcanary.cli.overview import SECTIONS, epilog
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 COMMANDS = tuple(name for names in SECTIONS.values() for name in names)
 _MODULES = {"import": "import_"}

@@ -6,11 +6,8 @@ import select
 import signal
 import socket
 from contextlib import suppress
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from types import FrameType
-    from typing import IO
+from types import FrameType
+from typing import IO
 
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import click
 
 from loopcanary.cli.words import Word
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 STDOUT = "-"
 

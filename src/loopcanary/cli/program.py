@@ -5,11 +5,8 @@ from __future__ import annotations
 import os
 import site
 import sys
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
 
 HOOK = "loopcanary.pth"
 _MODULE_AND_CODE = ("-m", "-c")

@@ -5,8 +5,8 @@ Classes are the names of tones; places have their full path as title. The style 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from html import escape
-from typing import TYPE_CHECKING
 
 from loopcanary.document.parts import (
     Bars,
@@ -30,9 +30,6 @@ from loopcanary.document.parts import (
 )
 from loopcanary.document.wrapping import text_of
 from loopcanary.words.text import printable, underlined
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 _SOURCE_WIDTH = 200
 _CODE = frozenset({Tone.NAME, Tone.PLACE, Tone.FOREIGN})

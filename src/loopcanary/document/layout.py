@@ -5,10 +5,10 @@ A wrapped `path:line` cannot be clicked, so a line with a place in it is never w
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
-from typing import TYPE_CHECKING
 
 from loopcanary.document.parts import (
     Bars,
@@ -32,9 +32,6 @@ from loopcanary.document.parts import (
 )
 from loopcanary.document.wrapping import fitting, shown, width_of, wrapped
 from loopcanary.words.text import underlined
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 _BARS = " ▁▂▃▄▅▆▇█"
 _PLAIN_BARS = " .:-=+*#@"

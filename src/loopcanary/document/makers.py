@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import compress
-from typing import TYPE_CHECKING
 
 from loopcanary.document.parts import Block, Fact, Facts, Paragraph, Part, Piece, Pieces, Table, Tone
 from loopcanary.words.text import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 NAME_MAX = 60
 NOTHING = Paragraph(())

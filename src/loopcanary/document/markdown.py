@@ -7,7 +7,7 @@ nor mentions of people; other text has all that Markdown and HTML act on escaped
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 from loopcanary.document.parts import (
     Bars,
@@ -32,9 +32,6 @@ from loopcanary.document.parts import (
 )
 from loopcanary.document.wrapping import plain, text_of
 from loopcanary.words.text import printable, underlined
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 _ACTIVE = re.compile(r"[\\`*_\[\]#|~$]|:(?=//)|(?<=www)\.")
 _CODE = frozenset({Tone.NAME, Tone.PLACE, Tone.FOREIGN})

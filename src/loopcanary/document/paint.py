@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from loopcanary.document.parts import Pieces, Tone
 from loopcanary.words.text import file_url
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 LINKED_MAX = 200
 """Longer paths get no link."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from loopcanary.document.makers import NAME_MAX, Said, dim, line, name, place_of, prose, said, strong
 from loopcanary.document.parts import Block, Piece, Pieces, SourceLine, Tone
-from loopcanary.model import Cause, Severity, StallState
+from loopcanary.model import Cause, Culprit, Holder, Severity, Stall, StallState
 from loopcanary.model.units import format_duration
 from loopcanary.words.causes import (
     cause_words,
@@ -16,9 +14,6 @@ from loopcanary.words.causes import (
     struck_words,
 )
 from loopcanary.words.waiting import holder_words, second_cause_words, target_words
-
-if TYPE_CHECKING:
-    from loopcanary.model import Culprit, Holder, Stall
 
 SEVERITY_TONES = {Severity.STALL: Tone.NUMBER, Severity.HANG: Tone.WARN, Severity.ANR: Tone.ALARM}
 STATE_WORDS = {

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from loopcanary.document.parts import Piece, Pieces
 from loopcanary.words.text import display_width, place, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PATH_MAX = 200
 _LEAST = 8

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from loopcanary.model import Cause
-
-if TYPE_CHECKING:
-    from loopcanary.model.search import IssueGroup
+from loopcanary.model.search import IssueGroup
 
 ANYWHERE = "in whatever code had its turn; each stall has its own place"
 

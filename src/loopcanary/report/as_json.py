@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from loopcanary.model import LagIssue, Session
+from loopcanary.model.search import IssueGroup
 from loopcanary.report.figures.loop_figures import figures_of
+from loopcanary.report.model import Details, Figures, Report
 from loopcanary.wire import SCHEMA_VERSION, Json, time_to_text, to_wire
 from loopcanary.words.lags import evidence_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from loopcanary.model import LagIssue, Session
-    from loopcanary.model.search import IssueGroup
-    from loopcanary.report.model import Details, Figures, Report
 
 
 def report_to_dict(report: Report) -> Json:

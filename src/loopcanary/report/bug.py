@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from loopcanary.document.makers import dim, facts, filled, line, name, number, part, said, strong
 from loopcanary.document.parts import (
@@ -22,23 +22,18 @@ from loopcanary.document.parts import (
     Tone,
 )
 from loopcanary.document.verdict import SEVERITY_TONES, STATE_WORDS
-from loopcanary.model import IssueKind, Stall
+from loopcanary.model import Issue, IssueKind, Stall
+from loopcanary.model.search import IssueGroup
 from loopcanary.model.units import format_duration
+from loopcanary.report.figures.affected import Affected
 from loopcanary.report.figures.gain_words import gain_words
 from loopcanary.report.figures.history import course
 from loopcanary.report.figures.trend import trend_words
 from loopcanary.report.issue import grouped, issue_blocks, session_of
+from loopcanary.report.model import Figures, Report
 from loopcanary.report.times import age, moment, span
 from loopcanary.words.causes import severity_word
 from loopcanary.words.text import count_of, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from loopcanary.model import Issue
-    from loopcanary.model.search import IssueGroup
-    from loopcanary.report.figures.affected import Affected
-    from loopcanary.report.model import Figures, Report
 
 _NAMES_MAX = 5
 LATEST_MAX = 10

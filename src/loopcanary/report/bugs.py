@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from loopcanary.document.makers import (
     dim,
@@ -17,22 +17,17 @@ from loopcanary.document.makers import (
 )
 from loopcanary.document.parts import Block, Head, Heading, Indented, Piece, Pieces, Table, TableRow, Tone
 from loopcanary.document.verdict import advice, held_by, holders_of, spot, verdict, waited_on, where_held
-from loopcanary.model import Cause, IssueKind, Stall
+from loopcanary.model import Cause, Holder, Issue, IssueKind, Stall
+from loopcanary.model.search import IssueGroup
 from loopcanary.model.units import format_duration
 from loopcanary.report.anywhere import ANYWHERE, is_anywhere
 from loopcanary.report.bug import seen, sums
 from loopcanary.report.figures.gain_words import gain_words
 from loopcanary.report.issue import issue_body, session_of
+from loopcanary.report.model import Report
 from loopcanary.report.times import age
 from loopcanary.words.kinds import kind_words
 from loopcanary.words.text import count_of, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from loopcanary.model import Holder, Issue
-    from loopcanary.model.search import IssueGroup
-    from loopcanary.report.model import Report
 
 IN_FULL = 3
 """Bugs that a terminal shows in full: those that took most time."""

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from loopcanary.document.parts import Document
 from loopcanary.model.search import IssueGroup
 from loopcanary.report.bug import bug_document
 from loopcanary.report.issue import issue_blocks, session_of
+from loopcanary.report.model import Report
 from loopcanary.report.overview import overview
-
-if TYPE_CHECKING:
-    from loopcanary.report.model import Report
 
 
 def document_of(report: Report, *, in_detail: bool = False) -> Document:

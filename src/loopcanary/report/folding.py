@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from loopcanary.model import StackFrame
+from loopcanary.model import StackFrame
 
 _LIBRARY_FOLDERS = ("site-packages", "dist-packages")
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 from loopcanary.document.makers import NOTHING, dim, facts, line, name, number, part, prose, said, strong
-from loopcanary.document.parts import Block, Facts, Heading, Indented, Items
+from loopcanary.document.parts import Block, Facts, Heading, Indented, Items, Piece, Pieces
 from loopcanary.document.verdict import advice, severity, verdict, where
-from loopcanary.model import Stall
+from loopcanary.model import Issue, Session, Stall
 from loopcanary.model.units import format_duration
 from loopcanary.registry import said_of
+from loopcanary.report.model import Details, Report
 from loopcanary.report.stacks import stack_frames, stack_parts
 from loopcanary.report.surroundings import process_words
 from loopcanary.report.times import moment
@@ -17,13 +18,6 @@ from loopcanary.words.kinds import kind_words
 from loopcanary.words.lags import evidence_of
 from loopcanary.words.text import printable
 from loopcanary.words.waiting import thread_by_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from loopcanary.document.parts import Piece, Pieces
-    from loopcanary.model import Issue, Session
-    from loopcanary.report.model import Details, Report
 
 _STACKS_MAX = 8
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from loopcanary.document.makers import NOTHING, dim, line, part, said, strong
 from loopcanary.document.parts import Block, Document, Heading, Indented
 from loopcanary.model.units import format_duration
 from loopcanary.report.bug import latest
 from loopcanary.report.bugs import bugs_of
+from loopcanary.report.model import Report
 from loopcanary.report.runs import runs_part
 from loopcanary.report.traces import trace_parts
 from loopcanary.words.commands import reading
 from loopcanary.words.kinds import issues_title
 from loopcanary.words.text import count_of, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from loopcanary.report.model import Report
 
 
 def overview(report: Report, *, in_detail: bool) -> Document:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from loopcanary.document.makers import dim, line, name, part, said, sentences
 from loopcanary.document.parts import Block, Head, Indented, Paragraph, Piece, Pieces, Table, TableRow, Tone
-from loopcanary.model import SessionEnd
+from loopcanary.model import LoopHealth, Session, SessionEnd
 from loopcanary.model.units import format_duration, format_number, format_size
 from loopcanary.report.figures.loop_figures import LoopFigures, figures_of
 from loopcanary.report.times import moment
 from loopcanary.words.guards import guard_words
 from loopcanary.words.text import count_of, printable
 from loopcanary.words.waiting import share_words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from loopcanary.model import LoopHealth, Session
 
 _RUNS_MAX = 6
 _LOOPS_MAX = 6

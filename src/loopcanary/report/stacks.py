@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from loopcanary.document.makers import dim, name, part, place_of, said
 from loopcanary.document.parts import Block, Frames, Indented, Piece, Pieces, Tone
+from loopcanary.model import StackFrame, WeightedStack
 from loopcanary.model.units import format_duration
 from loopcanary.report.folding import Fold, folded, library_path
 from loopcanary.words.text import count_of, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from loopcanary.model import StackFrame, WeightedStack
 
 _ROWS_MAX = 100
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from loopcanary.document.makers import dim, line, name, part, said, sentences
 from loopcanary.document.parts import Bars, Block, Fact, Facts, Head, Indented, Piece, Table, TableRow, Tone
+from loopcanary.model import SceneFrames, Session
 from loopcanary.model.units import format_duration
 from loopcanary.words.frames import (
     fps_words,
@@ -18,11 +19,6 @@ from loopcanary.words.frames import (
     traced,
 )
 from loopcanary.words.text import count_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from loopcanary.model import SceneFrames, Session
 
 _RUNS_MAX = 6
 _SCENES_MAX = 12

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
-from loopcanary.model import Cause, Stall, StallState
+from loopcanary.model import Cause, Issue, Session, Stall, StallState
 from loopcanary.reporters.blocks import (
     Tally,
     blamed,
@@ -19,12 +20,6 @@ from loopcanary.reporters.blocks import (
 from loopcanary.reporters.terminal import Terminal
 from loopcanary.reporters.whose_stderr import is_a_child
 from loopcanary.words.commands import reading
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
-
-    from loopcanary.model import Issue, Session
 
 _QUIET_NS = 5_000_000_000
 """The same bug is told again after this long at the earliest."""

@@ -7,15 +7,12 @@ from collections.abc import Callable
 from enum import Enum
 from operator import attrgetter
 from types import NoneType
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin
+from typing import Any, NamedTuple, get_args, get_origin
 
 from loopcanary.model.issues.kind import IssueKind
 from loopcanary.wire.misfit import MISSING, Misfit, wanted
-from loopcanary.wire.parts import unit_of, wire_name
+from loopcanary.wire.parts import WirePart, unit_of, wire_name
 from loopcanary.wire.times import time_from_text, time_to_text
-
-if TYPE_CHECKING:
-    from loopcanary.wire.parts import WirePart
 
 _MS = 1_000_000
 _MHZ = 1_000

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from loopcanary.model.config import STORE_NAME
 from loopcanary.words.text import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def reading(command: str, stores: Iterable[Path]) -> str:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from loopcanary.cli import BAD_USE, NOTHING_FOUND, refuse
 from loopcanary.cli.settings import given, of_option, settings_options
 from loopcanary.cli.words import Word
-from loopcanary.model.outside import Unseen
+from loopcanary.model.outside import Attached, Detached, Unseen
 from loopcanary.words.commands import reading
 from loopcanary.words.text import printable
-
-if TYPE_CHECKING:
-    from loopcanary.model.outside import Attached, Detached
 
 _NS = 1_000_000_000
 

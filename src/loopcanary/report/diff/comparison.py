@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
-from loopcanary.model.search import IssueQuery
+from loopcanary.model import Cause, Culprit
+from loopcanary.model.search import IssueGroup, IssueQuery, SessionMark
+from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.figures.rates import Amount, Interval, amount, interval, ratio
 from loopcanary.report.figures.watched import Watched
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from loopcanary.model import Cause, Culprit
-    from loopcanary.model.search import IssueGroup, SessionMark
-    from loopcanary.protocols.stores import IssueStore
 
 _S = 1_000_000_000
 _LOAD_SESSIONS = 50

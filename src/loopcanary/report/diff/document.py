@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from loopcanary.document.makers import NOTHING, dim, facts, line, name, said, sentences, strong
 from loopcanary.document.parts import Block, Document, Heading, Piece, Pieces, Records, Tone
 from loopcanary.document.verdict import spot
 from loopcanary.model import Cause
-from loopcanary.report.diff.comparison import Change
+from loopcanary.report.diff.comparison import Change, Compared, Comparison
 from loopcanary.report.diff.words import (
     count_words,
     load_note,
@@ -20,11 +20,6 @@ from loopcanary.report.diff.words import (
 from loopcanary.report.figures.chance import LEVEL
 from loopcanary.words.text import count_of, printable
 from loopcanary.words.waiting import share_words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from loopcanary.report.diff.comparison import Compared, Comparison
 
 _TONES = {
     Change.NEW: Tone.ALARM,

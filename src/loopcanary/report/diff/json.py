@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from math import isinf
-from typing import TYPE_CHECKING
 
 from loopcanary.report.as_json import render_members
+from loopcanary.report.diff.comparison import Compared, Comparison, Seen, SideSums
 from loopcanary.report.figures.chance import LEVEL
+from loopcanary.report.figures.rates import Interval
 from loopcanary.wire import Json, time_to_text, to_wire
-
-if TYPE_CHECKING:
-    from loopcanary.report.diff.comparison import Compared, Comparison, Seen, SideSums
-    from loopcanary.report.figures.rates import Interval
 
 SCHEMA_VERSION = 1
 

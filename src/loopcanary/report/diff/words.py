@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from math import isinf
-from typing import TYPE_CHECKING
 
 from loopcanary.model.units import format_duration, format_number
-from loopcanary.report.diff.comparison import Change
+from loopcanary.report.diff.comparison import Change, Compared, Comparison, Seen, SideSums
+from loopcanary.report.figures.rates import Interval
 from loopcanary.report.figures.watched import HOUR_NS
 from loopcanary.words.text import count_of, printable
-
-if TYPE_CHECKING:
-    from loopcanary.report.diff.comparison import Compared, Comparison, Seen, SideSums
-    from loopcanary.report.figures.rates import Interval
 
 _LOAD_DIFFERS = 1.5
 

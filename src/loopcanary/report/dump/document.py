@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
 from loopcanary.document.makers import NOTHING, dim, line, name, place_of, said, strong
 from loopcanary.document.parts import (
@@ -18,6 +18,8 @@ from loopcanary.document.parts import (
     SourceLine,
     Tone,
 )
+from loopcanary.model import Frame
+from loopcanary.model.outside import ProcessSight, ThreadSight
 from loopcanary.model.units import format_duration
 from loopcanary.report.dump.frames import Again, rows
 from loopcanary.report.dump.words import (
@@ -31,12 +33,6 @@ from loopcanary.report.dump.words import (
 )
 from loopcanary.report.folding import library_path
 from loopcanary.words.text import count_of, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from loopcanary.model import Frame
-    from loopcanary.model.outside import ProcessSight, ThreadSight
 
 _ROWS_MAX = 40
 _OWN_NAME = "loopcanary"

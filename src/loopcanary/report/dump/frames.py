@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from loopcanary.model import Frame
+from loopcanary.model import Frame
 
 _PERIOD_MAX = 6
 _LEAST = 3

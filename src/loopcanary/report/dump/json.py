@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
+from loopcanary.model import Frame
+from loopcanary.model.outside import ProcessSight, ThreadSight, WaitedLock
 from loopcanary.report.dump.words import deadlocks, doing_words
 from loopcanary.wire import Json, time_to_text, to_wire
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from loopcanary.model import Frame
-    from loopcanary.model.outside import ProcessSight, ThreadSight, WaitedLock
 
 SCHEMA = 1
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
-from loopcanary.model.outside import StackReading
+from loopcanary.model.outside import LaneSight, ProcessSight, StackReading, ThreadSight, WaitedLock
 from loopcanary.model.units import format_duration
 from loopcanary.model.waiting import LockProof
 from loopcanary.report.folding import library_path
 from loopcanary.words.text import count_of, printable
 from loopcanary.words.waiting import PROOF_WORDS, target_words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from loopcanary.model.outside import LaneSight, ProcessSight, ThreadSight, WaitedLock
 
 _NAME_MAX = 60
 _SLEEPS = frozenset({"nanosleep", "clock_nanosleep"})

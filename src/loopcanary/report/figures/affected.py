@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from loopcanary.model import Stall
+from loopcanary.model import Stall
 
 EXAMINED = 500
 """So many stalls, the latest, are looked at."""

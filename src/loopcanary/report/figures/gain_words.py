@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from loopcanary.model.units import format_duration
-from loopcanary.report.figures.loops import names
+from loopcanary.report.figures.loops import Gains, names
 from loopcanary.words.text import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from loopcanary.report.figures.loops import Gains
 
 _GAINS_MAX = 2
 _GAIN_LEAST = 0.05

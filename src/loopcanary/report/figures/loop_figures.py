@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from loopcanary.model import LoopHealth
 from loopcanary.report.figures.watched import HOUR_NS
-
-if TYPE_CHECKING:
-    from loopcanary.model import LoopHealth
 
 _S = 1_000_000_000
 

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from loopcanary.model import LoopHealth
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from loopcanary.model import Session
-    from loopcanary.model.search import IssueMark
-
+from loopcanary.model import LoopHealth, Session
+from loopcanary.model.search import IssueMark
 
 Delay = Callable[[Sequence[int]], int | None]
 """From durations of stalls (ns) to how long events would wait (99 %) without them; None: unknown."""

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from loopcanary.model import SessionEnd, Stall, StallState
+from loopcanary.model import LoopHealth, Session, SessionEnd, Stall, StallState
 from loopcanary.model.search import IssueQuery, of_type
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from loopcanary.model import LoopHealth, Session
-    from loopcanary.protocols.stores import IssueStore
+from loopcanary.protocols.stores import IssueStore
 
 _LATEST = 4
 """Such a stall is the last one of its loop."""

@@ -13,16 +13,12 @@ watched time, and where it is larger than a Poisson process would have, it is th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING
 
 from loopcanary.report.figures.chance import gamma_high, gamma_low, quotient_high, quotient_low
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from loopcanary.report.figures.watched import Watched
+from loopcanary.report.figures.watched import Watched
 
 SLICES = 16
 

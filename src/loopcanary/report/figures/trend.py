@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from loopcanary.model.spelling import spelled
 from loopcanary.report.figures.chance import LEVEL, chance_of_halves
 from loopcanary.report.figures.rates import SLICES, dispersion
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from loopcanary.report.figures.watched import Watched
+from loopcanary.report.figures.watched import Watched
 
 
 class Direction(Enum):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from loopcanary.model.search import SessionMark
+from loopcanary.model.search import SessionMark
 
 HOUR_NS = 3_600_000_000_000
 _EVER_NS = 1 << 62

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from loopcanary.document.makers import dim, facts, name, number, part, said
 from loopcanary.document.parts import Block, Facts, Head, Pieces, Table, TableRow
+from loopcanary.model import Jank, LateFrame
 from loopcanary.model.units import format_duration, format_number
 from loopcanary.report.times import exactly
 from loopcanary.words.frames import fps_words, frozen_words, level_words
 from loopcanary.words.text import count_of
-
-if TYPE_CHECKING:
-    from loopcanary.model import Jank, LateFrame
 
 _HEADS = (Head("frame", is_number=True), Head("dropped", is_number=True), Head("began"), Head("stall in it"))
 

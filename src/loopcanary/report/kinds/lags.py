@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from loopcanary.document.makers import dim, facts, line, name, number, part, said
 from loopcanary.document.parts import Block, Facts, Paragraph
 from loopcanary.document.verdict import spot
+from loopcanary.model import Handled, IdleLag, InputLag
 from loopcanary.model.units import format_duration
-
-if TYPE_CHECKING:
-    from loopcanary.model import Handled, IdleLag, InputLag
 
 
 def input_figures(lag: InputLag) -> Facts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from loopcanary.document.makers import (
     NAME_MAX,
@@ -38,7 +38,7 @@ from loopcanary.document.verdict import (
     waited_on,
     where_held,
 )
-from loopcanary.model import Grade, StallScope
+from loopcanary.model import Contributor, Grade, Stall, StallScope, ThreadView
 from loopcanary.model.units import format_duration
 from loopcanary.report.stacks import frames_of
 from loopcanary.report.surroundings import ledger, surroundings_words
@@ -46,11 +46,6 @@ from loopcanary.report.times import moment
 from loopcanary.words.earlier import earlier_rows
 from loopcanary.words.text import count_of, printable
 from loopcanary.words.waiting import share_words, thread_by_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from loopcanary.model import Contributor, Stall, ThreadView
 
 _LATE_NS = 1_000_000
 _EARLIER_MAX = 12

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from loopcanary.document.makers import dim, facts, line, name, part, place_of, said
 from loopcanary.document.parts import Block, Facts, Pieces, Tree, TreeRow
+from loopcanary.model import CallRow, SlowMethod, Startup
 from loopcanary.model.call_tree import levels
 from loopcanary.model.issues.slow_method import ROWS_MAX
 from loopcanary.model.issues.startup import PHASES_MAX
 from loopcanary.model.units import format_duration
 from loopcanary.words.text import count_of
 from loopcanary.words.traced import phase_words
-
-if TYPE_CHECKING:
-    from loopcanary.model import CallRow, SlowMethod, Startup
 
 _COLUMNS = ("took", "itself")
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from loopcanary.model.config import STORE_NAME
 from loopcanary.unpatched import unpatched
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 FILE_NAME = "loopcanary.db"
 FOLDER_MODE = 0o700
