@@ -99,22 +99,8 @@ class _Scene:
     """One scene at one refresh rate: slices that are over, and the one in the making."""
 
     __slots__ = (
-        "began_ns",
-        "closed",
-        "ended_ns",
-        "epoch",
-        "frame_ns",
-        "frames",
-        "frozen",
-        "janky_ns",
-        "late_ns",
-        "levels",
-        "name",
-        "refresh_mhz",
-        "slices",
-        "sums",
-        "worst",
-        "worst_ns",
+        *("began_ns", "closed", "ended_ns", "epoch", "frame_ns", "frames", "frozen", "janky_ns", "late_ns"),
+        *("levels", "name", "refresh_mhz", "slices", "sums", "worst", "worst_ns"),
     )
 
     def __init__(self, name: str | None, refresh_mhz: int) -> None:

@@ -22,8 +22,11 @@ _Desk = TypeVar("_Desk")
 _Trace = TypeVar("_Trace")
 
 
-class _Kept(Generic[_Desk]):
+class _Kept(Generic[_Desk, _Trace]):
     """The life that they have in common: nothing of the program's is patched."""
+
+    def __init__(self) -> None:
+        self._traces: dict[object, _Trace] = {}
 
     def init(self, desk: _Desk) -> None:
         """For the first probe that asks for a trace."""
@@ -35,55 +38,16 @@ class _Kept(Generic[_Desk]):
     def stop(self) -> None:
         """The engine runs no more."""
 
+    def destroy(self) -> None:
+        """All that they told was taken."""
+        self._traces = {}
+
     @property
     def events(self) -> int:
         """How many of those there were that the desk does not hear of."""
         return 0
 
-
-class FrameTraces(_Kept[FrameSink]):
-    """The tracer `frames`: a trace for each surface."""
-
-    name = "frames"
-
-    def __init__(self) -> None:
-        self._traces: list[FrameTracer] = []
-
-    def trace(self, loop_kind: str, refresh_hz: float) -> FrameTracer:
-        """For one surface of the calling thread."""
-        ident, thread = threading.get_ident(), thread_name()
-        for trace in self._traces:
-            if trace.is_closed and (trace.thread, trace.loop) == (thread, loop_kind):
-                trace.open_again(refresh_hz)  # windows come and go: what they tell together is one
-                return trace
-        trace = FrameTracer(self._desk, thread=thread, ident=ident, loop=loop_kind, refresh_hz=refresh_hz)
-        if len(self._traces) < _TRACES_MAX:
-            self._traces = [*self._traces, trace]
-        return trace
-
-    def stop(self) -> None:
-        """The last slices are over."""
-        for trace in self._traces:
-            trace.finish()
-
-    def destroy(self) -> None:
-        """All that they told was taken."""
-        self._traces = []
-
-    def figures(self, clock: Clock) -> tuple[SceneFrames, ...]:
-        """Of all scenes, those with most time first."""
-        scenes = [_scene(trace, reading, clock) for trace in self._traces for reading in trace.read()]
-        return tuple(sorted(scenes, key=lambda scene: -scene.figures.frame_ns))
-
-
-class _OfThreads(_Kept[_Desk], Generic[_Desk, _Trace]):
-    """One trace for each thread and kind of loop."""
-
-    def __init__(self) -> None:
-        self._traces: dict[tuple[int, str], _Trace] = {}
-
-    def _trace(self, loop_kind: str, make: Callable[[], _Trace]) -> _Trace:
-        key = threading.get_ident(), loop_kind
+    def _trace(self, key: object, make: Callable[[], _Trace]) -> _Trace:
         trace = self._traces.get(key)
         if trace is None:
             trace = make()
@@ -91,12 +55,40 @@ class _OfThreads(_Kept[_Desk], Generic[_Desk, _Trace]):
                 self._traces = {**self._traces, key: trace}
         return trace
 
-    def destroy(self) -> None:
-        """All that they told was taken."""
-        self._traces = {}
+
+class FrameTraces(_Kept[FrameSink, FrameTracer]):
+    """The tracer `frames`: a trace for each surface."""
+
+    name = "frames"
+
+    def trace(self, loop_kind: str, refresh_hz: float) -> FrameTracer:
+        """For one surface of the calling thread."""
+        ident, thread = threading.get_ident(), thread_name()
+        for trace in self._traces.values():
+            if trace.is_closed and (trace.thread, trace.loop) == (thread, loop_kind):
+                trace.open_again(refresh_hz)  # windows come and go: what they tell together is one
+                return trace
+        return self._trace(
+            object(),
+            lambda: FrameTracer(
+                self._desk, thread=thread, ident=ident, loop=loop_kind, refresh_hz=refresh_hz
+            ),
+        )
+
+    def stop(self) -> None:
+        """The last slices are over."""
+        for trace in self._traces.values():
+            trace.finish()
+
+    def figures(self, clock: Clock) -> tuple[SceneFrames, ...]:
+        """Of all scenes, those with most time first."""
+        scenes = [
+            _scene(trace, reading, clock) for trace in self._traces.values() for reading in trace.read()
+        ]
+        return tuple(sorted(scenes, key=lambda scene: -scene.figures.frame_ns))
 
 
-class InputTraces(_OfThreads[LagSink, InputTracer]):
+class InputTraces(_Kept[LagSink, InputTracer]):
     """The tracer `input`."""
 
     name = "input"
@@ -105,7 +97,7 @@ class InputTraces(_OfThreads[LagSink, InputTracer]):
         """For the calling thread."""
         limit = INPUT_LAG_NS if limit_ns is None else limit_ns
         make = lambda: InputTracer(self._desk, thread=thread_name(), loop=loop_kind, limit_ns=limit)  # noqa: E731
-        return self._trace(loop_kind, make)
+        return self._trace((threading.get_ident(), loop_kind), make)
 
     @property
     def events(self) -> int:
@@ -117,14 +109,15 @@ class InputTraces(_OfThreads[LagSink, InputTracer]):
         return tuple(trace.read() for trace in self._traces.values())
 
 
-class IdleTraces(_OfThreads[IdleSink, IdleTracer]):
+class IdleTraces(_Kept[IdleSink, IdleTracer]):
     """The tracer `idle`."""
 
     name = "idle"
 
     def trace(self, loop_kind: str) -> IdleTracer:
         """For the calling thread."""
-        return self._trace(loop_kind, lambda: IdleTracer(self._desk, thread=thread_name(), loop=loop_kind))
+        make = lambda: IdleTracer(self._desk, thread=thread_name(), loop=loop_kind)  # noqa: E731
+        return self._trace((threading.get_ident(), loop_kind), make)
 
     def figures(self, clock: Clock) -> tuple[IdleFigures, ...]:  # noqa: ARG002 - as all tracers
         """Of each kind of work of each thread."""
