@@ -26,11 +26,10 @@ static char **texts_of(PyObject *tuple)
     return texts;
 }
 
-PyObject *lc_spawn_apart_py(PyObject *module, PyObject *args)
+PyObject *lc_spawn_apart_py(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *words, *environment;
     const char *log;
-    (void)module;
     if (!PyArg_ParseTuple(args, "O!O!y", &PyTuple_Type, &words, &PyTuple_Type, &environment, &log)) {
         return NULL;
     }

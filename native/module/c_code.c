@@ -1,9 +1,8 @@
 #include "module/c_code.h"
 
-PyObject *lc_c_code(PyObject *module, PyObject *function)
+PyObject *lc_c_code(PyObject *Py_UNUSED(module), PyObject *function)
 {
     const PyMethodDef *definition = NULL;
-    (void)module;
     if (Py_IS_TYPE(function, &PyMethodDescr_Type)) {
         definition = ((PyMethodDescrObject *)function)->d_method;
     } else if (PyCFunction_Check(function)) {

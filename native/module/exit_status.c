@@ -13,9 +13,8 @@ static pid_t asking_process; /* handlers are inherited by fork, the wish is not 
 /* on_exit(3) runs after the interpreter's end, and is told the status: nothing of Python knows it. On Linux
  * a handler may call exit (atexit(3), NOTES): the handlers that are left, of libraries that were loaded before us,
  * run once, and stdio is flushed. */
-static void replace_status(int status, void *unused)
+static void replace_status(int status, void *Py_UNUSED(unused))
 {
-    (void)unused;
     const int wanted = atomic_load(&wanted_status);
     if (status == 0 && wanted != 0 && getpid() == asking_process) {
         exit(wanted);
@@ -23,9 +22,8 @@ static void replace_status(int status, void *unused)
 }
 #endif
 
-PyObject *lc_fail_exit(PyObject *module, PyObject *status)
+PyObject *lc_fail_exit(PyObject *Py_UNUSED(module), PyObject *status)
 {
-    (void)module;
     const long wanted = PyLong_AsLong(status);
     if (wanted == -1 && PyErr_Occurred()) {
         return NULL;

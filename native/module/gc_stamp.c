@@ -73,9 +73,8 @@ static void stamp_end(lc_flight *flight, PyObject *info)
     LC_RELEASE(header->gc_epoch, LC_LOAD(header->gc_epoch) + 1u);
 }
 
-PyObject *lc_gc_stamp(PyObject *module, PyObject *const *args, Py_ssize_t count)
+PyObject *lc_gc_stamp(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
 {
-    (void)module;
     if (count == 2 && lc_the_agent.running && PyUnicode_Check(args[0])) {
         if (PyUnicode_CompareWithASCIIString(args[0], "start") == 0) {
             stamp_begin(lc_the_agent.flight.header, args[1]);

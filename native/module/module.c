@@ -32,7 +32,7 @@
 #include "probes/uvloop/hooks.h"
 #include "probes/hooks/wait_hook.h"
 
-static PyObject *start(PyObject *module, PyObject *args, PyObject *names)
+static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *names)
 {
     static char *keywords[] = {"path",    "facts",  "threshold_ns", "sample_delay_ns", "sample_interval_ns",
                                "hang_ns", "anr_ns", "checkpoint",   NULL};
@@ -40,7 +40,6 @@ static PyObject *start(PyObject *module, PyObject *args, PyObject *names)
     const char *facts;
     Py_ssize_t facts_bytes;
     unsigned long long threshold, delay, interval, hang, anr;
-    (void)module;
     if (!PyArg_ParseTupleAndKeywords(args, names, "O&y#KKKKK|O&", keywords, PyUnicode_FSConverter, &path, &facts,
                                      &facts_bytes, &threshold, &delay, &interval, &hang, &anr,
                                      PyUnicode_FSConverter, &checkpoint)) {
@@ -65,47 +64,37 @@ static PyObject *start(PyObject *module, PyObject *args, PyObject *names)
     Py_RETURN_NONE;
 }
 
-static PyObject *stop(PyObject *module, PyObject *process_ends)
+static PyObject *stop(PyObject *Py_UNUSED(module), PyObject *process_ends)
 {
-    (void)module;
     lc_agent_stop(PyObject_IsTrue(process_ends) == 1);
     Py_RETURN_NONE;
 }
 
-static PyObject *forget_after_fork(PyObject *module, PyObject *unused)
+static PyObject *forget_after_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     lc_agent_forget_after_fork();
     Py_RETURN_NONE;
 }
 
-static PyObject *obstacle(PyObject *module, PyObject *unused)
+static PyObject *obstacle(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     const char *reason = lc_agent_obstacle();
-    (void)module;
-    (void)unused;
     return reason ? PyUnicode_FromString(reason) : Py_NewRef(Py_None);
 }
 
-static PyObject *pause_watchdog(PyObject *module, PyObject *unused)
+static PyObject *pause_watchdog(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     lc_agent_pause();
     Py_RETURN_NONE;
 }
 
-static PyObject *resume_watchdog(PyObject *module, PyObject *unused)
+static PyObject *resume_watchdog(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     return lc_agent_resume() ? Py_NewRef(Py_None) : NULL;
 }
 
-static PyObject *on_first_lane(PyObject *module, PyObject *hook)
+static PyObject *on_first_lane(PyObject *Py_UNUSED(module), PyObject *hook)
 {
-    (void)module;
     if (hook != Py_None && !PyCallable_Check(hook)) {
         PyErr_SetString(PyExc_TypeError, "on_first_lane() takes a callable or None");
         return NULL;
@@ -117,19 +106,16 @@ static PyObject *on_first_lane(PyObject *module, PyObject *hook)
     Py_RETURN_NONE;
 }
 
-static PyObject *is_running(PyObject *module, PyObject *unused)
+static PyObject *is_running(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     return PyBool_FromLong(lc_the_agent.running);
 }
 
 /* The bell outlives the agent: it is static, and a stop rings it. */
-static PyObject *wait_for_news(PyObject *module, PyObject *args)
+static PyObject *wait_for_news(PyObject *Py_UNUSED(module), PyObject *args)
 {
     unsigned int seen;
     double timeout;
-    (void)module;
     if (!PyArg_ParseTuple(args, "Id", &seen, &timeout)) {
         return NULL;
     }
@@ -144,10 +130,8 @@ static PyObject *wait_for_news(PyObject *module, PyObject *args)
     return PyLong_FromUnsignedLong(atomic_load_explicit(bell, memory_order_acquire));
 }
 
-static PyObject *wake(PyObject *module, PyObject *unused)
+static PyObject *wake(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     lc_bell_ring(&lc_the_agent.watchdog.news);
     Py_RETURN_NONE;
 }
@@ -167,28 +151,25 @@ static lc_slot *complete_slot(PyObject *args)
     return LC_ACQUIRE(slot->state) == LC_SLOT_ENDED && LC_LOAD(slot->serial) == serial ? slot : NULL;
 }
 
-static PyObject *slot_is_complete(PyObject *module, PyObject *args)
+static PyObject *slot_is_complete(PyObject *Py_UNUSED(module), PyObject *args)
 {
     const lc_slot *slot = complete_slot(args);
-    (void)module;
     return PyErr_Occurred() ? NULL : PyBool_FromLong(slot != NULL);
 }
 
-static PyObject *release_slot(PyObject *module, PyObject *args)
+static PyObject *release_slot(PyObject *Py_UNUSED(module), PyObject *args)
 {
     lc_slot *slot = complete_slot(args);
-    (void)module;
     if (slot != NULL) {
         LC_RELEASE(slot->state, LC_SLOT_FREE);
     }
     return PyErr_Occurred() ? NULL : PyBool_FromLong(slot != NULL);
 }
 
-static PyObject *set_facts(PyObject *module, PyObject *json)
+static PyObject *set_facts(PyObject *Py_UNUSED(module), PyObject *json)
 {
     char *text;
     Py_ssize_t length;
-    (void)module;
     if (PyBytes_AsStringAndSize(json, &text, &length) != 0) {
         return NULL;
     }
@@ -196,16 +177,13 @@ static PyObject *set_facts(PyObject *module, PyObject *json)
                            lc_flight_set_facts(&lc_the_agent.flight, text, (size_t)length));
 }
 
-static PyObject *learn_asyncio(PyObject *module, PyObject *unused)
+static PyObject *learn_asyncio(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     return PyBool_FromLong(lc_the_agent.running && lc_cpython_source_learn_asyncio(&lc_the_agent.source));
 }
 
-static PyObject *use_scenes(PyObject *module, PyObject *variable)
+static PyObject *use_scenes(PyObject *Py_UNUSED(module), PyObject *variable)
 {
-    (void)module;
     if (!PyContextVar_CheckExact(variable)) {
         PyErr_SetString(PyExc_TypeError, "use_scenes() takes a ContextVar");
         return NULL;
@@ -217,9 +195,8 @@ static PyObject *use_scenes(PyObject *module, PyObject *variable)
 }
 
 /* The caller keeps the str alive until it sets another: the lane holds its address only. */
-static PyObject *set_scene(PyObject *module, PyObject *scene)
+static PyObject *set_scene(PyObject *Py_UNUSED(module), PyObject *scene)
 {
-    (void)module;
     lc_lane *lane = lc_thread_lane_peek();
     if (lane != NULL) {
         LC_STORE(lane->scene, PyUnicode_Check(scene) ? (uint64_t)(uintptr_t)scene : lc_thread_lane_title());
@@ -227,17 +204,15 @@ static PyObject *set_scene(PyObject *module, PyObject *scene)
     Py_RETURN_NONE;
 }
 
-static PyObject *set_title(PyObject *module, PyObject *title)
+static PyObject *set_title(PyObject *Py_UNUSED(module), PyObject *title)
 {
-    (void)module;
     lc_thread_lane_set_title(PyUnicode_Check(title) ? title : NULL);
     Py_RETURN_NONE;
 }
 
-static PyObject *allow(PyObject *module, PyObject *nanoseconds)
+static PyObject *allow(PyObject *Py_UNUSED(module), PyObject *nanoseconds)
 {
     const unsigned long long ns = PyLong_AsUnsignedLongLong(nanoseconds);
-    (void)module;
     if (ns == (unsigned long long)-1 && PyErr_Occurred()) {
         return NULL;
     }
@@ -249,9 +224,8 @@ static PyObject *allow(PyObject *module, PyObject *nanoseconds)
 }
 
 /* work_begin(name) -> token | None; the token goes to work_end, on the same thread. */
-static PyObject *work_begin(PyObject *module, PyObject *name)
+static PyObject *work_begin(PyObject *Py_UNUSED(module), PyObject *name)
 {
-    (void)module;
     lc_lane *lane = lc_thread_lane_get("thread");
     if (lane == NULL && PyErr_Occurred()) {
         return NULL;
@@ -268,11 +242,10 @@ static PyObject *work_begin(PyObject *module, PyObject *name)
                          bracket.own_turn);
 }
 
-static PyObject *work_end(PyObject *module, PyObject *token)
+static PyObject *work_end(PyObject *Py_UNUSED(module), PyObject *token)
 {
     unsigned long long lane, generation, epoch;
     int own_turn;
-    (void)module;
     if (!PyArg_ParseTuple(token, "KKKi", &lane, &generation, &epoch, &own_turn)) {
         return NULL;
     }
@@ -289,11 +262,9 @@ static PyObject *work_end(PyObject *module, PyObject *token)
     Py_RETURN_NONE;
 }
 
-static PyObject *clock_kind(PyObject *module, PyObject *unused)
+static PyObject *clock_kind(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     static const char *const names[] = {"monotonic", "tsc", "cntvct"};
-    (void)module;
-    (void)unused;
     return PyUnicode_FromString(names[lc_the_agent.running ? lc_clock_chosen : lc_clock_choose()]);
 }
 

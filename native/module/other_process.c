@@ -70,13 +70,12 @@ static void close_other(PyObject *capsule)
     }
 }
 
-static PyObject *open_other(PyObject *module, PyObject *args)
+static PyObject *open_other(PyObject *Py_UNUSED(module), PyObject *args)
 {
     int pid;
     unsigned long long version;
     PyObject *dict;
     const char *why_not = NULL;
-    (void)module;
     if (!PyArg_ParseTuple(args, "iKO!", &pid, &version, &PyDict_Type, &dict)) {
         return NULL;
     }
@@ -104,11 +103,10 @@ static PyObject *open_other(PyObject *module, PyObject *args)
     return capsule;
 }
 
-static PyObject *list_threads(PyObject *module, PyObject *handle)
+static PyObject *list_threads(PyObject *Py_UNUSED(module), PyObject *handle)
 {
     uint64_t interpreters[INTERPRETERS_MAX];
     other_process *other = PyCapsule_GetPointer(handle, capsule_name);
-    (void)module;
     if (other == NULL) {
         return NULL;
     }
@@ -158,11 +156,10 @@ static PyObject *frame_object(const lc_frame *frame)
                          (unsigned)frame->code->code_flags);
 }
 
-static PyObject *read_stack(PyObject *module, PyObject *args)
+static PyObject *read_stack(PyObject *Py_UNUSED(module), PyObject *args)
 {
     unsigned long long thread;
     other_process *other = parse(args, &thread, NULL);
-    (void)module;
     if (other == NULL) {
         return NULL;
     }
@@ -182,12 +179,11 @@ static PyObject *read_stack(PyObject *module, PyObject *args)
                          PyBool_FromLong(other->stack.inner_cut), frames);
 }
 
-static PyObject *read_gil(PyObject *module, PyObject *args)
+static PyObject *read_gil(PyObject *Py_UNUSED(module), PyObject *args)
 {
     unsigned long long thread;
     other_process *other = parse(args, &thread, NULL);
     lc_gil_view view;
-    (void)module;
     if (other == NULL) {
         return NULL;
     }
@@ -196,12 +192,11 @@ static PyObject *read_gil(PyObject *module, PyObject *args)
                          (unsigned long long)view.wait_address_low, (unsigned long long)view.wait_address_high);
 }
 
-static PyObject *read_lock(PyObject *module, PyObject *args)
+static PyObject *read_lock(PyObject *Py_UNUSED(module), PyObject *args)
 {
     unsigned long long thread, futex;
     other_process *other = parse(args, &thread, &futex);
     lc_lock_view view;
-    (void)module;
     if (other == NULL) {
         return NULL;
     }
@@ -210,11 +205,10 @@ static PyObject *read_lock(PyObject *module, PyObject *args)
     return Py_BuildValue("iiIN", (int)view.kind, (int)view.proof, (unsigned)view.holder_tid, text_object(view.module));
 }
 
-static PyObject *read_name(PyObject *module, PyObject *args)
+static PyObject *read_name(PyObject *Py_UNUSED(module), PyObject *args)
 {
     unsigned long long thread;
     other_process *other = parse(args, &thread, NULL);
-    (void)module;
     return other == NULL ? NULL
                          : text_object(lc_outside_thread_name(&other->source, &other->addresses, thread));
 }

@@ -69,9 +69,8 @@ static int start(quiet_thread *thread)
     return error;
 }
 
-PyObject *lc_start_thread(PyObject *module, PyObject *function)
+PyObject *lc_start_thread(PyObject *Py_UNUSED(module), PyObject *function)
 {
-    (void)module;
     quiet_thread *thread = calloc(1, sizeof *thread);
     if (thread == NULL) {
         return PyErr_NoMemory();
@@ -95,11 +94,10 @@ PyObject *lc_start_thread(PyObject *module, PyObject *function)
     return handle;
 }
 
-PyObject *lc_join_thread(PyObject *module, PyObject *args)
+PyObject *lc_join_thread(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *handle;
     double timeout_s;
-    (void)module;
     if (!PyArg_ParseTuple(args, "Od", &handle, &timeout_s)) {
         return NULL;
     }

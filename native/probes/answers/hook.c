@@ -132,20 +132,18 @@ static lc_hook_set hooks = {.functions = functions}; /* under the GIL */
 
 /* ---- the calls of Python ----------------------------------------------------------------- */
 
-PyObject *lc_hook_answers(PyObject *module, PyObject *where)
+PyObject *lc_hook_answers(PyObject *Py_UNUSED(module), PyObject *where)
 {
     lc_got_object asked;
-    (void)module;
     if (!lc_hook_where(where, &asked)) {
         return NULL;
     }
     return lc_hook_set_names(&hooks, lc_hook_set_add(&hooks, asked, FUNCTIONS));
 }
 
-PyObject *lc_unhook_answers(PyObject *module, PyObject *where)
+PyObject *lc_unhook_answers(PyObject *Py_UNUSED(module), PyObject *where)
 {
     lc_got_object asked;
-    (void)module;
     if (!lc_hook_where(where, &asked)) {
         return NULL;
     }
@@ -153,17 +151,14 @@ PyObject *lc_unhook_answers(PyObject *module, PyObject *where)
     Py_RETURN_NONE;
 }
 
-PyObject *lc_hooked_answers(PyObject *module, PyObject *unused)
+PyObject *lc_hooked_answers(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     return lc_hook_set_all(&hooks);
 }
 
-PyObject *lc_answers_elsewhere(PyObject *module, PyObject *descriptor)
+PyObject *lc_answers_elsewhere(PyObject *Py_UNUSED(module), PyObject *descriptor)
 {
     const long fd = PyLong_AsLong(descriptor);
-    (void)module;
     if (fd == -1 && PyErr_Occurred()) {
         return NULL;
     }
@@ -210,11 +205,9 @@ static PyObject *row_to_tuple(const lc_answer_row *row)
     return tuple;
 }
 
-PyObject *lc_read_answers(PyObject *module, PyObject *unused)
+PyObject *lc_read_answers(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     PyObject *list = PyList_New(0);
-    (void)module;
-    (void)unused;
     for (unsigned i = 0; list != NULL && i < LC_ANSWERS_ROWS; i++) {
         if (lc_answer_rows[i].events == 0) {
             continue;

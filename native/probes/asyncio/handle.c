@@ -195,9 +195,8 @@ static __attribute__((noinline)) PyObject *run_tallied(PyObject *handle, lc_brac
     return result;
 }
 
-static PyObject *handle_run(PyObject *handle, PyObject *unused)
+static PyObject *handle_run(PyObject *handle, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     lc_lane *lane = lc_own_lane.generation == lc_the_agent.generation ? lc_own_lane.lane
                                                                       : open_lane_for(handle);
     if (__builtin_expect(lane == NULL, 0) && PyErr_Occurred()) {
@@ -243,11 +242,10 @@ static bool find_slots(PyObject *handle_type, PyObject *timer_type, handle_slots
     return out->when >= 0;
 }
 
-PyObject *lc_asyncio_handle_method(PyObject *module, PyObject *args)
+PyObject *lc_asyncio_handle_method(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *handle_type, *timer_type, *original, *report, *adopt, *code, *globals;
     int lasti, line;
-    (void)module;
     if (!PyArg_ParseTuple(args, "O!O!OOO(Oii)O!", &PyType_Type, &handle_type, &PyType_Type, &timer_type,
                           &original, &report, &adopt, &code, &lasti, &line, &PyDict_Type, &globals)) {
         return NULL;
@@ -274,9 +272,8 @@ PyObject *lc_asyncio_handle_method(PyObject *module, PyObject *args)
     return PyDescr_NewMethod((PyTypeObject *)handle_type, &run_method);
 }
 
-PyObject *lc_asyncio_handle_forget(PyObject *module, PyObject *taken_back)
+PyObject *lc_asyncio_handle_forget(PyObject *Py_UNUSED(module), PyObject *taken_back)
 {
-    (void)module;
     if (PyObject_IsTrue(taken_back) == 1) {
         lc_patch_chain_pop(&asyncio.chain);
     }

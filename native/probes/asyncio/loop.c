@@ -17,9 +17,8 @@ static PyObject *call_original(PyObject *loop)
     return result == NULL && !PyErr_Occurred() ? PyObject_CallOneArg(asyncio_loop.pristine, loop) : result;
 }
 
-static PyObject *run_forever(PyObject *loop, PyObject *unused)
+static PyObject *run_forever(PyObject *loop, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     lc_lane *lane = lc_call_ours(asyncio_loop.adopt, loop) ? lc_thread_lane_get("asyncio") : NULL;
     if (lane == NULL) {
         return PyErr_Occurred() ? NULL : call_original(loop);
@@ -43,11 +42,10 @@ static PyMethodDef run_forever_method = {
     "run_forever", run_forever, METH_NOARGS,
     "run_forever($self, /)\n--\n\nRun until stop() is called; loopcanary's bracket around asyncio's own."};
 
-PyObject *lc_asyncio_loop_method(PyObject *module, PyObject *args)
+PyObject *lc_asyncio_loop_method(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *loop_type, *original, *adopt;
     int pristine;
-    (void)module;
     if (!PyArg_ParseTuple(args, "O!OpO", &PyType_Type, &loop_type, &original, &pristine, &adopt)) {
         return NULL;
     }
@@ -61,9 +59,8 @@ PyObject *lc_asyncio_loop_method(PyObject *module, PyObject *args)
     return PyDescr_NewMethod((PyTypeObject *)loop_type, &run_forever_method);
 }
 
-PyObject *lc_asyncio_loop_forget(PyObject *module, PyObject *taken_back)
+PyObject *lc_asyncio_loop_forget(PyObject *Py_UNUSED(module), PyObject *taken_back)
 {
-    (void)module;
     if (PyObject_IsTrue(taken_back) == 1) {
         lc_patch_chain_pop(&asyncio_loop.chain);
     }

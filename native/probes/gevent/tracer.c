@@ -118,10 +118,9 @@ static PyObject *trace(PyObject *callable, PyObject *const *args, size_t count, 
 }
 
 /* The thread's hub begins to run: the first turn. */
-static PyObject *begin(PyObject *object, PyObject *unused)
+static PyObject *begin(PyObject *object, PyObject *Py_UNUSED(unused))
 {
     greenlet_tracer *self = (greenlet_tracer *)object;
-    (void)unused;
     lc_lane *lane = own_lane(self);
     if (lane != NULL) {
         lc_turn_begin(&lc_the_agent.watchdog.lanes, lane);
@@ -133,10 +132,9 @@ static PyObject *begin(PyObject *object, PyObject *unused)
 }
 
 /* The thread's hub is gone, or the thread ends. Also on a thread that has another lane by now. */
-static PyObject *end(PyObject *object, PyObject *unused)
+static PyObject *end(PyObject *object, PyObject *Py_UNUSED(unused))
 {
     greenlet_tracer *self = (greenlet_tracer *)object;
-    (void)unused;
     if (!self->is_told) {
         Py_RETURN_NONE;
     }

@@ -127,10 +127,8 @@ static bool learn(void)
     return found; /* what is hooked must not be unloaded: the object stays open */
 }
 
-PyObject *lc_glib_hook(PyObject *module, PyObject *unused)
+PyObject *lc_glib_hook(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     if (glib.get_default == NULL && !learn()) {
         Py_RETURN_FALSE;
     }
@@ -138,10 +136,8 @@ PyObject *lc_glib_hook(PyObject *module, PyObject *unused)
     Py_RETURN_TRUE;
 }
 
-PyObject *lc_glib_unhook(PyObject *module, PyObject *unused)
+PyObject *lc_glib_unhook(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     while (hooked_count > 0) {
         unhook(hooked[--hooked_count]);
     }

@@ -164,11 +164,10 @@ void lc_glib_input_handler(void *closure, PyObject *signal)
 #define VALUE_BYTES 24u
 #define VALUE_OFFSET 8u
 
-static int emitted(void *hint, unsigned count, const void *values, void *data)
+static int emitted(void *Py_UNUSED(hint), unsigned count, const void *values, void *data)
 {
     const gtk_version *of = data;
     const void *event = NULL;
-    (void)hint;
     if (count >= 2) {
         memcpy(&event, (const char *)values + VALUE_BYTES + VALUE_OFFSET, sizeof event);
     }
@@ -248,11 +247,10 @@ static void stop(void)
     Py_CLEAR(listener);
 }
 
-PyObject *lc_glib_listen(PyObject *module, PyObject *args)
+PyObject *lc_glib_listen(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *function;
     int major;
-    (void)module;
     if (!PyArg_ParseTuple(args, "Oi", &function, &major)) {
         return NULL;
     }

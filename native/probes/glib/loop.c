@@ -50,10 +50,9 @@ static PyObject *call_run(lc_patched *patch, PyObject *const *args, size_t count
     return result;
 }
 
-PyObject *lc_glib_run(PyObject *module, PyObject *args)
+PyObject *lc_glib_run(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *original, *seen, *boxed;
-    (void)module;
     if (!PyArg_ParseTuple(args, "OOO", &original, &seen, &boxed)) {
         return NULL;
     }
@@ -102,11 +101,10 @@ static PyObject *call_source(lc_patched *patch, PyObject *const *args, size_t co
     return result;
 }
 
-PyObject *lc_glib_source(PyObject *module, PyObject *args)
+PyObject *lc_glib_source(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *function, *ran, *partial;
     const char *way;
-    (void)module;
     if (!PyArg_ParseTuple(args, "OsOO!", &function, &way, &ran, &PyType_Type, &partial)) {
         return NULL;
     }

@@ -93,11 +93,9 @@ static void before_handler(void *name, void *closure)
     end_storing();
 }
 
-static void after_handler(void *name, void *closure)
+static void after_handler(void *Py_UNUSED(name), void *Py_UNUSED(closure))
 {
     handlers *own = own_handlers;
-    (void)name;
-    (void)closure;
     if (own == NULL || own->depth == 0 || --own->depth >= NESTED_MAX || !own->is_begun[own->depth]) {
         return;
     }
@@ -187,10 +185,9 @@ static bool learn(void)
     return gobject.add_guards != NULL && gobject.main_depth != NULL && gobject.signal_name != NULL && has_key && names != NULL;
 }
 
-PyObject *lc_glib_hook_signals(PyObject *module, PyObject *path)
+PyObject *lc_glib_hook_signals(PyObject *Py_UNUSED(module), PyObject *path)
 {
     lc_got_object where;
-    (void)module;
     if (!lc_hook_where(path, &where)) {
         return NULL;
     }
@@ -200,10 +197,9 @@ PyObject *lc_glib_hook_signals(PyObject *module, PyObject *path)
     return PyBool_FromLong(is_hooked);
 }
 
-PyObject *lc_glib_unhook_signals(PyObject *module, PyObject *path)
+PyObject *lc_glib_unhook_signals(PyObject *Py_UNUSED(module), PyObject *path)
 {
     lc_got_object where;
-    (void)module;
     if (!lc_hook_where(path, &where)) {
         return NULL;
     }

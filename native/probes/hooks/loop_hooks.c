@@ -52,10 +52,8 @@ static begun *get_begun(void)
 /* What is raised is the program's own, which came up meanwhile. */
 static PyObject *none_unless_raised(void) { return PyErr_Occurred() ? NULL : Py_NewRef(Py_None); }
 
-static PyObject *run_begin(PyObject *self, PyObject *const *unused, Py_ssize_t count)
+static PyObject *run_begin(PyObject *self, PyObject *const *Py_UNUSED(unused), Py_ssize_t Py_UNUSED(count))
 {
-    (void)unused;
-    (void)count;
     loop_hooks *hooks = (loop_hooks *)self;
     if (hooks->loop_seen != NULL && !lc_call_ours(hooks->loop_seen, NULL)) {
         return NULL;
@@ -67,11 +65,8 @@ static PyObject *run_begin(PyObject *self, PyObject *const *unused, Py_ssize_t c
     return none_unless_raised();
 }
 
-static PyObject *run_end(PyObject *self, PyObject *const *unused, Py_ssize_t count)
+static PyObject *run_end(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(unused), Py_ssize_t Py_UNUSED(count))
 {
-    (void)self;
-    (void)unused;
-    (void)count;
     begun *own = own_begun;
     if (own == NULL || own->run_depth == 0) {
         lc_loop_run_end((lc_loop_run){0}); /* it began before the engine did */
@@ -81,19 +76,14 @@ static PyObject *run_end(PyObject *self, PyObject *const *unused, Py_ssize_t cou
     Py_RETURN_NONE;
 }
 
-static PyObject *wait_begin(PyObject *self, PyObject *const *unused, Py_ssize_t count)
+static PyObject *wait_begin(PyObject *self, PyObject *const *Py_UNUSED(unused), Py_ssize_t Py_UNUSED(count))
 {
-    (void)unused;
-    (void)count;
     lc_loop_wait_begin(((loop_hooks *)self)->kind_text);
     return none_unless_raised();
 }
 
-static PyObject *wait_end(PyObject *self, PyObject *const *unused, Py_ssize_t count)
+static PyObject *wait_end(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(unused), Py_ssize_t Py_UNUSED(count))
 {
-    (void)self;
-    (void)unused;
-    (void)count;
     lc_loop_wait_end();
     Py_RETURN_NONE;
 }
@@ -124,11 +114,8 @@ static lc_work_kind kind_of(PyObject *work)
     return lc_work_kind_of(&lc_the_agent.source, work);
 }
 
-static PyObject *work_end(PyObject *self, PyObject *const *unused, Py_ssize_t count)
+static PyObject *work_end(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(unused), Py_ssize_t Py_UNUSED(count))
 {
-    (void)self;
-    (void)unused;
-    (void)count;
     begun *own = own_begun;
     if (own == NULL || own->work_depth == 0 || --own->work_depth >= NESTED_WORKS_MAX) {
         Py_RETURN_NONE;

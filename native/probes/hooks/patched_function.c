@@ -19,9 +19,8 @@ static PyObject *vectorcall(PyObject *callable, PyObject *const *args, size_t co
 PyTypeObject *lc_patched_function_type(void) { return patched_type; }
 
 /* As a function binds: to an instance, not to a class. */
-static PyObject *descr_get(PyObject *self, PyObject *instance, PyObject *owner)
+static PyObject *descr_get(PyObject *self, PyObject *instance, PyObject *Py_UNUSED(owner))
 {
-    (void)owner;
     return instance == NULL || instance == Py_None ? Py_NewRef(self) : PyMethod_New(self, instance);
 }
 

@@ -132,20 +132,18 @@ static lc_hook_set waits = {.functions = wait_functions}; /* under the GIL */
 
 /* ---- the calls of Python ----------------------------------------------------------------- */
 
-PyObject *lc_hook_waits(PyObject *module, PyObject *where)
+PyObject *lc_hook_waits(PyObject *Py_UNUSED(module), PyObject *where)
 {
     lc_got_object asked;
-    (void)module;
     if (!lc_hook_where(where, &asked)) {
         return NULL;
     }
     return lc_hook_set_names(&waits, lc_hook_set_add(&waits, asked, WAIT_FUNCTIONS));
 }
 
-PyObject *lc_unhook_waits(PyObject *module, PyObject *where)
+PyObject *lc_unhook_waits(PyObject *Py_UNUSED(module), PyObject *where)
 {
     lc_got_object asked;
-    (void)module;
     if (!lc_hook_where(where, &asked)) {
         return NULL;
     }
@@ -153,18 +151,15 @@ PyObject *lc_unhook_waits(PyObject *module, PyObject *where)
     Py_RETURN_NONE;
 }
 
-PyObject *lc_hooked_waits(PyObject *module, PyObject *unused)
+PyObject *lc_hooked_waits(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     return lc_hook_set_all(&waits);
 }
 
 static const void *select_code; /* in the object whose epoll_wait is hooked for asyncio; NULL: none's is */
 
-PyObject *lc_hook_epoll_wait(PyObject *module, PyObject *poll_method)
+PyObject *lc_hook_epoll_wait(PyObject *Py_UNUSED(module), PyObject *poll_method)
 {
-    (void)module;
     if (!Py_IS_TYPE(poll_method, &PyMethodDescr_Type)) {
         Py_RETURN_FALSE;
     }
@@ -175,10 +170,8 @@ PyObject *lc_hook_epoll_wait(PyObject *module, PyObject *poll_method)
     return PyBool_FromLong(select_code != NULL);
 }
 
-PyObject *lc_unhook_epoll_wait(PyObject *module, PyObject *unused)
+PyObject *lc_unhook_epoll_wait(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     if (select_code != NULL) {
         lc_hook_set_remove(&waits, (lc_got_object){.address = select_code});
         select_code = NULL;

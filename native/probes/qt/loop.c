@@ -408,10 +408,9 @@ static const char *prepare(const char *path)
     return NULL;
 }
 
-PyObject *lc_qt_install(PyObject *module, PyObject *args)
+PyObject *lc_qt_install(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *path, *seen;
-    (void)module;
     if (!PyArg_ParseTuple(args, "O&O", PyUnicode_FSConverter, &path, &seen)) {
         return NULL;
     }
@@ -428,10 +427,8 @@ PyObject *lc_qt_install(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-PyObject *lc_qt_uninstall(PyObject *module, PyObject *unused)
+PyObject *lc_qt_uninstall(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     if (__atomic_exchange_n(&is_installed, false, __ATOMIC_SEQ_CST)) {
         /* Dispatchers of other threads take theirs back at their next iteration. */
         void *dispatcher = *qt.application != NULL ? qt.application_dispatcher() : NULL;

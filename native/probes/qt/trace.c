@@ -237,9 +237,8 @@ void lc_qt_delivery_end(const lc_qt_delivery *delivery, lc_qt_spin *spin)
     tell(&what);
 }
 
-PyObject *lc_qt_listen(PyObject *module, PyObject *function)
+PyObject *lc_qt_listen(PyObject *Py_UNUSED(module), PyObject *function)
 {
-    (void)module;
     PyObject *before = listener;
     __atomic_store_n(&listener, function == Py_None ? NULL : Py_NewRef(function), __ATOMIC_RELAXED);
     Py_XDECREF(before);

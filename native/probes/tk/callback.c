@@ -286,10 +286,9 @@ static PyObject *idle_call(lc_patched *self, PyObject *const *args, size_t count
     return result;
 }
 
-PyObject *lc_tk_idle(PyObject *module, PyObject *args)
+PyObject *lc_tk_idle(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *function, *ran;
-    (void)module;
     return PyArg_ParseTuple(args, "OO", &function, &ran) ? lc_patched_function_new(idle_call, function, ran, 0) : NULL;
 }
 
@@ -310,12 +309,11 @@ static bool make_names(void)
 /* None and NULL are the same. */
 static PyObject *or_null(PyObject *object) { return object == Py_None ? NULL : Py_NewRef(object); }
 
-PyObject *lc_tk_callback(PyObject *module, PyObject *args)
+PyObject *lc_tk_callback(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *original, *site, *globals, *after, *seen, *input, *partial, *code = NULL, *after_code = NULL;
     call_site of_func = {0, 0}, of_subst = {0, 0};
     Py_ssize_t cell = 0, count, button, time, event_type;
-    (void)module;
     if (!PyArg_ParseTuple(args, "OOO!OOOO!(nnnn)", &original, &site, &PyDict_Type, &globals, &after, &seen, &input,
                           &PyType_Type, &partial, &count, &button, &time, &event_type) ||
         (site != Py_None && !PyArg_ParseTuple(site, "O!(ii)(ii)", &PyCode_Type, &code, &of_func.lasti,

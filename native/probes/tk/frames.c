@@ -176,10 +176,9 @@ void lc_tk_drawing_waited(lc_tk_drawing *drawing, bool polls)
 /* ---- focus ------------------------------------------------------------------------------- */
 
 /* Tk's thread, without the GIL; sees all events of X and takes none. */
-static int see_event(void *data, void *event)
+static int see_event(void *Py_UNUSED(data), void *event)
 {
     int type;
-    (void)data;
     memcpy(&type, event, sizeof type);
     if (lc_own_tk_drawing != NULL) {
         lc_own_tk_drawing->served = true;
@@ -319,11 +318,10 @@ static bool learn(const char *path)
     return can;
 }
 
-PyObject *lc_tk_listen(PyObject *module, PyObject *args)
+PyObject *lc_tk_listen(PyObject *Py_UNUSED(module), PyObject *args)
 {
     const char *path;
     PyObject *listener;
-    (void)module;
     if (!PyArg_ParseTuple(args, "zO", &path, &listener)) {
         return NULL;
     }
@@ -349,8 +347,7 @@ static PyObject *call_titled(lc_patched *patch, PyObject *const *args, size_t co
     return result;
 }
 
-PyObject *lc_tk_titled(PyObject *module, PyObject *original)
+PyObject *lc_tk_titled(PyObject *Py_UNUSED(module), PyObject *original)
 {
-    (void)module;
     return lc_patched_function_new(call_titled, original, NULL, 0);
 }

@@ -77,10 +77,8 @@ static void give_up_adopted(void)
     }
 }
 
-PyObject *lc_tk_adopt(PyObject *module, PyObject *unused)
+PyObject *lc_tk_adopt(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     lc_lane *lane = lc_tk_lane_get(NULL);
     if (lane != NULL && !lc_own_tk.adopted && lc_own_tk.run_generation != lc_the_agent.generation) {
         (void)lc_wait_enter(lane);
@@ -90,10 +88,8 @@ PyObject *lc_tk_adopt(PyObject *module, PyObject *unused)
     return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
-PyObject *lc_tk_release(PyObject *module, PyObject *unused)
+PyObject *lc_tk_release(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     end_by_hand();
     give_up_adopted();
     lc_tk_source_close();
@@ -182,13 +178,12 @@ static PyObject *call_draw(lc_patched *patch, PyObject *const *args, size_t coun
     return told(widget_of(args, count), result);
 }
 
-PyObject *lc_tk_loop(PyObject *module, PyObject *args)
+PyObject *lc_tk_loop(PyObject *Py_UNUSED(module), PyObject *args)
 {
     static const char *const roles[] = {[RUN] = "run", [NESTED] = "nested", [UPDATE] = "update", [GONE] = "gone",
                                         [DRAW] = "draw"};
     PyObject *original, *seen;
     const char *role;
-    (void)module;
     if (!PyArg_ParseTuple(args, "OsO", &original, &role, &seen)) {
         return NULL;
     }

@@ -18,10 +18,8 @@ static struct {
 
 static _Thread_local bool has_source __attribute__((tls_model("initial-exec")));
 
-static void about_to_wait(void *data, int flags)
+static void about_to_wait(void *Py_UNUSED(data), int Py_UNUSED(flags))
 {
-    (void)data;
-    (void)flags;
     lc_wait_told_begin();
     lc_tk_drawing *drawing = lc_own_tk_drawing;
     if (drawing != NULL) {
@@ -29,9 +27,8 @@ static void about_to_wait(void *data, int flags)
     }
 }
 
-static void has_waited(void *data, int flags)
+static void has_waited(void *Py_UNUSED(data), int flags)
 {
-    (void)data;
     if (lc_own_tk_drawing != NULL) {
         lc_tk_drawing_waited(lc_own_tk_drawing, (flags & TCL_DONT_WAIT) != 0);
     }
@@ -45,9 +42,8 @@ static bool find(void *object, const char *name, event_source_function **out)
     return address != NULL;
 }
 
-PyObject *lc_tk_learn(PyObject *module, PyObject *path)
+PyObject *lc_tk_learn(PyObject *Py_UNUSED(module), PyObject *path)
 {
-    (void)module;
     const char *name = path == Py_None ? NULL : PyUnicode_AsUTF8(path);
     if (PyErr_Occurred()) {
         return NULL;

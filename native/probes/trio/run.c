@@ -252,9 +252,8 @@ static PyObject *open_lane(PyObject *object, PyObject *begins)
     return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
-PyObject *lc_learn_trio(PyObject *module, PyObject *task_type)
+PyObject *lc_learn_trio(PyObject *Py_UNUSED(module), PyObject *task_type)
 {
-    (void)module;
     return PyBool_FromLong(lc_the_agent.running && lc_cpython_source_learn_trio(&lc_the_agent.source, task_type));
 }
 

@@ -249,45 +249,40 @@ static int hooked_check_start(void *handle, uv_callback callback)
 
 #define CODE(function) ((void *)(uintptr_t)(function))
 
-static void *choose_enter(void *unused, void *original)
+static void *choose_enter(void *Py_UNUSED(unused), void *original)
 {
-    (void)unused;
     if (original != CODE(hooked_enter)) {
         next_enter = (context_function)(uintptr_t)original;
     }
     return CODE(hooked_enter);
 }
 
-static void *choose_exit(void *unused, void *original)
+static void *choose_exit(void *Py_UNUSED(unused), void *original)
 {
-    (void)unused;
     if (original != CODE(hooked_exit)) {
         next_exit = (context_function)(uintptr_t)original;
     }
     return CODE(hooked_exit);
 }
 
-static void *choose_run(void *unused, void *original)
+static void *choose_run(void *Py_UNUSED(unused), void *original)
 {
-    (void)unused;
     if (original != CODE(hooked_uv_run)) {
         next_uv_run = (uv_run_function)(uintptr_t)original;
     }
     return CODE(hooked_uv_run);
 }
 
-static void *choose_idle(void *unused, void *original)
+static void *choose_idle(void *Py_UNUSED(unused), void *original)
 {
-    (void)unused;
     if (original != CODE(hooked_idle_start)) {
         next_idle_start = (uv_start_function)(uintptr_t)original;
     }
     return CODE(hooked_idle_start);
 }
 
-static void *choose_check(void *unused, void *original)
+static void *choose_check(void *Py_UNUSED(unused), void *original)
 {
-    (void)unused;
     if (original != CODE(hooked_check_start)) {
         next_check_start = (uv_start_function)(uintptr_t)original;
     }
@@ -366,9 +361,8 @@ PyObject *lc_hook_uvloop(PyObject *module, PyObject *args)
     return Py_BuildValue("(ONO)", runs ? Py_True : Py_False, waits, lay_callbacks(object) ? Py_True : Py_False);
 }
 
-PyObject *lc_unhook_uvloop(PyObject *module, PyObject *unused)
+PyObject *lc_unhook_uvloop(PyObject *module, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     for (int function = 0; function < FUNCTIONS; function++) {
         take_back(function);
     }
