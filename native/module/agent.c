@@ -80,7 +80,7 @@ static void give_back(lc_agent *agent, bool process_ends)
     }
     lc_cpython_source_close(&agent->source);
     lc_memory_reader_close(&agent->reader);
-    /* The generation has changed by now: a thread that begins to store from here on sees that (wait_hook.c). */
+    /* The generation has changed by now: a thread that begins to store from here on sees that (lc_storing_begin). */
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     agent->flight.is_stored_to = __atomic_load_n(&agent->threads_storing, __ATOMIC_SEQ_CST) != 0;
     lc_flight_close(&agent->flight, process_ends);

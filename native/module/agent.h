@@ -24,7 +24,7 @@ typedef struct {
     lc_memory_reader reader;
     lc_cpython_source source;
     lc_watchdog watchdog;
-    uint64_t threads_storing; /* to their lanes, without the GIL (wait_hook.c); atomic */
+    uint64_t threads_storing; /* to their lanes, without the GIL; atomic */
     PyObject *on_first_lane;  /* called once, when a thread wants a lane and nothing runs; else NULL */
 } lc_agent;
 
@@ -32,6 +32,18 @@ extern lc_agent lc_the_agent;
 
 #define LC_AGENT_RUNS(remembered) \
     (lc_the_agent.generation == (remembered) && lc_the_agent.running)
+
+/* A thread that stores to a lane without the GIL says so first, and looks at the generation then: the agent may stop at any
+ * moment and unmap the lane, but changes the generation first and then looks whether any thread stores. */
+
+/* Whether the agent of this generation runs; between the two its lanes' memory stays. */
+static inline bool lc_storing_begin(uint64_t generation)
+{
+    __atomic_fetch_add(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST);
+    return __atomic_load_n(&lc_the_agent.generation, __ATOMIC_SEQ_CST) == generation;
+}
+
+static inline void lc_storing_end(void) { __atomic_fetch_sub(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST); }
 
 /* All take the GIL as held. */
 bool lc_agent_start(const char *path, const char *checkpoint_path, const char *facts, Py_ssize_t facts_bytes,

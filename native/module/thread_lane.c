@@ -6,6 +6,11 @@
 
 #include "core/lane/lane_reading.h"
 #include "core/lane/long_work.h"
+#include "probes/hooks/raised.h"
+
+#if PY_VERSION_HEX < 0x030D0000
+#define Py_IsFinalizing _Py_IsFinalizing
+#endif
 
 _Thread_local lc_thread_lane lc_own_lane __attribute__((tls_model("initial-exec")));
 _Thread_local bool lc_thread_is_ours __attribute__((tls_model("initial-exec")));
@@ -150,12 +155,12 @@ bool lc_call_ours(PyObject *function, PyObject *argument)
     PyObject *ours = Py_NewRef(function);
     PyObject *result = argument != NULL ? PyObject_CallOneArg(ours, argument) : PyObject_CallNoArgs(ours);
     Py_DECREF(ours);
-    if (result == NULL && !PyErr_ExceptionMatches(PyExc_Exception)) {
-        return false;
-    }
-    PyErr_Clear();
-    Py_XDECREF(result);
-    return true;
+    return lc_raised_is_ours(result);
+}
+
+bool lc_may_call_python(void)
+{
+    return Py_IsInitialized() && !Py_IsFinalizing() && PyGILState_GetThisThreadState() != NULL;
 }
 
 void lc_thread_lane_begin_turn(lc_lane *lane) { lc_turn_begin(&lc_the_agent.watchdog.lanes, lane); }
@@ -166,12 +171,12 @@ void lc_thread_lane_note_scene(void)
 {
     lc_lane *lane = lc_thread_lane_peek();
     PyObject *scene = NULL;
-    if (lane == NULL || PyContextVar_Get(lc_the_agent.scene_variable, Py_None, &scene) != 0) {
-        PyErr_Clear();
-        return;
+    const lc_raised before = lc_raised_take();
+    if (lane != NULL && PyContextVar_Get(lc_the_agent.scene_variable, Py_None, &scene) == 0) {
+        LC_STORE(lane->scene, scene == Py_None ? lc_thread_lane_title() : (uint64_t)(uintptr_t)scene);
+        Py_DECREF(scene); /* the context keeps it while the work runs */
     }
-    LC_STORE(lane->scene, scene == Py_None ? lc_thread_lane_title() : (uint64_t)(uintptr_t)scene);
-    Py_DECREF(scene); /* the context keeps it while the work runs */
+    lc_raised_put_back(before);
 }
 
 static _Thread_local struct {

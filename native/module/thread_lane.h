@@ -21,7 +21,8 @@ extern _Thread_local lc_thread_lane lc_own_lane __attribute__((tls_model("initia
 extern _Thread_local bool lc_thread_is_ours __attribute__((tls_model("initial-exec")));
 
 /* Gives the calling thread a lane; NULL where there is none to give (counted) or the agent does not run, and, with
- * an exception set, where the program's own came up meanwhile.
+ * an exception set, where the program's own came up meanwhile. None may be set before: hooks of C code, which may be called
+ * with one, keep it (probes/hooks/raised.h).
  * `loop_kind` is what reports call the loop; a lane keeps its first one, but for "thread". */
 lc_lane *lc_thread_lane_open(const char *loop_kind);
 
@@ -43,7 +44,7 @@ static inline lc_lane *lc_thread_lane_peek(void)
 void lc_thread_lane_begin_turn(lc_lane *lane);
 void lc_thread_lane_end_turn(lc_lane *lane);
 
-/* Notes the scene of the current context in the calling thread's lane. */
+/* Notes the scene of the current context in the calling thread's lane. An exception that is set stays set. */
 void lc_thread_lane_note_scene(void);
 
 /* The scene of the calling thread where the program says none, such as a window's title: a str, NULL for none. Until the
@@ -52,9 +53,11 @@ void lc_thread_lane_set_title(PyObject *title);
 /* Its address, 0: none. */
 uint64_t lc_thread_lane_title(void);
 
-/* Calls a function of ours, which reports its own failures: an Exception is dropped. False, with it set: something
- * that is not ours to stop, such as the SystemExit of a signal's handler that ran meanwhile. */
+/* Calls a function of ours; answers as lc_raised_is_ours (probes/hooks/raised.h). */
 bool lc_call_ours(PyObject *function, PyObject *argument);
+
+/* Whether Python may be called on this thread: it has a thread state, and the interpreter is not about to end. GIL or none. */
+bool lc_may_call_python(void);
 
 void lc_thread_lane_set_kind(lc_lane *lane, const char *loop_kind);
 

@@ -33,14 +33,12 @@ static bool read_scene(const lc_lane *lane, char *name, size_t room)
     return true;
 }
 
-/* Without the GIL, mostly: the agent is kept from going meanwhile (wait_hook.c). */
+/* Without the GIL, mostly: the agent is kept from going meanwhile. */
 static void answered(const lc_answer *answer)
 {
     const int error = errno;
     char scene[SCENE_CHARACTERS];
-    __atomic_fetch_add(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST);
-    const bool own = __atomic_load_n(&lc_the_agent.generation, __ATOMIC_SEQ_CST) == lc_own_lane.generation;
-    const lc_lane *lane = own ? lc_own_lane.lane : NULL;
+    const lc_lane *lane = lc_storing_begin(lc_own_lane.generation) ? lc_own_lane.lane : NULL;
     lc_answer_row *row = &lc_answer_rows[0];
     if (lane != NULL && strcmp(lane->loop_kind, "thread") != 0) {
         row = lc_answers_row((uint64_t)PyThread_get_thread_ident(), lane->thread_name);
@@ -49,7 +47,7 @@ static void answered(const lc_answer *answer)
         const bool has_scene = lane != NULL && read_scene(lane, scene, sizeof scene);
         lc_answers_name_worst(row, has_scene ? scene : lc_answers_method(answer));
     }
-    __atomic_fetch_sub(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST);
+    lc_storing_end();
     errno = error;
 }
 

@@ -5,7 +5,7 @@
 #include "probes/asyncio/site.h"
 #include "probes/hooks/bracket.h"
 #include "probes/hooks/patch_chain.h"
-#include "probes/hooks/traceback_entry.h"
+#include "probes/hooks/raised.h"
 #include "cpython/names/work.h"
 
 /* Handle and TimerHandle keep their fields in __slots__; the members' descriptors say where. */
@@ -89,21 +89,10 @@ static PyObject *report_exception(PyObject *handle)
     if (PyErr_ExceptionMatches(PyExc_SystemExit) || PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
         return NULL;
     }
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    if (traceback != NULL) {
-        PyException_SetTraceback(value, traceback);
-    }
-    PyObject *outer = PyErr_GetHandledException();
-    PyErr_SetHandledException(value);
-    PyObject *arguments[] = {handle, value};
+    const lc_handling handling = lc_handling_begin();
+    PyObject *arguments[] = {handle, handling.value};
     PyObject *result = PyObject_Vectorcall(asyncio.report, arguments, 2, NULL);
-    PyErr_SetHandledException(outer);
-    Py_XDECREF(outer);
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(traceback);
+    lc_handling_end(handling);
     return result;
 }
 

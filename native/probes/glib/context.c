@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "core/got/symbol.h"
 #include "probes/glib/input.h"
 #include "probes/hooks/wait_hook.h"
 
@@ -101,25 +102,18 @@ static void hook(void *context)
     glib.set_poll(context, ours);
 }
 
-static bool find(void *object, const char *name, void *function)
-{
-    void *address = dlsym(object, name);
-    memcpy(function, &address, sizeof address); /* ISO C knows no cast from one to the other */
-    return address != NULL;
-}
-
 static bool learn(void)
 {
     void *object = dlopen("libglib-2.0.so.0", RTLD_LAZY | RTLD_NOLOAD);
     if (object == NULL) {
         return false;
     }
-    const bool found = find(object, "g_main_context_default", &glib.get_default) &&
-                       find(object, "g_main_context_get_poll_func", &glib.get_poll) &&
-                       find(object, "g_main_context_set_poll_func", &glib.set_poll) &&
-                       find(object, "g_main_loop_get_context", &glib.context_of) &&
-                       find(object, "g_main_context_ref", &glib.keep) &&
-                       find(object, "g_main_context_unref", &glib.let_go);
+    const bool found = lc_symbol_find(object, "g_main_context_default", &glib.get_default) &&
+                       lc_symbol_find(object, "g_main_context_get_poll_func", &glib.get_poll) &&
+                       lc_symbol_find(object, "g_main_context_set_poll_func", &glib.set_poll) &&
+                       lc_symbol_find(object, "g_main_loop_get_context", &glib.context_of) &&
+                       lc_symbol_find(object, "g_main_context_ref", &glib.keep) &&
+                       lc_symbol_find(object, "g_main_context_unref", &glib.let_go);
     if (!found) {
         dlclose(object);
         glib.get_default = NULL;

@@ -5,11 +5,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/got/symbol.h"
 #include "module/running_work.h"
-
-#if PY_VERSION_HEX < 0x030D0000
-#define Py_IsFinalizing _Py_IsFinalizing
-#endif
+#include "probes/hooks/raised.h"
 
 /* ---- GTK --------------------------------------------------------------------------------- */
 
@@ -83,40 +81,22 @@ PyObject *lc_glib_handler_of(const void *closure)
     return handler;
 }
 
-static bool may_call_python(void)
-{
-    return Py_IsInitialized() && !Py_IsFinalizing() && PyGILState_GetThisThreadState() != NULL;
-}
-
-/* What came up in a call of ours: the program's own, from a signal's handler, goes on as far as it can. */
-static void let_go(void)
-{
-    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
-        PyErr_Clear();
-        PyErr_SetInterrupt();
-    } else if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) {
-        PyErr_WriteUnraisable(NULL);
-    }
-    PyErr_Clear(); /* ours: the listener reports its own failures */
-}
-
 static void call(PyObject *arguments)
 {
     PyObject *function = Py_XNewRef(listener);
     PyObject *result = function != NULL && arguments != NULL ? PyObject_CallObject(function, arguments) : NULL;
     Py_XDECREF(function);
     Py_XDECREF(arguments);
-    let_go();
     Py_XDECREF(result);
+    lc_raised_pass_on();
 }
 
 static void tell(uint64_t end_ns)
 {
     const PyGILState_STATE state = PyGILState_Ensure();
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    const lc_raised before = lc_raised_take();
     if (listener != NULL && lc_thread_lane_get("glib") == NULL) { /* of a loop that ran already when we came */
-        let_go();
+        lc_raised_pass_on();
     }
     if (listener != NULL && own.front) {
         call(Py_BuildValue("sKKKOO", "", 0ull, 0ull, 0ull, Py_None, Py_None));
@@ -127,7 +107,7 @@ static void tell(uint64_t end_ns)
                            (unsigned long long)end_ns, handler != NULL ? own.signal : Py_None,
                            handler != NULL ? handler : Py_None));
     }
-    PyErr_Restore(type, value, traceback);
+    lc_raised_put_back(before);
     PyGILState_Release(state);
 }
 
@@ -141,7 +121,7 @@ void lc_glib_input_end(void)
     if (__builtin_expect(own.event == NULL && !own.front, 1)) {
         return;
     }
-    if (may_call_python()) {
+    if (lc_may_call_python()) {
         tell(lc_now_ns());
     }
     if (own.closure != NULL) {
@@ -215,26 +195,19 @@ static void lay_hook(void)
     }
 }
 
-static bool find(void *object, const char *name, void *function)
-{
-    void *address = dlsym(object, name);
-    memcpy(function, &address, sizeof address); /* ISO C knows no cast from one to the other */
-    return address != NULL;
-}
-
 static bool learn(const gtk_version *of)
 {
     void *gobject = dlopen("libgobject-2.0.so.0", RTLD_LAZY | RTLD_NOLOAD); /* both stay open: they call us */
     void *gdk = dlopen(of->library, RTLD_LAZY | RTLD_NOLOAD);
-    return gobject != NULL && gdk != NULL && find(gobject, "g_type_from_name", &gtk.type_from_name) &&
-           find(gobject, "g_type_class_peek", &gtk.class_peek) &&
-           find(gobject, "g_signal_lookup", &gtk.signal_lookup) &&
-           find(gobject, "g_signal_add_emission_hook", &gtk.add_hook) &&
-           find(gobject, "g_signal_remove_emission_hook", &gtk.remove_hook) &&
-           find(gobject, "g_closure_ref", &gtk.closure_ref) && find(gobject, "g_closure_unref", &gtk.closure_unref) &&
-           find(gobject, "g_main_context_default", &gtk.default_context) &&
-           find(gobject, "g_main_context_is_owner", &gtk.is_owner) &&
-           find(gdk, "gdk_event_get_event_type", &gtk.event_type) && find(gdk, "gdk_event_get_time", &gtk.event_time);
+    return gobject != NULL && gdk != NULL && lc_symbol_find(gobject, "g_type_from_name", &gtk.type_from_name) &&
+           lc_symbol_find(gobject, "g_type_class_peek", &gtk.class_peek) &&
+           lc_symbol_find(gobject, "g_signal_lookup", &gtk.signal_lookup) &&
+           lc_symbol_find(gobject, "g_signal_add_emission_hook", &gtk.add_hook) &&
+           lc_symbol_find(gobject, "g_signal_remove_emission_hook", &gtk.remove_hook) &&
+           lc_symbol_find(gobject, "g_closure_ref", &gtk.closure_ref) && lc_symbol_find(gobject, "g_closure_unref", &gtk.closure_unref) &&
+           lc_symbol_find(gobject, "g_main_context_default", &gtk.default_context) &&
+           lc_symbol_find(gobject, "g_main_context_is_owner", &gtk.is_owner) &&
+           lc_symbol_find(gdk, "gdk_event_get_event_type", &gtk.event_type) && lc_symbol_find(gdk, "gdk_event_get_time", &gtk.event_time);
 }
 
 static void stop(void)

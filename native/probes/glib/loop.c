@@ -64,24 +64,6 @@ PyObject *lc_glib_run(PyObject *Py_UNUSED(module), PyObject *args)
 
 /* ---- sources ----------------------------------------------------------------------------- */
 
-/* Keeps the exception that is set, unless something came up that is not ours to stop. */
-static bool tell_ran(lc_patched *patch, uint64_t begin_ns)
-{
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyObject *told = PyObject_CallFunction(patch->extra, "OKK", patch->original, (unsigned long long)begin_ns,
-                                           (unsigned long long)lc_now_ns());
-    if (told == NULL && !PyErr_ExceptionMatches(PyExc_Exception)) {
-        Py_XDECREF(type);
-        Py_XDECREF(value);
-        Py_XDECREF(traceback);
-        return false;
-    }
-    Py_XDECREF(told);
-    PyErr_Restore(type, value, traceback);
-    return true;
-}
-
 static PyObject *call_source(lc_patched *patch, PyObject *const *args, size_t count, PyObject *names)
 {
     lc_glib_input_end(); /* calls Python: the engine may stop meanwhile */
@@ -95,10 +77,7 @@ static PyObject *call_source(lc_patched *patch, PyObject *const *args, size_t co
     lc_running_begin(&running, lane);
     PyObject *result = lc_patched_call_original(patch, args, count, names);
     lc_running_end(&running);
-    if (patch->extra != NULL && !tell_ran(patch, begin_ns)) {
-        Py_CLEAR(result);
-    }
-    return result;
+    return lc_patched_tell_ran(patch, begin_ns, result);
 }
 
 PyObject *lc_glib_source(PyObject *Py_UNUSED(module), PyObject *args)

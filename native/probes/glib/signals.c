@@ -1,12 +1,13 @@
 #include "probes/glib/signals.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/got/symbol.h"
 #include "probes/glib/input.h"
 #include "probes/hooks/hook_set.h"
+#include "probes/hooks/raised.h"
+#include "probes/hooks/thread_memory.h"
 #include "module/running_work.h"
 
 typedef void closure_notify(void *data, void *closure); /* GClosureNotify */
@@ -32,7 +33,6 @@ typedef struct {
     lc_running running[NESTED_MAX];
 } handlers;
 
-/* On the heap, and freed with its thread: thread-local memory of a library that reaches it directly is scarce. */
 static _Thread_local handlers *own_handlers __attribute__((tls_model("initial-exec")));
 static pthread_key_t handlers_key;
 
@@ -45,24 +45,10 @@ static void free_handlers(void *own)
 static handlers *get_handlers(void)
 {
     if (own_handlers == NULL) {
-        handlers *fresh = calloc(1, sizeof *fresh);
-        if (fresh != NULL && pthread_setspecific(handlers_key, fresh) != 0) {
-            free(fresh);
-            fresh = NULL;
-        }
-        own_handlers = fresh;
+        own_handlers = lc_thread_memory(handlers_key, sizeof *own_handlers);
     }
     return own_handlers;
 }
-
-/* Between these the lane's memory stays (wait_hook.c). NULL: the thread has no lane of the agent that runs. */
-static lc_lane *begin_storing(void)
-{
-    __atomic_fetch_add(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST);
-    return __atomic_load_n(&lc_the_agent.generation, __ATOMIC_SEQ_CST) == lc_own_lane.generation ? lc_own_lane.lane : NULL;
-}
-
-static void end_storing(void) { __atomic_fetch_sub(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST); }
 
 /* In a loop: in one of its turns, or, where it ran already when loopcanary came, in what it dispatches. Not in a callback, whose
  * name counts. */
@@ -81,7 +67,7 @@ static void before_handler(void *name, void *closure)
     const uint32_t level = own->depth - 1u;
     lc_glib_input_handler(closure, name);
     PyObject *handler = lc_glib_handler_of(closure);
-    lc_lane *lane = begin_storing();
+    lc_lane *lane = lc_storing_begin(lc_own_lane.generation) ? lc_own_lane.lane : NULL;
     own->is_begun[level] = lane != NULL && handler != NULL && may_begin(lane);
     if (own->is_begun[level]) {
         lc_running *running = &own->running[level];
@@ -90,7 +76,7 @@ static void before_handler(void *name, void *closure)
                                          .way = LC_WAY_COMMAND}};
         lc_running_begin_bare(running, lane);
     }
-    end_storing();
+    lc_storing_end();
 }
 
 static void after_handler(void *Py_UNUSED(name), void *Py_UNUSED(closure))
@@ -99,9 +85,9 @@ static void after_handler(void *Py_UNUSED(name), void *Py_UNUSED(closure))
     if (own == NULL || own->depth == 0 || --own->depth >= NESTED_MAX || !own->is_begun[own->depth]) {
         return;
     }
-    (void)begin_storing();
+    (void)lc_storing_begin(lc_own_lane.generation);
     lc_running_end(&own->running[own->depth]);
-    end_storing();
+    lc_storing_end();
 }
 
 /* ---- the hook ---------------------------------------------------------------------------- */
@@ -132,11 +118,9 @@ static void guard(unsigned signal, void *closure)
         return;
     }
     memcpy(&bits, closure, sizeof bits);
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    const lc_raised before = lc_raised_take();
     PyObject *name = (bits & HAS_GUARDS) == 0 ? name_of(signal) : NULL;
-    PyErr_Clear();
-    PyErr_Restore(type, value, traceback);
+    lc_raised_put_back(before);
     if (name != NULL) {
         gobject.add_guards(closure, name, before_handler, name, after_handler);
     }
@@ -176,13 +160,13 @@ static bool learn(void)
     if (object == NULL) {
         return false;
     }
-    *(void **)&gobject.add_guards = dlsym(object, "g_closure_add_marshal_guards");
-    *(void **)&gobject.main_depth = dlsym(object, "g_main_depth");
-    *(void **)&gobject.signal_name = dlsym(object, "g_signal_name");
+    const bool found = lc_symbol_find(object, "g_closure_add_marshal_guards", &gobject.add_guards) &&
+                       lc_symbol_find(object, "g_main_depth", &gobject.main_depth) &&
+                       lc_symbol_find(object, "g_signal_name", &gobject.signal_name);
     connect_functions[0].fallback = dlsym(object, "g_signal_connect_closure_by_id");
     has_key = has_key || pthread_key_create(&handlers_key, free_handlers) == 0;
     names = names != NULL ? names : PyDict_New();
-    return gobject.add_guards != NULL && gobject.main_depth != NULL && gobject.signal_name != NULL && has_key && names != NULL;
+    return found && has_key && names != NULL;
 }
 
 PyObject *lc_glib_hook_signals(PyObject *Py_UNUSED(module), PyObject *path)

@@ -1,11 +1,10 @@
 #include "probes/hooks/loop_hooks.h"
 
-#include <pthread.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <structmember.h>
 
 #include "cpython/names/work.h"
+#include "probes/hooks/thread_memory.h"
 
 /* LoopHooks(kind, loop_seen=None): `loop_seen` is called at each run's begin, and raises nothing. */
 typedef struct {
@@ -31,20 +30,13 @@ typedef struct {
     begun_work works[NESTED_WORKS_MAX];
 } begun;
 
-/* On the heap, and freed with its thread: thread-local memory of a library that reaches it directly, as this one does
- * (thread_lane.h), is scarce. */
 static _Thread_local begun *own_begun;
 static pthread_key_t begun_key; /* made with the type */
 
 static begun *get_begun(void)
 {
     if (__builtin_expect(own_begun == NULL, 0)) {
-        begun *fresh = calloc(1, sizeof *fresh);
-        if (fresh != NULL && pthread_setspecific(begun_key, fresh) != 0) {
-            free(fresh);
-            fresh = NULL;
-        }
-        own_begun = fresh;
+        own_begun = lc_thread_memory(begun_key, sizeof *own_begun);
     }
     return own_begun;
 }

@@ -3,6 +3,9 @@
 #include <stddef.h>
 #include <structmember.h>
 
+#include "core/clock/clock.h"
+#include "probes/hooks/raised.h"
+
 /* One interpreter: the module refuses subinterpreters. */
 static PyTypeObject *patched_type;
 static PyTypeObject *builtin_type;
@@ -61,6 +64,19 @@ PyObject *lc_patched_function_new(lc_patched_call call, PyObject *original, PyOb
 PyObject *lc_patched_builtin_new(lc_patched_call call, PyObject *original, PyObject *extra, long role)
 {
     return make(builtin_type, call, original, extra, role);
+}
+
+PyObject *lc_patched_tell_ran(lc_patched *patch, uint64_t begin_ns, PyObject *result)
+{
+    if (patch->extra != NULL) {
+        const lc_raised before = lc_raised_take();
+        PyObject *told = PyObject_CallFunction(patch->extra, "OKK", patch->original, (unsigned long long)begin_ns,
+                                               (unsigned long long)lc_now_ns());
+        if (!lc_raised_settle(before, told)) {
+            Py_CLEAR(result);
+        }
+    }
+    return result;
 }
 
 static int traverse(PyObject *self, visitproc visit, void *arg)

@@ -35,6 +35,10 @@ PyObject *lc_patched_builtin_new(lc_patched_call call, PyObject *original, PyObj
 /* Borrowed. */
 PyTypeObject *lc_patched_function_type(void);
 
+/* Calls extra(original, begin_ns, now), of ours, where there is an `extra`. Answers `result` (NULL: an exception is set, and stays
+ * set), or NULL with another exception that is not ours to stop. */
+PyObject *lc_patched_tell_ran(lc_patched *patch, uint64_t begin_ns, PyObject *result);
+
 static inline PyObject *lc_patched_call_original(lc_patched *patch, PyObject *const *args, size_t count,
                                                  PyObject *names)
 {

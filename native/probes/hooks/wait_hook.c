@@ -13,20 +13,7 @@ static _Thread_local uint32_t own_looks __attribute__((tls_model("initial-exec")
 
 /* ---- what a hooked wait does ------------------------------------------------------------- */
 
-/* Without the GIL: the agent may stop at any moment, and unmap the lane. A thread says that it is about to store to a
- * lane, then looks at the generation; a stop changes the generation, then looks whether any thread stores. */
-static bool still_is_own_agent(void)
-{
-    return __atomic_load_n(&lc_the_agent.generation, __ATOMIC_SEQ_CST) == own_wait.generation;
-}
-
-static lc_lane *begin_storing(void)
-{
-    __atomic_fetch_add(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST);
-    return still_is_own_agent() ? own_wait.lane : NULL;
-}
-
-static void end_storing(void) { __atomic_fetch_sub(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST); }
+static lc_lane *begin_storing(void) { return lc_storing_begin(own_wait.generation) ? own_wait.lane : NULL; }
 
 /* Whether the wait is the loop's. If so, this thread counts as storing until the wait is over. After
  * a signal Python's handlers run and the wait is begun again within one select: each time is a turn of its own. */
@@ -37,7 +24,7 @@ static inline bool wait_begins(bool is_look)
     }
     lc_lane *lane = begin_storing();
     if (lane == NULL || lc_lane_in_callback(lane)) {
-        end_storing();
+        lc_storing_end();
         return false;
     }
     lc_turn_end(&own_wait.context, lane);
@@ -49,10 +36,10 @@ static inline void wait_ends(bool is_the_loop_s)
 {
     if (is_the_loop_s) {
         const int error = errno;
-        if (still_is_own_agent()) {
+        if (__atomic_load_n(&lc_the_agent.generation, __ATOMIC_SEQ_CST) == own_wait.generation) {
             lc_turn_begin(&own_wait.context, own_wait.lane);
         }
-        end_storing();
+        lc_storing_end();
         errno = error;
     }
 }
@@ -70,7 +57,7 @@ void lc_wait_told_begin(void)
         }
         lc_turn_end(&own_wait.context, lane);
     }
-    end_storing();
+    lc_storing_end();
 }
 
 void lc_wait_told_end(void)
@@ -83,7 +70,7 @@ void lc_wait_told_end(void)
     if (lane != NULL) {
         lc_turn_begin(&own_wait.context, lane);
     }
-    end_storing();
+    lc_storing_end();
     errno = error;
 }
 
@@ -216,6 +203,6 @@ void lc_wait_finish(lc_wait outer, bool begins_turn)
             lc_turn_begin(&own_wait.context, lane);
         }
     }
-    end_storing();
+    lc_storing_end();
     own_wait = outer;
 }

@@ -1,8 +1,7 @@
 #include "probes/qt/loop.h"
 
-#include <pthread.h>
-#include <stdlib.h>
-
+#include "probes/hooks/raised.h"
+#include "probes/hooks/thread_memory.h"
 #include "probes/qt/library.h"
 #include "probes/qt/patch.h"
 #include "probes/qt/trace.h"
@@ -30,19 +29,13 @@ typedef struct {
     lc_qt_spin spin;
 } qt_thread;
 
-/* On the heap, and freed with its thread: thread-local memory of a library that reaches it directly is scarce. */
 static _Thread_local qt_thread *own_thread __attribute__((tls_model("initial-exec")));
 static pthread_key_t thread_key;
 
 static qt_thread *get_thread(void)
 {
     if (__builtin_expect(own_thread == NULL, 0)) {
-        qt_thread *fresh = calloc(1, sizeof *fresh);
-        if (fresh != NULL && pthread_setspecific(thread_key, fresh) != 0) {
-            free(fresh);
-            fresh = NULL;
-        }
-        own_thread = fresh;
+        own_thread = lc_thread_memory(thread_key, sizeof *own_thread);
     }
     return own_thread;
 }
@@ -55,34 +48,25 @@ static void free_thread(void *thread)
 
 static uint64_t generation_now(void) { return __atomic_load_n(&lc_the_agent.generation, __ATOMIC_SEQ_CST); }
 
-/* Between these the lane's memory stays; see wait_hook.c. NULL: not watched, or by an engine that is no more. */
+/* NULL: not watched, or by an engine that is no more. Otherwise lc_storing_end ends it. */
 static lc_lane *begin_storing(const qt_thread *thread)
 {
-    if (thread->run.lane == NULL) {
-        return NULL;
-    }
-    __atomic_fetch_add(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST);
-    if (generation_now() == thread->run.generation) {
+    if (thread->run.lane == NULL || lc_storing_begin(thread->run.generation)) {
         return thread->run.lane;
     }
-    __atomic_fetch_sub(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST);
+    lc_storing_end();
     return NULL;
 }
-
-static void end_storing(void) { __atomic_fetch_sub(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST); }
 
 /* The lane, from the agent that runs or is started by this. */
 static void open_lane(qt_thread *thread)
 {
     const PyGILState_STATE state = PyGILState_Ensure();
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    const lc_raised before = lc_raised_take();
     if (is_installed && loop_seen != NULL) {
         bool ours = lc_call_ours(loop_seen, NULL);
         lc_lane *lane = ours ? lc_thread_lane_get("qt") : NULL;
-        if (PyErr_Occurred()) {
-            lc_qt_pass_on_exception();
-        }
+        lc_raised_pass_on();
         thread->run = (lc_wait){lane, lc_the_agent.generation, lc_the_agent.watchdog.lanes};
         if (lane != NULL) {
             lc_thread_lane_set_kind(lane, "qt");
@@ -90,7 +74,7 @@ static void open_lane(qt_thread *thread)
     }
     thread->asked = true;
     thread->asked_generation = lc_the_agent.generation;
-    PyErr_Restore(type, value, traceback);
+    lc_raised_put_back(before);
     PyGILState_Release(state);
 }
 
@@ -106,7 +90,7 @@ static void know(qt_thread *thread)
         return;
     }
     thread->run = (lc_wait){0};
-    if (lc_qt_may_call_python()) {
+    if (lc_may_call_python()) {
         open_lane(thread);
     } else {
         thread->asked = true;
@@ -175,7 +159,7 @@ static interrupted enter_iteration(qt_thread *thread)
         }
         lc_turn_end(&thread->run.context, lane);
         lc_turn_begin(&thread->run.context, lane);
-        end_storing();
+        lc_storing_end();
     }
     outer.wait = lc_wait_exchange(thread->run);
     thread->loops++;
@@ -207,7 +191,7 @@ static void leave_iteration(qt_thread *thread, interrupted outer)
         lc_callback_begin(lane, outer.delivery.work, 0);
         thread->epoch = LC_LOAD(lane->epoch);
     }
-    end_storing();
+    lc_storing_end();
 }
 
 static bool process_events(void *dispatcher, int flags)
@@ -268,7 +252,7 @@ static void begin_delivery(qt_thread *thread, void *receiver, const void *event,
             *kind = kind_of(receiver, type);
         }
     }
-    end_storing();
+    lc_storing_end();
 }
 
 static void end_delivery(qt_thread *thread, lc_work_kind kind)
@@ -282,7 +266,7 @@ static void end_delivery(qt_thread *thread, lc_work_kind kind)
                 lc_tally_add(lane, kind, 0, begin, took);
             }
         }
-        end_storing();
+        lc_storing_end();
     }
     thread->epoch = 0;
 }
@@ -301,7 +285,7 @@ static void name_anew(qt_thread *thread, void *receiver, const void *event)
         if (lc_qt_delivery_draws(&thread->delivery) && thread->delivery.asked_ns == 0) {
             thread->delivery.asked_ns = asked_ns(thread, lane);
         }
-        end_storing();
+        lc_storing_end();
     }
 }
 
@@ -315,7 +299,7 @@ static void look_at_thread(qt_thread *thread)
     thread->asked = true;
     thread->asked_generation = generation_now();
     thread->run = (lc_wait){0};
-    void *dispatcher = lc_qt_may_call_python() ? qt.thread_dispatcher(NULL) : NULL;
+    void *dispatcher = lc_may_call_python() ? qt.thread_dispatcher(NULL) : NULL;
     if (dispatcher == NULL) {
         return;
     }

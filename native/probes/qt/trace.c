@@ -4,11 +4,8 @@
 #include <string.h>
 
 #include "module/thread_lane.h"
+#include "probes/hooks/raised.h"
 #include "cpython/names/work_qt.h"
-
-#if PY_VERSION_HEX < 0x030D0000
-#define Py_IsFinalizing _Py_IsFinalizing
-#endif
 
 static PyObject *listener; /* under the GIL; whether there is one is looked at without */
 
@@ -119,21 +116,6 @@ bool lc_qt_delivery_passes_on(lc_qt_delivery *delivery, const void *receiver, ui
     return true;
 }
 
-bool lc_qt_may_call_python(void)
-{
-    return Py_IsInitialized() && !Py_IsFinalizing() && PyGILState_GetThisThreadState() != NULL;
-}
-
-void lc_qt_pass_on_exception(void)
-{
-    if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
-        PyErr_Clear();
-        PyErr_SetInterrupt();
-    } else {
-        PyErr_WriteUnraisable(NULL);
-    }
-}
-
 /* ---- telling ----------------------------------------------------------------------------- */
 
 typedef struct {
@@ -157,25 +139,20 @@ static void call(const told *what)
         (unsigned long long)what->begin_ns, (unsigned long long)what->end_ns, (unsigned long long)what->number,
         (unsigned long long)what->asked_ns);
     Py_DECREF(function);
-    if (result == NULL && PyErr_ExceptionMatches(PyExc_Exception)) {
-        PyErr_Clear(); /* ours: the listener reports its own failures */
-    } else if (result == NULL) {
-        lc_qt_pass_on_exception();
-    }
     Py_XDECREF(result);
+    lc_raised_pass_on();
 }
 
 static void tell(const told *what)
 {
-    if (!lc_qt_may_call_python()) {
+    if (!lc_may_call_python()) {
         return;
     }
     const PyGILState_STATE state = PyGILState_Ensure();
     if (listener != NULL) {
-        PyObject *type, *value, *traceback;
-        PyErr_Fetch(&type, &value, &traceback);
+        const lc_raised before = lc_raised_take();
         call(what);
-        PyErr_Restore(type, value, traceback);
+        lc_raised_put_back(before);
     }
     PyGILState_Release(state);
 }

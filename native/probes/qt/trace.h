@@ -42,16 +42,10 @@ void lc_qt_delivery_end(const lc_qt_delivery *delivery, lc_qt_spin *spin);
 /* The mangled name of the object's C++ class; NULL: it was compiled without. It outlives the object. */
 const char *lc_qt_class_of(const void *object);
 
-/* Whether Python may be called on this thread: it has a thread state, and the interpreter is not about to end. */
-bool lc_qt_may_call_python(void);
-/* An exception of the program's own came up where no caller can take it: an interrupt is asked for anew, others are
- * reported as unraisable. GIL held, exception set. */
-void lc_qt_pass_on_exception(void);
-
-/* qt_listen(function | None): function(type, class, receiver, begin_ns, end_ns, number, asked_ns) is called after each
- * input event (`number`: its time stamp, milliseconds), after each event in which a window may be drawn (widgets
- * painted), for a timer that spins, each second or after a long run (its runs), and, with the type 33, when another
- * window is in front or has another title. It raises nothing. */
+/* qt_listen(function | None): function(type, class, receiver, begin_ns, end_ns, number, asked_ns) hears of each input
+ * event (`number`: its time stamp, milliseconds), of each event in which a window may be drawn (widgets painted), of
+ * a timer that spins, once a second of it or where a run took long (its runs), and, with the type 33, that another window
+ * is in front or has another title. It raises nothing. */
 PyObject *lc_qt_listen(PyObject *module, PyObject *function);
 
 #endif

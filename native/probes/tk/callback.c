@@ -3,7 +3,7 @@
 #include "probes/hooks/patched_function.h"
 #include "probes/tk/frames.h"
 #include "probes/tk/thread.h"
-#include "probes/hooks/traceback_entry.h"
+#include "probes/hooks/raised.h"
 
 enum { KEY_PRESS = 2, MOTION = 6, MOUSE_WHEEL = 38 };
 
@@ -55,22 +55,11 @@ static PyObject *report_exception(PyObject *wrapper, const call_site *site)
     if (PyErr_ExceptionMatches(PyExc_SystemExit)) {
         return NULL;
     }
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    if (traceback != NULL) {
-        PyException_SetTraceback(value, traceback);
-    }
-    PyObject *outer = PyErr_GetHandledException();
-    PyErr_SetHandledException(value);
+    const lc_handling handling = lc_handling_begin();
     PyObject *widget = PyObject_GetAttr(wrapper, tk.widget);
     PyObject *result = widget ? PyObject_CallMethodNoArgs(widget, tk.report) : NULL;
-    PyErr_SetHandledException(outer);
-    Py_XDECREF(outer);
+    lc_handling_end(handling);
     Py_XDECREF(widget);
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(traceback);
     if (result == NULL) {
         return NULL;
     }
@@ -158,23 +147,13 @@ static bool is_input(const lc_work_note *note)
 /* Keeps the exception that is set. False: something that is not ours to stop came up, and is set. */
 static bool tell_input(const lc_work_note *note, PyObject *path, uint32_t time_ms, uint64_t begin_ns)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    const lc_raised before = lc_raised_take();
     PyObject *input = Py_NewRef(tk.input);
     PyObject *result = PyObject_CallFunction(input, "(OIII)KK", path ? path : Py_None, (unsigned)note->event,
                                              (unsigned)note->button, (unsigned)time_ms, (unsigned long long)begin_ns,
                                              (unsigned long long)lc_now_ns());
     Py_DECREF(input);
-    const bool ours = result != NULL || PyErr_ExceptionMatches(PyExc_Exception);
-    Py_XDECREF(result);
-    if (ours) {
-        PyErr_Restore(type, value, traceback);
-        return true;
-    }
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(traceback);
-    return false;
+    return lc_raised_settle(before, result);
 }
 
 /* ---- the bracket ------------------------------------------------------------------------- */
@@ -267,23 +246,7 @@ static PyObject *call_command(lc_patched *patch, PyObject *const *args, size_t c
 static PyObject *idle_call(lc_patched *self, PyObject *const *args, size_t count, PyObject *names)
 {
     const uint64_t begin_ns = lc_now_ns();
-    PyObject *result = lc_patched_call_original(self, args, count, names);
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyObject *told = self->extra == NULL ? NULL
-                                         : PyObject_CallFunction(self->extra, "OKK", self->original,
-                                                                 (unsigned long long)begin_ns,
-                                                                 (unsigned long long)lc_now_ns());
-    if (told == NULL && PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) {
-        Py_XDECREF(type);
-        Py_XDECREF(value);
-        Py_XDECREF(traceback);
-        Py_CLEAR(result);
-        return NULL;
-    }
-    Py_XDECREF(told);
-    PyErr_Restore(type, value, traceback);
-    return result;
+    return lc_patched_tell_ran(self, begin_ns, lc_patched_call_original(self, args, count, names));
 }
 
 PyObject *lc_tk_idle(PyObject *Py_UNUSED(module), PyObject *args)

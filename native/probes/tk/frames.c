@@ -1,13 +1,14 @@
 #include "probes/tk/frames.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/clock/clock.h"
 #include "core/got/got.h"
+#include "core/got/symbol.h"
 #include "probes/hooks/patched_function.h"
+#include "probes/hooks/raised.h"
+#include "probes/hooks/thread_memory.h"
 #include "module/thread_lane.h"
 
 _Thread_local lc_tk_drawing *lc_own_tk_drawing __attribute__((tls_model("initial-exec")));
@@ -199,17 +200,11 @@ static int key_error;
 
 static void make_key(void) { key_error = pthread_key_create(&drawing_key, free_drawing); }
 
-/* Freed with its thread. */
 static lc_tk_drawing *make_drawing(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, make_key);
-    lc_tk_drawing *fresh = key_error == 0 ? calloc(1, sizeof *fresh) : NULL;
-    if (fresh != NULL && pthread_setspecific(drawing_key, fresh) != 0) {
-        free(fresh);
-        fresh = NULL;
-    }
-    return fresh;
+    return key_error == 0 ? lc_thread_memory(drawing_key, sizeof(lc_tk_drawing)) : NULL;
 }
 
 lc_tk_drawing *lc_tk_drawing_open(void)
@@ -252,7 +247,7 @@ static PyObject *kept_frames(const lc_tk_drawing *drawing)
     return frames;
 }
 
-static bool call_listener(lc_tk_drawing *drawing, PyObject *widget)
+static PyObject *call_listener(lc_tk_drawing *drawing, PyObject *widget)
 {
     PyObject *listener = Py_NewRef(tk.listener);
     PyObject *frames = kept_frames(drawing);
@@ -262,14 +257,9 @@ static bool call_listener(lc_tk_drawing *drawing, PyObject *widget)
     PyObject *result = frames != NULL ? PyObject_CallFunction(listener, "OOO", widget != NULL ? widget : Py_None,
                                                               look ? Py_True : Py_False, frames)
                                       : NULL;
-    const bool ours = result != NULL || PyErr_ExceptionMatches(PyExc_Exception);
-    Py_XDECREF(result);
     Py_XDECREF(frames);
     Py_DECREF(listener);
-    if (ours) {
-        PyErr_Clear();
-    }
-    return ours;
+    return result;
 }
 
 bool lc_tk_tell_kept(lc_tk_drawing *drawing, PyObject *widget)
@@ -277,35 +267,21 @@ bool lc_tk_tell_kept(lc_tk_drawing *drawing, PyObject *widget)
     if (tk.listener == NULL || drawing->telling) {
         return true;
     }
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    const lc_raised before = lc_raised_take();
     drawing->telling = true;
-    const bool ours = call_listener(drawing, widget);
+    PyObject *result = call_listener(drawing, widget);
     drawing->telling = false;
-    if (ours) {
-        PyErr_Restore(type, value, traceback);
-        return true;
-    }
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(traceback);
-    return false;
+    return lc_raised_settle(before, result);
 }
 
 /* ---- the calls of Python ----------------------------------------------------------------- */
 
+/* `window_of` last: where it is known, so are the others. */
 static bool find(void *object)
 {
-    void *const window_of = dlsym(object, "Tk_IdToWindow");
-    void *const add = dlsym(object, "Tk_CreateGenericHandler");
-    void *const remove = dlsym(object, "Tk_DeleteGenericHandler");
-    if (window_of == NULL || add == NULL || remove == NULL) {
-        return false;
-    }
-    memcpy(&tk.window_of, &window_of, sizeof window_of); /* ISO C knows no cast from one to the other */
-    memcpy(&tk.add_handler, &add, sizeof add);
-    memcpy(&tk.remove_handler, &remove, sizeof remove);
-    return true;
+    return lc_symbol_find(object, "Tk_CreateGenericHandler", &tk.add_handler) &&
+           lc_symbol_find(object, "Tk_DeleteGenericHandler", &tk.remove_handler) &&
+           lc_symbol_find(object, "Tk_IdToWindow", &tk.window_of);
 }
 
 static bool learn(const char *path)

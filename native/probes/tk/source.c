@@ -1,8 +1,8 @@
 #include "probes/tk/source.h"
 
 #include <dlfcn.h>
-#include <string.h>
 
+#include "core/got/symbol.h"
 #include "probes/tk/frames.h"
 #include "probes/hooks/wait_hook.h"
 
@@ -35,13 +35,6 @@ static void has_waited(void *Py_UNUSED(data), int flags)
     lc_wait_told_end();
 }
 
-static bool find(void *object, const char *name, event_source_function **out)
-{
-    void *address = dlsym(object, name);
-    memcpy(out, &address, sizeof address); /* ISO C knows no cast from one to the other */
-    return address != NULL;
-}
-
 PyObject *lc_tk_learn(PyObject *Py_UNUSED(module), PyObject *path)
 {
     const char *name = path == Py_None ? NULL : PyUnicode_AsUTF8(path);
@@ -51,8 +44,8 @@ PyObject *lc_tk_learn(PyObject *Py_UNUSED(module), PyObject *path)
     /* Of a loaded object dlsym looks into what that is linked to as well. */
     void *object = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
     event_source_function *create, *delete;
-    const bool found = object != NULL && find(object, "Tcl_CreateEventSource", &create) &&
-                       find(object, "Tcl_DeleteEventSource", &delete);
+    const bool found = object != NULL && lc_symbol_find(object, "Tcl_CreateEventSource", &create) &&
+                       lc_symbol_find(object, "Tcl_DeleteEventSource", &delete);
     if (found) {
         tcl.create = create;
         tcl.delete = delete; /* the object stays loaded: Python never unloads an extension */

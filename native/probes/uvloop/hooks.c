@@ -1,6 +1,7 @@
 #include "probes/uvloop/hooks.h"
 
 #include "probes/hooks/bracket.h"
+#include "probes/hooks/raised.h"
 #include "core/got/got.h"
 #include "probes/hooks/wait_hook.h"
 #include "cpython/names/work_called.h"
@@ -85,7 +86,7 @@ static uint32_t frames_here(void)
     return count;
 }
 
-/* A word for whatever the run calls: uvloop's handles are nobody's but its own. */
+/* A word for whatever the run calls: uvloop's handles are nobody's but its own. No exception is set before; none after. */
 static uint64_t work_of_run(void)
 {
     PyObject *loop = uvloop.running_loop != NULL ? PyObject_CallNoArgs(uvloop.running_loop) : NULL;
@@ -95,18 +96,18 @@ static uint64_t work_of_run(void)
     return lc_called_work(address, frames_here());
 }
 
-/* The run's first callback, or the first under this agent. NULL with an exception set: the program's own. */
-static __attribute__((noinline)) lc_lane *adopt_thread(void)
+/* False with an exception set: the program's own. */
+static bool find_lane(void)
 {
     lc_lane *lane = lc_thread_lane_get("uvloop");
     if (lane != NULL && uvloop.loop_seen != NULL) {
         if (!lc_call_ours(uvloop.loop_seen, NULL)) {
-            return NULL;
+            return false;
         }
         lane = lc_thread_lane_peek(); /* the engine may have been stopped meanwhile */
     }
     if (lane == NULL && PyErr_Occurred()) {
-        return NULL;
+        return false;
     }
     own.generation = lc_the_agent.generation;
     own.lane = lane;
@@ -121,12 +122,20 @@ static __attribute__((noinline)) lc_lane *adopt_thread(void)
             lc_turn_begin(&lc_the_agent.watchdog.lanes, lane);
         }
     }
-    return lane;
+    return true;
 }
 
-static inline lc_lane *own_lane(void)
+/* The run's first callback, or the first under this agent. An exception that is set stays set; false where the program's own
+ * came up meanwhile, and is set in its place. */
+static __attribute__((noinline)) bool adopt_thread(void)
 {
-    return __builtin_expect(own.generation == lc_the_agent.generation, 1) ? own.lane : adopt_thread();
+    const lc_raised before = lc_raised_take();
+    if (find_lane()) {
+        lc_raised_put_back(before);
+        return true;
+    }
+    lc_raised_drop(before);
+    return false;
 }
 
 /* ---- callbacks --------------------------------------------------------------------------- */
@@ -168,12 +177,9 @@ static inline __attribute__((always_inline)) void begin_callback(lc_lane *lane)
  * refused. uvloop leaves it in any case. */
 static int refuse(PyObject *context)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    if (next_exit(context) != 0) {
-        PyErr_Clear();
-    }
-    PyErr_Restore(type, value, traceback);
+    const lc_raised before = lc_raised_take();
+    (void)next_exit(context);
+    lc_raised_put_back(before);
     own.refused = context;
     own.is_refused = true;
     return -1;
@@ -186,13 +192,12 @@ static __attribute__((hot)) int hooked_enter(PyObject *context)
     if (__builtin_expect(result != 0, 0)) {
         return result;
     }
-    lc_lane *lane = own_lane();
-    if (__builtin_expect(lane == NULL, 0) && PyErr_Occurred()) {
+    if (__builtin_expect(own.generation != lc_the_agent.generation, 0) && !adopt_thread()) {
         return refuse(context);
     }
     own.depth++;
-    if (__builtin_expect(lane != NULL, 1)) {
-        begin_callback(lane);
+    if (__builtin_expect(own.lane != NULL, 1)) {
+        begin_callback(own.lane);
     }
     return 0;
 }
