@@ -79,12 +79,9 @@ static inline void received_pieces(int fd, const struct msghdr *message, ssize_t
 #define RECEIVER(name, parameters, arguments, after)                                                              \
     typedef ssize_t(*name##_function) parameters;                                                                 \
     static name##_function name##_next[LC_HOOK_WAYS];                                                             \
-    RECEIVER_HOOK(name, 0, parameters, arguments, after)                                                          \
-    RECEIVER_HOOK(name, 1, parameters, arguments, after)                                                          \
-    RECEIVER_HOOK(name, 2, parameters, arguments, after)                                                          \
-    RECEIVER_HOOK(name, 3, parameters, arguments, after)
+    LC_HOOK_EACH_WAY(RECEIVER_HOOK, name, parameters, arguments, after)
 
-#define RECEIVER_HOOK(name, way, parameters, arguments, after)                                                    \
+#define RECEIVER_HOOK(way, name, parameters, arguments, after)                                                    \
     static ssize_t hooked_##name##_##way parameters                                                               \
     {                                                                                                             \
         const ssize_t result = name##_next[way] arguments;                                                        \
@@ -96,12 +93,9 @@ static inline void received_pieces(int fd, const struct msghdr *message, ssize_t
 #define SENDER(name, parameters, arguments)                                                                       \
     typedef ssize_t(*name##_function) parameters;                                                                 \
     static name##_function name##_next[LC_HOOK_WAYS];                                                             \
-    SENDER_HOOK(name, 0, parameters, arguments)                                                                   \
-    SENDER_HOOK(name, 1, parameters, arguments)                                                                   \
-    SENDER_HOOK(name, 2, parameters, arguments)                                                                   \
-    SENDER_HOOK(name, 3, parameters, arguments)
+    LC_HOOK_EACH_WAY(SENDER_HOOK, name, parameters, arguments)
 
-#define SENDER_HOOK(name, way, parameters, arguments)                                                             \
+#define SENDER_HOOK(way, name, parameters, arguments)                                                             \
     static ssize_t hooked_##name##_##way parameters                                                               \
     {                                                                                                             \
         const uint64_t sent_ns = __builtin_expect(lc_answers_awaited(fd), 0) ? lc_now_ns() : 0;                   \
@@ -132,21 +126,12 @@ static lc_hook_set hooks = {.functions = functions}; /* under the GIL */
 
 PyObject *lc_hook_answers(PyObject *Py_UNUSED(module), PyObject *where)
 {
-    lc_got_object asked;
-    if (!lc_hook_where(where, &asked)) {
-        return NULL;
-    }
-    return lc_hook_set_names(&hooks, lc_hook_set_add(&hooks, asked, FUNCTIONS));
+    return lc_hook_set_hook(&hooks, where, FUNCTIONS);
 }
 
 PyObject *lc_unhook_answers(PyObject *Py_UNUSED(module), PyObject *where)
 {
-    lc_got_object asked;
-    if (!lc_hook_where(where, &asked)) {
-        return NULL;
-    }
-    lc_hook_set_remove(&hooks, asked);
-    Py_RETURN_NONE;
+    return lc_hook_set_unhook(&hooks, where);
 }
 
 PyObject *lc_hooked_answers(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))

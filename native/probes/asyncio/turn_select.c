@@ -1,9 +1,7 @@
 #include "probes/asyncio/turn_select.h"
 
-#include <stddef.h>
-#include <structmember.h>
-
 #include "probes/hooks/bracket.h"
+#include "probes/hooks/stand_in.h"
 #include "probes/hooks/wait_hook.h"
 
 /* TurnSelect(select, spins=None): calls `select`; the call's begin ends the thread's turn, its end begins the next.
@@ -11,8 +9,7 @@
  * A loop that has work that is ready asks with a timeout of 0. `spins(turns)` hears of each SPINS_LOOK such turns
  * in a row, and, after that, once with 0 when the loop means to wait again. Nothing that it raises gets out. */
 typedef struct {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
+    lc_stand_in stand_in;
     PyObject *select;
     PyObject *spins; /* or NULL */
     uint32_t in_a_row;
@@ -81,41 +78,16 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *names)
     if (!PyArg_ParseTuple(args, "O|O", &select, &spins)) {
         return NULL;
     }
-    turn_select *self = (turn_select *)type->tp_alloc(type, 0);
+    turn_select *self = lc_stand_in_new(type, call_select, 2);
     if (self != NULL) {
-        self->vectorcall = call_select;
         self->select = Py_NewRef(select);
-        self->spins = spins == Py_None ? NULL : Py_XNewRef(spins);
+        self->spins = lc_or_null(spins);
     }
     return (PyObject *)self;
 }
 
-static int traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(((turn_select *)self)->select);
-    Py_VISIT(((turn_select *)self)->spins);
-    return 0;
-}
-
-static int clear(PyObject *self)
-{
-    Py_CLEAR(((turn_select *)self)->select);
-    Py_CLEAR(((turn_select *)self)->spins);
-    return 0;
-}
-
-static void dealloc(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    clear(self);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
-
 static PyMemberDef members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(turn_select, vectorcall), READONLY, NULL},
+    LC_STAND_IN_VECTORCALL,
     {"__wrapped__", T_OBJECT_EX, offsetof(turn_select, select), READONLY, "The select that is called."},
     {NULL, 0, 0, 0, NULL},
 };
@@ -124,24 +96,16 @@ static PyType_Slot slots[] = {
     {Py_tp_doc, "TurnSelect(select, spins=None)\n--\n\nCalls select between the end of a turn and the begin of the next."},
     {Py_tp_new, make},
     {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_traverse, traverse},
-    {Py_tp_clear, clear},
-    {Py_tp_dealloc, dealloc},
     {Py_tp_members, members},
+    LC_STAND_IN_SLOTS,
     {0, NULL},
 };
 
 static PyType_Spec spec = {
     .name = "loopcanary._native.TurnSelect",
     .basicsize = sizeof(turn_select),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE,
+    .flags = LC_STAND_IN_FLAGS | Py_TPFLAGS_HAVE_VECTORCALL,
     .slots = slots,
 };
 
-int lc_turn_select_add(PyObject *module)
-{
-    PyObject *type = PyType_FromModuleAndSpec(module, &spec, NULL);
-    const int result = type ? PyModule_AddObjectRef(module, "TurnSelect", type) : -1;
-    Py_XDECREF(type);
-    return result;
-}
+int lc_turn_select_add(PyObject *module) { return lc_stand_in_add(module, &spec) != NULL ? 0 : -1; }

@@ -1,25 +1,22 @@
 #include "probes/gevent/tracer.h"
 
-#include <stddef.h>
-#include <structmember.h>
-
 #include "probes/hooks/loop_hooks.h"
+#include "probes/hooks/stand_in.h"
 #include "probes/hooks/wait_hook.h"
 #include "cpython/names/work.h"
 
 /* GreenletTracer(hub_type, greenlet_type, previous): gevent's types, and what greenlet.gettrace() was. */
 typedef struct {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
+    lc_stand_in stand_in;
     PyObject *hub_type;
     PyObject *greenlet_type;
     PyObject *previous;  /* or NULL */
+    PyObject *work;      /* of the piece; kept: the watchdog reads its name */
     bool is_told;        /* between begin and end */
     bool is_entered;     /* `outer` is known */
     uint64_t generation; /* of the agent whose lane the thread's waits are told to; 0: none yet */
     lc_wait outer;       /* whose waits the thread's were before */
     lc_bracket piece;
-    PyObject *work; /* of the piece; kept: the watchdog reads its name */
 } greenlet_tracer;
 
 static const char kind[] = "gevent";
@@ -160,44 +157,13 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *names)
                                      &greenlet_type, &previous)) {
         return NULL;
     }
-    greenlet_tracer *self = (greenlet_tracer *)type->tp_alloc(type, 0);
+    greenlet_tracer *self = lc_stand_in_new(type, trace, 4);
     if (self != NULL) {
-        self->vectorcall = trace;
         self->hub_type = Py_NewRef(hub_type);
         self->greenlet_type = Py_NewRef(greenlet_type);
-        self->previous = previous == Py_None ? NULL : Py_NewRef(previous);
+        self->previous = lc_or_null(previous);
     }
     return (PyObject *)self;
-}
-
-static int traverse(PyObject *object, visitproc visit, void *arg)
-{
-    greenlet_tracer *self = (greenlet_tracer *)object;
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(self->hub_type);
-    Py_VISIT(self->greenlet_type);
-    Py_VISIT(self->previous);
-    Py_VISIT(self->work);
-    return 0;
-}
-
-static int clear(PyObject *object)
-{
-    greenlet_tracer *self = (greenlet_tracer *)object;
-    Py_CLEAR(self->hub_type);
-    Py_CLEAR(self->greenlet_type);
-    Py_CLEAR(self->previous);
-    Py_CLEAR(self->work);
-    return 0;
-}
-
-static void dealloc(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    clear(self);
-    type->tp_free(self);
-    Py_DECREF(type);
 }
 
 static PyMethodDef methods[] = {
@@ -207,7 +173,7 @@ static PyMethodDef methods[] = {
 };
 
 static PyMemberDef members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(greenlet_tracer, vectorcall), READONLY, NULL},
+    LC_STAND_IN_VECTORCALL,
     {"previous", T_OBJECT, offsetof(greenlet_tracer, previous), READONLY, "The tracer that was there before, or None."},
     {NULL, 0, 0, 0, NULL},
 };
@@ -216,18 +182,16 @@ static PyType_Slot slots[] = {
     {Py_tp_doc, "GreenletTracer(hub_type, greenlet_type, previous)\n--\n\nFor greenlet.settrace; see probes/gevent/tracer.h."},
     {Py_tp_new, make},
     {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_traverse, traverse},
-    {Py_tp_clear, clear},
-    {Py_tp_dealloc, dealloc},
     {Py_tp_methods, methods},
     {Py_tp_members, members},
+    LC_STAND_IN_SLOTS,
     {0, NULL},
 };
 
 static PyType_Spec spec = {
     .name = "loopcanary._native.GreenletTracer",
     .basicsize = sizeof(greenlet_tracer),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE,
+    .flags = LC_STAND_IN_FLAGS | Py_TPFLAGS_HAVE_VECTORCALL,
     .slots = slots,
 };
 
@@ -239,11 +203,5 @@ int lc_gevent_tracer_add(PyObject *module)
     parent_name = PyUnicode_InternFromString("parent");
     main_greenlet = PyUnicode_InternFromString("main greenlet");
     other_greenlet = PyUnicode_InternFromString("greenlet");
-    if (PyErr_Occurred()) {
-        return -1;
-    }
-    PyObject *type = PyType_FromModuleAndSpec(module, &spec, NULL);
-    const int result = type ? PyModule_AddObjectRef(module, "GreenletTracer", type) : -1;
-    Py_XDECREF(type);
-    return result;
+    return !PyErr_Occurred() && lc_stand_in_add(module, &spec) != NULL ? 0 : -1;
 }

@@ -36,10 +36,7 @@ static poll_function *next_poll[WAYS];
         return ready;                                                           \
     }
 
-POLL(0)
-POLL(1)
-POLL(2)
-POLL(3)
+POLL(0) POLL(1) POLL(2) POLL(3)
 
 static poll_function *const our_polls[WAYS] = {poll_0, poll_1, poll_2, poll_3};
 

@@ -141,10 +141,7 @@ static bool is_hooked; /* under the GIL */
         return connect_next[way](instance, signal, detail, closure, after);                                       \
     }
 
-CONNECT(0)
-CONNECT(1)
-CONNECT(2)
-CONNECT(3)
+CONNECT(0) CONNECT(1) CONNECT(2) CONNECT(3)
 
 static lc_hooked_function connect_functions[] = {
     {"g_signal_connect_closure_by_id", NULL, (void **)connect_next,

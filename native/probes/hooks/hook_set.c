@@ -145,14 +145,29 @@ static PyObject *to_tuple(PyObject *list, bool complete)
     return tuple;
 }
 
-PyObject *lc_hook_set_names(const lc_hook_set *set, const lc_hooked_object *object)
+PyObject *lc_hook_set_hook(lc_hook_set *set, PyObject *where, uint8_t functions)
 {
+    lc_got_object asked;
+    if (!lc_hook_where(where, &asked)) {
+        return NULL;
+    }
+    const lc_hooked_object *object = lc_hook_set_add(set, asked, functions);
     PyObject *list = PyList_New(0);
     bool complete = list != NULL;
     for (size_t i = 0; object != NULL && i < object->count && complete; i++) {
         complete = add_function(list, set, object, i, false);
     }
     return to_tuple(list, complete);
+}
+
+PyObject *lc_hook_set_unhook(lc_hook_set *set, PyObject *where)
+{
+    lc_got_object asked;
+    if (!lc_hook_where(where, &asked)) {
+        return NULL;
+    }
+    lc_hook_set_remove(set, asked);
+    Py_RETURN_NONE;
 }
 
 PyObject *lc_hook_set_all(const lc_hook_set *set)

@@ -42,6 +42,9 @@ typedef struct {
     lc_hooked_object objects[LC_HOOK_OBJECTS];
 } lc_hook_set;
 
+/* A macro that defines one hook of a function, HOOK(way, ...), for each way. */
+#define LC_HOOK_EACH_WAY(HOOK, ...) HOOK(0, __VA_ARGS__) HOOK(1, __VA_ARGS__) HOOK(2, __VA_ARGS__) HOOK(3, __VA_ARGS__)
+
 #define LC_HOOK_CODE(function) ((void *)(uintptr_t)(function))
 #define LC_HOOK_ROW(name)                                                                                         \
     {#name, LC_HOOK_CODE(name), (void **)name##_next,                                                             \
@@ -52,9 +55,10 @@ typedef struct {
 const lc_hooked_object *lc_hook_set_add(lc_hook_set *set, lc_got_object where, uint8_t functions);
 void lc_hook_set_remove(lc_hook_set *set, lc_got_object where);
 
-/* What is hooked in the object (NULL: nothing), as a tuple of names. */
-PyObject *lc_hook_set_names(const lc_hook_set *set, const lc_hooked_object *object);
-/* ((path, name), ...): what goes through the set's hooks at this moment. */
+/* Calls of Python, with `where` as lc_hook_where takes it: hook -> (name, ...), unhook -> None; ((path, name), ...): what goes
+ * through the set's hooks at this moment. */
+PyObject *lc_hook_set_hook(lc_hook_set *set, PyObject *where, uint8_t functions);
+PyObject *lc_hook_set_unhook(lc_hook_set *set, PyObject *where);
 PyObject *lc_hook_set_all(const lc_hook_set *set);
 
 /* The object that Python means: an address in it (int), or its path or soname (str), which is the argument's own text.

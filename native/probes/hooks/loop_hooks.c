@@ -1,17 +1,15 @@
 #include "probes/hooks/loop_hooks.h"
 
-#include <stddef.h>
-#include <structmember.h>
-
 #include "cpython/names/work.h"
+#include "probes/hooks/stand_in.h"
 #include "probes/hooks/thread_memory.h"
 
 /* LoopHooks(kind, loop_seen=None): `loop_seen` is called at each run's begin, and raises nothing. */
 typedef struct {
-    PyObject_HEAD
+    lc_stand_in stand_in;
     PyObject *kind;
-    const char *kind_text; /* of `kind`, which keeps it */
     PyObject *loop_seen;   /* or NULL */
+    const char *kind_text; /* of `kind`, which keeps it */
 } loop_hooks;
 
 #define NESTED_RUNS_MAX 16u
@@ -132,36 +130,13 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *names)
         return NULL;
     }
     const char *text = PyUnicode_AsUTF8(kind);
-    loop_hooks *self = text != NULL ? (loop_hooks *)type->tp_alloc(type, 0) : NULL;
+    loop_hooks *self = text != NULL ? lc_stand_in_new(type, NULL, 2) : NULL;
     if (self != NULL) {
         self->kind = Py_NewRef(kind);
         self->kind_text = text;
-        self->loop_seen = loop_seen == Py_None ? NULL : Py_XNewRef(loop_seen);
+        self->loop_seen = lc_or_null(loop_seen);
     }
     return (PyObject *)self;
-}
-
-static int traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(((loop_hooks *)self)->loop_seen);
-    return 0;
-}
-
-static int clear(PyObject *self)
-{
-    Py_CLEAR(((loop_hooks *)self)->loop_seen);
-    return 0;
-}
-
-static void dealloc(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    clear(self);
-    Py_XDECREF(((loop_hooks *)self)->kind);
-    type->tp_free(self);
-    Py_DECREF(type);
 }
 
 #define HOOK(name, text) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, text}
@@ -184,18 +159,16 @@ static PyMemberDef members[] = {
 static PyType_Slot slots[] = {
     {Py_tp_doc, "LoopHooks(kind, loop_seen=None)\n--\n\nBrackets for a loop that has hooks; see loop_hooks.h."},
     {Py_tp_new, make},
-    {Py_tp_traverse, traverse},
-    {Py_tp_clear, clear},
-    {Py_tp_dealloc, dealloc},
     {Py_tp_methods, methods},
     {Py_tp_members, members},
+    LC_STAND_IN_SLOTS,
     {0, NULL},
 };
 
 static PyType_Spec spec = {
     .name = "loopcanary._native.LoopHooks",
     .basicsize = sizeof(loop_hooks),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .flags = LC_STAND_IN_FLAGS,
     .slots = slots,
 };
 
@@ -207,8 +180,5 @@ int lc_loop_hooks_add(PyObject *module)
         return -1;
     }
     has_key = true;
-    PyObject *type = PyType_FromModuleAndSpec(module, &spec, NULL);
-    const int result = type ? PyModule_AddObjectRef(module, "LoopHooks", type) : -1;
-    Py_XDECREF(type);
-    return result;
+    return lc_stand_in_add(module, &spec) != NULL ? 0 : -1;
 }

@@ -1,12 +1,9 @@
 #include "probes/hooks/patched_function.h"
 
-#include <stddef.h>
-#include <structmember.h>
-
 #include "core/clock/clock.h"
 #include "probes/hooks/raised.h"
 
-/* One interpreter: the module refuses subinterpreters. */
+/* One interpreter: the module refuses subinterpreters. Kept for ever: what is made of them may outlive the module. */
 static PyTypeObject *patched_type;
 static PyTypeObject *builtin_type;
 
@@ -45,9 +42,8 @@ static PyObject *represent(PyObject *self)
 
 static PyObject *make(PyTypeObject *type, lc_patched_call call, PyObject *original, PyObject *extra, long role)
 {
-    lc_patched *self = (lc_patched *)type->tp_alloc(type, 0);
+    lc_patched *self = lc_stand_in_new(type, vectorcall, 2);
     if (self != NULL) {
-        self->vectorcall = vectorcall;
         self->call = call;
         self->original = Py_NewRef(original);
         self->extra = Py_XNewRef(extra);
@@ -79,47 +75,17 @@ PyObject *lc_patched_tell_ran(lc_patched *patch, uint64_t begin_ns, PyObject *re
     return result;
 }
 
-static int traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(((lc_patched *)self)->original);
-    Py_VISIT(((lc_patched *)self)->extra);
-    return 0;
-}
-
-/* A patch that may still be called always has its original: only what it got besides goes early. */
-static int clear(PyObject *self)
-{
-    Py_CLEAR(((lc_patched *)self)->extra);
-    return 0;
-}
-
-static void dealloc(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    clear(self);
-    Py_CLEAR(((lc_patched *)self)->original);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
-
-static PyMemberDef members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(lc_patched, vectorcall), READONLY, NULL},
-    {NULL, 0, 0, 0, NULL},
-};
+static PyMemberDef members[] = {LC_STAND_IN_VECTORCALL, {NULL, 0, 0, 0, NULL}};
 
 #define COMMON_SLOTS                                                                                                   \
     {Py_tp_doc, "Stands in the place of a library's function, and calls it."}, {Py_tp_call, PyVectorcall_Call},        \
-        {Py_tp_getattro, get_attribute}, {Py_tp_repr, represent}, {Py_tp_traverse, traverse}, {Py_tp_clear, clear},    \
-        {Py_tp_dealloc, dealloc}, {Py_tp_members, members}
+        {Py_tp_getattro, get_attribute}, {Py_tp_repr, represent}, {Py_tp_members, members}, LC_STAND_IN_SLOTS
 
 static PyType_Slot function_slots[] = {COMMON_SLOTS, {Py_tp_descr_get, descr_get}, {0, NULL}};
 static PyType_Slot builtin_slots[] = {COMMON_SLOTS, {0, NULL}};
 
 #define COMMON_FLAGS                                                                                                   \
-    (Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE |                 \
-     Py_TPFLAGS_DISALLOW_INSTANTIATION)
+    (LC_STAND_IN_FLAGS | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION)
 
 static PyType_Spec function_spec = {
     .name = "loopcanary._native.PatchedFunction",
@@ -135,18 +101,9 @@ static PyType_Spec builtin_spec = {
     .slots = builtin_slots,
 };
 
-/* The type is kept: constructors need it. */
-static int add_type(PyObject *module, PyType_Spec *spec, const char *name, PyTypeObject **kept)
-{
-    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
-    const int result = type ? PyModule_AddObjectRef(module, name, type) : -1;
-    Py_XSETREF(*kept, (PyTypeObject *)type);
-    return result;
-}
-
 int lc_patched_function_add(PyObject *module)
 {
-    return add_type(module, &function_spec, "PatchedFunction", &patched_type) != 0
-               ? -1
-               : add_type(module, &builtin_spec, "PatchedBuiltin", &builtin_type);
+    Py_XSETREF(patched_type, (PyTypeObject *)Py_XNewRef(lc_stand_in_add(module, &function_spec)));
+    Py_XSETREF(builtin_type, (PyTypeObject *)Py_XNewRef(patched_type ? lc_stand_in_add(module, &builtin_spec) : NULL));
+    return builtin_type != NULL ? 0 : -1;
 }

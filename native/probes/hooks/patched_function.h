@@ -7,7 +7,7 @@
 #ifndef LOOPCANARY_PATCHED_FUNCTION_H
 #define LOOPCANARY_PATCHED_FUNCTION_H
 
-#include <Python.h>
+#include "probes/hooks/stand_in.h"
 
 typedef struct lc_patched lc_patched;
 
@@ -15,12 +15,11 @@ typedef struct lc_patched lc_patched;
 typedef PyObject *(*lc_patched_call)(lc_patched *patch, PyObject *const *args, size_t count, PyObject *names);
 
 struct lc_patched {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
-    lc_patched_call call;
+    lc_stand_in stand_in;
     PyObject *original;
     PyObject *extra; /* of its maker; may be NULL */
     long role;       /* the same */
+    lc_patched_call call;
 };
 
 /* Adds the types PatchedFunction and PatchedBuiltin to the module; negative with an exception set where that fails. */

@@ -79,12 +79,9 @@ void lc_wait_told_end(void)
 #define WAIT_FUNCTION(name, parameters, arguments, look)                                                          \
     typedef int(*name##_function) parameters;                                                                     \
     static name##_function name##_next[LC_HOOK_WAYS];                                                                     \
-    WAIT_HOOK(name, 0, parameters, arguments, look)                                                               \
-    WAIT_HOOK(name, 1, parameters, arguments, look)                                                               \
-    WAIT_HOOK(name, 2, parameters, arguments, look)                                                               \
-    WAIT_HOOK(name, 3, parameters, arguments, look)
+    LC_HOOK_EACH_WAY(WAIT_HOOK, name, parameters, arguments, look)
 
-#define WAIT_HOOK(name, way, parameters, arguments, look)                                                         \
+#define WAIT_HOOK(way, name, parameters, arguments, look)                                                         \
     static int hooked_##name##_##way parameters                                                                   \
     {                                                                                                             \
         const bool is_the_loop_s = wait_begins(look);                                                               \
@@ -121,21 +118,12 @@ static lc_hook_set waits = {.functions = wait_functions}; /* under the GIL */
 
 PyObject *lc_hook_waits(PyObject *Py_UNUSED(module), PyObject *where)
 {
-    lc_got_object asked;
-    if (!lc_hook_where(where, &asked)) {
-        return NULL;
-    }
-    return lc_hook_set_names(&waits, lc_hook_set_add(&waits, asked, WAIT_FUNCTIONS));
+    return lc_hook_set_hook(&waits, where, WAIT_FUNCTIONS);
 }
 
 PyObject *lc_unhook_waits(PyObject *Py_UNUSED(module), PyObject *where)
 {
-    lc_got_object asked;
-    if (!lc_hook_where(where, &asked)) {
-        return NULL;
-    }
-    lc_hook_set_remove(&waits, asked);
-    Py_RETURN_NONE;
+    return lc_hook_set_unhook(&waits, where);
 }
 
 PyObject *lc_hooked_waits(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))

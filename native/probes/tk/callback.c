@@ -269,9 +269,6 @@ static bool make_names(void)
     return tk.func && tk.subst && tk.widget && tk.path && tk.report;
 }
 
-/* None and NULL are the same. */
-static PyObject *or_null(PyObject *object) { return object == Py_None ? NULL : Py_NewRef(object); }
-
 PyObject *lc_tk_callback(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *original, *site, *globals, *after, *seen, *input, *partial, *code = NULL, *after_code = NULL;
@@ -299,6 +296,6 @@ PyObject *lc_tk_callback(PyObject *Py_UNUSED(module), PyObject *args)
     tk.event.time = time;
     tk.event.type = event_type;
     lc_learn_partial((PyTypeObject *)partial);
-    Py_XSETREF(tk.input, or_null(input));
+    Py_XSETREF(tk.input, lc_or_null(input));
     return lc_patched_function_new(call_command, original, seen, code != NULL ? PRISTINE : 0);
 }

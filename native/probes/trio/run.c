@@ -1,15 +1,13 @@
 #include "probes/trio/run.h"
 
-#include <stddef.h>
-#include <structmember.h>
-
 #include "probes/hooks/loop_hooks.h"
+#include "probes/hooks/stand_in.h"
 #include "probes/hooks/wait_hook.h"
 #include "cpython/names/work.h"
 #include "cpython/names/work_trio.h"
 
 typedef struct {
-    PyObject_HEAD
+    lc_stand_in stand_in;
     PyObject *data;      /* of the group: which hooks instruments want; NULL: not yet asked for */
     PyObject *begins;    /* called before the run, and raises nothing; or NULL */
     PyObject *spins;     /* as TurnSelect's (turn_select.c); or NULL */
@@ -257,30 +255,9 @@ PyObject *lc_learn_trio(PyObject *Py_UNUSED(module), PyObject *task_type)
     return PyBool_FromLong(lc_the_agent.running && lc_cpython_source_learn_trio(&lc_the_agent.source, task_type));
 }
 
-static int traverse(PyObject *self, visitproc visit, void *arg)
+static PyObject *make(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(names))
 {
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(((trio_group *)self)->data);
-    Py_VISIT(((trio_group *)self)->begins);
-    Py_VISIT(((trio_group *)self)->spins);
-    return 0;
-}
-
-static int clear(PyObject *self)
-{
-    Py_CLEAR(((trio_group *)self)->data);
-    Py_CLEAR(((trio_group *)self)->begins);
-    Py_CLEAR(((trio_group *)self)->spins);
-    return 0;
-}
-
-static void dealloc(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    clear(self);
-    type->tp_free(self);
-    Py_DECREF(type);
+    return lc_stand_in_new(type, NULL, 3);
 }
 
 static PyMethodDef methods[] = {
@@ -299,12 +276,10 @@ static PyMemberDef members[] = {
 
 static PyType_Slot slots[] = {
     {Py_tp_doc, "A base for groups of trio's instruments; see probes/trio/run.h."},
-    {Py_tp_new, PyType_GenericNew},
-    {Py_tp_traverse, traverse},
-    {Py_tp_clear, clear},
-    {Py_tp_dealloc, dealloc},
+    {Py_tp_new, make},
     {Py_tp_methods, methods},
     {Py_tp_members, members},
+    LC_STAND_IN_SLOTS,
     {Py_sq_contains, contains},
     {0, NULL},
 };
@@ -312,7 +287,7 @@ static PyType_Slot slots[] = {
 static PyType_Spec spec = {
     .name = "loopcanary._native.TrioGroup",
     .basicsize = sizeof(trio_group),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_IMMUTABLETYPE,
+    .flags = LC_STAND_IN_FLAGS | Py_TPFLAGS_BASETYPE,
     .slots = slots,
 };
 
@@ -323,11 +298,5 @@ int lc_trio_run_add(PyObject *module)
     }
     data_name = PyUnicode_InternFromString("data");
     call_others_name = PyUnicode_InternFromString("_call_others");
-    if (PyErr_Occurred()) {
-        return -1;
-    }
-    PyObject *type = PyType_FromModuleAndSpec(module, &spec, NULL);
-    const int result = type ? PyModule_AddObjectRef(module, "TrioGroup", type) : -1;
-    Py_XDECREF(type);
-    return result;
+    return !PyErr_Occurred() && lc_stand_in_add(module, &spec) != NULL ? 0 : -1;
 }

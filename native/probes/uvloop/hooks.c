@@ -254,56 +254,27 @@ static int hooked_check_start(void *handle, uv_callback callback)
 
 #define CODE(function) ((void *)(uintptr_t)(function))
 
-static void *choose_enter(void *Py_UNUSED(unused), void *original)
-{
-    if (original != CODE(hooked_enter)) {
-        next_enter = (context_function)(uintptr_t)original;
-    }
-    return CODE(hooked_enter);
-}
-
-static void *choose_exit(void *Py_UNUSED(unused), void *original)
-{
-    if (original != CODE(hooked_exit)) {
-        next_exit = (context_function)(uintptr_t)original;
-    }
-    return CODE(hooked_exit);
-}
-
-static void *choose_run(void *Py_UNUSED(unused), void *original)
-{
-    if (original != CODE(hooked_uv_run)) {
-        next_uv_run = (uv_run_function)(uintptr_t)original;
-    }
-    return CODE(hooked_uv_run);
-}
-
-static void *choose_idle(void *Py_UNUSED(unused), void *original)
-{
-    if (original != CODE(hooked_idle_start)) {
-        next_idle_start = (uv_start_function)(uintptr_t)original;
-    }
-    return CODE(hooked_idle_start);
-}
-
-static void *choose_check(void *Py_UNUSED(unused), void *original)
-{
-    if (original != CODE(hooked_check_start)) {
-        next_check_start = (uv_start_function)(uintptr_t)original;
-    }
-    return CODE(hooked_check_start);
-}
-
 static const struct {
     lc_got_call call;
-    lc_got_choose choose;
+    void *hook;
+    void **next;
 } functions[FUNCTIONS] = {
-    [ENTER] = {{.symbol = "PyContext_Enter", .fallback = CODE(PyContext_Enter)}, choose_enter},
-    [EXIT] = {{.symbol = "PyContext_Exit", .fallback = CODE(PyContext_Exit)}, choose_exit},
-    [RUN] = {{.symbol = "uv_run", .own_too = true}, choose_run},
-    [IDLE] = {{.symbol = "uv_idle_start", .own_too = true}, choose_idle},
-    [CHECK] = {{.symbol = "uv_check_start", .own_too = true}, choose_check},
+    [ENTER] = {{"PyContext_Enter", CODE(PyContext_Enter), false}, CODE(hooked_enter), (void **)&next_enter},
+    [EXIT] = {{"PyContext_Exit", CODE(PyContext_Exit), false}, CODE(hooked_exit), (void **)&next_exit},
+    [RUN] = {{"uv_run", NULL, true}, CODE(hooked_uv_run), (void **)&next_uv_run},
+    [IDLE] = {{"uv_idle_start", NULL, true}, CODE(hooked_idle_start), (void **)&next_idle_start},
+    [CHECK] = {{"uv_check_start", NULL, true}, CODE(hooked_check_start), (void **)&next_check_start},
 };
+
+/* lc_got_choose; `number`: one of `functions`. */
+static void *choose(void *number, void *original)
+{
+    const int function = *(const int *)number;
+    if (original != functions[function].hook) {
+        *functions[function].next = original;
+    }
+    return functions[function].hook;
+}
 
 static void take_back(int function)
 {
@@ -316,7 +287,7 @@ static void take_back(int function)
 static bool lay(int function, lc_got_object object)
 {
     take_back(function);
-    uvloop.counts[function] = lc_got_replace(object, functions[function].call, functions[function].choose, NULL,
+    uvloop.counts[function] = lc_got_replace(object, functions[function].call, choose, &function,
                                              uvloop.patches[function], ENTRIES_MAX);
     return uvloop.counts[function] != 0;
 }

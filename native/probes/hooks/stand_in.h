@@ -1,0 +1,41 @@
+/* Types of objects that stand in the place of a library's: what they have in common.
+ *
+ * Such an object begins with an lc_stand_in, which the references that it owns follow. The first is kept to the object's end:
+ * whoever still calls it needs that one. The others go when the object is found in a dead cycle.
+ */
+#ifndef LOOPCANARY_STAND_IN_H
+#define LOOPCANARY_STAND_IN_H
+
+#include <Python.h>
+
+#include <stddef.h>
+#include <structmember.h>
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall; /* NULL: not called as a function */
+    Py_ssize_t references;     /* how many follow */
+} lc_stand_in;
+
+/* Slots and flags of all of them. */
+int lc_stand_in_traverse(PyObject *self, visitproc visit, void *arg);
+int lc_stand_in_clear(PyObject *self);
+void lc_stand_in_dealloc(PyObject *self);
+
+#define LC_STAND_IN_SLOTS                                                                                              \
+    {Py_tp_traverse, lc_stand_in_traverse}, {Py_tp_clear, lc_stand_in_clear}, {Py_tp_dealloc, lc_stand_in_dealloc}
+#define LC_STAND_IN_FLAGS (Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE)
+/* Among the members of those that are called. */
+#define LC_STAND_IN_VECTORCALL                                                                                         \
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(lc_stand_in, vectorcall), READONLY, NULL}
+
+/* A new object of the type, whose references are all NULL. NULL with an exception. */
+void *lc_stand_in_new(PyTypeObject *type, vectorcallfunc vectorcall, Py_ssize_t references);
+
+/* None and NULL are the same. */
+static inline PyObject *lc_or_null(PyObject *object) { return object == Py_None ? NULL : Py_XNewRef(object); }
+
+/* Adds the type to the module, under its name without the module's. Borrowed: the module keeps it. NULL with an exception. */
+PyTypeObject *lc_stand_in_add(PyObject *module, PyType_Spec *spec);
+
+#endif
