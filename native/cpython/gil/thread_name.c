@@ -1,6 +1,6 @@
 /* The name of a thread, as `threading` has it. The outermost frame of its threads is Thread._bootstrap, whose first
  * argument is the Thread; a name lies among its attributes. */
-#include "cpython/locks/lock_search.h"
+#include "cpython/walker/frame_values.h"
 #include "cpython/objects/objects.h"
 #include "cpython/source/outside.h"
 #include "cpython/walker/walker.h"
@@ -24,7 +24,7 @@ static uint64_t thread_of(const lc_cpython_source *source, const lc_raw_frame *f
 
 static uint64_t outermost_thread(lc_cpython_source *source, uint64_t thread_state)
 {
-    const lc_chain *chain = lc_lock_chain(source, thread_state, LC_WALK_FRAMES_MAX);
+    const lc_chain *chain = lc_chain_of_thread(source, thread_state, LC_WALK_FRAMES_MAX);
     uint32_t i = chain == NULL || chain->cut ? 0 : chain->count;
     while (i > 0 && chain->frames[i - 1].shim) {
         i--;

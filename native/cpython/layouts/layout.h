@@ -34,9 +34,8 @@
  *   code_version     a number that no other code object of the process has had; 0: they ran out
  *   str_*_shift      bit positions in the state word
  *   thread_end_data  3.11, 3.12: weak reference to the lock that the thread lets go of when it ends
- *   thread_task      from 3.14: the task that asyncio runs there; the word before is its loop. Patch releases may move both: they
- *                    count where the loop is the one that is asked about, and are not asserted
- *   dict_keys        before 3.14: for the dict in which asyncio keeps its current tasks
+ *   dict_keys        before 3.14: for the dict in which asyncio keeps its current tasks (later they are in the thread states,
+ *                    where patch releases have moved them: asyncio_facts.c finds the place)
  *   code_locals      number of slots before the value stack; code_stack_size: of slots in it
  *   values_before    how far before an instance of a Python class the pointer to its attributes is, to
  *                    which values_tag is to be added; from 3.13 on they are behind the instance
@@ -56,7 +55,6 @@
     X(thread_native_id,            160,       144,       160,  160,  184)      \
     X(thread_ident,                152,       136,       152,  152,  176)      \
     X(thread_end_data,             192,       176, LC_ABSENT, LC_ABSENT, LC_ABSENT) \
-    X(thread_task,           LC_ABSENT, LC_ABSENT, LC_ABSENT,  872, 1032)      \
     X(cframe_frame,                  8,         0, LC_ABSENT, LC_ABSENT, LC_ABSENT) \
     X(runtime_interpreters,         40,        40,       632,  808,  936)      \
     X(runtime_gil,                 360, LC_ABSENT, LC_ABSENT, LC_ABSENT, LC_ABSENT) \

@@ -24,6 +24,7 @@
 #include "internal/pycore_debug_offsets.h"
 #include "internal/pycore_interpframe.h"
 #include "internal/pycore_interpframe_structs.h"
+#include "internal/pycore_tstate.h"
 #endif
 #pragma GCC diagnostic pop
 
@@ -143,6 +144,9 @@ IS(frame_stack_bytes, sizeof(int));
 AT(frame_stack, _PyInterpreterFrame, stackpointer);
 IS(frame_stack_bytes, sizeof(_PyStackRef *));
 IS(frame_tags, Py_TAG_BITS);
+_Static_assert(offsetof(_PyThreadStateImpl, asyncio_running_task) ==
+                   offsetof(_PyThreadStateImpl, asyncio_running_loop) + sizeof(PyObject *),
+               "work_called.c: the task's word follows its loop's");
 _Static_assert(sizeof(PyMutex) == 1 && _Py_LOCKED == 1 && _Py_HAS_PARKED == 2, "lock_waited.c: bits of a lock");
 IS(owner_shim, FRAME_OWNED_BY_INTERPRETER);
 #endif

@@ -1,7 +1,7 @@
 #include <semaphore.h>
 
-#include "cpython/locks/lock_search.h"
-#include "cpython/walker/walker.h"
+#include "cpython/locks/lock_waited.h"
+#include "cpython/objects/objects.h"
 
 enum {
     INNER_FRAMES = 5,   /* from a module lock's acquire to the import that wants it */
@@ -9,22 +9,6 @@ enum {
     MUTEX_LOCKED = 1,   /* bits of a PyMutex: Include/cpython/lock.h */
     MUTEX_HAS_PARKED = 2
 };
-
-const lc_chain *lc_lock_chain(lc_cpython_source *source, uint64_t thread_state, uint32_t limit)
-{
-    static const lc_read_plan nothing;
-    lc_walker *walker = source->walker;
-    lc_snapshot_take(&walker->confirmation, source->reader, &nothing);
-    const lc_chain_result result = lc_chain_follow(&walker->confirmation, &source->layout, thread_state, limit,
-                                                   &walker->confirmation_chain, NULL);
-    return result == LC_CHAIN_OK && !walker->confirmation_chain.moved ? &walker->confirmation_chain : NULL;
-}
-
-bool lc_is_bootstrap(const lc_cpython_source *source, const lc_frame_shape *shape, const char *qualname)
-{
-    return lc_str_is(source, shape->qualname, qualname) &&
-           lc_str_is(source, shape->filename, "<frozen importlib._bootstrap>");
-}
 
 static lc_lock_kind kind_of_type(const lc_lock_facts *facts, uint64_t type)
 {
@@ -80,7 +64,7 @@ static bool by_address(const lc_cpython_source *source, const uint64_t *slots, u
 
 /* ---- from 3.14 on: a lock is a byte, and the thread sleeps on its own stack -------------------------- */
 
-static bool somebody_is_parked(const lc_cpython_source *source, const lc_found_lock *lock)
+static bool has_parked(const lc_cpython_source *source, const lc_found_lock *lock)
 {
     uint8_t bits = 0;
     return lc_read(source->reader, lock->object + source->layout.lock_mutex, &bits, sizeof bits) &&
@@ -107,7 +91,7 @@ static bool by_call(const lc_cpython_source *source, const uint64_t *slots, uint
         const lc_found_lock lock = called_at(source, slots, used, i - 1);
         if (lock.kind != LC_LOCK_NONE) {
             *found = lock;
-            return lock.kind == LC_LOCK_THREAD || somebody_is_parked(source, &lock);
+            return lock.kind == LC_LOCK_THREAD || has_parked(source, &lock);
         }
     }
     return false;
@@ -135,7 +119,7 @@ static uint64_t module_of(const lc_cpython_source *source, const lc_chain *chain
 
 bool lc_lock_waited_for(lc_cpython_source *source, uint64_t thread_state, uint64_t futex, lc_found_lock *found)
 {
-    const lc_chain *chain = lc_lock_chain(source, thread_state, INNER_FRAMES);
+    const lc_chain *chain = lc_chain_of_thread(source, thread_state, INNER_FRAMES);
     uint32_t innermost = 0;
     while (chain != NULL && innermost < chain->count && chain->frames[innermost].shim) {
         innermost++;

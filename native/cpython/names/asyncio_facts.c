@@ -31,6 +31,8 @@ static const char PROBE[] =
     "    step, loop.step = loop.step, None\n"
     "    return task, body, step\n";
 
+enum { THREAD_STATE_WORDS = 160 }; /* no version's has more */
+
 static uint64_t address_of(const void *object)
 {
     return (uint64_t)(uintptr_t)object;
@@ -162,13 +164,53 @@ static void learn_partial(lc_asyncio_facts *facts)
     PyErr_Clear();
 }
 
-/* The loops' current tasks, where these are in a dict. */
+/* Before 3.14: the loops' current tasks are in a dict. */
 static void learn_current_tasks(lc_asyncio_facts *facts)
 {
     PyObject *tasks = imported("asyncio.tasks", "_current_tasks");
     if (tasks != NULL && PyDict_CheckExact(tasks)) {
         facts->current_tasks = address_of(Py_NewRef(tasks)); /* kept for ever, as types are */
     }
+}
+
+/* The offset of the one word of the calling thread's state, or of what may lie behind it, that is `object`; 0 if there is none or
+ * more than one. */
+static uint32_t offset_in_thread_state(const lc_cpython_source *source, const void *object)
+{
+    uint64_t words[THREAD_STATE_WORDS];
+    uint32_t found = 0;
+    if (!lc_read(source->reader, address_of(PyThreadState_Get()), words, sizeof words)) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < THREAD_STATE_WORDS; i++) {
+        if (words[i] == address_of(object)) {
+            if (found != 0) {
+                return 0;
+            }
+            found = i * (uint32_t)sizeof words[0];
+        }
+    }
+    return found;
+}
+
+/* From 3.14 on a thread's state has its running loop, and behind it that loop's current task. No header that users have says
+ * where, and patch releases have moved both. So another loop is set for a moment, and looked for: asyncio's two functions are
+ * C code that lets no other thread run, and what was set is kept alive and set again. */
+static void learn_running_loop(const lc_cpython_source *source, lc_asyncio_facts *facts)
+{
+    PyObject *get = imported("_asyncio", "_get_running_loop");
+    PyObject *set = imported("_asyncio", "_set_running_loop");
+    PyObject *made_up = PyList_New(0);
+    PyObject *running = get != NULL && set != NULL && made_up != NULL ? PyObject_CallNoArgs(get) : NULL;
+    PyObject *done = running != NULL ? PyObject_CallOneArg(set, made_up) : NULL;
+    if (done != NULL) {
+        facts->running_loop = offset_in_thread_state(source, made_up);
+        Py_DECREF(done);
+        Py_XDECREF(PyObject_CallOneArg(set, running));
+    }
+    Py_XDECREF(running);
+    Py_XDECREF(made_up);
+    PyErr_Clear();
 }
 
 bool lc_cpython_source_learn_asyncio(lc_cpython_source *source)
@@ -182,7 +224,11 @@ bool lc_cpython_source_learn_asyncio(lc_cpython_source *source)
     }
     learn_task(facts);
     learn_partial(facts);
-    learn_current_tasks(facts);
+    if (source->layout.dict_keys != LC_ABSENT) {
+        learn_current_tasks(facts);
+    } else {
+        learn_running_loop(source, facts);
+    }
     atomic_store_explicit(&facts->learned, true, memory_order_release);
     return true;
 }

@@ -40,25 +40,14 @@ static naming of_watchdog(lc_cpython_source *source, uint64_t thread_state, cons
     return (naming){source, source->walker->scratch, source->walker->text, thread_state, stack};
 }
 
-static uint64_t word(const lc_cpython_source *source, uint64_t address)
-{
-    uint64_t value = 0;
-    return address % 8 == 0 && lc_read(source->reader, address, &value, sizeof value) ? value : 0;
-}
-
-static uint64_t type_of(const lc_cpython_source *source, uint64_t object)
-{
-    return object == 0 ? 0 : word(source, object + source->layout.object_type);
-}
-
 static bool is_instance(const lc_cpython_source *source, uint64_t object, uint64_t type)
 {
-    uint64_t each = type_of(source, object);
+    uint64_t each = lc_type_at(source, object);
     for (uint32_t i = 0; i < BASES_MAX && each != 0 && type != 0; i++) {
         if (each == type) {
             return true;
         }
-        each = word(source, each + source->layout.type_base);
+        each = lc_word_at(source, each + source->layout.type_base);
     }
     return false;
 }
@@ -78,28 +67,16 @@ lc_text lc_text_of(lc_cpython_source *source, uint64_t str_object)
     return read_text(&n, str_object, TEXT_ANY);
 }
 
-/* A C string, which may end right before an unmapped page: byte ranges up to page edges. ASCII only. */
-static uint32_t read_c_name(const lc_cpython_source *source, uint64_t address, char *into,
-                            uint32_t room)
+/* Only ASCII that can be printed. */
+static uint32_t read_c_name(const lc_cpython_source *source, uint64_t address, char *into, uint32_t room)
 {
-    uint32_t used = 0;
-    while (used < room && address != 0) {
-        const uint32_t to_page_end = 4096u - (uint32_t)((address + used) % 4096u);
-        const uint32_t part = to_page_end < room - used ? to_page_end : room - used;
-        if (!lc_read(source->reader, address + used, into + used, part)) {
+    const uint32_t bytes = lc_read_c_string(source, address, into, room);
+    for (uint32_t i = 0; i < bytes; i++) {
+        if ((unsigned char)into[i] < 0x20 || (unsigned char)into[i] > 0x7E) {
             return 0;
         }
-        for (uint32_t i = used; i < used + part; i++) {
-            if (into[i] == '\0') {
-                return i;
-            }
-            if ((unsigned char)into[i] < 0x20 || (unsigned char)into[i] > 0x7E) {
-                return 0;
-            }
-        }
-        used += part;
     }
-    return 0;
+    return bytes;
 }
 
 /* "append" of a builtin bound to a list becomes "list.append": type's and function's name, by C strings. A type's name
@@ -128,10 +105,10 @@ static lc_text joined_name(const naming *n, uint64_t type_name, uint64_t name, u
 static lc_text builtin_name(const naming *n, uint64_t builtin, uint64_t self)
 {
     const lc_cpython_source *source = n->source;
-    const uint64_t def = word(source, builtin + source->layout.cfunction_def);
+    const uint64_t def = lc_word_at(source, builtin + source->layout.cfunction_def);
     const uint64_t type_name =
-        self == 0 ? 0 : word(source, type_of(source, self) + source->layout.type_name);
-    return joined_name(n, type_name, def == 0 ? 0 : word(source, def), TEXT_CALLBACK);
+        self == 0 ? 0 : lc_word_at(source, lc_type_at(source, self) + source->layout.type_name);
+    return joined_name(n, type_name, def == 0 ? 0 : lc_word_at(source, def), TEXT_CALLBACK);
 }
 
 lc_text lc_kind_name(lc_cpython_source *source, lc_work_kind kind)
@@ -161,10 +138,10 @@ static lc_text task_name(const naming *n, uint64_t name)
 static void name_run(const naming *n, uint64_t coroutine, uint64_t name, lc_work_names *out)
 {
     const lc_cpython_source *source = n->source;
-    const uint64_t type = type_of(source, coroutine);
+    const uint64_t type = lc_type_at(source, coroutine);
     if (type != 0 && (type == source->at.coroutine_type || type == source->at.generator_type)) {
         out->callback =
-            read_text(n, word(source, coroutine + source->layout.generator_qualname), TEXT_CALLBACK);
+            read_text(n, lc_word_at(source, coroutine + source->layout.generator_qualname), TEXT_CALLBACK);
     }
     out->task = task_name(n, name);
 }
@@ -174,7 +151,7 @@ static void name_task(const naming *n, uint64_t task, lc_work_names *out)
     const lc_cpython_source *source = n->source;
     const lc_asyncio_facts *asyncio = &source->asyncio;
     if (is_instance(source, task, asyncio->task_type)) {
-        name_run(n, word(source, task + asyncio->task_coroutine), word(source, task + asyncio->task_name), out);
+        name_run(n, lc_word_at(source, task + asyncio->task_coroutine), lc_word_at(source, task + asyncio->task_name), out);
     }
 }
 
@@ -185,20 +162,20 @@ static void name_callable(const naming *n, uint64_t callable, lc_work_names *out
     const lc_interpreter_addresses *at = &source->at;
     const lc_asyncio_facts *asyncio = &source->asyncio;
     for (uint32_t depth = 0; depth < CALLABLE_DEPTH_MAX; depth++) {
-        const uint64_t type = type_of(source, callable);
+        const uint64_t type = lc_type_at(source, callable);
         if (type == 0) {
             return;
         }
         if (type == at->function_type) {
-            out->callback = read_text(n, word(source, callable + l->function_qualname), TEXT_CALLBACK);
+            out->callback = read_text(n, lc_word_at(source, callable + l->function_qualname), TEXT_CALLBACK);
             return;
         }
         if (type == asyncio->step_type && asyncio->task_type != 0) {
-            name_task(n, word(source, callable + asyncio->step_task), out);
+            name_task(n, lc_word_at(source, callable + asyncio->step_task), out);
             return;
         }
         if (type == at->cfunction_type) {
-            const uint64_t self = word(source, callable + l->cfunction_self);
+            const uint64_t self = lc_word_at(source, callable + l->cfunction_self);
             if (is_instance(source, self, asyncio->task_type)) {
                 name_task(n, self, out);
             } else {
@@ -207,9 +184,9 @@ static void name_callable(const naming *n, uint64_t callable, lc_work_names *out
             return;
         }
         if (type == at->method_type) {
-            callable = word(source, callable + l->method_function);
+            callable = lc_word_at(source, callable + l->method_function);
         } else if (type == asyncio->partial_type) {
-            callable = word(source, callable + asyncio->partial_function);
+            callable = lc_word_at(source, callable + asyncio->partial_function);
         } else {
             name_task(n, callable, out); /* if it is one */
             return;
@@ -263,17 +240,17 @@ static void name_work(const naming *n, uint64_t work, lc_work_names *out)
         name_called(n, work, out);
         return;
     }
-    if (type_of(source, work) == source->at.str_type) { /* work that the program has named itself */
+    if (lc_type_at(source, work) == source->at.str_type) { /* work that the program has named itself */
         out->callback = read_text(n, work, TEXT_CALLBACK);
         return;
     }
-    if (lc_is_trio_task(source, type_of(source, work))) {
-        name_run(n, word(source, work + source->trio.task_coroutine), word(source, work + source->trio.task_name), out);
+    if (lc_is_trio_task(source, lc_type_at(source, work))) {
+        name_run(n, lc_word_at(source, work + source->trio.task_coroutine), lc_word_at(source, work + source->trio.task_name), out);
         return;
     }
     if (atomic_load_explicit(&asyncio->learned, memory_order_acquire) &&
         is_instance(source, work, asyncio->handle_type)) {
-        name_callable(n, word(source, work + asyncio->handle_callback), out);
+        name_callable(n, lc_word_at(source, work + asyncio->handle_callback), out);
         return;
     }
     name_callable(n, work, out);

@@ -1,5 +1,7 @@
 #include "cpython/names/work_called.h"
 
+#include "cpython/objects/objects.h"
+
 #define CURRENT_TASKS_MAX 64u /* one for each loop that runs a task */
 #define INDEX_BITS_MAX 16u
 
@@ -31,19 +33,13 @@ lc_text lc_called_function(uint64_t work, const lc_stack *stack)
     return stack->frames[stack->count - outside - 1u].code->qualname;
 }
 
-static uint64_t word(const lc_cpython_source *source, uint64_t address)
-{
-    uint64_t value = 0;
-    return address % 8 == 0 && lc_read(source->reader, address, &value, sizeof value) ? value : 0;
-}
-
 /* The value of an object in a dict whose keys are no strings: the table is read from its first entry to its last, since other
  * threads' loops change it meanwhile. */
 static uint64_t find_in_dict(const lc_cpython_source *source, uint64_t dict, uint64_t key)
 {
     dict_keys keys;
     dict_entry entry;
-    const uint64_t table = dict == 0 ? 0 : word(source, dict + source->layout.dict_keys);
+    const uint64_t table = dict == 0 ? 0 : lc_word_at(source, dict + source->layout.dict_keys);
     if (table == 0 || !lc_read(source->reader, table, &keys, sizeof keys) || keys.kind != LC_DICT_GENERAL ||
         keys.index_bits > INDEX_BITS_MAX || keys.used > CURRENT_TASKS_MAX) {
         return 0;
@@ -66,9 +62,11 @@ uint64_t lc_called_task(const lc_cpython_source *source, uint64_t work, uint64_t
     if (loop == 0) {
         return 0;
     }
-    if (source->layout.thread_task == LC_ABSENT) {
+    if (source->asyncio.running_loop == 0) {
         return find_in_dict(source, source->asyncio.current_tasks, loop);
     }
-    const uint64_t task_at = thread_state + source->layout.thread_task;
-    return word(source, task_at - sizeof(uint64_t)) == loop ? word(source, task_at) : 0;
+    /* The two words belong together: where the loop is the one that is asked about, the next is its task. The caller checks
+     * the task's type, since the thread may leave it between the two reads. */
+    const uint64_t loop_at = thread_state + source->asyncio.running_loop;
+    return lc_word_at(source, loop_at) == loop ? lc_word_at(source, loop_at + sizeof(uint64_t)) : 0;
 }

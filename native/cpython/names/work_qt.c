@@ -7,35 +7,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cpython/objects/objects.h"
+
 #define TYPE_NAME_MAX 128u
 #define QOBJECT_BYTES 16u     /* the table's address, and the private part's */
 #define QT_CLASS_BYTES_MAX 56u
 #define METATYPES_MAX 4u
 #define BUCKET_NODES_MAX 16u
 
-static uint64_t word(const lc_cpython_source *source, uint64_t address)
-{
-    uint64_t value = 0;
-    return address != 0 && address % 8 == 0 && lc_read(source->reader, address, &value, sizeof value) ? value : 0;
-}
-
-/* A C string, which may end right before an unmapped page. */
 static uint32_t read_name(const lc_cpython_source *source, uint64_t address, char *into)
 {
-    uint32_t used = 0;
-    while (used < TYPE_NAME_MAX && address != 0) {
-        const uint32_t to_page_end = 4096u - (uint32_t)((address + used) % 4096u);
-        const uint32_t part = to_page_end < TYPE_NAME_MAX - used ? to_page_end : TYPE_NAME_MAX - used;
-        if (!lc_read(source->reader, address + used, into + used, part)) {
-            return 0;
-        }
-        const char *end = memchr(into + used, '\0', part);
-        if (end != NULL) {
-            return (uint32_t)(end - into);
-        }
-        used += part;
-    }
-    return 0;
+    return lc_read_c_string(source, address, into, TYPE_NAME_MAX);
 }
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -106,17 +88,12 @@ static _Atomic uint64_t wrappers; /* 0: unknown */
 
 void lc_qt_use_wrappers(uint64_t manager) { atomic_store_explicit(&wrappers, manager, memory_order_relaxed); }
 
-static uint64_t type_of(const lc_cpython_source *source, uint64_t object)
-{
-    return object == 0 ? 0 : word(source, object + source->layout.object_type);
-}
-
 /* A type's type's type ... is `type`, which is its own. */
 static bool is_python_object(const lc_cpython_source *source, uint64_t object)
 {
-    uint64_t type = type_of(source, object);
+    uint64_t type = lc_type_at(source, object);
     for (uint32_t i = 0; i < METATYPES_MAX && type != 0; i++) {
-        const uint64_t next = type_of(source, type);
+        const uint64_t next = lc_type_at(source, type);
         if (next == type) {
             return true;
         }
@@ -131,8 +108,8 @@ static uint64_t sip_s_object(const lc_cpython_source *source, uint64_t receiver)
 {
     const uint64_t header = source->layout.object_type + sizeof(uint64_t); /* the type is its last word */
     for (uint64_t place = QOBJECT_BYTES; place <= QT_CLASS_BYTES_MAX; place += sizeof(uint64_t)) {
-        const uint64_t object = word(source, receiver + place);
-        if (object != 0 && word(source, object + header) == receiver) {
+        const uint64_t object = lc_word_at(source, receiver + place);
+        if (object != 0 && lc_word_at(source, object + header) == receiver) {
             return object;
         }
     }
@@ -143,17 +120,17 @@ static uint64_t sip_s_object(const lc_cpython_source *source, uint64_t receiver)
  * Other threads may change it meanwhile. */
 static uint64_t shiboken_s_object(const lc_cpython_source *source, uint64_t receiver)
 {
-    const uint64_t map = word(source, atomic_load_explicit(&wrappers, memory_order_relaxed));
-    const uint64_t buckets = word(source, map), count = word(source, map + sizeof(uint64_t));
+    const uint64_t map = lc_word_at(source, atomic_load_explicit(&wrappers, memory_order_relaxed));
+    const uint64_t buckets = lc_word_at(source, map), count = lc_word_at(source, map + sizeof(uint64_t));
     if (map == 0 || buckets == 0 || count == 0) {
         return 0;
     }
-    uint64_t node = word(source, word(source, buckets + sizeof(uint64_t) * (receiver % count)));
+    uint64_t node = lc_word_at(source, lc_word_at(source, buckets + sizeof(uint64_t) * (receiver % count)));
     for (uint32_t i = 0; i < BUCKET_NODES_MAX && node != 0; i++) { /* next, key, value */
-        if (word(source, node + sizeof(uint64_t)) == receiver) {
-            return word(source, node + 2u * sizeof(uint64_t));
+        if (lc_word_at(source, node + sizeof(uint64_t)) == receiver) {
+            return lc_word_at(source, node + 2u * sizeof(uint64_t));
         }
-        node = word(source, node);
+        node = lc_word_at(source, node);
     }
     return 0;
 }
@@ -167,7 +144,7 @@ static uint32_t python_class(const lc_cpython_source *source, uint64_t receiver,
         return 0;
     }
     /* tp_name has the module before it, where it is a binding's own class. */
-    const uint32_t bytes = read_name(source, word(source, type_of(source, object) + source->layout.type_name), into);
+    const uint32_t bytes = read_name(source, lc_word_at(source, lc_type_at(source, object) + source->layout.type_name), into);
     uint32_t from = bytes;
     while (from > 0 && (is_of_a_name(into[from - 1u]) || (unsigned char)into[from - 1u] >= 0x80)) {
         from--;
@@ -210,9 +187,9 @@ lc_text lc_qt_work_name(const lc_cpython_source *source, uint64_t work, char *in
     if (bytes > 0) {
         return put_parts((lc_text){begin, bytes}, (uint32_t)(work >> 48), into);
     }
-    const uint64_t table = word(source, receiver);
-    const uint64_t type_info = table == 0 ? 0 : word(source, table - sizeof(uint64_t));
-    const uint64_t name = type_info == 0 ? 0 : word(source, type_info + sizeof(uint64_t));
+    const uint64_t table = lc_word_at(source, receiver);
+    const uint64_t type_info = table == 0 ? 0 : lc_word_at(source, table - sizeof(uint64_t));
+    const uint64_t name = type_info == 0 ? 0 : lc_word_at(source, type_info + sizeof(uint64_t));
     return put(source, name, (uint32_t)(work >> 48), into);
 }
 

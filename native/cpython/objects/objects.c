@@ -9,6 +9,24 @@ static bool aligned(uint64_t address)
     return address != 0 && address % 8 == 0;
 }
 
+uint32_t lc_read_c_string(const lc_cpython_source *source, uint64_t address, char *into, uint32_t room)
+{
+    uint32_t used = 0;
+    while (used < room && address != 0) {
+        const uint32_t to_page_end = 4096u - (uint32_t)((address + used) % 4096u);
+        const uint32_t part = to_page_end < room - used ? to_page_end : room - used;
+        if (!lc_read(source->reader, address + used, into + used, part)) {
+            return 0;
+        }
+        const char *end = memchr(into + used, '\0', part);
+        if (end != NULL) {
+            return (uint32_t)(end - into);
+        }
+        used += part;
+    }
+    return 0;
+}
+
 static uint64_t hash_bytes(const uint8_t *bytes, uint32_t count)
 {
     /* Four at a time: a multiplication waits for the one before it. */

@@ -27,6 +27,21 @@ typedef struct {
     lc_value_print print;
 } lc_str_value;
 
+/* The word at an address, 0 where there is none; the type of an object likewise. */
+static inline uint64_t lc_word_at(const lc_cpython_source *source, uint64_t address)
+{
+    uint64_t value = 0;
+    return address != 0 && address % 8 == 0 && lc_read(source->reader, address, &value, sizeof value) ? value : 0;
+}
+
+static inline uint64_t lc_type_at(const lc_cpython_source *source, uint64_t object)
+{
+    return object == 0 ? 0 : lc_word_at(source, object + source->layout.object_type);
+}
+
+/* Reads a C string, which may end right before an unmapped page. Its length; 0: there is none, or no end in `room` bytes. */
+uint32_t lc_read_c_string(const lc_cpython_source *source, uint64_t address, char *into, uint32_t room);
+
 /* Reads the str at `address` as UTF-8. False if there is none. `scratch` has LC_STR_BYTES_MAX bytes. */
 bool lc_read_str(const lc_cpython_source *source, uint64_t address, uint8_t *scratch,
                  lc_str_value *value);

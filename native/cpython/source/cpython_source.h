@@ -43,6 +43,7 @@ typedef struct {
     uint32_t task_coroutine;
     uint32_t task_name;
     uint64_t current_tasks; /* before 3.14: the dict of them, 0 unknown */
+    uint32_t running_loop;  /* from 3.14: of a thread state's word for it, 0 unknown; the next word is its task */
     uint64_t partial_type;
     uint32_t partial_function;
 } lc_asyncio_facts;

@@ -6,7 +6,7 @@
 #include "fuzz/made_up_memory.h"
 #include "tests/check.h"
 
-enum { THREAD = 0x100, TASKS = 0x200, KEYS = 0x300, DICT_KEYS = 32, INDEX_BITS = 3, THREAD_TASK = 64 };
+enum { THREAD = 0x100, TASKS = 0x200, KEYS = 0x300, DICT_KEYS = 32, INDEX_BITS = 3, RUNNING_LOOP = 64 };
 
 static const uint64_t loop = 0x11111110, other_loop = 0x22222220, task = 0x33333330;
 
@@ -22,12 +22,13 @@ static void put_entry(uint32_t index, uint64_t key, uint64_t value)
     put(at + 16, value, 8);
 }
 
-static void set_up(uint32_t thread_task)
+static void set_up(uint32_t running_loop)
 {
     memset(&memory, 0, sizeof memory);
     memory.reader = (lc_memory_reader){.read = made_up_read};
-    source = (lc_cpython_source){.reader = &memory.reader, .layout = {.thread_task = thread_task, .dict_keys = DICT_KEYS}};
-    source.asyncio.current_tasks = made_up_at(TASKS);
+    source = (lc_cpython_source){.reader = &memory.reader, .layout = {.dict_keys = DICT_KEYS}};
+    source.asyncio.running_loop = running_loop;
+    source.asyncio.current_tasks = running_loop == 0 ? made_up_at(TASKS) : 0;
     put(TASKS + DICT_KEYS, made_up_at(KEYS), 8);
     put(KEYS + LC_DICT_INDEX_BITS, INDEX_BITS, 1);
     put(KEYS + LC_DICT_USED, 3, 8);
@@ -43,32 +44,32 @@ static uint64_t task_of(uint64_t its_loop)
 
 static void test_the_loop_s_entry_in_the_dict_is_its_task(void)
 {
-    set_up(LC_ABSENT);
+    set_up(0);
     CHECK(task_of(loop) == task && task_of(other_loop) == task + 8);
     CHECK(task_of(0) == 0 && task_of(loop + 8) == 0);
 }
 
 static void test_a_table_that_is_none_has_no_task(void)
 {
-    set_up(LC_ABSENT);
+    set_up(0);
     put(KEYS + LC_DICT_KIND, 1, 1); /* keys that are all strings */
     CHECK(task_of(loop) == 0);
-    set_up(LC_ABSENT);
+    set_up(0);
     put(KEYS + LC_DICT_USED, UINT64_C(1) << 40, 8);
     CHECK(task_of(loop) == 0);
-    set_up(LC_ABSENT);
+    set_up(0);
     put(KEYS + LC_DICT_INDEX_BITS, 200, 1);
     CHECK(task_of(loop) == 0);
-    set_up(LC_ABSENT);
+    set_up(0);
     put(TASKS + DICT_KEYS, 0x10, 8); /* no memory */
     CHECK(task_of(loop) == 0);
 }
 
 static void test_the_thread_s_task_counts_with_its_loop(void)
 {
-    set_up(THREAD_TASK);
-    put(THREAD + THREAD_TASK - 8, loop, 8);
-    put(THREAD + THREAD_TASK, task, 8);
+    set_up(RUNNING_LOOP);
+    put(THREAD + RUNNING_LOOP, loop, 8);
+    put(THREAD + RUNNING_LOOP + 8, task, 8);
     CHECK(task_of(loop) == task && task_of(other_loop) == 0 && task_of(0) == 0);
 }
 

@@ -1,6 +1,6 @@
-/* Values of a frame, for locks.c: locals and value stack, and which part of it is in use. */
-#ifndef LOOPCANARY_LOCK_FRAMES_H
-#define LOOPCANARY_LOCK_FRAMES_H
+/* Values of a frame: locals and value stack, and which part of it is in use. */
+#ifndef LOOPCANARY_FRAME_VALUES_H
+#define LOOPCANARY_FRAME_VALUES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,11 +31,14 @@ uint32_t lc_frame_stack_kept(const lc_cpython_source *source, const lc_raw_frame
 /* How many are in use by the frame's own word, for versions whose frames keep a pointer while they call; 0 none. */
 uint32_t lc_frame_stack_used(const lc_cpython_source *source, const lc_raw_frame *frame, const lc_frame_shape *shape);
 
-/* A word, 0 where it cannot be read; the type of an object likewise. */
-uint64_t lc_word_at(const lc_cpython_source *source, uint64_t address);
-uint64_t lc_type_at(const lc_cpython_source *source, uint64_t object);
+/* The thread's frames, read into the walker's scratch, at most `limit` that are no shims; NULL if there is none or it moved.
+ * Valid until the next walk or chain. */
+const lc_chain *lc_chain_of_thread(lc_cpython_source *source, uint64_t thread_state, uint32_t limit);
 
 /* Whether the str object at `address` is this text. */
 bool lc_str_is(const lc_cpython_source *source, uint64_t address, const char *text);
+
+/* Whether this frame runs the function of importlib's bootstrap with this qualified name. */
+bool lc_is_bootstrap(const lc_cpython_source *source, const lc_frame_shape *shape, const char *qualname);
 
 #endif

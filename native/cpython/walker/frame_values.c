@@ -1,4 +1,4 @@
-#include "cpython/locks/lock_frames.h"
+#include "cpython/walker/frame_values.h"
 
 #include <string.h>
 
@@ -6,24 +6,21 @@
 #include "cpython/objects/objects.h"
 #include "cpython/walker/walker.h"
 
-static bool aligned(uint64_t address) { return address >= 4096 && address % 8 == 0; }
-
-uint64_t lc_word_at(const lc_cpython_source *source, uint64_t address)
+const lc_chain *lc_chain_of_thread(lc_cpython_source *source, uint64_t thread_state, uint32_t limit)
 {
-    uint64_t value = 0;
-    return aligned(address) && lc_read(source->reader, address, &value, sizeof value) ? value : 0;
-}
-
-uint64_t lc_type_at(const lc_cpython_source *source, uint64_t object)
-{
-    return aligned(object) ? lc_word_at(source, object + source->layout.object_type) : 0;
+    static const lc_read_plan nothing;
+    lc_walker *walker = source->walker;
+    lc_snapshot_take(&walker->confirmation, source->reader, &nothing);
+    const lc_chain_result result = lc_chain_follow(&walker->confirmation, &source->layout, thread_state, limit,
+                                                   &walker->confirmation_chain, NULL);
+    return result == LC_CHAIN_OK && !walker->confirmation_chain.moved ? &walker->confirmation_chain : NULL;
 }
 
 bool lc_frame_shape_read(const lc_cpython_source *source, const lc_raw_frame *frame, lc_frame_shape *shape)
 {
     const lc_layout *l = &source->layout;
     uint8_t code[LC_CODE_HEADER_MAX];
-    if (!aligned(frame->code) || !lc_read(source->reader, frame->code, code, l->code_bytes) ||
+    if (frame->code % 8 != 0 || !lc_read(source->reader, frame->code, code, l->code_bytes) ||
         lc_u64_at(code, l->object_type) != source->at.code_type) {
         return false;
     }
@@ -84,4 +81,10 @@ bool lc_str_is(const lc_cpython_source *source, uint64_t address, const char *te
     lc_str_value value = {.bytes = bytes};
     return lc_read_str(source, address, source->walker->scratch, &value) && value.length == strlen(text) &&
            memcmp(bytes, text, value.length) == 0;
+}
+
+bool lc_is_bootstrap(const lc_cpython_source *source, const lc_frame_shape *shape, const char *qualname)
+{
+    return lc_str_is(source, shape->qualname, qualname) &&
+           lc_str_is(source, shape->filename, "<frozen importlib._bootstrap>");
 }
