@@ -1,11 +1,10 @@
 #include "core/watchdog/stall_watch.h"
 
-#include <string.h>
-
 #include "core/host/host_watch.h"
 #include "core/lane/long_work.h"
-#include "core/watchdog/sampler.h"
 #include "core/lane/tally.h"
+#include "core/watchdog/sampler.h"
+#include "core/watchdog/stall_slot.h"
 
 enum { SHORTEST_SLEEP_NS = 200 * 1000 };
 
@@ -43,19 +42,6 @@ void lc_stall_watch_close_readings(lc_watchdog *w, uint64_t index)
     }
 }
 
-static uint64_t rate(const lc_watchdog *w) { return LC_LOAD(w->flight->header->tick_ns_q32); }
-
-/* A lane's limit. If it can only be the configured threshold, that one, to the nanosecond: the lane's ticks were computed
- * at a rate that has been refined since. */
-static uint64_t limit_ns(const lc_watchdog *w, uint64_t ticks)
-{
-    enum { RATE_ERRORS = 4096 }; /* no rate is wrong by more than one part in this */
-    const uint64_t ns = lc_ticks_to_ns(ticks, rate(w));
-    const uint64_t exact = w->settings.threshold_ns;
-    const uint64_t apart = ns > exact ? ns - exact : exact - ns;
-    return apart <= exact / RATE_ERRORS ? exact : ns;
-}
-
 /* False: the thread moved on while we looked, at every try. */
 static bool read_lane(const lc_watchdog *w, const lc_lane *lane, lane_now *out)
 {
@@ -91,85 +77,29 @@ static void take_reading(lc_watchdog *w, lc_lane *lane, lc_lane_watch *watch, ui
     w->readings_open += (uint64_t)(readings->file.fd > 0) - (uint64_t)was_open;
 }
 
-/* ---- slots ------------------------------------------------------------------------------ */
+/* ---- what goes on ------------------------------------------------------------------------- */
 
-static void release_slot(lc_lane_watch *watch)
+static uint64_t elapsed(uint64_t from_ns, uint64_t now_ns) { return now_ns > from_ns ? now_ns - from_ns : 0; }
+
+static subject find_subject(const lc_watchdog *w, const lc_lane *lane, const lane_now *now, uint64_t now_ns)
 {
-    if (watch->writer != NULL) {
-        LC_RELEASE(watch->writer->slot->state, LC_SLOT_FREE);
-        watch->writer->slot = NULL;
-        watch->writer = NULL;
+    const uint64_t delay = lc_ticks_to_ns(LC_LOAD(lane->sample_delay), lc_stall_rate(w));
+    if ((now->callback & 1u) && elapsed(now->callback_begin_ns, now_ns) >= delay) {
+        return (subject){LC_ENDED_CALLBACK, now->callback, now->callback_begin_ns,
+                         lc_stall_limit_ns(w, lc_lane_limit(lane, now->callback))};
     }
-}
-
-static lc_slot_writer *free_writer(lc_watchdog *w)
-{
-    /* Lowest first: the file's pages are touched only as stalls overlap. */
-    for (uint64_t i = 0; i < LC_SLOT_COUNT; i++) {
-        if (w->writers[i].slot != NULL) {
-            continue;
-        }
-        lc_slot *slot = lc_flight_claim(w->flight, LC_SECTION_SLOTS, i);
-        if (slot == NULL) {
-            return NULL;
-        }
-        if (LC_ACQUIRE(slot->state) == LC_SLOT_FREE) {
-            lc_slot_writer_begin(&w->writers[i], slot);
-            return &w->writers[i];
-        }
+    if (!LC_LOAD(lane->turn_stalled) && elapsed(now->turn_begin_ns, now_ns) >= delay) {
+        return (subject){LC_ENDED_TURN, 0, now->turn_begin_ns,
+                         lc_stall_limit_ns(w, LC_LOAD(lane->threshold))};
     }
-    return NULL;
-}
-
-static lc_slot *open_slot(lc_watchdog *w, uint64_t index, const lc_lane *lane, lc_lane_watch *watch)
-{
-    lc_slot_writer *writer = free_writer(w);
-    if (writer == NULL) {
-        return NULL;
-    }
-    lc_slot *slot = writer->slot;
-    slot->lane = index;
-    slot->lane_generation = LC_LOAD(lane->generation);
-    slot->tid = LC_LOAD(lane->tid);
-    slot->threshold_ns = limit_ns(w, LC_LOAD(lane->threshold));
-    memcpy(slot->loop_kind, lane->loop_kind, sizeof slot->loop_kind);
-    memcpy(slot->thread_name, lane->thread_name, sizeof slot->thread_name);
-    LC_STORE(slot->interval_ns, w->settings.sample_interval_ns);
-    LC_STORE(slot->gc_ns_begin, LC_LOAD(w->flight->header->gc_total_ns));
-    LC_STORE(slot->serial, ++w->next_serial);
-    watch->writer = writer;
-    watch->next_checkpoint_ns = 0;
-    return slot;
-}
-
-static void forget_names(lc_slot *slot)
-{
-    const lc_ref none = {0, 0};
-    slot->work_read_ns = 0;
-    slot->callback = none;
-    slot->task = none;
-    slot->scene = none;
-}
-
-/* The time comes last, and is 0 meanwhile: the three belong together. */
-static void put_before(lc_slot *slot, const lc_lane_watch *watch, uint64_t begin_ns)
-{
-    const lc_lane_reading *before = lc_lane_readings_before(&watch->readings, begin_ns);
-    LC_STORE(slot->before_at_ns, 0);
-    if (before == NULL) {
-        return;
-    }
-    atomic_thread_fence(memory_order_release);
-    LC_STORE(slot->before_on_cpu_ns, before->sched.on_cpu_ns);
-    LC_STORE(slot->before_run_queue_ns, before->sched.run_queue_ns);
-    LC_RELEASE(slot->before_at_ns, before->at_ns < begin_ns ? before->at_ns : begin_ns);
+    return (subject){0, 0, 0, 0};
 }
 
 static void bind(const lc_lane_watch *watch, const subject *s, const lane_now *now)
 {
     lc_slot *slot = watch->writer->slot;
-    forget_names(slot);
-    put_before(slot, watch, s->begin_ns);
+    lc_stall_slot_forget_names(slot);
+    lc_stall_slot_put_before(slot, watch, s->begin_ns);
     LC_STORE(slot->kind, s->kind);
     LC_STORE(slot->epoch, s->epoch);
     LC_STORE(slot->turn_epoch, now->turn);
@@ -177,113 +107,10 @@ static void bind(const lc_lane_watch *watch, const subject *s, const lane_now *n
     LC_STORE(slot->turn_begin_ns, now->turn_begin_ns);
 }
 
-/* ---- what has ended ----------------------------------------------------------------------- */
-
-static bool copy_ended(const lc_lane *lane, uint64_t sequence, lc_ended *out)
-{
-    const lc_ended *entry = &lane->ended[(sequence - 1u) % LC_ENDED_COUNT];
-    if (LC_ACQUIRE(entry->sequence) != sequence) {
-        return false;
-    }
-    for (size_t i = 0; i < sizeof *out / sizeof(lc_word); i++) {
-        LC_STORE(((lc_word *)out)[i], LC_LOAD(((const lc_word *)entry)[i]));
-    }
-    atomic_thread_fence(memory_order_acquire);
-    return LC_LOAD(entry->sequence) == sequence;
-}
-
-static lc_level level_of(const lc_watchdog *w, uint64_t ns)
-{
-    return ns >= w->settings.anr_ns ? LC_LEVEL_ANR : ns >= w->settings.hang_ns ? LC_LEVEL_HANG : LC_LEVEL_STALL;
-}
-
-static void complete(lc_watchdog *w, const lc_lane *lane, const lc_lane_watch *watch, const lc_ended *e)
-{
-    lc_slot *slot = watch->writer->slot;
-    const uint64_t begin_ns = lc_flight_ns_near(w->flight, w->now, e->begin);
-    const uint64_t end_ns = lc_flight_ns_near(w->flight, w->now, e->end);
-    if (LC_LOAD(slot->epoch) != e->epoch) {
-        forget_names(slot); /* they were read of another callback of the turn */
-    }
-    LC_STORE(slot->kind, e->kind);
-    LC_STORE(slot->epoch, e->epoch);
-    LC_STORE(slot->turn_epoch, e->turn_epoch);
-    LC_STORE(slot->begin_ns, begin_ns);
-    LC_STORE(slot->turn_begin_ns, lc_flight_ns_near(w->flight, w->now, e->turn_begin));
-    LC_STORE(slot->last_look_ns, end_ns);
-    LC_STORE(slot->turn_callbacks, e->turn_callbacks);
-    LC_STORE(slot->turn_callback_ns, lc_ticks_to_ns(e->turn_callback_ticks, rate(w)));
-    LC_STORE(slot->longest_ns, lc_ticks_to_ns(e->longest_ticks, rate(w)));
-    LC_STORE(slot->end_cpu_ns, e->cpu_ns);
-    LC_STORE(slot->queue_ns, lc_ticks_to_ns(e->queue_ticks, rate(w)));
-    LC_STORE(slot->level, level_of(w, end_ns - begin_ns));
-    put_before(slot, watch, begin_ns);
-    lc_tally_copy(watch->writer, lane, w->flight, w->now, w->source);
-    lc_host_watch_at_end(&w->host, watch->writer, begin_ns);
-    LC_STORE(slot->end_ns, end_ns);
-    LC_RELEASE(slot->state, LC_SLOT_ENDED);
-    lc_flight_count(w->flight, LC_COUNTER_stalls_recorded, 1);
-    if (LC_LOAD(slot->sample_count) == 0) {
-        lc_flight_count(w->flight, LC_COUNTER_stalls_unsampled, 1);
-    }
-    lc_bell_ring(&w->news);
-}
-
-static void finish(lc_watchdog *w, uint64_t index, const lc_lane *lane, lc_lane_watch *watch, lc_ended *e)
-{
-    if (watch->writer != NULL && LC_LOAD(watch->writer->slot->turn_epoch) != e->turn_epoch) {
-        release_slot(watch);
-    }
-    if (watch->writer == NULL && open_slot(w, index, lane, watch) == NULL) {
-        lc_flight_count(w->flight, LC_COUNTER_stalls_dropped_no_slot, 1);
-        return;
-    }
-    complete(w, lane, watch, e);
-    watch->writer->slot = NULL;
-    watch->writer = NULL;
-}
-
-static void consume_ended(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane_watch *watch)
-{
-    const uint64_t count = LC_ACQUIRE(lane->ended_count);
-    uint64_t seen = LC_LOAD(lane->ended_seen);
-    if (count - seen > LC_ENDED_COUNT) {
-        lc_flight_count(w->flight, LC_COUNTER_stalls_dropped_ring_full, count - seen - LC_ENDED_COUNT);
-        seen = count - LC_ENDED_COUNT;
-    }
-    while (seen < count) {
-        lc_ended e;
-        if (copy_ended(lane, ++seen, &e)) {
-            finish(w, index, lane, watch, &e);
-        } else {
-            lc_flight_count(w->flight, LC_COUNTER_stalls_dropped_ring_full, 1);
-        }
-        LC_RELEASE(lane->ended_seen, seen);
-    }
-}
-
-/* ---- what goes on ------------------------------------------------------------------------- */
-
-static uint64_t elapsed(uint64_t from_ns, uint64_t now_ns) { return now_ns > from_ns ? now_ns - from_ns : 0; }
-
-static subject find_subject(const lc_watchdog *w, const lc_lane *lane, const lane_now *now, uint64_t now_ns)
-{
-    const uint64_t delay = lc_ticks_to_ns(LC_LOAD(lane->sample_delay), rate(w));
-    if ((now->callback & 1u) && elapsed(now->callback_begin_ns, now_ns) >= delay) {
-        return (subject){LC_ENDED_CALLBACK, now->callback, now->callback_begin_ns,
-                         limit_ns(w, lc_lane_limit(lane, now->callback))};
-    }
-    if (!LC_LOAD(lane->turn_stalled) && elapsed(now->turn_begin_ns, now_ns) >= delay) {
-        return (subject){LC_ENDED_TURN, 0, now->turn_begin_ns,
-                         limit_ns(w, LC_LOAD(lane->threshold))};
-    }
-    return (subject){0, 0, 0, 0};
-}
-
 /* When something could become too long, if it goes on as it is. */
 static uint64_t next_suspicion(const lc_watchdog *w, const lc_lane *lane, const lane_now *now, uint64_t now_ns)
 {
-    const uint64_t delay = lc_ticks_to_ns(LC_LOAD(lane->sample_delay), rate(w));
+    const uint64_t delay = lc_ticks_to_ns(LC_LOAD(lane->sample_delay), lc_stall_rate(w));
     uint64_t at = LC_LOAD(lane->turn_stalled) ? now_ns + w->settings.tick_ns : now->turn_begin_ns + delay;
     if ((now->callback & 1u) && now->callback_begin_ns + delay < at) {
         at = now->callback_begin_ns + delay;
@@ -363,8 +190,8 @@ static uint64_t follow(lc_watchdog *w, lc_lane *lane, lc_lane_watch *watch, cons
 static void leave_slot(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane_watch *watch)
 {
     if (watch->writer != NULL) {
-        consume_ended(w, index, lane, watch);
-        release_slot(watch);
+        lc_stall_slot_take_ended(w, index, lane, watch);
+        lc_stall_slot_release(watch);
     }
 }
 
@@ -384,7 +211,7 @@ static uint64_t look_busy(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane
         return next_suspicion(w, lane, &now, now_ns);
     }
     if (watch->writer == NULL) {
-        lc_slot *slot = open_slot(w, index, lane, watch);
+        lc_slot *slot = lc_stall_slot_open(w, index, lane, watch);
         if (slot == NULL) {
             return now_ns + w->settings.tick_ns;
         }
@@ -417,10 +244,10 @@ uint64_t lc_stall_watch_look(lc_watchdog *w, uint64_t index, uint64_t now_ns)
     if (LC_ACQUIRE(lane->state) == LC_LANE_FREE) {
         return LC_NO_DEADLINE;
     }
-    consume_ended(w, index, lane, watch);
+    lc_stall_slot_take_ended(w, index, lane, watch);
     const uint64_t generation = LC_LOAD(lane->generation);
     if (generation != watch->generation || LC_ACQUIRE(lane->state) == LC_LANE_CLOSED) {
-        release_slot(watch);
+        lc_stall_slot_release(watch);
         lc_stall_watch_close_view(w, index);
         lc_stall_watch_close_readings(w, index);
         watch->generation = generation;
@@ -428,7 +255,7 @@ uint64_t lc_stall_watch_look(lc_watchdog *w, uint64_t index, uint64_t now_ns)
     if (LC_ACQUIRE(lane->state) != LC_LANE_ACTIVE) {
         return LC_NO_DEADLINE;
     }
-    lc_long_work_relax(lane, w->now.ticks, rate(w));
+    lc_long_work_relax(lane, w->now.ticks, lc_stall_rate(w));
     const uint64_t turn = LC_ACQUIRE(lane->turn_epoch);
     const uint64_t next =
         turn & 1u ? look_busy(w, index, lane, watch, now_ns) : look_idle(w, index, lane, watch, turn, now_ns);

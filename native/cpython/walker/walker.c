@@ -13,6 +13,7 @@
 
 #include "core/clock/thread_clock.h"
 #include "cpython/gil/threads.h"
+#include "cpython/walker/reading_codes.h"
 
 #define TRIES 8u
 #define WHOLE_TRIES 5u /* attempts; then the outer frames alone will do */
@@ -29,11 +30,6 @@
 #else
 #define RELAX() ((void)0)
 #endif
-
-static void count(_Atomic uint64_t *counter)
-{
-    atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
-}
 
 static void wait_a_random_moment(lc_walker *walker)
 {
@@ -128,197 +124,6 @@ static bool is_thread(const lc_cpython_source *source, lc_reading *reading, uint
     return true;
 }
 
-static lc_walk_code *code_of(lc_walker *walker, lc_reading *reading, uint64_t address,
-                             bool *is_new)
-{
-    uint32_t slot = (uint32_t)(lc_mix(1, address) >> 32) & (LC_WALK_CODE_SLOTS - 1);
-    while (walker->code_slots[slot] != 0) { /* ends: there are more slots than codes */
-        lc_walk_code *code = &reading->codes[walker->code_slots[slot] - 1];
-        if (code->address == address) {
-            *is_new = false;
-            return code;
-        }
-        slot = (slot + 1) & (LC_WALK_CODE_SLOTS - 1);
-    }
-    if (reading->code_count == LC_WALK_FRAMES_MAX) {
-        return NULL;
-    }
-    lc_walk_code *code = &reading->codes[reading->code_count++];
-    walker->code_slots[slot] = (uint16_t)reading->code_count;
-    *code = (lc_walk_code){.address = address};
-    *is_new = true;
-    return code;
-}
-
-/* The index of the code unit that a frame runs; -1: before the first. */
-static bool unit_of(const lc_layout *layout, const lc_raw_frame *frame, const lc_walk_code *code,
-                    int64_t *unit)
-{
-    const int64_t offset = (int64_t)(frame->instr - code->address - layout->code_bytes);
-    *unit = offset / 2;
-    return offset % 2 == 0 && *unit >= -1 && *unit < (int64_t)code->words.units;
-}
-
-/* Mirrors _PyFrame_IsIncomplete (pycore_frame.h, pycore_interpframe.h). */
-static bool incomplete(const lc_layout *layout, const lc_raw_frame *frame,
-                       const lc_walk_code *code, int64_t unit)
-{
-    return frame->owner != layout->owner_generator && unit < (int64_t)code->words.first_traceable;
-}
-
-static bool trusted(lc_cpython_source *source, lc_walk_code *code)
-{
-    code->entry = lc_code_cache_trusted(&source->walker->cache, code->address, code->deaths);
-    if (code->entry == NULL) {
-        return false;
-    }
-    code->trusted = true;
-    code->words = code->entry->words;
-    code->serial = code->entry->facts.serial;
-    count(&source->counts.codes_trusted);
-    return true;
-}
-
-/* The frames have been read. A code object at whose address none has died since it was proven is still that one; the
- * words of any other are read. */
-static bool find_words(lc_cpython_source *source, lc_reading *reading, lc_walk_code *code)
-{
-    code->counted = reading->counted && lc_deaths_counted(source->deaths, code->address, &code->deaths);
-    return (code->counted && trusted(source, code)) ||
-           lc_code_words_read(source, &reading->snapshot, code->address, &code->words, &source->walker->plan);
-}
-
-static bool know_code(lc_cpython_source *source, lc_reading *reading, lc_walk_code *code)
-{
-    lc_walker *walker = source->walker;
-    code->entry = lc_code_cache_prove(&walker->cache, source, &reading->snapshot, code->address,
-                                      &code->words, &walker->plan);
-    if (code->entry == NULL) {
-        code->entry = lc_code_cache_load(&walker->cache, source, code->address, &code->words);
-        code->fresh = true;
-        reading->learned = true;
-        count(&source->counts.codes_loaded);
-    }
-    if (code->entry != NULL) {
-        code->serial = code->entry->facts.serial;
-    }
-    return code->entry != NULL;
-}
-
-/* Finds the code object and instruction of every frame, and what is known of the code objects. */
-static bool resolve_codes(lc_cpython_source *source, lc_reading *reading)
-{
-    lc_walker *walker = source->walker;
-    memset(walker->code_slots, 0, sizeof walker->code_slots);
-    reading->code_count = 0;
-    memset(reading->frames, 0, reading->chain.count * sizeof reading->frames[0]);
-    for (uint32_t i = 0; i < reading->chain.count; i++) {
-        const lc_raw_frame *raw = &reading->chain.frames[i];
-        lc_walk_frame *frame = &reading->frames[i];
-        if (raw->shim) {
-            continue;
-        }
-        bool is_new = false;
-        lc_walk_code *code = code_of(walker, reading, raw->code, &is_new);
-        if (code == NULL || (is_new && !find_words(source, reading, code))) {
-            return false;
-        }
-        int64_t unit = 0;
-        if (!unit_of(&source->layout, raw, code, &unit)) {
-            return false;
-        }
-        frame->shown = !incomplete(&source->layout, raw, code, unit);
-        frame->unit = unit < 0 ? 0 : (uint32_t)unit;
-        frame->code = (uint16_t)(code - reading->codes);
-        if (frame->shown && code->entry == NULL && !know_code(source, reading, code)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static void find_positions(lc_cpython_source *source, lc_reading *reading)
-{
-    for (uint32_t i = 0; i < reading->chain.count; i++) {
-        lc_walk_frame *frame = &reading->frames[i];
-        if (frame->shown) {
-            frame->position =
-                lc_code_cache_position(&source->walker->cache, source,
-                                       reading->codes[frame->code].entry, frame->unit,
-                                       &frame->fresh_position);
-            reading->learned |= frame->fresh_position;
-        }
-    }
-}
-
-/* Also where positions of it have been read since. */
-static bool still_trusted(lc_cpython_source *source, const lc_walk_code *code)
-{
-    uint64_t deaths = 0;
-    return code->trusted && lc_deaths_counted(source->deaths, code->address, &deaths) && deaths == code->deaths &&
-           code->entry->address == code->address && code->entry->facts.serial == code->serial;
-}
-
-static bool still_proven(lc_cpython_source *source, const lc_walk_code *code, lc_snapshot *later)
-{
-    if (still_trusted(source, code)) {
-        return true;
-    }
-    lc_code_words words;
-    return lc_code_words_read(source, later, code->address, &words, NULL) &&
-           lc_code_cache_prove(&source->walker->cache, source, later, code->address, &words,
-                               NULL) == code->entry &&
-           code->entry->facts.serial == code->serial;
-}
-
-/* Keeps of what a reading learned only what `later`, taken after it, proves. True if all is proven. */
-static bool settle(lc_cpython_source *source, lc_reading *reading, lc_snapshot *later)
-{
-    lc_code_cache *cache = &source->walker->cache;
-    bool all = true;
-    for (uint32_t i = 0; i < reading->code_count; i++) {
-        lc_walk_code *code = &reading->codes[i];
-        if (code->entry == NULL || still_proven(source, code, later)) {
-            continue; /* NULL: of frames that are not shown */
-        }
-        if (code->fresh && code->entry->facts.serial == code->serial) {
-            lc_code_cache_forget(cache, code->entry);
-        }
-        code->entry = NULL;
-        all = false;
-    }
-    for (uint32_t i = 0; i < reading->chain.count; i++) {
-        const lc_walk_frame *frame = &reading->frames[i];
-        const lc_walk_code *code = &reading->codes[frame->code];
-        if (frame->fresh_position && code->entry == NULL) {
-            lc_code_cache_forget_position(cache, code->serial, frame->unit);
-        }
-    }
-    return all;
-}
-
-/* The same for the last reading of a walk, or one that came to nothing. */
-static void settle_now(lc_cpython_source *source, lc_reading *reading)
-{
-    if (!reading->learned) {
-        return;
-    }
-    lc_snapshot *now = &source->walker->confirmation;
-    lc_snapshot_take(now, source->reader, &source->walker->plan);
-    settle(source, reading, now);
-}
-
-/* The reading has been proven: its code objects were there, and were what their entries say. */
-static void trust_codes(lc_reading *reading, bool for_sure)
-{
-    for (uint32_t i = 0; i < reading->code_count; i++) {
-        const lc_walk_code *code = &reading->codes[i];
-        if (code->counted && !code->trusted && code->entry != NULL) {
-            lc_code_cache_trust(code->entry, code->deaths, for_sure);
-        }
-    }
-}
-
 /* ---- from a reading to a stack ----------------------------------------------------------------- */
 
 static lc_walk_result fill(const lc_reading *reading, uint32_t from, lc_stack *out)
@@ -378,7 +183,7 @@ static bool confirmed(lc_cpython_source *source, uint64_t thread_state, const lc
 static bool proven(lc_cpython_source *source, uint64_t thread_state, lc_reading *first,
                    lc_reading *second, bool want_whole, uint32_t *from)
 {
-    const bool codes_proven = settle(source, first, &second->snapshot);
+    const bool codes_proven = lc_reading_settle(source, first, &second->snapshot);
     const lc_agreement agreement = lc_chains_agree(&first->chain, &second->chain);
     *from = agreement.in_first;
     const bool whole = agreement.any && agreement.in_first == 0 && agreement.in_second == 0;
@@ -410,10 +215,10 @@ static read_outcome read_stack(lc_cpython_source *source, lc_remembered_thread *
     if (reading->chain.count == 0) {
         return READ_EMPTY;
     }
-    if (!resolve_codes(source, reading)) {
+    if (!lc_reading_find_codes(source, reading)) {
         return READ_FAILED;
     }
-    find_positions(source, reading);
+    lc_reading_find_positions(source, reading);
     reading->cpu_after_ns =
         reading->cpu_before_ns == 0 ? 0 : cpu_now(source->walker, thread->tid);
     return READ;
@@ -442,12 +247,12 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
 {
     lc_walker *walker = source->walker;
     walker->cache.walk++;
-    count(&source->counts.walks);
+    lc_walk_count(&source->counts.walks);
     lc_remembered_thread *thread = remembered(walker, thread_state);
     uint64_t cpu_before_ns = cpu_now(walker, thread->tid);
     if (stands_as_before(walker, thread, cpu_before_ns)) {
-        count(&source->counts.still);
-        count(&source->counts.unmoved);
+        lc_walk_count(&source->counts.still);
+        lc_walk_count(&source->counts.unmoved);
         copy_stack(out, &thread->still);
         return LC_WALK_OK;
     }
@@ -469,9 +274,9 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
             break;
         }
         if (outcome == READ_FAILED) {
-            settle_now(source, reading);
+            lc_reading_settle_now(source, reading);
             if (first != NULL) {
-                settle_now(source, first);
+                lc_reading_settle_now(source, first);
                 first = NULL;
             }
             copy_plan(&walker->plan, &thread->plan); /* still the best guess */
@@ -480,10 +285,10 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
         uint32_t from = 0;
         if (still(reading)) {
             if (first != NULL) {
-                settle(source, first, &reading->snapshot);
+                lc_reading_settle(source, first, &reading->snapshot);
             }
-            count(&source->counts.still);
-            trust_codes(reading, true);
+            lc_walk_count(&source->counts.still);
+            lc_reading_trust(reading, true);
             copy_plan(&thread->plan, &walker->plan);
             const lc_walk_result result = fill(reading, 0, out);
             out->still_cpu_ns = reading->cpu_after_ns;
@@ -494,20 +299,20 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
         }
         if (first != NULL &&
             proven(source, thread_state, first, reading, try < WHOLE_TRIES, &from)) {
-            settle_now(source, reading);
-            trust_codes(first, false);
-            count(from == 0 ? &source->counts.agreed : &source->counts.shortened);
+            lc_reading_settle_now(source, reading);
+            lc_reading_trust(first, false);
+            lc_walk_count(from == 0 ? &source->counts.agreed : &source->counts.shortened);
             copy_plan(&thread->plan, &walker->plan);
             return fill(first, from, out);
         }
         if (first != NULL) {
-            count(&source->counts.retries);
+            lc_walk_count(&source->counts.retries);
         }
         why = LC_WALK_MOVED;
         first = reading;
     }
     if (first != NULL) {
-        settle_now(source, first);
+        lc_reading_settle_now(source, first);
     }
     return why;
 }

@@ -17,13 +17,19 @@ static void begin_callback(uint64_t work)
 static void end_callback(void) { lc_callback_end(stage_context(&s), s.lane); }
 static void end_turn(void) { lc_turn_end(stage_context(&s), s.lane); }
 
+/* Callback and turn, and the watchdog looks. */
+static void end_work(void)
+{
+    end_callback();
+    end_turn();
+    look(&s);
+}
+
 static void a_short_callback_leaves_nothing(void)
 {
     begin_callback(7);
     look(&s);
-    end_callback();
-    end_turn();
-    look(&s);
+    end_work();
     CHECK(slot(&s, 0) == NULL && s.source.walks == 0);
     CHECK(LC_LOAD(s.lane->turns) == 1 && LC_LOAD(s.lane->callbacks) == 1);
 }
@@ -35,9 +41,7 @@ static void a_callback_past_the_delay_is_sampled_and_forgotten_if_it_ends_in_tim
     look(&s);
     CHECK(LC_LOAD(slot(&s, 0)->state) == LC_SLOT_OPEN);
     CHECK(LC_LOAD(slot(&s, 0)->sample_count) == 1 && LC_LOAD(slot(&s, 0)->level) == LC_LEVEL_NONE);
-    end_callback();
-    end_turn();
-    look(&s);
+    end_work();
     CHECK(LC_LOAD(slot(&s, 0)->state) == LC_SLOT_FREE);
     CHECK(counted(&s, LC_COUNTER_stalls_recorded) == 0);
 }
@@ -52,9 +56,7 @@ static void a_callback_past_the_threshold_is_a_stall_while_it_lasts_and_exact_wh
     CHECK(LC_LOAD(it->kind) == LC_ENDED_CALLBACK && LC_LOAD(it->end_ns) == 0);
     CHECK(it->callback.bytes == 7 && memcmp((char *)it + it->callback.offset, "handler", 7) == 0);
     CHECK(it->task.bytes == 6);
-    end_callback();
-    end_turn();
-    look(&s);
+    end_work();
     CHECK(LC_LOAD(it->state) == LC_SLOT_ENDED);
     const uint64_t took = LC_LOAD(it->end_ns) - LC_LOAD(it->begin_ns);
     CHECK(took >= 150u * MS && took < 1000u * MS);
@@ -68,9 +70,7 @@ static void a_stall_that_the_watchdog_never_saw_is_recorded_without_samples(void
     const uint64_t before = counted(&s, LC_COUNTER_stalls_unsampled);
     begin_callback(7);
     age_callback(&s, 300);
-    end_callback();
-    end_turn();
-    look(&s);
+    end_work();
     CHECK(LC_LOAD(slot(&s, 0)->state) == LC_SLOT_ENDED && LC_LOAD(slot(&s, 0)->sample_count) == 0);
     CHECK(counted(&s, LC_COUNTER_stalls_unsampled) == before + 1);
     LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
@@ -116,9 +116,7 @@ static void the_stack_of_a_holder_does_not_write_over_that_of_who_waits(void)
     lc_slot *it = slot(&s, 0);
     CHECK(LC_LOAD(it->sample_count) == 1);
     CHECK(is_called(it, it->samples[0].stack, "waiting") && is_called(it, it->samples[0].holder_stack, "holder"));
-    end_callback();
-    end_turn();
-    look(&s);
+    end_work();
     LC_STORE(s.lane->tid, (uint64_t)syscall(SYS_gettid));
     s.source.source = before;
 }
@@ -164,9 +162,7 @@ static void who_sleeps_on_the_gil_waits_for_it_also_between_two_holders(void)
     gil_word = 1;
     syscall(SYS_futex, &gil_word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     pthread_join(thread, NULL);
-    end_callback();
-    end_turn();
-    look(&s);
+    end_work();
     LC_STORE(s.lane->tid, (uint64_t)syscall(SYS_gettid));
     s.source.source = before;
 }
@@ -215,9 +211,7 @@ static void a_slot_that_was_opened_for_a_turn_follows_its_long_callback(void)
     look(&s);
     CHECK(LC_LOAD(slot(&s, 0)->kind) == LC_ENDED_CALLBACK && LC_LOAD(slot(&s, 0)->epoch) == LC_LOAD(s.lane->epoch));
     CHECK(slot(&s, 0)->callback.bytes == 7);
-    end_callback();
-    end_turn();
-    look(&s);
+    end_work();
     CHECK(LC_LOAD(slot(&s, 0)->state) == LC_SLOT_FREE);
 }
 
@@ -230,17 +224,13 @@ static void what_was_expected_is_no_stall_before_its_time(void)
     age_callback(&s, 500);
     look(&s);
     CHECK(LC_LOAD(slot(&s, 0)->state) == LC_SLOT_OPEN);
-    end_callback();
-    end_turn();
-    look(&s);
+    end_work();
     CHECK(counted(&s, LC_COUNTER_stalls_recorded) == before);
     CHECK(counted(&s, LC_COUNTER_stalls_suppressed_expected) == 1);
     begin_callback(7);
     lc_lane_allow(s.lane, lc_ns_to_ticks(2000ull * MS, rate));
     age_callback(&s, 2500);
-    end_callback();
-    end_turn();
-    look(&s);
+    end_work();
     CHECK(counted(&s, LC_COUNTER_stalls_recorded) == before + 1);
     LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
 }
@@ -256,9 +246,7 @@ static void a_threshold_is_told_as_configured_whatever_the_rate_has_become(void)
     CHECK(slot(&s, 0)->threshold_ns == THRESHOLD_MS * (uint64_t)MS);
     CHECK(LC_LOAD(slot(&s, 0)->allowance_ns) == 0);
     LC_STORE(*rate, before);
-    end_callback();
-    end_turn();
-    look(&s);
+    end_work();
     LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
 }
 
@@ -273,9 +261,7 @@ static void hang_and_anr_are_reached_while_it_lasts(void)
     age_callback(&s, 4000);
     look(&s);
     CHECK(LC_LOAD(slot(&s, 0)->level) == LC_LEVEL_ANR && atomic_load(&s.watchdog.news) != news);
-    end_callback();
-    end_turn();
-    look(&s);
+    end_work();
     LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
 }
 
@@ -295,9 +281,7 @@ static void a_sample_whose_callback_moved_on_is_dropped_and_counted(void)
     s.source.during_walk = NULL;
     CHECK(LC_LOAD(slot(&s, 0)->sample_count) == 0);
     CHECK(counted(&s, LC_COUNTER_samples_dropped_moved) == before + 1);
-    end_callback();
-    end_turn();
-    look(&s);
+    end_work();
 }
 
 static void a_long_stall_is_thinned_and_stays_covered(void)
@@ -318,9 +302,7 @@ static void a_long_stall_is_thinned_and_stays_covered(void)
     for (uint64_t i = 1; i < count; i++) {
         CHECK(it->samples[i].at_ns > it->samples[i - 1].at_ns);
     }
-    end_callback();
-    end_turn();
-    look(&s);
+    end_work();
     s.source.serial = 1;
 }
 
@@ -336,9 +318,7 @@ static void a_full_heap_drops_samples_and_counts_them(void)
     }
     CHECK(counted(&s, LC_COUNTER_samples_dropped_full) > 0);
     CHECK(LC_LOAD(slot(&s, 0)->heap_used) <= LC_SLOT_BYTES);
-    end_callback();
-    end_turn();
-    look(&s);
+    end_work();
     s.source.depth = 3;
     s.source.serial = 1;
 }
@@ -348,9 +328,7 @@ static void stalls_that_find_no_slot_are_counted(void)
     for (uint64_t i = 0; i < LC_SLOT_COUNT + 3u; i++) {
         begin_callback(7);
         age_callback(&s, 200);
-        end_callback();
-        end_turn();
-        look(&s);
+        end_work();
     }
     CHECK(counted(&s, LC_COUNTER_stalls_dropped_no_slot) == 3);
     for (uint64_t i = 0; i < LC_SLOT_COUNT; i++) {

@@ -1,0 +1,176 @@
+#include "core/watchdog/stall_slot.h"
+
+#include <string.h>
+
+#include "core/host/host_watch.h"
+#include "core/lane/tally.h"
+
+/* A lane's limit. What can only be the configured threshold is that, to the nanosecond: the lane's ticks were made
+ * of it at a rate that has been refined since. */
+uint64_t lc_stall_limit_ns(const lc_watchdog *w, uint64_t ticks)
+{
+    enum { RATE_ERRORS = 4096 }; /* one part in so many is more than any rate is wrong */
+    const uint64_t ns = lc_ticks_to_ns(ticks, lc_stall_rate(w));
+    const uint64_t exact = w->settings.threshold_ns;
+    const uint64_t apart = ns > exact ? ns - exact : exact - ns;
+    return apart <= exact / RATE_ERRORS ? exact : ns;
+}
+
+/* ---- slots ------------------------------------------------------------------------------ */
+
+void lc_stall_slot_release(lc_lane_watch *watch)
+{
+    if (watch->writer != NULL) {
+        LC_RELEASE(watch->writer->slot->state, LC_SLOT_FREE);
+        watch->writer->slot = NULL;
+        watch->writer = NULL;
+    }
+}
+
+static lc_slot_writer *free_writer(lc_watchdog *w)
+{
+    /* Lowest first: the file's pages are touched only as stalls overlap. */
+    for (uint64_t i = 0; i < LC_SLOT_COUNT; i++) {
+        if (w->writers[i].slot != NULL) {
+            continue;
+        }
+        lc_slot *slot = lc_flight_claim(w->flight, LC_SECTION_SLOTS, i);
+        if (slot == NULL) {
+            return NULL;
+        }
+        if (LC_ACQUIRE(slot->state) == LC_SLOT_FREE) {
+            lc_slot_writer_begin(&w->writers[i], slot);
+            return &w->writers[i];
+        }
+    }
+    return NULL;
+}
+
+lc_slot *lc_stall_slot_open(lc_watchdog *w, uint64_t index, const lc_lane *lane, lc_lane_watch *watch)
+{
+    lc_slot_writer *writer = free_writer(w);
+    if (writer == NULL) {
+        return NULL;
+    }
+    lc_slot *slot = writer->slot;
+    slot->lane = index;
+    slot->lane_generation = LC_LOAD(lane->generation);
+    slot->tid = LC_LOAD(lane->tid);
+    slot->threshold_ns = lc_stall_limit_ns(w, LC_LOAD(lane->threshold));
+    memcpy(slot->loop_kind, lane->loop_kind, sizeof slot->loop_kind);
+    memcpy(slot->thread_name, lane->thread_name, sizeof slot->thread_name);
+    LC_STORE(slot->interval_ns, w->settings.sample_interval_ns);
+    LC_STORE(slot->gc_ns_begin, LC_LOAD(w->flight->header->gc_total_ns));
+    LC_STORE(slot->serial, ++w->next_serial);
+    watch->writer = writer;
+    watch->next_checkpoint_ns = 0;
+    return slot;
+}
+
+void lc_stall_slot_forget_names(lc_slot *slot)
+{
+    const lc_ref none = {0, 0};
+    slot->work_read_ns = 0;
+    slot->callback = none;
+    slot->task = none;
+    slot->scene = none;
+}
+
+/* The time comes last, and is 0 meanwhile: the three belong together. */
+void lc_stall_slot_put_before(lc_slot *slot, const lc_lane_watch *watch, uint64_t begin_ns)
+{
+    const lc_lane_reading *before = lc_lane_readings_before(&watch->readings, begin_ns);
+    LC_STORE(slot->before_at_ns, 0);
+    if (before == NULL) {
+        return;
+    }
+    atomic_thread_fence(memory_order_release);
+    LC_STORE(slot->before_on_cpu_ns, before->sched.on_cpu_ns);
+    LC_STORE(slot->before_run_queue_ns, before->sched.run_queue_ns);
+    LC_RELEASE(slot->before_at_ns, before->at_ns < begin_ns ? before->at_ns : begin_ns);
+}
+
+/* ---- what has ended ----------------------------------------------------------------------- */
+
+static bool copy_ended(const lc_lane *lane, uint64_t sequence, lc_ended *out)
+{
+    const lc_ended *entry = &lane->ended[(sequence - 1u) % LC_ENDED_COUNT];
+    if (LC_ACQUIRE(entry->sequence) != sequence) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof *out / sizeof(lc_word); i++) {
+        LC_STORE(((lc_word *)out)[i], LC_LOAD(((const lc_word *)entry)[i]));
+    }
+    atomic_thread_fence(memory_order_acquire);
+    return LC_LOAD(entry->sequence) == sequence;
+}
+
+static lc_level level_of(const lc_watchdog *w, uint64_t ns)
+{
+    return ns >= w->settings.anr_ns ? LC_LEVEL_ANR : ns >= w->settings.hang_ns ? LC_LEVEL_HANG : LC_LEVEL_STALL;
+}
+
+static void complete(lc_watchdog *w, const lc_lane *lane, const lc_lane_watch *watch, const lc_ended *e)
+{
+    lc_slot *slot = watch->writer->slot;
+    const uint64_t begin_ns = lc_flight_ns_near(w->flight, w->now, e->begin);
+    const uint64_t end_ns = lc_flight_ns_near(w->flight, w->now, e->end);
+    if (LC_LOAD(slot->epoch) != e->epoch) {
+        lc_stall_slot_forget_names(slot); /* they were read of another callback of the turn */
+    }
+    LC_STORE(slot->kind, e->kind);
+    LC_STORE(slot->epoch, e->epoch);
+    LC_STORE(slot->turn_epoch, e->turn_epoch);
+    LC_STORE(slot->begin_ns, begin_ns);
+    LC_STORE(slot->turn_begin_ns, lc_flight_ns_near(w->flight, w->now, e->turn_begin));
+    LC_STORE(slot->last_look_ns, end_ns);
+    LC_STORE(slot->turn_callbacks, e->turn_callbacks);
+    LC_STORE(slot->turn_callback_ns, lc_ticks_to_ns(e->turn_callback_ticks, lc_stall_rate(w)));
+    LC_STORE(slot->longest_ns, lc_ticks_to_ns(e->longest_ticks, lc_stall_rate(w)));
+    LC_STORE(slot->end_cpu_ns, e->cpu_ns);
+    LC_STORE(slot->queue_ns, lc_ticks_to_ns(e->queue_ticks, lc_stall_rate(w)));
+    LC_STORE(slot->level, level_of(w, end_ns - begin_ns));
+    lc_stall_slot_put_before(slot, watch, begin_ns);
+    lc_tally_copy(watch->writer, lane, w->flight, w->now, w->source);
+    lc_host_watch_at_end(&w->host, watch->writer, begin_ns);
+    LC_STORE(slot->end_ns, end_ns);
+    LC_RELEASE(slot->state, LC_SLOT_ENDED);
+    lc_flight_count(w->flight, LC_COUNTER_stalls_recorded, 1);
+    if (LC_LOAD(slot->sample_count) == 0) {
+        lc_flight_count(w->flight, LC_COUNTER_stalls_unsampled, 1);
+    }
+    lc_bell_ring(&w->news);
+}
+
+static void finish(lc_watchdog *w, uint64_t index, const lc_lane *lane, lc_lane_watch *watch, lc_ended *e)
+{
+    if (watch->writer != NULL && LC_LOAD(watch->writer->slot->turn_epoch) != e->turn_epoch) {
+        lc_stall_slot_release(watch);
+    }
+    if (watch->writer == NULL && lc_stall_slot_open(w, index, lane, watch) == NULL) {
+        lc_flight_count(w->flight, LC_COUNTER_stalls_dropped_no_slot, 1);
+        return;
+    }
+    complete(w, lane, watch, e);
+    watch->writer->slot = NULL;
+    watch->writer = NULL;
+}
+
+void lc_stall_slot_take_ended(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_lane_watch *watch)
+{
+    const uint64_t count = LC_ACQUIRE(lane->ended_count);
+    uint64_t seen = LC_LOAD(lane->ended_seen);
+    if (count - seen > LC_ENDED_COUNT) {
+        lc_flight_count(w->flight, LC_COUNTER_stalls_dropped_ring_full, count - seen - LC_ENDED_COUNT);
+        seen = count - LC_ENDED_COUNT;
+    }
+    while (seen < count) {
+        lc_ended e;
+        if (copy_ended(lane, ++seen, &e)) {
+            finish(w, index, lane, watch, &e);
+        } else {
+            lc_flight_count(w->flight, LC_COUNTER_stalls_dropped_ring_full, 1);
+        }
+        LC_RELEASE(lane->ended_seen, seen);
+    }
+}

@@ -1,0 +1,25 @@
+/* Code objects of a reading's frames: found, known from the cache or put there, and proven by what is read later. */
+#ifndef LOOPCANARY_READING_CODES_H
+#define LOOPCANARY_READING_CODES_H
+
+#include "cpython/walker/walker.h"
+
+/* Finds the code object and instruction of every frame, and what is known of the code objects. */
+bool lc_reading_find_codes(lc_cpython_source *source, lc_reading *reading);
+/* Lines and columns of the frames that are shown. */
+void lc_reading_find_positions(lc_cpython_source *source, lc_reading *reading);
+
+/* Keeps of what a reading learned only what `later`, taken after it, proves. True if all is proven. */
+bool lc_reading_settle(lc_cpython_source *source, lc_reading *reading, lc_snapshot *later);
+/* The same for the last reading of a walk, or one that came to nothing. */
+void lc_reading_settle_now(lc_cpython_source *source, lc_reading *reading);
+
+/* The reading has been proven: its code objects were there, and were what their entries say. */
+void lc_reading_trust(lc_reading *reading, bool for_sure);
+
+static inline void lc_walk_count(_Atomic uint64_t *counter)
+{
+    atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+#endif
