@@ -1,9 +1,9 @@
 /* The engine's native half in this process: one, made by start() and given back by stop(), both under the
  * GIL. Everything that the program's threads reach is here.
  *
- * `generation` changes at each start and stop. Code that keeps something of the agent across a call into
- * the program (a lane, an open bracket) keeps the generation too, and forgets both if the number has
- * changed: stop() unmaps the lanes, also while callbacks are running.
+ * `generation` changes at each start and stop. Code that keeps something of the agent across a call into the program (a lane,
+ * an open bracket) keeps the generation too, and forgets both where the number has changed: stop() unmaps the lanes, also
+ * while callbacks are running.
  */
 #ifndef LOOPCANARY_AGENT_H
 #define LOOPCANARY_AGENT_H

@@ -5,8 +5,8 @@
 
 #include "core/host/spawn_apart.h"
 
-/* The texts of a list of bytes, NULL at their end; they live as long as the list, which nobody changes meanwhile: it is a
- * tuple of ours. NULL with an exception. */
+/* The texts of a list of bytes, NULL at their end; they live as long as the list, which is a tuple
+ * and does not change. NULL with an exception. */
 static char **texts_of(PyObject *tuple)
 {
     const Py_ssize_t count = PyTuple_GET_SIZE(tuple);

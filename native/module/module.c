@@ -290,7 +290,7 @@ static PyMethodDef methods[] = {
     {"use_scenes", use_scenes, METH_O, "use_scenes(variable): note this ContextVar's value at each callback."},
     {"set_scene", set_scene, METH_O, "set_scene(str | None): the scene of the calling thread's work."},
     {"set_title", set_title, METH_O, "set_title(str | None): the calling thread's scene where it has no other."},
-    {"allow", allow, METH_O, "allow(ns): the running callback may take so long before it is a stall."},
+    {"allow", allow, METH_O, "allow(ns): the running callback may take this long before it is a stall."},
     {"work_begin", work_begin, METH_O, "work_begin(name) -> token | None"},
     {"work_end", work_end, METH_O, "work_end(token)"},
     {"clock_kind", clock_kind, METH_NOARGS, "What ticks are here: tsc, cntvct or monotonic."},
@@ -340,7 +340,9 @@ static PyMethodDef methods[] = {
 
 static int fill(PyObject *module)
 {
-    /* What is patched and counted here is the process's. From 3.12 on the slot below says so by itself. */
+    /* What is patched and counted here is the process's. From 3.12 on the slot below says so by itself. Hence statics in place
+     * of module state: toolkits call our hooks with no module at hand, and patches may outlive the module. What a static
+     * keeps of Python's is let go of at uninstall, or its comment says why not. */
     if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
         PyErr_SetString(PyExc_ImportError, "loopcanary._native watches the main interpreter only");
         return -1;

@@ -1,6 +1,6 @@
-/* A thread that runs Python and that the program cannot see: threading and _thread do not know it. With one of theirs
- * a program would find a thread that it has not made in threading.enumerate, active_count and _thread._count; test
- * suites, CPython's own first, take that for a leak. */
+/* A thread that runs Python and that the program cannot see: neither threading nor _thread knows it. With
+ * one of theirs a program would find a thread that it has not made in threading.enumerate, active_count and
+ * _thread._count; test suites, CPython's own first, take that for a leak. */
 #ifndef LOOPCANARY_QUIET_THREAD_H
 #define LOOPCANARY_QUIET_THREAD_H
 

@@ -1,5 +1,5 @@
 /* The work that a thread runs, for loops that may be run again inside it: a dialog's, update(). Such a loop ends the work's
- * bracket (bracket.h); when it is over, the rest of the work is judged anew, under the same name.
+ * bracket (bracket.h); when it is over, the rest of the work is judged by itself, under the same name.
  *
  * GIL held, the thread's own.
  */

@@ -122,7 +122,7 @@ void lc_thread_lane_set_kind(lc_lane *lane, const char *loop_kind)
     }
 }
 
-/* Epochs and the count of ended stalls go on from the lane's last owner; the sums start anew. */
+/* Epochs and the count of ended stalls go on from the lane's last owner; the sums start at 0. */
 static void take_over(lc_agent *agent, lc_lane *lane, const char *loop_kind)
 {
     const uint64_t rate = LC_LOAD(agent->flight.header->tick_ns_q32);

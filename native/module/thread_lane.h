@@ -16,8 +16,8 @@ typedef struct {
 
 extern _Thread_local lc_thread_lane lc_own_lane __attribute__((tls_model("initial-exec")));
 
-/* Set on threads of our own: what loops there (a hub of gevent's that waits for a patched lock, a reporter's own loop)
- * cannot stall the program, and they get no lane. */
+/* Set on threads of our own, which get no lane: a loop there (a hub of gevent's that waits for a patched lock, a reporter's own
+ * loop) is not the program's. */
 extern _Thread_local bool lc_thread_is_ours __attribute__((tls_model("initial-exec")));
 
 /* Gives the calling thread a lane; NULL where there is none to give (counted) or the agent does not run, and, with

@@ -9,7 +9,7 @@
 #define TCP_INFO_OPTION 11                 /* TCP_INFO: netinet/tcp.h and linux/tcp.h cannot be had together */
 #define LAST_DATA_RECV 52u                 /* offset of tcpi_last_data_recv in struct tcp_info, which only grows at its end */
 #define COOKIE_OPTION 57                   /* SO_COOKIE, Linux 4.12 */
-#define AGE_MAX_NS UINT64_C(3600000000000) /* longer: a connection without an answer */
+#define AGE_MAX_NS UINT64_C(3600000000000) /* longer: it was never answered */
 #define PARTS 16u
 #define PART_BITS 4u
 
@@ -131,7 +131,7 @@ void lc_answers_more(int fd, uint32_t word)
     const uint64_t cookie = cookie_of(fd);
     const bool is_the_same = cookie == GET(request->cookie);
     if (!is_the_same) {
-        SET(request->taken_ns, 0); /* nobody answered, and the descriptor is another's by now */
+        SET(request->taken_ns, 0); /* it was never answered, and the descriptor is another's by now */
     }
     if (lc_answers_is_method(word)) {
         if (!is_the_same) {

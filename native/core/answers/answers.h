@@ -50,7 +50,7 @@ void lc_answers_begin(void);
 /* No more are; what was timed can be read. */
 void lc_answers_end(void);
 
-/* This connection's requests are timed elsewhere. */
+/* Other code times this connection's requests. */
 void lc_answers_leave(int fd);
 
 /* `bytes` were received. */
@@ -65,7 +65,7 @@ lc_answer_row *lc_answers_row(uint64_t ident, const char *thread);
 /* Counts it. True: it is the longest of the row, whose name the caller may set. */
 bool lc_answers_count(lc_answer_row *row, const lc_answer *answer);
 void lc_answers_name_worst(lc_answer_row *row, const char *name);
-/* The request's method, as scenes spell it. */
+/* The request's method, as scenes have it. */
 const char *lc_answers_method(const lc_answer *answer);
 
 /* model/histogram.py, bucket_of. */
@@ -77,7 +77,7 @@ uint32_t lc_answers_bucket(uint64_t ns);
 typedef struct {
     _Atomic uint64_t taken_ns;
     _Atomic uint64_t arrived_ns;
-    _Atomic uint64_t cookie; /* the socket's own number: descriptors are given out anew */
+    _Atomic uint64_t cookie; /* the socket's own number: descriptors are used again */
     _Atomic uint64_t elsewhere;
     _Atomic uint32_t word;
 } lc_answer_request;

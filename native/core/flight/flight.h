@@ -25,7 +25,7 @@ typedef struct {
 } lc_flight;
 
 /* Creates the file `path` (must not exist; mode 0600; sparse) and maps it. Blocks of the file are set aside
- * as parts of it come into use, so that a full disk or tmpfs is an error here and not a SIGBUS later.
+ * as its parts come into use, so that a full disk or tmpfs is an error here and not a SIGBUS later.
  * 0, or an errno. Takes about 2 ms: it measures the rate of the tick counter. */
 int lc_flight_create(lc_flight *flight, const char *path);
 
@@ -44,12 +44,12 @@ void *lc_flight_claim(lc_flight *flight, int section, uint64_t index);
 void *lc_flight_at(const lc_flight *flight, int section, uint64_t index);
 
 /* Notes that the machine was suspended, if `slept` (CLOCK_BOOTTIME less CLOCK_MONOTONIC, ns) has grown since `now`'s last
- * pairing: counts it, and pairs anew. Answers whether it was. One thread (the watchdog). */
+ * pairing: counts it, and pairs again. Answers whether it was. One thread (the watchdog). */
 bool lc_flight_note_sleep(lc_flight *flight, lc_instant now, uint64_t slept);
 
-/* Pairs the clocks anew and answers the pairing; refines the tick rate, once a second, from all the time since
- * the last good pairing. A suspended machine breaks a pairing: CLOCK_MONOTONIC stops, the counter may run on.
- * One thread (the watchdog). */
+/* Pairs the clocks again and answers the pairing; refines the tick rate, once a second, from all the time since
+ * the last good pairing. A machine that slept breaks a pairing: CLOCK_MONOTONIC stops then, the counter may
+ * not. One thread (the watchdog). */
 lc_instant lc_flight_pair_clocks(lc_flight *flight);
 
 /* Nanoseconds (monotonic) of a tick reading of this process. Any thread. */

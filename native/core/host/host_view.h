@@ -1,7 +1,7 @@
 /* What the kernel says of the process, its cgroup and the machine, through descriptors that stay open between readings.
  *
- * About 25 us a reading with cgroups and pressure; more on machines with many cores, whose /proc/stat the kernel always
- * writes in full. So the watchdog reads seldom: see stall_watch.c. The watchdog's thread only.
+ * About 25 us a reading where cgroups and pressure are told; more on machines with many cores, whose /proc/stat the kernel
+ * writes a file in full whatever part is read. So the watchdog reads seldom: see stall_watch.c. The watchdog's thread only.
  */
 #ifndef LOOPCANARY_HOST_VIEW_H
 #define LOOPCANARY_HOST_VIEW_H

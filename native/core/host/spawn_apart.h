@@ -1,4 +1,4 @@
-/* Starts another program that is no child of the watched one.
+/* Starts another program that is no child of this process.
  *
  * The watched program may wait for any child (waitpid of -1), count its children, or handle SIGCHLD: it must not meet one that
  * it did not make. So a helper in between starts the new program and ends, without a signal (clone(2): exit signal 0); it is

@@ -37,7 +37,7 @@ typedef struct {
 void lc_thread_view_open(lc_thread_view *view, uint64_t tid);
 void lc_thread_view_close(lc_thread_view *view);
 
-/* `cpu_ns`: the thread's CPU time, if it was just seen to stand still; 0 if not. `whole`: also what changes seldom:
+/* `cpu_ns`: the thread's CPU time, if it was just seen not to run; 0 if not. `whole`: also what changes seldom:
  * the context switches, which cost 6 us more (the kernel formats all of `status`), and a running thread's page
  * faults, which are otherwise those of the last reading that had them. */
 void lc_thread_view_read(lc_thread_view *view, uint64_t cpu_ns, bool whole, lc_thread_reading *out);

@@ -48,9 +48,9 @@ void lc_lane_add_callback_squares(lc_lane *lane, unsigned __int128 ticks2);
 #define LC_ADD(word, value) LC_STORE(word, LC_LOAD(word) + (value))
 
 /* The lane's life is cut into slices of this length from its opening on. A turn congests every slice that it is busy
- * in after its own first LC_SLICE_NS: an event that arrives in such a slice waits for LC_SLICE_NS or more. (The rule
- * of Chromium's Browser.MainThreadsCongestion, with turns instead of tasks.) Two turns never congest the same
- * slice: the second one's part begins a slice's length after the first one's end. Pure. */
+ * in after its own first LC_SLICE_NS: what arrives there has waited that long already, or will have. (The
+ * rule of Chromium's Browser.MainThreadsCongestion, for turns in the place of tasks.) Two turns never
+ * congest the same slice: the second one's part begins a slice's length after the first one's end. Pure. */
 #define LC_SLICE_NS UINT64_C(100000000)
 uint64_t lc_congested_slices(uint64_t opened_ns, uint64_t begin_ns, uint64_t end_ns);
 

@@ -36,7 +36,7 @@ bool lc_lane_readings_take(lc_lane_readings *readings, uint64_t tid, uint64_t tu
                            uint64_t callback_begin_ns);
 
 /* The last reading at or before `begin_ns`; NULL: none is known. One that was taken within a millisecond after it, by a
- * watchdog that the begin itself woke, stands for the begin. */
+ * watchdog that the begin itself woke, counts as the begin. */
 const lc_lane_reading *lc_lane_readings_before(const lc_lane_readings *readings, uint64_t begin_ns);
 
 /* Gives the descriptor back; what was read stays. */

@@ -4,7 +4,7 @@
  * its recorded callbacks took longer. What is shorter costs nothing: it is the difference of the lane's sums between
  * two entries. The limit begins at a millisecond and doubles while the ring goes round in less than four
  * seconds, up to half the threshold, so that the ring holds seconds of a busy loop, too; when nothing was recorded for as
- * long, it begins anew.
+ * long, it begins again.
  */
 #ifndef LOOPCANARY_LONG_WORK_H
 #define LOOPCANARY_LONG_WORK_H
@@ -15,7 +15,7 @@
 #define LC_LONG_LEAST_NS UINT64_C(1000000)
 #define LC_LONG_ROUND_NS UINT64_C(4000000000)
 
-/* Sets the limit of a lane whose threshold and sums are set. `rate`: lc_header.tick_ns_q32. The thread that opens it. */
+/* Sets the limit of a lane whose threshold and sums are set. `rate`: lc_header.tick_ns_q32. By the code that gives the lane out. */
 void lc_long_work_open(lc_lane *lane, uint64_t rate);
 
 /* The callback of the lane's epoch took from `begin` to `end`, in ticks; it is in the turn's sums already. Program
@@ -26,7 +26,7 @@ void lc_long_work_add_callback(const lc_lane_context *context, lc_lane *lane, ui
  * callbacks explain it. Program thread. */
 void lc_long_work_add_turn(const lc_lane_context *context, lc_lane *lane, uint64_t begin, uint64_t end, bool always);
 
-/* Lets the limit begin anew if nothing was long enough for it in a while. Watchdog; `now`: ticks. */
+/* Lets the limit begin again if nothing was long enough for it in a while. Watchdog; `now`: ticks. */
 void lc_long_work_relax(lc_lane *lane, uint64_t now, uint64_t rate);
 
 static inline lc_long_work *lc_long_work_entry(lc_lane *lane, uint64_t sequence)

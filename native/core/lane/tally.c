@@ -5,7 +5,7 @@ static uint32_t place_of(lc_work_kind kind, uint64_t site)
     return (uint32_t)(((kind.key ^ site) * UINT64_C(0x9E3779B97F4A7C15)) >> 32) % LC_TALLY_COUNT;
 }
 
-static void begin_anew(lc_lane *lane, uint64_t begin)
+static void begin_again(lc_lane *lane, uint64_t begin)
 {
     LC_STORE(lane->tally_turn, 0);
     atomic_thread_fence(memory_order_release);
@@ -43,7 +43,7 @@ static lc_tally_entry *entry_of(lc_lane *lane, lc_work_kind kind, uint64_t site)
 void lc_tally_add(lc_lane *lane, lc_work_kind kind, uint64_t site, uint64_t begin, uint64_t ticks)
 {
     if (LC_LOAD(lane->tally_turn) != LC_LOAD(lane->turn_epoch)) {
-        begin_anew(lane, begin);
+        begin_again(lane, begin);
     }
     lc_tally_entry *entry = kind.key == 0 ? NULL : entry_of(lane, kind, site);
     if (entry == NULL) {

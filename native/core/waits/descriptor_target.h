@@ -1,4 +1,4 @@
-/* What a descriptor of this process stands for. See wait_target.h for what may be asked. */
+/* What a descriptor of this process is. See wait_target.h for what may be asked. */
 #ifndef LOOPCANARY_DESCRIPTOR_TARGET_H
 #define LOOPCANARY_DESCRIPTOR_TARGET_H
 

@@ -85,7 +85,7 @@ static lc_syscall_shape of_path_call(int64_t number)
     case SYS_fchownat:
     case SYS_utimensat:
         return at(LC_SHAPE_PATH_AT, 0);
-    case SYS_symlinkat: /* the text, then where it is to stand */
+    case SYS_symlinkat: /* the text, then the path of the link */
         return at(LC_SHAPE_PATH_AT, 1);
     default:
         return of_old_call(number);

@@ -26,7 +26,7 @@ static void nothing(lc_target *out)
     out->length = 0;
 }
 
-/* A pipe to a child stands for the child: who reads its output waits for it. */
+/* A pipe to a child means the child: a thread that reads its output waits for it. */
 static void of_descriptor(uint64_t tid, uint64_t fd, lc_target *out)
 {
     lc_descriptor_target(fd, out);
@@ -85,7 +85,7 @@ static void of_path(const lc_memory_reader *reader, uint64_t address, lc_target 
     out->kind = out->length != 0 ? LC_TARGET_FILE : LC_TARGET_NONE;
 }
 
-/* A path below the folder that a descriptor stands for; an empty one means the descriptor's own file. */
+/* A path below the folder of a descriptor; an empty one means the descriptor's own file. */
 static void of_path_at(const lc_memory_reader *reader, uint64_t tid, uint64_t folder, uint64_t address,
                        lc_target *out)
 {

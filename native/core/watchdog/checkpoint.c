@@ -65,7 +65,7 @@ static bool make_file(lc_checkpoint *checkpoint, uint64_t bytes)
     }
     checkpoint->file_device = (uint64_t)facts.st_dev;
     checkpoint->file_inode = (uint64_t)facts.st_ino;
-    /* A later reader learns from the lock whether the process lives, in any pid namespace. */
+    /* The lock says later whether the file's process lives, in any pid namespace. */
     (void)flock(checkpoint->fd, LOCK_EX | LOCK_NB);
     return ftruncate(checkpoint->fd, (off_t)bytes) == 0;
 }

@@ -2,7 +2,7 @@
  *
  * The flight file lies in memory, where a killed process leaves it; a container that is restarted loses it
  * with its /dev/shm. So when a stall becomes a hang, and at each doubling from then on, the watchdog
- * writes the stall's parts to a file in the store: the same format, the same offsets, all else
+ * writes the parts that describe it to a file in the store: the same format, the same offsets, all else
  * holes. The watchdog may block in these writes; the program's threads never come here.
  */
 #ifndef LOOPCANARY_CHECKPOINT_H

@@ -186,7 +186,7 @@ void lc_sampler_take(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch, 
     sample.flags |= in_gc ? LC_SAMPLE_GC : 0;
     uint64_t holder = 0;
     const bool waits = sleeps_on_gil(&gil, &reading.syscall);
-    /* Also where nobody has it this instant: between one holder and the next it is free. */
+    /* Also where no thread has it this instant: between one holder and the next it is free. */
     sample.flags |= waits ? LC_SAMPLE_WAITS_FOR_GIL : 0;
     if (gil.state == LC_GIL_HELD_BY_OTHER) {
         sample.holder_tid = gil.holder_tid;

@@ -14,7 +14,7 @@ uint64_t lc_stall_limit_ns(const lc_watchdog *w, uint64_t ticks);
 lc_slot *lc_stall_slot_open(lc_watchdog *w, uint64_t index, const lc_lane *lane, lc_lane_watch *watch);
 void lc_stall_slot_release(lc_lane_watch *watch);
 
-/* The names of the work are to be read anew. */
+/* The names of the work must be read again. */
 void lc_stall_slot_forget_names(lc_slot *slot);
 /* The thread's counters from before the stall. */
 void lc_stall_slot_put_before(lc_slot *slot, const lc_lane_watch *watch, uint64_t begin_ns);

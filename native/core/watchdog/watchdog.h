@@ -26,7 +26,7 @@ typedef struct {
     uint64_t threshold_ns; /* as configured; lanes have it in ticks, of a rate that is refined. 0: not known */
     uint64_t sample_interval_ns;
     uint64_t tick_ns;     /* between looks at idle lanes; the sample delay */
-    uint64_t park_ns;     /* parks after this time without work */
+    uint64_t park_ns;     /* idle for this long: park */
     uint64_t hang_ns;     /* all threads are read */
     uint64_t anr_ns;      /* published while it lasts */
 } lc_watchdog_settings;

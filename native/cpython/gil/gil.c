@@ -52,7 +52,7 @@ static bool same_holder(const gil_words *a, const gil_words *b)
 }
 
 /* Whether the words alone are an answer: they are unless a thread has the GIL. */
-static bool nobody_holds(const gil_words *words, lc_gil_view *out)
+static bool is_free(const gil_words *words, lc_gil_view *out)
 {
     out->state = words->locked == 0 ? LC_GIL_FREE : LC_GIL_UNKNOWN;
     return words->locked != 1 || words->holder == 0; /* 0: taken this instant, its holder is not set yet */
@@ -103,7 +103,7 @@ static bool read_as_before(const lc_cpython_source *source, uint64_t thread_stat
     }
     const gil_words first = words_in(l, state[0]);
     put_wait_range(source, gil, out);
-    if (nobody_holds(&first, out)) {
+    if (is_free(&first, out)) {
         return true;
     }
     const gil_words second = last->holder == 0 ? (gil_words){0} : words_in(l, state[1]);
@@ -136,7 +136,7 @@ void lc_gil(lc_cpython_source *source, uint64_t thread_state, lc_gil_view *out)
     put_wait_range(source, address, out);
     *last = (lc_gil_memory){thread_state, thread.interp, address, 0};
     for (uint32_t try = 0; try < TRIES; try++) {
-        if (nobody_holds(&now, out)) {
+        if (is_free(&now, out)) {
             return;
         }
         /* The holder may let go and end while it is looked at: believe what did not change. */

@@ -20,7 +20,7 @@ static bool is_bound_exit(const lc_cpython_source *source, uint64_t object, uint
            lc_word_at(source, object + l->cfunction_def) == definition;
 }
 
-static bool stands_in_with(const lc_cpython_source *source, const lc_raw_frame *frame, const lc_found_lock *lock)
+static bool is_in_with(const lc_cpython_source *source, const lc_raw_frame *frame, const lc_found_lock *lock)
 {
     const lc_lock_facts *facts = &source->locks;
     const int type = lock->kind == LC_LOCK_RECURSIVE ? LC_TYPE_RLOCK : LC_TYPE_LOCK;
@@ -138,7 +138,7 @@ static uint64_t proof(lc_cpython_source *source, const lc_found_lock *lock, uint
         }
         (*frame_budget)--;
         const bool holds = lock->kind == LC_LOCK_MODULE ? loads_module(source, chain, i, lock->module)
-                                                        : stands_in_with(source, &chain->frames[i], lock);
+                                                        : is_in_with(source, &chain->frames[i], lock);
         if (holds) {
             const bool let_go = lock->kind == LC_LOCK_PLAIN && waits_in_condition(source, chain, i, lock->object);
             return let_go ? 0 : chain->frames[i].address;
@@ -147,7 +147,7 @@ static uint64_t proof(lc_cpython_source *source, const lc_found_lock *lock, uint
     return 0;
 }
 
-/* Whether the thread stands in a `with` block of the lock, or loads the module. */
+/* Whether the thread is inside a `with` block of the lock, or loads the module. */
 static bool is_held_by(lc_cpython_source *source, const lc_found_lock *lock, uint64_t thread_state,
                        uint32_t *frame_budget)
 {

@@ -8,7 +8,7 @@
 #include "cpython/source/cpython_source.h"
 
 /* A task that never runs, on a loop that only notes what it is asked to call. The coroutine
- * is closed, so that nobody is told that it was never awaited, and the task is told not to complain either. */
+ * is closed and the task's log switched off, so that neither warns that it was never awaited. */
 static const char PROBE[] =
     "class Loop:\n"
     "    step = None\n"

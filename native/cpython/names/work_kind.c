@@ -33,7 +33,7 @@ static bool is_instance(const lc_cpython_source *source, uint64_t object, uint64
     return false;
 }
 
-/* By the type's name; what is in front of it is not told. */
+/* By the type's name, without its module. */
 static lc_work_kind of_type(const lc_cpython_source *source, uint64_t type)
 {
     const uint64_t name = load(type + source->layout.type_name);

@@ -49,7 +49,7 @@ typedef struct {
     uint32_t in_second;
 } lc_agreement;
 
-/* Frames agree if all their words do; the innermost one that agrees may stand on different
+/* Frames agree if all their words do; the innermost one that agrees may be at different
  * instructions, since it may be running. Of a chain that moved while it was read, the innermost frame counts for
  * nothing: it may have ended before its words were copied. */
 lc_agreement lc_chains_agree(const lc_chain *first, const lc_chain *second);

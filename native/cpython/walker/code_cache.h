@@ -6,7 +6,7 @@
  * had, and its words are proof enough. Before that (and once the numbers have run out) the values of its strings and its
  * line table are compared too.
  *
- * Where the deaths of code objects are counted, a proof holds until another code object is at the address. */
+ * Where the deaths of code objects are counted, a proof holds until there is another one at the address. */
 #ifndef LOOPCANARY_CODE_CACHE_H
 #define LOOPCANARY_CODE_CACHE_H
 

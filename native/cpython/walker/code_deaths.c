@@ -61,7 +61,7 @@ lc_code_deaths *lc_code_deaths_watch(void)
     }
     if (watchers++ == 0) {
         for (uint32_t i = 0; i < LC_DEATH_COUNTS; i++) {
-            atomic_fetch_add(&deaths.counts[i], 1); /* nobody may have counted since the last watch */
+            atomic_fetch_add(&deaths.counts[i], 1); /* deaths since the last watch were not counted */
         }
         atomic_store(&deaths.lost, false);
     }

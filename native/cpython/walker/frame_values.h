@@ -25,7 +25,7 @@ bool lc_frame_shape_read(const lc_cpython_source *source, const lc_raw_frame *fr
 bool lc_frame_slots_read(const lc_cpython_source *source, const lc_raw_frame *frame, uint32_t first, uint32_t count,
                          uint64_t *slots);
 
-/* How many slots of the value stack are surely in use at the frame's position: those under its handler. */
+/* How many slots of the value stack are surely in use at the frame's instruction: those under its handler. */
 uint32_t lc_frame_stack_kept(const lc_cpython_source *source, const lc_raw_frame *frame, const lc_frame_shape *shape);
 
 /* How many are in use by the frame's own word, for versions whose frames keep a pointer while they call; 0 none. */

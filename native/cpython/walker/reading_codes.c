@@ -22,7 +22,7 @@ static lc_walk_code *code_of(lc_walker *walker, lc_reading *reading, uint64_t ad
     return code;
 }
 
-/* The index of the code unit that a frame stands on; -1: before the first. */
+/* The index of the code unit that a frame executes; -1: before the first. */
 static bool unit_of(const lc_layout *layout, const lc_raw_frame *frame, const lc_walk_code *code,
                     int64_t *unit)
 {

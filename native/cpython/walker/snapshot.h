@@ -66,7 +66,7 @@ void lc_read_plan_add_object(lc_read_plan *plan, uint64_t address, uint32_t byte
 /* The range (at most 8 bytes) that is to be read after all others. */
 void lc_read_plan_add_last(lc_read_plan *plan, uint64_t address, uint32_t bytes);
 
-/* Starts anew with copies of the plan's ranges; those that cannot be read are left out. */
+/* Starts again with copies of the plan's ranges; those that cannot be read are left out. */
 void lc_snapshot_take(lc_snapshot *snapshot, const lc_memory_reader *reader,
                       const lc_read_plan *plan);
 

@@ -115,7 +115,7 @@ static bool is_thread(const lc_cpython_source *source, lc_reading *reading, uint
         return false;
     }
     const uint32_t tid = (uint32_t)lc_u64_at(words, l->thread_native_id);
-    /* Another interpreter's memory can be gone, at its end, with code objects in it that nobody saw die. */
+    /* Another interpreter's memory can be gone, at its end, with code objects whose deaths were not counted. */
     reading->counted = source->deaths != NULL && lc_u64_at(words, l->thread_interp) == source->at.interp;
     if (tid != thread->tid) {
         thread->tid = tid;
@@ -238,7 +238,7 @@ static void keep_still(const lc_walker *walker, lc_remembered_thread *thread, co
 }
 
 /* The CPU time is that of a reading that was one state: the thread has not run since, so it has that stack. */
-static bool stands_as_before(const lc_walker *walker, const lc_remembered_thread *thread, uint64_t cpu_ns)
+static bool is_as_before(const lc_walker *walker, const lc_remembered_thread *thread, uint64_t cpu_ns)
 {
     return cpu_ns != 0 && cpu_ns == thread->still.still_cpu_ns && thread->cache_loads == walker->cache.loads;
 }
@@ -250,7 +250,7 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
     lc_walk_count(&source->counts.walks);
     lc_remembered_thread *thread = remembered(walker, thread_state);
     uint64_t cpu_before_ns = cpu_now(walker, thread->tid);
-    if (stands_as_before(walker, thread, cpu_before_ns)) {
+    if (is_as_before(walker, thread, cpu_before_ns)) {
         lc_walk_count(&source->counts.still);
         lc_walk_count(&source->counts.unmoved);
         copy_stack(out, &thread->still);
@@ -268,7 +268,7 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
     for (uint32_t try = 0; try < TRIES; try++) {
         lc_reading *reading = &walker->readings[try % 2];
         const read_outcome outcome = read_stack(source, thread, cpu_before_ns, reading, &why);
-        cpu_before_ns = 0; /* a thread that ran during the first try will hardly stand still during the next */
+        cpu_before_ns = 0; /* a thread that ran during the first try will hardly be still during the next */
         if (outcome == READ_EMPTY) {
             why = LC_WALK_EMPTY;
             break;

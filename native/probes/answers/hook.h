@@ -11,7 +11,7 @@
  *
  * hook_answers(where) -> (symbol, ...): as hook_waits (wait_hook.h). unhook_answers(where) undoes one, hooked_answers() tells
  * what is hooked.
- * What is timed begins anew with each engine.
+ * Each engine starts with no figures.
  * answers_elsewhere(fd): others time this connection's.
  * answers() -> ((thread, events, lag_ns, waited_ns, worst_ns, worst, {bucket: count}), ...): one row a thread that runs a
  * loop and has answered; first, with "" as its thread, what threads without one, or without a row, have answered together. */

@@ -25,7 +25,7 @@ static struct {
     lc_patch_chain chain;
     PyObject *report;
     PyObject *adopt;
-    PyObject *traceback_code; /* stands for the original in tracebacks; NULL: it was never seen */
+    PyObject *traceback_code; /* the original's, for tracebacks; NULL: it was never seen */
     int traceback_lasti;
     int traceback_line;
     PyObject *traceback_globals;

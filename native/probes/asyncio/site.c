@@ -30,7 +30,7 @@ void lc_asyncio_site_learn(PyObject *handle_type, PyObject *events_globals)
 {
     PyObject *member = PyObject_GetAttrString(handle_type, "_source_traceback");
     if (member == NULL) {
-        PyErr_Clear(); /* of another make: then nobody knows who scheduled what */
+        PyErr_Clear(); /* another asyncio: callers are then not known */
         return;
     }
     if (Py_IS_TYPE(member, &PyMemberDescr_Type) &&

@@ -20,6 +20,7 @@ typedef struct {
 } greenlet_tracer;
 
 static const char kind[] = "gevent";
+/* Interned, and kept for ever: a tracer may outlive the module. */
 static PyObject *switch_name, *throw_name, *run_name, *parent_name;
 static PyObject *main_greenlet, *other_greenlet; /* names of work */
 

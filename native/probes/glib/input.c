@@ -33,7 +33,7 @@ typedef struct {
     const char *emitter;      /* the type that emits "event" */
     const char *const *names; /* of input events, by their types */
     int names_count;
-    uint64_t fronts; /* of events, those about windows: bits by their types */
+    uint64_t fronts; /* the types of events about windows, as bits */
 } gtk_version;
 
 /* GdkEventType of GTK 3 (gdk/gdkevents.h), and of GTK 4. */
@@ -56,7 +56,7 @@ static const gtk_version versions[] = {
 };
 
 static const gtk_version *version; /* NULL: not asked for, or not there; under the GIL, looked at without */
-static PyObject *listener;         /* under the GIL */
+static PyObject *listener;         /* under the GIL; until glib_listen(None): GTK calls with no module at hand */
 static bool is_wanted;             /* atomic: the emission hook has not been laid yet, and shall be */
 static unsigned signal_number;     /* of the hook that is laid */
 static unsigned long hook_number;  /* 0: none is */

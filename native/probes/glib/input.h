@@ -17,7 +17,7 @@
 PyObject *lc_glib_listen(PyObject *module, PyObject *args);
 
 /* The calling thread is about to wait, or to call one of the program's sources. Any state of the GIL. Calls Python: what is known of
- * the thread's lane is to be asked for anew. */
+ * the thread's lane must be asked for again. */
 void lc_glib_input_end(void);
 
 /* A handler of a signal is called: a PyGClosure, the signal's name (a str that stays), and what it calls. Any state of the GIL. */

@@ -92,7 +92,7 @@ static void after_handler(void *Py_UNUSED(name), void *Py_UNUSED(closure))
 
 /* ---- the hook ---------------------------------------------------------------------------- */
 
-static PyObject *names; /* of signals, by their numbers: kept, as lanes point to them; under the GIL */
+static PyObject *names; /* of signals, by their numbers; under the GIL. Kept for ever: a lane may have the address of one */
 
 /* Borrowed; NULL without an exception: it cannot be had. */
 static PyObject *name_of(unsigned signal)

@@ -1,8 +1,8 @@
 /* A set of functions whose entries are replaced in the objects that are asked for (native/core/got/got.h), each by a hook of
- * ours that leads on to what was there.
+ * ours that calls what was there.
  *
- * A hook must know what it stands for, which need not be the same in all objects (others patch, too): one hook for each thing
- * that has been found in an entry. What a hook leads to never changes again: threads may be inside it.
+ * What was there need not be the same in all objects, since others patch too. So each function has several hooks, one for each
+ * address that was found in an entry. What a hook calls never changes again: threads may be inside it.
  *
  * All functions hold the GIL.
  */

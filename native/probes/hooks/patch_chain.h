@@ -15,7 +15,7 @@
 
 typedef struct {
     PyObject *patches; /* list of what was found by installs whose method is still in the chain, oldest first;
-                          NULL: nobody has patched anything */
+                          NULL: no other patch was found */
 } lc_patch_chain;
 
 /* Where in the chain this thread is, for one object's call. */

@@ -78,7 +78,7 @@ PyObject *lc_patched_tell_ran(lc_patched *patch, uint64_t begin_ns, PyObject *re
 static PyMemberDef members[] = {LC_STAND_IN_VECTORCALL, {NULL, 0, 0, 0, NULL}};
 
 #define COMMON_SLOTS                                                                                                   \
-    {Py_tp_doc, "Stands in the place of a library's function, and calls it."}, {Py_tp_call, PyVectorcall_Call},        \
+    {Py_tp_doc, "Takes the place of a library's function, and calls it."}, {Py_tp_call, PyVectorcall_Call},        \
         {Py_tp_getattro, get_attribute}, {Py_tp_repr, represent}, {Py_tp_members, members}, LC_STAND_IN_SLOTS
 
 static PyType_Slot function_slots[] = {COMMON_SLOTS, {Py_tp_descr_get, descr_get}, {0, NULL}};

@@ -1,8 +1,7 @@
-/* A callable that replaces another one and calls it: what probes put where a library's function was.
+/* A callable that probes put in the place of a library's function. It calls that function, the original.
  *
- * It binds as functions do, and all that is asked of it (name, documentation, code, signature) is the original's. What
- * it does beyond calling the original is a C function's; each patch has its own state, so that several installs, one
- * over the other, work.
+ * It binds as functions do, and has the original's attributes (name, documentation, code, signature). What it does beside
+ * calling the original is a C function's work. Each patch has its own state, so that installs may lie one over the other.
  */
 #ifndef LOOPCANARY_PATCHED_FUNCTION_H
 #define LOOPCANARY_PATCHED_FUNCTION_H

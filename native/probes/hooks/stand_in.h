@@ -1,7 +1,7 @@
-/* Types of objects that stand in the place of a library's: what they have in common.
+/* What types of ours have in common whose objects take the place of a library's.
  *
- * Such an object begins with an lc_stand_in, which the references that it owns follow. The first is kept to the object's end:
- * whoever still calls it needs that one. The others go when the object is found in a dead cycle.
+ * Such an object begins with an lc_stand_in; the references that it owns follow. It keeps the first one to its end, because it
+ * may still be called. The others go when the garbage collector breaks a cycle.
  */
 #ifndef LOOPCANARY_STAND_IN_H
 #define LOOPCANARY_STAND_IN_H

@@ -1,102 +1,13 @@
 #include "probes/qt/loop.h"
 
-#include "probes/hooks/raised.h"
-#include "probes/hooks/thread_memory.h"
+#include "core/lane/tally.h"
+#include "cpython/names/work_qt.h"
 #include "probes/qt/library.h"
 #include "probes/qt/patch.h"
-#include "probes/qt/trace.h"
-#include "core/lane/tally.h"
-#include "module/thread_lane.h"
-#include "probes/hooks/wait_hook.h"
-#include "cpython/names/work_qt.h"
+#include "probes/qt/thread.h"
 
 static lc_qt_library qt;
-static bool is_installed;    /* atomic; written under the GIL */
-static PyObject *loop_seen; /* under the GIL */
-
-/* ---- what is known of a thread ----------------------------------------------------------- */
-
-typedef struct {
-    bool asked;
-    uint64_t asked_generation; /* of the agent: for it the two answers below hold */
-    lc_wait run;               /* the thread's lane, NULL where it is not watched */
-    uint32_t loops;            /* iterations that are under way, each inside the one before */
-    uint32_t deliveries;       /* under way in the innermost iteration, each inside the one before */
-    uint64_t epoch;            /* of the lane's callback that the outermost of these is; 0: it is none */
-    lc_qt_delivery delivery;   /* that one */
-    uint64_t busy_begin;       /* ticks: of the last long turns, one soon after the other */
-    uint64_t busy_end;
-    lc_qt_spin spin;
-} qt_thread;
-
-static _Thread_local qt_thread *own_thread __attribute__((tls_model("initial-exec")));
-static pthread_key_t thread_key;
-
-static qt_thread *get_thread(void)
-{
-    if (__builtin_expect(own_thread == NULL, 0)) {
-        own_thread = lc_thread_memory(thread_key, sizeof *own_thread);
-    }
-    return own_thread;
-}
-
-static void free_thread(void *thread)
-{
-    own_thread = NULL;
-    free(thread);
-}
-
-static uint64_t generation_now(void) { return __atomic_load_n(&lc_the_agent.generation, __ATOMIC_SEQ_CST); }
-
-/* NULL: not watched, or by an engine that is no more. Otherwise lc_storing_end ends it. */
-static lc_lane *begin_storing(const qt_thread *thread)
-{
-    if (thread->run.lane == NULL || lc_storing_begin(thread->run.generation)) {
-        return thread->run.lane;
-    }
-    lc_storing_end();
-    return NULL;
-}
-
-/* The lane, from the agent that runs or is started by this. */
-static void open_lane(qt_thread *thread)
-{
-    const PyGILState_STATE state = PyGILState_Ensure();
-    const lc_raised before = lc_raised_take();
-    if (is_installed && loop_seen != NULL) {
-        bool ours = lc_call_ours(loop_seen, NULL);
-        lc_lane *lane = ours ? lc_thread_lane_get("qt") : NULL;
-        lc_raised_pass_on();
-        thread->run = (lc_wait){lane, lc_the_agent.generation, lc_the_agent.watchdog.lanes};
-        if (lane != NULL) {
-            lc_thread_lane_set_kind(lane, "qt");
-        }
-    }
-    thread->asked = true;
-    thread->asked_generation = lc_the_agent.generation;
-    lc_raised_put_back(before);
-    PyGILState_Release(state);
-}
-
-static bool is_known(const qt_thread *thread)
-{
-    return thread->asked && thread->asked_generation == generation_now();
-}
-
-/* At the begin of an iteration of a dispatcher that is ours. */
-static void know(qt_thread *thread)
-{
-    if (__builtin_expect(is_known(thread), 1)) {
-        return;
-    }
-    thread->run = (lc_wait){0};
-    if (lc_may_call_python()) {
-        open_lane(thread);
-    } else {
-        thread->asked = true;
-        thread->asked_generation = generation_now();
-    }
-}
+static bool is_installed; /* atomic; written under the GIL */
 
 /* ---- iterations -------------------------------------------------------------------------- */
 
@@ -104,15 +15,15 @@ typedef bool (*process_events_function)(void *dispatcher, int flags);
 
 static void hook_application(void);
 
-/* A turn that was busy for longer kept windows from being drawn, if they are drawn right after it. */
+/* A turn this long kept windows from being drawn, if they are drawn right after it. */
 #define LONG_NS UINT64_C(50000000)
 
-static uint64_t ns_between(const qt_thread *thread, uint64_t begin, uint64_t end)
+static uint64_t ns_between(const lc_qt_thread *thread, uint64_t begin, uint64_t end)
 {
     return end > begin ? lc_ticks_to_ns(end - begin, LC_LOAD(thread->run.context.header->tick_ns_q32)) : 0u;
 }
 
-static void note_turn(qt_thread *thread, const lc_lane *lane)
+static void note_turn(lc_qt_thread *thread, const lc_lane *lane)
 {
     const uint64_t begin = LC_LOAD(lane->turn_begin);
     const uint64_t end = lc_now_ticks();
@@ -125,7 +36,7 @@ static void note_turn(qt_thread *thread, const lc_lane *lane)
 }
 
 /* Since when the loop has been too busy to draw; now, if it is not. */
-static uint64_t asked_ns(const qt_thread *thread, const lc_lane *lane)
+static uint64_t asked_ns(const lc_qt_thread *thread, const lc_lane *lane)
 {
     const uint64_t now = lc_now_ticks();
     const uint64_t turn = LC_LOAD(lane->turn_begin);
@@ -146,11 +57,11 @@ typedef struct {
     bool was_in_delivery;
 } interrupted;
 
-static interrupted enter_iteration(qt_thread *thread)
+static interrupted enter_iteration(lc_qt_thread *thread)
 {
     interrupted outer = {
         .deliveries = thread->deliveries, .epoch = thread->epoch, .delivery = thread->delivery};
-    lc_lane *lane = begin_storing(thread);
+    lc_lane *lane = lc_qt_thread_begin_storing(thread);
     if (lane != NULL) {
         outer.was_in_turn = lc_lane_in_turn(lane);
         if (lc_lane_in_callback(lane)) {
@@ -168,14 +79,14 @@ static interrupted enter_iteration(qt_thread *thread)
     return outer;
 }
 
-static void leave_iteration(qt_thread *thread, interrupted outer)
+static void leave_iteration(lc_qt_thread *thread, interrupted outer)
 {
     lc_wait_exchange(outer.wait);
     thread->loops--;
     thread->deliveries = outer.deliveries;
     thread->delivery = outer.delivery;
     thread->epoch = 0;
-    lc_lane *lane = begin_storing(thread);
+    lc_lane *lane = lc_qt_thread_begin_storing(thread);
     if (lane == NULL) {
         return;
     }
@@ -202,12 +113,12 @@ static bool process_events(void *dispatcher, int flags)
         lc_qt_patch_take_back(dispatcher);
         return next(dispatcher, flags);
     }
-    qt_thread *thread = get_thread();
+    lc_qt_thread *thread = lc_qt_thread_get();
     if (thread == NULL) {
         return next(dispatcher, flags);
     }
     hook_application();
-    know(thread);
+    lc_qt_thread_know(thread);
     const interrupted outer = enter_iteration(thread);
     const bool result = next(dispatcher, flags);
     leave_iteration(thread, outer);
@@ -233,11 +144,11 @@ static lc_work_kind kind_of(void *receiver, uint16_t type)
     return (lc_work_kind){LC_KIND_QT | (uint64_t)(uintptr_t)lc_qt_class_of(receiver), type};
 }
 
-static void begin_delivery(qt_thread *thread, void *receiver, const void *event, lc_work_kind *kind)
+static void begin_delivery(lc_qt_thread *thread, void *receiver, const void *event, lc_work_kind *kind)
 {
     const uint16_t type = type_of(event);
     thread->delivery = lc_qt_delivery_begin(receiver, event, type);
-    lc_lane *lane = begin_storing(thread);
+    lc_lane *lane = lc_qt_thread_begin_storing(thread);
     if (lane == NULL) {
         return;
     }
@@ -255,9 +166,9 @@ static void begin_delivery(qt_thread *thread, void *receiver, const void *event,
     lc_storing_end();
 }
 
-static void end_delivery(qt_thread *thread, lc_work_kind kind)
+static void end_delivery(lc_qt_thread *thread, lc_work_kind kind)
 {
-    lc_lane *lane = begin_storing(thread);
+    lc_lane *lane = lc_qt_thread_begin_storing(thread);
     if (lane != NULL) {
         if (thread->epoch != 0 && LC_LOAD(lane->epoch) == thread->epoch) {
             const uint64_t begin = LC_LOAD(lane->begin);
@@ -272,12 +183,12 @@ static void end_delivery(qt_thread *thread, lc_work_kind kind)
 }
 
 /* The widget for which a window's event is meant, and what of a window is painted: they say more than the window does. */
-static void name_anew(qt_thread *thread, void *receiver, const void *event)
+static void rename_delivery(lc_qt_thread *thread, void *receiver, const void *event)
 {
     if (!lc_qt_delivery_passes_on(&thread->delivery, receiver, type_of(event))) {
         return;
     }
-    lc_lane *lane = begin_storing(thread);
+    lc_lane *lane = lc_qt_thread_begin_storing(thread);
     if (lane != NULL) {
         if (thread->epoch != 0 && LC_LOAD(lane->epoch) == thread->epoch) {
             LC_RELEASE(lane->work, thread->delivery.work);
@@ -291,14 +202,12 @@ static void name_anew(qt_thread *thread, void *receiver, const void *event)
 
 /* A thread whose loop is not ours so far, and no delivery is around this one: Python code under it means that
  * Python code runs the loop, or sends an event where there is none. */
-static void look_at_thread(qt_thread *thread)
+static void look_at_thread(lc_qt_thread *thread)
 {
-    if (is_known(thread)) {
+    if (lc_qt_thread_is_known(thread)) {
         return;
     }
-    thread->asked = true;
-    thread->asked_generation = generation_now();
-    thread->run = (lc_wait){0};
+    lc_qt_thread_pass_by(thread);
     void *dispatcher = lc_may_call_python() ? qt.thread_dispatcher(NULL) : NULL;
     if (dispatcher == NULL) {
         return;
@@ -314,7 +223,7 @@ static bool notify(void *application, void *receiver, void *event)
 {
     notify_function next;
     *(void **)&next = lc_qt_patch_original(application, qt.notify_index);
-    qt_thread *thread = __atomic_load_n(&is_installed, __ATOMIC_ACQUIRE) ? get_thread() : NULL;
+    lc_qt_thread *thread = __atomic_load_n(&is_installed, __ATOMIC_ACQUIRE) ? lc_qt_thread_get() : NULL;
     if (thread == NULL || receiver == NULL || event == NULL) {
         return next(application, receiver, event);
     }
@@ -333,7 +242,7 @@ static bool notify(void *application, void *receiver, void *event)
         end_delivery(thread, kind);
         lc_qt_delivery_end(&thread->delivery, &thread->spin);
     } else {
-        name_anew(thread, receiver, event);
+        rename_delivery(thread, receiver, event);
         result = next(application, receiver, event);
     }
     thread->deliveries--;
@@ -381,7 +290,7 @@ static const char *prepare(const char *path)
     if (!lc_qt_library_find(path, &qt, &why_not)) {
         return why_not;
     }
-    if (pthread_key_create(&thread_key, free_thread) != 0) {
+    if (!lc_qt_threads_prepare()) {
         return "no thread-specific memory is left (pthread_key_create)";
     }
     prepared = true;
@@ -403,7 +312,7 @@ PyObject *lc_qt_install(PyObject *Py_UNUSED(module), PyObject *args)
     if (why_not != NULL) {
         return PyUnicode_FromString(why_not);
     }
-    Py_XSETREF(loop_seen, Py_NewRef(seen));
+    lc_qt_threads_seen_by(seen);
     if (!__atomic_exchange_n(&is_installed, true, __ATOMIC_SEQ_CST) && *qt.application != NULL) {
         hook_dispatcher();
         hook_application();
@@ -422,7 +331,7 @@ PyObject *lc_qt_uninstall(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unuse
         if (*qt.application != NULL) {
             lc_qt_patch_take_back(*qt.application);
         }
-        Py_CLEAR(loop_seen);
+        lc_qt_threads_seen_by(NULL);
     }
     Py_RETURN_NONE;
 }

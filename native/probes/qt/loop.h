@@ -2,14 +2,14 @@
  *
  * Two virtual functions are replaced (probes/qt/patch.h): QCoreApplication::notify, through which every event goes to its receiver,
  * and QAbstractEventDispatcher::processEvents, of which every loop is made: exec(), modal dialogs, menus, drags,
- * processEvents(). An iteration is a turn, or two with the wait between them (wait_hook.h). An event is a callback; what it
- * sends on while it is handled is a part of it. An iteration inside a callback is a loop inside it: the callback is
- * judged so far, and goes on afterwards as one of the same name.
+ * processEvents(). An iteration is a turn, or two with the wait between them (wait_hook.h). An event is a callback;
+ * events that are sent while it is handled are a part of it. Where an iteration runs inside a callback, the callback is judged
+ * up to there, and goes on afterwards as one of the same name.
  *
  * Watched are the application's own thread, and threads whose loop Python code runs. A QThread whose loop Qt runs, with
  * objects moved to it, is where programs put work that takes long: it is not watched.
  *
- * All of it runs without the GIL, which is only taken once a thread and engine, for the lane.
+ * It runs without the GIL, which is taken once for each thread and engine, to get the lane.
  */
 #ifndef LOOPCANARY_QT_LOOP_H
 #define LOOPCANARY_QT_LOOP_H

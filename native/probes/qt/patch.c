@@ -20,7 +20,7 @@ typedef struct {
 
 static patch_row rows[ROWS_MAX];
 static size_t row_count;
-static size_t next_row; /* to be used anew where all are taken */
+static size_t next_row; /* to be used again where all are taken */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 #define TABLE_OF(object) ((word **)(object))
@@ -60,7 +60,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
-/* A table's end is not marked: as much is copied as any table has, or as there is. What is too much is never called. */
+/* Where a table ends is not known: as much is copied as any table has, or as there is. What is too much is never called. */
 static word *copy_of(word *table)
 {
     for (size_t i = 0; i < row_count; i++) {
@@ -87,7 +87,7 @@ static word *copy_of(word *table)
 
 /* ---- the calls --------------------------------------------------------------------------- */
 
-/* Where all rows are taken one is used anew whose object is forgotten. */
+/* Where all rows are taken, one whose object is forgotten is used again. */
 static patch_row *fresh_row(void)
 {
     if (row_count < ROWS_MAX) {

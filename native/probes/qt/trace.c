@@ -7,7 +7,7 @@
 #include "probes/hooks/raised.h"
 #include "cpython/names/work_qt.h"
 
-static PyObject *listener; /* under the GIL; whether there is one is looked at without */
+static PyObject *listener; /* until qt_listen(None); under the GIL, but whether there is one is looked at without */
 
 enum {
     TIMER = 1,

@@ -9,10 +9,10 @@
 
 /* An event that the application delivers. */
 typedef struct {
-    uint64_t work;          /* what a lane keeps of it (work_qt.h) */
+    uint64_t work;          /* the lane's word (work_qt.h) */
     uint64_t receiver;      /* of the event itself, whatever it is passed on to */
-    uint64_t begin_ns;      /* 0: not reported */
-    uint64_t asked_ns;      /* of a drawing: since when the loop had no time for it; 0: not known */
+    uint64_t begin_ns;      /* 0: no listener wants this event */
+    uint64_t asked_ns;      /* of a drawing: since when the loop had no time to draw; 0: not known */
     uint64_t stamp;         /* of an input event, in milliseconds of its platform's clock */
     const char *class_name; /* the receiver's, mangled, where a listener wants it; else NULL */
     uint32_t painted;       /* widgets, while it was handled */

@@ -23,7 +23,7 @@ static struct {
     PyObject *after_code; /* NULL: cannot be told apart */
     Py_ssize_t after_cell;
     PyObject *input; /* or NULL */
-    /* Tcl's fields of an event: how many there are, and the places of those that are read. None: not given. */
+    /* Tcl's arguments about an event: how many, and at which places those are that we read. 0: not known. */
     struct {
         Py_ssize_t count, button, time, type;
     } event;
@@ -222,7 +222,7 @@ static PyObject *call_command(lc_patched *patch, PyObject *const *args, size_t c
     if (lane == NULL && PyErr_Occurred()) {
         return NULL;
     }
-    /* What after() registers ends itself when it has run: nobody else may keep the wrapper then. */
+    /* What after() registers deletes itself when it has run: this may be the last reference. */
     PyObject *wrapper = Py_NewRef(args[0]);
     if (!tell(wrapper)) {
         Py_DECREF(wrapper);

@@ -10,7 +10,7 @@
  * called but done in C; None where it has been replaced: that is called. `globals`: tkinter's. `after`: (code of the function
  * that Misc.after registers, index of the program's function in its closure) or None. `seen()`: a thread is first seen
  * under an engine. `input((path, type, button, time_ms), begin_ns, end_ns)`: a user's event was handled; or None.
- * `partial`: functools.partial. `event`: of Tcl's fields of an event, (count, places of button, time and type). */
+ * `partial`: functools.partial. `event`: (count, and places of button, time and type) of Tcl's arguments about an event. */
 PyObject *lc_tk_callback(PyObject *module, PyObject *args);
 
 /* tk_idle(function, ran) -> PatchedFunction that calls `function`, then ran(function, begin_ns, end_ns): what is handed to

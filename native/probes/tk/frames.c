@@ -144,7 +144,7 @@ void lc_tk_drawing_ended(lc_tk_drawing *drawing)
     if (drawing->served || drawing->wait_end_ns - drawing->wait_begin_ns >= POLL_NS) {
         count_wait(drawing);
     }
-    if (drawing->count == LC_TK_FRAMES_MAX) { /* nobody has come for them: the older half is given up */
+    if (drawing->count == LC_TK_FRAMES_MAX) { /* none was taken: the older half is given up */
         drawing->count = LC_TK_FRAMES_MAX / 2u;
         memmove(drawing->frames, drawing->frames + drawing->count, drawing->count * sizeof *drawing->frames);
     }

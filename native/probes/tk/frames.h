@@ -1,4 +1,4 @@
-/* What Tk shows. It draws when Tcl is idle, without an event: the calls by which libtk puts something on the screen are
+/* What Tk shows. It draws when Tcl is idle, without a sign: the calls by which libtk puts something on the screen are
  * hooked in its table of imported functions (got.h), and those that go to a window are a drawing.
  *
  * A frame is all that is drawn between two waits of Tcl's, or by one update_idletasks(); of all windows of the thread

@@ -26,7 +26,7 @@ typedef struct {
 
 static const char kind[] = "trio";
 
-/* trio's names of what it tells; interned, as its own are. */
+/* trio's names of what it tells; interned, as its own are, and kept for ever: a group may outlive the module. */
 enum { BEFORE_TASK_STEP, AFTER_TASK_STEP, BEFORE_IO_WAIT, AFTER_IO_WAIT, BEFORE_RUN, AFTER_RUN, HOOKS };
 static const char *const hook_names[HOOKS] = {"before_task_step", "after_task_step", "before_io_wait",
                                               "after_io_wait",    "before_run",      "after_run"};

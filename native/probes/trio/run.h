@@ -1,4 +1,4 @@
-/* A run of trio's: its group of instruments (trio._core._instrumentation.Instruments) in C, which reports turns and
+/* A run of trio's: its group of instruments (trio._core._instrumentation.Instruments) in C, which notes turns and
  * callbacks by itself.
  *
  * trio asks its group before each step of a task, and after it, whether any instrument wants to know, in Python. An instrument

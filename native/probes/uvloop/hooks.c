@@ -86,7 +86,7 @@ static uint32_t frames_here(void)
     return count;
 }
 
-/* A word for whatever the run calls: uvloop's handles are nobody's but its own. No exception is set before; none after. */
+/* A word for all that the run calls: uvloop's handles cannot be read. No exception is set before; none after. */
 static uint64_t work_of_run(void)
 {
     PyObject *loop = uvloop.running_loop != NULL ? PyObject_CallNoArgs(uvloop.running_loop) : NULL;

@@ -16,7 +16,7 @@
 
 #include <Python.h>
 
-/* hook_uvloop(Handle, running_loop, loop_seen) -> (runs, waits, callbacks): what of it could be hooked. `running_loop` gives the
+/* hook_uvloop(Handle, running_loop, loop_seen) -> (runs, waits, callbacks): what could be hooked. `running_loop` gives the
  * thread's, `loop_seen` is called at each run's first callback. Where runs or waits are not hooked, callbacks are turns by themselves. */
 PyObject *lc_hook_uvloop(PyObject *module, PyObject *args);
 PyObject *lc_unhook_uvloop(PyObject *module, PyObject *unused);

@@ -21,7 +21,7 @@
 
 #include "tests/check.h"
 
-enum { MADE_UP = 4711, SOMEBODY_ELSE_S = 4712, ROOM = 8 };
+enum { MADE_UP = 4711, ANOTHER_S = 4712, ROOM = 8 };
 
 #define CODE(function) ((void *)(uintptr_t)(function))
 
@@ -34,7 +34,7 @@ static void *choose(void *context, void *original)
 /* ---- this program ------------------------------------------------------------------------ */
 
 static pid_t made_up(void) { return MADE_UP; }
-static pid_t somebody_else_s(void) { return SOMEBODY_ELSE_S; }
+static pid_t another_s(void) { return ANOTHER_S; }
 
 /* Not inlined, and not known to the compiler to be the same twice. */
 static __attribute__((noinline)) pid_t ask(void) { return getppid(); }
@@ -62,15 +62,15 @@ static void a_call_goes_to_the_replacement_and_back(void)
     CHECK(!lc_got_is_in_place(&patch));
 }
 
-static void what_somebody_else_has_laid_over_it_stays(void)
+static void what_another_has_laid_over_it_stays(void)
 {
     const pid_t truth = ask();
     lc_got_patch ours = {0}, theirs = {0};
     CHECK(replace(&ours, CODE(made_up)));
-    CHECK(replace(&theirs, CODE(somebody_else_s)));
+    CHECK(replace(&theirs, CODE(another_s)));
     CHECK(!lc_got_is_in_place(&ours));
     CHECK(lc_got_restore(&ours));
-    CHECK(ask() == SOMEBODY_ELSE_S);
+    CHECK(ask() == ANOTHER_S);
     theirs.original = ours.original;
     CHECK(lc_got_restore(&theirs));
     CHECK(ask() == truth);
@@ -367,7 +367,7 @@ int main(void)
     library *all[] = {&lazy, &unsealed, &sealed, &partly, &no_plt};
 
     a_call_goes_to_the_replacement_and_back();
-    what_somebody_else_has_laid_over_it_stays();
+    what_another_has_laid_over_it_stays();
     what_is_replaced_already_or_refused_does_not_count();
     what_is_not_called_cannot_be_replaced();
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

@@ -1,4 +1,4 @@
-/* A program that was started apart runs with what it was given, and nobody's waits meet it. */
+/* A program that was started apart runs with what it was given, and no wait of ours meets it. */
 #include "core/host/spawn_apart.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ static void count_child(int number)
     child_signals = child_signals + 1;
 }
 
-static void it_runs_and_is_nobodys_child(void)
+static void it_runs_and_is_no_child_of_ours(void)
 {
     char script[] = "exec 2>/dev/null; { echo $WORD; ls /proc/self/fd | wc -l; } > \"$1\"";
     char *const argv[] = {"/bin/sh", "-c", script, "sh", pipe_path, NULL};
@@ -67,7 +67,7 @@ int main(void)
     CHECK(mkdtemp(folder) != NULL);
     snprintf(pipe_path, sizeof pipe_path, "%s/pipe", folder);
     snprintf(log_path, sizeof log_path, "%s/log", folder);
-    it_runs_and_is_nobodys_child();
+    it_runs_and_is_no_child_of_ours();
     what_cannot_be_started_is_an_error();
     unlink(log_path);
     rmdir(folder);

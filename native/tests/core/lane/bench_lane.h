@@ -65,7 +65,7 @@ static inline void stage_close(stage *s)
 
 static inline lc_lane_context *stage_context(stage *s) { return &s->watchdog.lanes; }
 
-/* Moves the begin of the running callback `ms` into the past. */
+/* Moves the begin of what runs into the past: the thread has been busy since. */
 static inline void age_turn(stage *s, uint64_t ms)
 {
     const uint64_t ticks = lc_ns_to_ticks(ms * MS, LC_LOAD(s->flight.header->tick_ns_q32));

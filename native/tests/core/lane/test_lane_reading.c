@@ -74,7 +74,7 @@ static void the_reading_before_a_turn_is_kept_while_the_turn_lasts(void)
     lc_lane_readings_close(&readings);
 }
 
-static void another_thread_begins_anew_and_one_that_is_gone_tells_nothing(void)
+static void another_thread_begins_again_and_one_that_is_gone_has_none(void)
 {
     lc_lane_readings readings = {0};
     CHECK(lc_lane_readings_take(&readings, own_tid(), 0, 0));
@@ -191,7 +191,7 @@ int main(void)
     the_last_reading_before_the_begin_is_taken();
     one_just_after_the_begin_stands_for_an_old_one();
     the_reading_before_a_turn_is_kept_while_the_turn_lasts();
-    another_thread_begins_anew_and_one_that_is_gone_tells_nothing();
+    another_thread_begins_again_and_one_that_is_gone_has_none();
     a_descriptor_that_the_program_has_reused_is_left_alone();
     the_host_is_read_again_after_the_program_closed_its_files();
     hosts_of_a_long_stall_are_thinned_and_keep_the_first();

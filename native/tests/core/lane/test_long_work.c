@@ -7,7 +7,7 @@ static stage s;
 
 static uint64_t ticks_of(uint64_t ns) { return lc_ns_to_ticks(ns, LC_LOAD(s.flight.header->tick_ns_q32)); }
 
-/* Whatever a busy machine makes of it, work without an age is short, and long work is as long as it is said to be. */
+/* However busy the machine is, work without an age is short, and long work is as long as it is said to be. */
 #define LIMIT_NS (20u * MS)
 
 static void named(lc_frame_source *self, uint64_t work, lc_long_work *entry)
@@ -174,7 +174,7 @@ static void a_round_in_haste_doubles_the_limit_up_to_half_the_threshold(void)
     CHECK(LC_LOAD(s.lane->ended_count) == 0);
 }
 
-static void a_quiet_while_lets_the_limit_begin_anew(void)
+static void a_quiet_while_lets_the_limit_begin_again(void)
 {
     begin_story();
     const uint64_t least = LC_LOAD(s.lane->long_limit);
@@ -213,7 +213,7 @@ int main(void)
     stalls_are_recorded_too_and_before_they_are_told();
     the_ring_goes_round();
     a_round_in_haste_doubles_the_limit_up_to_half_the_threshold();
-    a_quiet_while_lets_the_limit_begin_anew();
+    a_quiet_while_lets_the_limit_begin_again();
     the_limit_is_never_above_the_threshold();
     stage_close(&s);
     return 0;

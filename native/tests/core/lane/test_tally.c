@@ -48,7 +48,7 @@ static void a_burst_is_told_by_name_from_the_first_look_on(void)
 {
     const uint64_t rate = LC_LOAD(s.flight.header->tick_ns_q32);
     lc_turn_begin(stage_context(&s), s.lane);
-    run_callback(PARSE, 10); /* not seen: nobody had asked */
+    run_callback(PARSE, 10); /* not seen: it was not asked for */
     age_turn(&s, 30);
     look(&s);
     CHECK(LC_LOAD(slot(&s, 0)->contributors_from_ns) == 0);

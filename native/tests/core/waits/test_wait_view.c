@@ -108,7 +108,7 @@ static void a_target_is_asked_for_once_a_wait(void)
     reading.sched.on_cpu_ns++; /* it has run: it may be another wait */
     sample = sampled(&reading, &holder);
     CHECK(sample.target_kind == LC_TARGET_PIPE && named(&sample, link));
-    reading.syscall.args[2]++; /* a call that it is not in: what is said of it is not kept */
+    reading.syscall.args[2]++; /* a call that it is not in: what was known is not kept */
     sample = sampled(&reading, &holder);
     CHECK(sample.target_kind == LC_TARGET_NONE && sample.target.bytes == 0);
     CHECK(write(ends[1], "x", 1) == 1 && pthread_join(thread, NULL) == 0);

@@ -34,7 +34,7 @@ static void a_short_callback_leaves_nothing(void)
     CHECK(LC_LOAD(s.lane->turns) == 1 && LC_LOAD(s.lane->callbacks) == 1);
 }
 
-static void a_callback_past_the_delay_is_sampled_and_forgotten_if_it_ends_in_time(void)
+static void a_callback_past_the_delay_is_sampled_and_forgotten(void)
 {
     begin_callback(7);
     age_callback(&s, 50);
@@ -46,7 +46,7 @@ static void a_callback_past_the_delay_is_sampled_and_forgotten_if_it_ends_in_tim
     CHECK(counted(&s, LC_COUNTER_stalls_recorded) == 0);
 }
 
-static void a_callback_past_the_threshold_is_a_stall_while_it_lasts_and_exact_when_it_ends(void)
+static void a_callback_past_the_threshold_is_a_stall_while_it_lasts(void)
 {
     begin_callback(7);
     age_callback(&s, 150);
@@ -65,7 +65,7 @@ static void a_callback_past_the_threshold_is_a_stall_while_it_lasts_and_exact_wh
     LC_STORE(it->state, LC_SLOT_FREE);
 }
 
-static void a_stall_that_the_watchdog_never_saw_is_recorded_without_samples(void)
+static void an_unseen_stall_is_recorded_without_samples(void)
 {
     const uint64_t before = counted(&s, LC_COUNTER_stalls_unsampled);
     begin_callback(7);
@@ -104,12 +104,12 @@ static bool is_called(lc_slot *it, uint32_t stack, const char *name)
            memcmp((char *)it + code->qualname.offset, name, strlen(name)) == 0;
 }
 
-static void the_stack_of_a_holder_does_not_write_over_that_of_who_waits(void)
+static void a_holder_s_stack_does_not_write_over_the_waiter_s(void)
 {
     const lc_frame_source before = s.source.source;
     s.source.source.walk = one_code_at_a_time;
     s.source.source.gil = another_holds_the_gil;
-    LC_STORE(s.lane->tid, INT32_MAX); /* the kernel tells nothing of it: then the holder is always read */
+    LC_STORE(s.lane->tid, INT32_MAX); /* the kernel does not know it: then the holder is always read */
     begin_callback(7);
     age_callback(&s, 50);
     look(&s);
@@ -133,7 +133,7 @@ static void *wait_for_the_gil(void *argument)
     return argument;
 }
 
-static void nobody_has_the_gil(lc_frame_source *self, uint64_t thread_state, lc_gil_view *out)
+static void no_thread_has_the_gil(lc_frame_source *self, uint64_t thread_state, lc_gil_view *out)
 {
     (void)self;
     (void)thread_state;
@@ -141,11 +141,11 @@ static void nobody_has_the_gil(lc_frame_source *self, uint64_t thread_state, lc_
     *out = (lc_gil_view){.state = LC_GIL_FREE, .wait_address_low = low, .wait_address_high = low + 4u};
 }
 
-static void who_sleeps_on_the_gil_waits_for_it_also_between_two_holders(void)
+static void a_sleep_on_the_gil_is_a_wait_between_holders_too(void)
 {
     const lc_frame_source before = s.source.source;
     pthread_t thread;
-    s.source.source.gil = nobody_has_the_gil;
+    s.source.source.gil = no_thread_has_the_gil;
     CHECK(pthread_create(&thread, NULL, wait_for_the_gil, NULL) == 0);
     const uint64_t until = lc_now_ns() + UINT64_C(30000000000);
     while (waiting_tid == 0 || lc_thread_call(waiting_tid).number != SYS_futex) {
@@ -167,7 +167,7 @@ static void who_sleeps_on_the_gil_waits_for_it_also_between_two_holders(void)
     s.source.source = before;
 }
 
-static void many_short_callbacks_in_one_turn_are_one_stall_of_the_turn(void)
+static void short_callbacks_in_one_turn_are_one_stall(void)
 {
     lc_turn_begin(stage_context(&s), s.lane);
     for (int i = 0; i < 1000; i++) {
@@ -197,7 +197,7 @@ static void a_turn_is_judged_once_as_its_long_callback(void)
     LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
 }
 
-static void a_slot_that_was_opened_for_a_turn_follows_its_long_callback(void)
+static void a_slot_of_a_turn_follows_its_long_callback(void)
 {
     lc_turn_begin(stage_context(&s), s.lane);
     lc_callback_begin(s.lane, 8, 0);
@@ -235,7 +235,7 @@ static void what_was_expected_is_no_stall_before_its_time(void)
     LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
 }
 
-static void a_threshold_is_told_as_configured_whatever_the_rate_has_become(void)
+static void a_threshold_is_as_configured_at_any_rate(void)
 {
     lc_word *rate = &s.flight.header->tick_ns_q32;
     const uint64_t before = LC_LOAD(*rate);
@@ -271,7 +271,7 @@ static void callback_moves_on(void)
     lc_callback_begin(s.lane, 8, 0);
 }
 
-static void a_sample_whose_callback_moved_on_is_dropped_and_counted(void)
+static void a_sample_of_a_callback_that_moved_on_is_dropped(void)
 {
     const uint64_t before = counted(&s, LC_COUNTER_samples_dropped_moved);
     begin_callback(7);
@@ -371,18 +371,18 @@ int main(void)
 {
     stage_open(&s);
     a_short_callback_leaves_nothing();
-    a_callback_past_the_delay_is_sampled_and_forgotten_if_it_ends_in_time();
-    a_callback_past_the_threshold_is_a_stall_while_it_lasts_and_exact_when_it_ends();
-    a_stall_that_the_watchdog_never_saw_is_recorded_without_samples();
-    the_stack_of_a_holder_does_not_write_over_that_of_who_waits();
-    who_sleeps_on_the_gil_waits_for_it_also_between_two_holders();
-    many_short_callbacks_in_one_turn_are_one_stall_of_the_turn();
+    a_callback_past_the_delay_is_sampled_and_forgotten();
+    a_callback_past_the_threshold_is_a_stall_while_it_lasts();
+    an_unseen_stall_is_recorded_without_samples();
+    a_holder_s_stack_does_not_write_over_the_waiter_s();
+    a_sleep_on_the_gil_is_a_wait_between_holders_too();
+    short_callbacks_in_one_turn_are_one_stall();
     a_turn_is_judged_once_as_its_long_callback();
-    a_slot_that_was_opened_for_a_turn_follows_its_long_callback();
+    a_slot_of_a_turn_follows_its_long_callback();
     what_was_expected_is_no_stall_before_its_time();
-    a_threshold_is_told_as_configured_whatever_the_rate_has_become();
+    a_threshold_is_as_configured_at_any_rate();
     hang_and_anr_are_reached_while_it_lasts();
-    a_sample_whose_callback_moved_on_is_dropped_and_counted();
+    a_sample_of_a_callback_that_moved_on_is_dropped();
     a_long_stall_is_thinned_and_stays_covered();
     a_full_heap_drops_samples_and_counts_them();
     stalls_that_find_no_slot_are_counted();

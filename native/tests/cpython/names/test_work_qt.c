@@ -102,7 +102,7 @@ static void put_text(uint64_t at, const char *text)
     }
 }
 
-/* A QTimer of C++, and a Python object `Board` whose C++ object nobody has yet. */
+/* A QTimer of C++, and a Python object `Board` whose C++ object is not known yet. */
 static void set_up(void)
 {
     memset(&memory, 0, sizeof memory);

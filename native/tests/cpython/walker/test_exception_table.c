@@ -14,7 +14,7 @@ static uint32_t depth(uint32_t unit) { return lc_exception_depth(with_block, siz
 
 static void a_handler_covers_its_block_only(void)
 {
-    CHECK(depth(0) == 0 && depth(2) == 0); /* BEFORE_WITH: who waits for the lock does not stand in its block */
+    CHECK(depth(0) == 0 && depth(2) == 0); /* BEFORE_WITH: a thread that waits for the lock is not in its block */
     CHECK(depth(3) == 1 && depth(17) == 1 && depth(18) == 0);
     CHECK(depth(31) == 3 && depth(34) == 3 && depth(35) == 0);
     CHECK(depth(38) == 3 && depth(39) == 0 && depth(UINT32_MAX) == 0);

@@ -239,7 +239,7 @@ static void test_nothing_is_trusted_after_another_was_in_the_slot(uint64_t versi
     slot = not_counting;
     CHECK(walk() == LC_WALK_OK);
     slot = counting;
-    replace(&memory, 0); /* it died, and nobody counted */
+    replace(&memory, 0); /* it died, uncounted */
     CHECK(walk() == LC_WALK_OK && is_named(&stack.frames[0], "other"));
     lc_cpython_source_close(&source);
 }
