@@ -1,10 +1,11 @@
-/* CHECK(condition): says where, and ends the program with 1. */
+/* What every C test is made of. */
 #ifndef LOOPCANARY_CHECK_H
 #define LOOPCANARY_CHECK_H
 
 #include <stdio.h>
 #include <stdlib.h>
 
+/* CHECK(condition): says where, and ends the program with 1. */
 #define CHECK(condition)                                                              \
     do {                                                                              \
         if (!(condition)) {                                                           \
@@ -12,5 +13,24 @@
             exit(1);                                                                  \
         }                                                                             \
     } while (0)
+
+static void (*tests_of_this_file[64])(void);
+static unsigned test_count;
+
+/* TEST(name) { ... }: run_tests() runs those of the file, in their order in it. */
+#define TEST(name)                                                                                                  \
+    static void name(void);                                                                                         \
+    __attribute__((constructor)) static void add_##name(void) { tests_of_this_file[test_count++] = name; }          \
+    static void name(void)
+
+/* 0: what main answers. */
+static inline int run_tests(void)
+{
+    CHECK(test_count > 0);
+    for (unsigned i = 0; i < test_count; i++) {
+        tests_of_this_file[i]();
+    }
+    return 0;
+}
 
 #endif

@@ -14,7 +14,7 @@ static uint64_t blocks(void)
     return (uint64_t)facts.st_blocks * 512u;
 }
 
-static void a_new_file_is_small_and_grows_as_lanes_and_slots_are_claimed(void)
+TEST(a_new_file_is_small_and_grows_as_lanes_and_slots_are_claimed)
 {
     const uint64_t before = blocks();
     CHECK(before < s.flight.bytes / 8);
@@ -24,14 +24,14 @@ static void a_new_file_is_small_and_grows_as_lanes_and_slots_are_claimed(void)
     CHECK(lc_flight_claim(&s.flight, LC_SECTION_LANES, LC_LANE_COUNT) == NULL);
 }
 
-static void a_file_that_is_there_is_not_taken_over(void)
+TEST(a_file_that_is_there_is_not_taken_over)
 {
     lc_flight other;
     CHECK(lc_flight_create(&other, s.path) == EEXIST);
     CHECK(lc_flight_create(&other, "/nowhere/at/all.flight") == ENOENT);
 }
 
-static void facts_that_are_too_long_are_refused(void)
+TEST(facts_that_are_too_long_are_refused)
 {
     static char text[LC_FACTS_BYTES + 1];
     CHECK(lc_flight_set_facts(&s.flight, "{}", 2));
@@ -39,7 +39,7 @@ static void facts_that_are_too_long_are_refused(void)
     CHECK(LC_LOAD(s.flight.header->sections[LC_SECTION_FACTS].used) == 2);
 }
 
-static void ticks_are_nanoseconds_of_the_monotonic_clock(void)
+TEST(ticks_are_nanoseconds_of_the_monotonic_clock)
 {
     const lc_instant now = lc_clock_pair();
     const uint64_t ns = lc_flight_ns(&s.flight, now.ticks);
@@ -49,7 +49,7 @@ static void ticks_are_nanoseconds_of_the_monotonic_clock(void)
     CHECK(lc_flight_ns(&s.flight, 0) < s.flight.paired.ns);
 }
 
-static void a_machine_that_was_suspended_is_counted_once(void)
+TEST(a_machine_that_was_suspended_is_counted_once)
 {
     const lc_instant now = lc_clock_pair();
     const uint64_t slept = s.flight.slept_ns;
@@ -61,7 +61,7 @@ static void a_machine_that_was_suspended_is_counted_once(void)
     CHECK(s.flight.header->anchor_monotonic_ns == now.ns || lc_clock_chosen == LC_CLOCK_MONOTONIC);
 }
 
-static void a_descriptor_that_the_program_has_reused_is_left_alone(void)
+TEST(a_descriptor_that_the_program_has_reused_is_left_alone)
 {
     const int fd = s.flight.fd;
     close(fd);
@@ -76,12 +76,7 @@ static void a_descriptor_that_the_program_has_reused_is_left_alone(void)
 int main(void)
 {
     stage_open(&s);
-    a_new_file_is_small_and_grows_as_lanes_and_slots_are_claimed();
-    a_file_that_is_there_is_not_taken_over();
-    facts_that_are_too_long_are_refused();
-    ticks_are_nanoseconds_of_the_monotonic_clock();
-    a_machine_that_was_suspended_is_counted_once();
-    a_descriptor_that_the_program_has_reused_is_left_alone();
+    run_tests();
     stage_close(&s);
     return 0;
 }

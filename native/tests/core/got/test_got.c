@@ -47,7 +47,7 @@ static bool replace(lc_got_patch *patch, void *function)
     return lc_got_replace(own_program, of_getppid, choose, function, patch, 1) == 1;
 }
 
-static void a_call_goes_to_the_replacement_and_back(void)
+TEST(a_call_goes_to_the_replacement_and_back)
 {
     const pid_t truth = ask();
     lc_got_patch patch = {0};
@@ -62,7 +62,7 @@ static void a_call_goes_to_the_replacement_and_back(void)
     CHECK(!lc_got_is_in_place(&patch));
 }
 
-static void what_another_has_laid_over_it_stays(void)
+TEST(what_another_has_laid_over_it_stays)
 {
     const pid_t truth = ask();
     lc_got_patch ours = {0}, theirs = {0};
@@ -76,7 +76,7 @@ static void what_another_has_laid_over_it_stays(void)
     CHECK(ask() == truth);
 }
 
-static void what_is_replaced_already_or_refused_does_not_count(void)
+TEST(what_is_replaced_already_or_refused_does_not_count)
 {
     lc_got_patch patch = {0}, again = {0};
     CHECK(replace(&patch, CODE(made_up)));
@@ -86,7 +86,7 @@ static void what_is_replaced_already_or_refused_does_not_count(void)
     CHECK(lc_got_restore(&patch));
 }
 
-static void what_is_not_called_cannot_be_replaced(void)
+TEST(what_is_not_called_cannot_be_replaced)
 {
     lc_got_patch patch = {0};
     const lc_got_call no_such = {.symbol = "no_such_function", .fallback = CODE(getppid)};
@@ -366,10 +366,7 @@ int main(void)
             no_plt = LIBRARY("calls_no_plt", RTLD_NOW);
     library *all[] = {&lazy, &unsealed, &sealed, &partly, &no_plt};
 
-    a_call_goes_to_the_replacement_and_back();
-    what_another_has_laid_over_it_stays();
-    what_is_replaced_already_or_refused_does_not_count();
-    what_is_not_called_cannot_be_replaced();
+    run_tests();
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         const bool is_sealed = all[i] == &sealed || all[i] == &no_plt;
         calls_are_replaced_and_pages_are_left_as_they_were(all[i], false, is_sealed);

@@ -8,7 +8,7 @@
 
 #define TEXT(t) (t), strlen(t)
 
-static void the_cpu_line_is_all_but_idle_and_iowait(void)
+TEST(the_cpu_line_is_all_but_idle_and_iowait)
 {
     lc_cpu_fields f;
     CHECK(lc_parse_cpu_line(TEXT("cpu  100 20 30 1000 50 6 7 8 90 10\ncpu0 1 2 3 4\n"), &f));
@@ -17,7 +17,7 @@ static void the_cpu_line_is_all_but_idle_and_iowait(void)
     CHECK(lc_parse_cpu_line(TEXT("cpu  1 2 3 4\n"), &f) && f.total_ticks == 10);
 }
 
-static void a_cpu_line_that_is_none_is_refused(void)
+TEST(a_cpu_line_that_is_none_is_refused)
 {
     lc_cpu_fields f;
     CHECK(!lc_parse_cpu_line(TEXT("cpu  1 2 3\n"), &f));
@@ -27,7 +27,7 @@ static void a_cpu_line_that_is_none_is_refused(void)
     CHECK(!lc_parse_cpu_line(TEXT("cpu  99999999999999999999 2 3 4\n"), &f));
 }
 
-static void throttling_of_both_versions_of_cgroups(void)
+TEST(throttling_of_both_versions_of_cgroups)
 {
     lc_throttle_fields f;
     CHECK(lc_parse_throttle(TEXT("usage_usec 11\nuser_usec 7\nsystem_usec 4\nnr_periods 90\nnr_throttled 12\n"
@@ -38,7 +38,7 @@ static void throttling_of_both_versions_of_cgroups(void)
     CHECK(f.periods == 5 && f.ns == 777);
 }
 
-static void a_cgroup_without_a_quota_tells_of_no_throttling(void)
+TEST(a_cgroup_without_a_quota_tells_of_no_throttling)
 {
     lc_throttle_fields f;
     CHECK(!lc_parse_throttle(TEXT("usage_usec 11\nuser_usec 7\nsystem_usec 4\n"), &f));
@@ -47,7 +47,7 @@ static void a_cgroup_without_a_quota_tells_of_no_throttling(void)
     CHECK(!lc_parse_throttle(TEXT("nr_throttled 5\nthrottled_usec 18446744073709551615\n"), &f));
 }
 
-static void pressure_is_the_total_of_some(void)
+TEST(pressure_is_the_total_of_some)
 {
     uint64_t ns;
     CHECK(lc_parse_pressure(TEXT("some avg10=0.12 avg60=3.00 avg300=0.00 total=45678\n"
@@ -59,7 +59,7 @@ static void pressure_is_the_total_of_some(void)
     CHECK(!lc_parse_pressure(TEXT("some total=12"), &ns));
 }
 
-static void memory_is_told_in_bytes(void)
+TEST(memory_is_told_in_bytes)
 {
     uint64_t bytes;
     CHECK(lc_parse_available(TEXT("MemTotal:       32000 kB\nMemFree: 1 kB\nMemAvailable:   2048 kB\nBuffers: 3 kB\n"),
@@ -71,7 +71,7 @@ static void memory_is_told_in_bytes(void)
     CHECK(!lc_parse_number(TEXT("max\n"), &bytes));
 }
 
-static void quotas_of_both_versions_of_cgroups(void)
+TEST(quotas_of_both_versions_of_cgroups)
 {
     CHECK(lc_parse_has_quota(TEXT("50000 100000\n")) && lc_parse_has_quota(TEXT("20000\n")));
     CHECK(!lc_parse_has_quota(TEXT("max 100000\n")) && !lc_parse_has_quota(TEXT("-1\n")));
@@ -80,7 +80,7 @@ static void quotas_of_both_versions_of_cgroups(void)
 
 static const char hybrid[] = "12:cpu,cpuacct:/docker/ab:cd\n4:memory:/docker/mem\n1:name=systemd:/init\n0::/unified\n";
 
-static void the_cgroup_of_a_controller_is_found(void)
+TEST(the_cgroup_of_a_controller_is_found)
 {
     char path[32];
     CHECK(lc_parse_cgroup(TEXT(hybrid), "cpu", path, sizeof path) && strcmp(path, "/docker/ab:cd") == 0);
@@ -91,7 +91,7 @@ static void the_cgroup_of_a_controller_is_found(void)
     CHECK(!lc_parse_cgroup(TEXT(hybrid), "cpua", path, sizeof path));
 }
 
-static void a_path_that_does_not_fit_or_is_none_is_refused(void)
+TEST(a_path_that_does_not_fit_or_is_none_is_refused)
 {
     char path[32];
     CHECK(!lc_parse_cgroup(TEXT("0::/a/path/that/is/longer/than/32/bytes\n"), "", path, sizeof path));
@@ -119,7 +119,7 @@ static void parse_everything(const char *text, size_t length)
     }
 }
 
-static void texts_that_are_cut_or_changed_anywhere_are_survived(void)
+TEST(texts_that_are_cut_or_changed_anywhere_are_survived)
 {
     static const char *const texts[] = {
         "cpu  100 20 30 1000 50 6 7 8 90 10\n", "nr_throttled 12\nthrottled_usec 3456\n",
@@ -145,17 +145,4 @@ static void texts_that_are_cut_or_changed_anywhere_are_survived(void)
     }
 }
 
-int main(void)
-{
-    the_cpu_line_is_all_but_idle_and_iowait();
-    a_cpu_line_that_is_none_is_refused();
-    throttling_of_both_versions_of_cgroups();
-    a_cgroup_without_a_quota_tells_of_no_throttling();
-    pressure_is_the_total_of_some();
-    memory_is_told_in_bytes();
-    quotas_of_both_versions_of_cgroups();
-    the_cgroup_of_a_controller_is_found();
-    a_path_that_does_not_fit_or_is_none_is_refused();
-    texts_that_are_cut_or_changed_anywhere_are_survived();
-    return 0;
-}
+int main(void) { return run_tests(); }

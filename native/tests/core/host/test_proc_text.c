@@ -6,7 +6,7 @@
 #include "tests/check.h"
 #include "core/flight/flight_format.h"
 
-static void stat_is_read_behind_a_name_with_parentheses(void)
+TEST(stat_is_read_behind_a_name_with_parentheses)
 {
     const char text[] = "42 (a) R (b) c) S 1 2 3 4 5 6 7 8 99 10 11 12 13 14 15 16 17 18 777 20\n";
     lc_stat_fields f;
@@ -14,7 +14,7 @@ static void stat_is_read_behind_a_name_with_parentheses(void)
     CHECK(f.state == 'S' && f.major_faults == 99 && f.start_time == 777);
 }
 
-static void every_cut_of_a_stat_line_is_refused_or_whole(void)
+TEST(every_cut_of_a_stat_line_is_refused_or_whole)
 {
     const char text[] = "42 (name) S 1 2 3 4 5 6 7 8 99 10 11 12 13 14 15 16 17 18 777";
     for (size_t length = 0; length < strlen(text); length++) {
@@ -25,7 +25,7 @@ static void every_cut_of_a_stat_line_is_refused_or_whole(void)
     }
 }
 
-static void schedstat_is_two_sums(void)
+TEST(schedstat_is_two_sums)
 {
     lc_schedstat_fields f;
     CHECK(lc_parse_schedstat("123456789 42 7\n", 15, &f));
@@ -34,7 +34,7 @@ static void schedstat_is_two_sums(void)
     CHECK(!lc_parse_schedstat("", 0, &f));
 }
 
-static void syscall_has_three_forms(void)
+TEST(syscall_has_three_forms)
 {
     lc_syscall_fields f;
     const char sleeping[] = "230 0x1 0x0 0x7ffd00 0x0 0x0 0xfe 0x7ffd00 0x7f00\n";
@@ -47,7 +47,7 @@ static void syscall_has_three_forms(void)
     CHECK(!lc_parse_syscall("99999999999 0x1 0x2 0x3", 23, &f));
 }
 
-static void switches_are_told_apart(void)
+TEST(switches_are_told_apart)
 {
     const char text[] = "Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t34\n";
     lc_switch_fields f;
@@ -56,12 +56,4 @@ static void switches_are_told_apart(void)
     CHECK(!lc_parse_switches(text, 30, &f));
 }
 
-int main(void)
-{
-    stat_is_read_behind_a_name_with_parentheses();
-    every_cut_of_a_stat_line_is_refused_or_whole();
-    schedstat_is_two_sums();
-    syscall_has_three_forms();
-    switches_are_told_apart();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -18,7 +18,7 @@ static unsigned __int128 squares(void)
     return (unsigned __int128)LC_LOAD(s.lane->callback_ticks2_high) << 64 | LC_LOAD(s.lane->callback_ticks2_low);
 }
 
-static void callbacks_and_their_squares_are_exact(void)
+TEST(callbacks_and_their_squares_are_exact)
 {
     unsigned __int128 wanted = 0;
     uint64_t sum = 0;
@@ -34,7 +34,7 @@ static void callbacks_and_their_squares_are_exact(void)
     CHECK(squares() == wanted && LC_LOAD(s.lane->callback_ticks) == sum);
 }
 
-static void squares_beyond_64_bits_are_exact_too(void)
+TEST(squares_beyond_64_bits_are_exact_too)
 {
     const unsigned __int128 before = squares();
     unsigned __int128 wanted = 0;
@@ -50,7 +50,7 @@ static void squares_beyond_64_bits_are_exact_too(void)
     LC_STORE(s.lane->threshold, ticks_of(THRESHOLD_MS * MS));
 }
 
-static void stalls_are_counted_by_their_thread(void)
+TEST(stalls_are_counted_by_their_thread)
 {
     const uint64_t stalls = LC_LOAD(s.lane->stalls);
     const uint64_t stalled = LC_LOAD(s.lane->stalled_ticks);
@@ -64,7 +64,7 @@ static void stalls_are_counted_by_their_thread(void)
     CHECK(LC_LOAD(s.lane->stalled_ticks) - stalled == sum);
 }
 
-static void slices_are_congested_by_turns_longer_than_one(void)
+TEST(slices_are_congested_by_turns_longer_than_one)
 {
     CHECK(lc_congested_slices(0, 0, LC_SLICE_NS) == 0);
     CHECK(lc_congested_slices(0, 0, LC_SLICE_NS + 1) == 1);
@@ -74,7 +74,7 @@ static void slices_are_congested_by_turns_longer_than_one(void)
     CHECK(lc_congested_slices(1000, 999, 1000 + 10 * LC_SLICE_NS) == 0); /* begun before the lane: no such turn */
 }
 
-static void a_long_turn_adds_its_slices(void)
+TEST(a_long_turn_adds_its_slices)
 {
     LC_STORE(s.lane->opened_ns, lc_now_ns() - 60u * 1000u * 1000000u);
     const uint64_t before = LC_LOAD(s.lane->slices_congested);
@@ -97,11 +97,7 @@ static void a_long_turn_adds_its_slices(void)
 int main(void)
 {
     stage_open(&s);
-    callbacks_and_their_squares_are_exact();
-    squares_beyond_64_bits_are_exact_too();
-    stalls_are_counted_by_their_thread();
-    slices_are_congested_by_turns_longer_than_one();
-    a_long_turn_adds_its_slices();
+    run_tests();
     stage_close(&s);
     return 0;
 }

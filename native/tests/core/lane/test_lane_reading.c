@@ -36,7 +36,7 @@ static uint64_t before(lc_lane_readings readings, uint64_t begin_ns)
     return found == NULL ? 0 : found->at_ns;
 }
 
-static void the_last_reading_before_the_begin_is_taken(void)
+TEST(the_last_reading_before_the_begin_is_taken)
 {
     const lc_lane_readings readings = of_times(3000 * MILLI, 2000 * MILLI, 1000 * MILLI);
     CHECK(before(readings, 3500 * MILLI) == 3000 * MILLI);
@@ -46,7 +46,7 @@ static void the_last_reading_before_the_begin_is_taken(void)
     CHECK(before(of_times(0, 0, 0), 900 * MILLI) == 0);
 }
 
-static void one_just_after_the_begin_stands_for_an_old_one(void)
+TEST(one_just_after_the_begin_stands_for_an_old_one)
 {
     CHECK(before(of_times(1000 * MILLI + 1, 0, 950 * MILLI), 1000 * MILLI) == 950 * MILLI);
     CHECK(before(of_times(1000 * MILLI + 1, 0, 500 * MILLI), 1000 * MILLI) == 1000 * MILLI + 1);
@@ -54,7 +54,7 @@ static void one_just_after_the_begin_stands_for_an_old_one(void)
     CHECK(before(of_times(1000 * MILLI + 1, 0, 0), 1000 * MILLI) == 1000 * MILLI + 1);
 }
 
-static void the_reading_before_a_turn_is_kept_while_the_turn_lasts(void)
+TEST(the_reading_before_a_turn_is_kept_while_the_turn_lasts)
 {
     lc_lane_readings readings = {0};
     CHECK(lc_lane_readings_take(&readings, own_tid(), 0, 0));
@@ -74,7 +74,7 @@ static void the_reading_before_a_turn_is_kept_while_the_turn_lasts(void)
     lc_lane_readings_close(&readings);
 }
 
-static void another_thread_begins_again_and_one_that_is_gone_has_none(void)
+TEST(another_thread_begins_again_and_one_that_is_gone_has_none)
 {
     lc_lane_readings readings = {0};
     CHECK(lc_lane_readings_take(&readings, own_tid(), 0, 0));
@@ -83,7 +83,7 @@ static void another_thread_begins_again_and_one_that_is_gone_has_none(void)
     lc_lane_readings_close(&readings);
 }
 
-static void a_descriptor_that_the_program_has_reused_is_left_alone(void)
+TEST(a_descriptor_that_the_program_has_reused_is_left_alone)
 {
     lc_kept_file file = {0};
     CHECK(lc_kept_file_open(&file, "/proc/self/schedstat"));
@@ -98,7 +98,7 @@ static void a_descriptor_that_the_program_has_reused_is_left_alone(void)
     close(other);
 }
 
-static void the_host_is_read_again_after_the_program_closed_its_files(void)
+TEST(the_host_is_read_again_after_the_program_closed_its_files)
 {
     const unsigned descriptors = open_descriptors();
     lc_host_view view = {0};
@@ -118,7 +118,7 @@ static void the_host_is_read_again_after_the_program_closed_its_files(void)
     CHECK(open_descriptors() == descriptors);
 }
 
-static void hosts_of_a_long_stall_are_thinned_and_keep_the_first(void)
+TEST(hosts_of_a_long_stall_are_thinned_and_keep_the_first)
 {
     static uint64_t memory[LC_SLOT_BYTES / 8];
     lc_slot *slot = (lc_slot *)memory;
@@ -140,7 +140,7 @@ static void hosts_of_a_long_stall_are_thinned_and_keep_the_first(void)
     CHECK(slot->hosts[count - 1u].at_ns > 200 - 16);
 }
 
-static void what_was_never_read_is_no_reading_even_right_after_the_boot(void)
+TEST(what_was_never_read_is_no_reading_even_right_after_the_boot)
 {
     static uint64_t memory[LC_SLOT_BYTES / 8];
     lc_slot_writer writer;
@@ -188,14 +188,7 @@ static void a_watchdog_that_is_closed_holds_no_descriptor(unsigned descriptors)
 
 int main(void)
 {
-    the_last_reading_before_the_begin_is_taken();
-    one_just_after_the_begin_stands_for_an_old_one();
-    the_reading_before_a_turn_is_kept_while_the_turn_lasts();
-    another_thread_begins_again_and_one_that_is_gone_has_none();
-    a_descriptor_that_the_program_has_reused_is_left_alone();
-    the_host_is_read_again_after_the_program_closed_its_files();
-    hosts_of_a_long_stall_are_thinned_and_keep_the_first();
-    what_was_never_read_is_no_reading_even_right_after_the_boot();
+    run_tests();
     const unsigned descriptors = open_descriptors();
     stage_open(&s);
     a_stall_knows_its_thread_and_host_from_before();

@@ -40,7 +40,7 @@ static void callback(uint64_t work, uint64_t ms)
 static uint64_t recorded(void) { return LC_LOAD(s.lane->long_count); }
 static const lc_long_work *entry(uint64_t sequence) { return lc_long_work_entry(s.lane, sequence); }
 
-static void short_callbacks_are_not_recorded(void)
+TEST(short_callbacks_are_not_recorded)
 {
     begin_story();
     begin_turn();
@@ -51,7 +51,7 @@ static void short_callbacks_are_not_recorded(void)
     CHECK(recorded() == 0);
 }
 
-static void a_long_callback_is_recorded_with_its_name(void)
+TEST(a_long_callback_is_recorded_with_its_name)
 {
     begin_story();
     begin_turn();
@@ -67,7 +67,7 @@ static void a_long_callback_is_recorded_with_its_name(void)
     CHECK(recorded() == 1); /* the turn did nothing else */
 }
 
-static void the_sums_before_are_those_at_its_begin(void)
+TEST(the_sums_before_are_those_at_its_begin)
 {
     begin_story();
     for (int i = 0; i < 3; i++) {
@@ -86,7 +86,7 @@ static void the_sums_before_are_those_at_its_begin(void)
     end_turn();
 }
 
-static void a_turn_of_many_short_callbacks_is_recorded_as_a_whole(void)
+TEST(a_turn_of_many_short_callbacks_is_recorded_as_a_whole)
 {
     begin_story();
     begin_turn();
@@ -102,7 +102,7 @@ static void a_turn_of_many_short_callbacks_is_recorded_as_a_whole(void)
     CHECK(e->name[0] == '\0');
 }
 
-static void a_turn_that_its_recorded_callbacks_explain_is_not_recorded_too(void)
+TEST(a_turn_that_its_recorded_callbacks_explain_is_not_recorded_too)
 {
     begin_story();
     begin_turn();
@@ -117,7 +117,7 @@ static void a_turn_that_its_recorded_callbacks_explain_is_not_recorded_too(void)
     CHECK(recorded() == 4 && LC_LOAD(entry(4)->kind) == LC_ENDED_TURN);
 }
 
-static void stalls_are_recorded_too_and_before_they_are_told(void)
+TEST(stalls_are_recorded_too_and_before_they_are_told)
 {
     begin_story();
     begin_turn();
@@ -135,7 +135,7 @@ static void stalls_are_recorded_too_and_before_they_are_told(void)
     CHECK(LC_LOAD(entry(7)->kind) == LC_ENDED_TURN && LC_LOAD(entry(7)->epoch) == LC_LOAD(s.lane->ended[1].turn_epoch));
 }
 
-static void the_ring_goes_round(void)
+TEST(the_ring_goes_round)
 {
     begin_story();
     for (uint64_t i = 1; i <= 2u * LC_LONG_WORK_COUNT + 5u; i++) {
@@ -150,7 +150,7 @@ static void the_ring_goes_round(void)
     CHECK(strcmp(entry(last)->name, "work 133") == 0);
 }
 
-static void a_round_in_haste_doubles_the_limit_up_to_half_the_threshold(void)
+TEST(a_round_in_haste_doubles_the_limit_up_to_half_the_threshold)
 {
     begin_story();
     const uint64_t least = ticks_of(3u * MS);
@@ -174,7 +174,7 @@ static void a_round_in_haste_doubles_the_limit_up_to_half_the_threshold(void)
     CHECK(LC_LOAD(s.lane->ended_count) == 0);
 }
 
-static void a_quiet_while_lets_the_limit_begin_again(void)
+TEST(a_quiet_while_lets_the_limit_begin_again)
 {
     begin_story();
     const uint64_t least = LC_LOAD(s.lane->long_limit);
@@ -190,7 +190,7 @@ static void a_quiet_while_lets_the_limit_begin_again(void)
     CHECK(LC_LOAD(s.lane->long_limit) == least);
 }
 
-static void the_limit_is_never_above_the_threshold(void)
+TEST(the_limit_is_never_above_the_threshold)
 {
     begin_story();
     const uint64_t rate = LC_LOAD(s.flight.header->tick_ns_q32);
@@ -205,16 +205,7 @@ static void the_limit_is_never_above_the_threshold(void)
 int main(void)
 {
     stage_open(&s);
-    short_callbacks_are_not_recorded();
-    a_long_callback_is_recorded_with_its_name();
-    the_sums_before_are_those_at_its_begin();
-    a_turn_of_many_short_callbacks_is_recorded_as_a_whole();
-    a_turn_that_its_recorded_callbacks_explain_is_not_recorded_too();
-    stalls_are_recorded_too_and_before_they_are_told();
-    the_ring_goes_round();
-    a_round_in_haste_doubles_the_limit_up_to_half_the_threshold();
-    a_quiet_while_lets_the_limit_begin_again();
-    the_limit_is_never_above_the_threshold();
+    run_tests();
     stage_close(&s);
     return 0;
 }

@@ -36,7 +36,7 @@ static void end_and_free(void)
     }
 }
 
-static void nothing_is_tallied_before_the_watchdog_asks(void)
+TEST(nothing_is_tallied_before_the_watchdog_asks)
 {
     lc_turn_begin(stage_context(&s), s.lane);
     run_callback(PARSE, 10);
@@ -44,7 +44,7 @@ static void nothing_is_tallied_before_the_watchdog_asks(void)
     end_and_free();
 }
 
-static void a_burst_is_told_by_name_from_the_first_look_on(void)
+TEST(a_burst_is_told_by_name_from_the_first_look_on)
 {
     const uint64_t rate = LC_LOAD(s.flight.header->tick_ns_q32);
     lc_turn_begin(stage_context(&s), s.lane);
@@ -78,7 +78,7 @@ static void a_burst_is_told_by_name_from_the_first_look_on(void)
     LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
 }
 
-static void the_next_turn_starts_with_an_empty_table(void)
+TEST(the_next_turn_starts_with_an_empty_table)
 {
     lc_turn_begin(stage_context(&s), s.lane);
     age_turn(&s, 30);
@@ -92,7 +92,7 @@ static void the_next_turn_starts_with_an_empty_table(void)
     LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
 }
 
-static void kinds_beyond_the_table_are_counted(void)
+TEST(kinds_beyond_the_table_are_counted)
 {
     lc_turn_begin(stage_context(&s), s.lane);
     age_turn(&s, 30);
@@ -114,7 +114,7 @@ static void kinds_beyond_the_table_are_counted(void)
     end_and_free();
 }
 
-static void owners_tell_kinds_of_one_name_apart(void)
+TEST(owners_tell_kinds_of_one_name_apart)
 {
     lc_turn_begin(stage_context(&s), s.lane);
     lc_tally_ask(s.lane, LC_LOAD(s.lane->turn_epoch));
@@ -134,7 +134,7 @@ static void owners_tell_kinds_of_one_name_apart(void)
     end_and_free();
 }
 
-static void callbacks_are_told_apart_by_who_scheduled_them(void)
+TEST(callbacks_are_told_apart_by_who_scheduled_them)
 {
     const uint64_t here = lc_site_of(0x1000, 12), there = lc_site_of(0x1000, 30);
     lc_turn_begin(stage_context(&s), s.lane);
@@ -160,14 +160,14 @@ static void callbacks_are_told_apart_by_who_scheduled_them(void)
     end_and_free();
 }
 
-static void a_place_that_does_not_fit_its_word_is_not_known(void)
+TEST(a_place_that_does_not_fit_its_word_is_not_known)
 {
     CHECK(lc_site_of(0, 7) == 0 && lc_site_of(UINT64_C(1) << 48, 7) == 0 && lc_site_of(0x1000, 65536) == 0);
     const uint64_t site = lc_site_of((UINT64_C(1) << 48) - 8, 65535);
     CHECK(lc_site_file(site) == (UINT64_C(1) << 48) - 8 && lc_site_line(site) == 65535);
 }
 
-static void a_wish_for_a_turn_that_is_over_does_nothing(void)
+TEST(a_wish_for_a_turn_that_is_over_does_nothing)
 {
     lc_turn_begin(stage_context(&s), s.lane);
     const uint64_t old = LC_LOAD(s.lane->turn_epoch);
@@ -178,7 +178,7 @@ static void a_wish_for_a_turn_that_is_over_does_nothing(void)
     end_and_free();
 }
 
-static void a_turn_that_is_yet_to_come_is_tallied(void)
+TEST(a_turn_that_is_yet_to_come_is_tallied)
 {
     lc_turn_begin(stage_context(&s), s.lane);
     lc_tally_ask(s.lane, LC_LOAD(s.lane->turn_epoch) + 2u);
@@ -193,15 +193,7 @@ static void a_turn_that_is_yet_to_come_is_tallied(void)
 int main(void)
 {
     stage_open(&s);
-    nothing_is_tallied_before_the_watchdog_asks();
-    a_burst_is_told_by_name_from_the_first_look_on();
-    the_next_turn_starts_with_an_empty_table();
-    kinds_beyond_the_table_are_counted();
-    owners_tell_kinds_of_one_name_apart();
-    callbacks_are_told_apart_by_who_scheduled_them();
-    a_place_that_does_not_fit_its_word_is_not_known();
-    a_wish_for_a_turn_that_is_over_does_nothing();
-    a_turn_that_is_yet_to_come_is_tallied();
+    run_tests();
     stage_close(&s);
     return 0;
 }

@@ -45,7 +45,7 @@ static int is(const lc_target *target, lc_target_kind kind, const char *text)
 
 static uint64_t address_of(const void *object) { return (uint64_t)(uintptr_t)object; }
 
-static void files_are_named_by_the_path_they_were_opened_by(void)
+TEST(files_are_named_by_the_path_they_were_opened_by)
 {
     char path[128];
     snprintf(path, sizeof path, "%s/journal", folder);
@@ -63,7 +63,7 @@ static void files_are_named_by_the_path_they_were_opened_by(void)
     unlink(path);
 }
 
-static void paths_are_read_from_memory_up_to_its_last_page(void)
+TEST(paths_are_read_from_memory_up_to_its_last_page)
 {
     lc_target target = asked(SYS_openat, (uint64_t)AT_FDCWD, address_of("/srv/shop/größe"), 0);
     CHECK(is(&target, LC_TARGET_FILE, "/srv/shop/größe"));
@@ -88,7 +88,7 @@ static void paths_are_read_from_memory_up_to_its_last_page(void)
     munmap(page, 4096);
 }
 
-static void long_paths_are_cut(void)
+TEST(long_paths_are_cut)
 {
     char path[2 * LC_STRING_MAX];
     memset(path, 'p', sizeof path);
@@ -102,7 +102,7 @@ static void long_paths_are_cut(void)
     close(fd);
 }
 
-static void pipes_are_told_from_files_without_asking_a_file_system(void)
+TEST(pipes_are_told_from_files_without_asking_a_file_system)
 {
     char path[128];
     int ends[2];
@@ -129,7 +129,7 @@ static int listening(struct sockaddr_in *address, int backlog)
     return fd;
 }
 
-static void sockets_are_named_by_their_peer_also_while_they_connect(void)
+TEST(sockets_are_named_by_their_peer_also_while_they_connect)
 {
     struct sockaddr_in address;
     char text[64];
@@ -169,7 +169,7 @@ static void sockets_are_named_by_their_peer_also_while_they_connect(void)
     close(server);
 }
 
-static void addresses_of_every_family_have_a_text(void)
+TEST(addresses_of_every_family_have_a_text)
 {
     char text[LC_STRING_MAX];
     struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(443), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
@@ -188,7 +188,7 @@ static void addresses_of_every_family_have_a_text(void)
     CHECK(lc_socket_address_text(&six, 4, text, sizeof text) == 0);
 }
 
-static void of_several_descriptors_only_what_is_common_is_told(void)
+TEST(of_several_descriptors_only_what_is_common_is_told)
 {
     int ends[2];
     int others[2];
@@ -249,7 +249,7 @@ static pid_t child_that_waits(int output)
     return pid;
 }
 
-static void children_are_named_by_their_command(void)
+TEST(children_are_named_by_their_command)
 {
     int ends[2];
     CHECK(pipe(ends) == 0);
@@ -275,7 +275,7 @@ static void children_are_named_by_their_command(void)
     close(ends[1]);
 }
 
-static void other_calls_have_no_target(void)
+TEST(other_calls_have_no_target)
 {
     const int64_t calls[] = {SYS_futex, SYS_clock_nanosleep, SYS_getpid, LC_SYSCALL_RUNNING, LC_SYSCALL_UNKNOWN, 100000};
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
@@ -288,15 +288,7 @@ int main(void)
 {
     CHECK(lc_memory_reader_open(&reader, getpid()) != LC_READER_NONE);
     CHECK(mkdtemp(folder) != NULL);
-    files_are_named_by_the_path_they_were_opened_by();
-    paths_are_read_from_memory_up_to_its_last_page();
-    long_paths_are_cut();
-    pipes_are_told_from_files_without_asking_a_file_system();
-    sockets_are_named_by_their_peer_also_while_they_connect();
-    addresses_of_every_family_have_a_text();
-    of_several_descriptors_only_what_is_common_is_told();
-    children_are_named_by_their_command();
-    other_calls_have_no_target();
+    run_tests();
     CHECK(rmdir(folder) == 0);
     lc_memory_reader_close(&reader);
     return 0;

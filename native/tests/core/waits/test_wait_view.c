@@ -83,7 +83,7 @@ static bool named(const lc_sample_entry *sample, const char *text)
            memcmp(slot_bytes + sample->target.offset, text, sample->target.bytes) == 0;
 }
 
-static void a_target_is_asked_for_once_a_wait(void)
+TEST(a_target_is_asked_for_once_a_wait)
 {
     uint64_t holder;
     char link[64] = "";
@@ -119,7 +119,7 @@ static void a_target_is_asked_for_once_a_wait(void)
     close(ends[1]);
 }
 
-static void all_threads_are_searched_for_a_holder_ever_more_rarely(void)
+TEST(all_threads_are_searched_for_a_holder_ever_more_rarely)
 {
     static const bool due[] = {true, true, true, false, true, false, false, false, true, false};
     uint64_t holder;
@@ -150,7 +150,7 @@ static void all_threads_are_searched_for_a_holder_ever_more_rarely(void)
     lc_thread_view_close(&view);
 }
 
-static void others_that_wait_for_the_same_lock_are_kept(void)
+TEST(others_that_wait_for_the_same_lock_are_kept)
 {
     uint64_t holder;
     word = 0;
@@ -178,7 +178,7 @@ static void others_that_wait_for_the_same_lock_are_kept(void)
     source.other_tid = 0;
 }
 
-static void a_thread_that_runs_costs_nothing(void)
+TEST(a_thread_that_runs_costs_nothing)
 {
     uint64_t holder;
     const unsigned before = source.questions;
@@ -195,10 +195,7 @@ int main(void)
 {
     source = scripted();
     CHECK(lc_memory_reader_open(&reader, getpid()) != LC_READER_NONE);
-    a_target_is_asked_for_once_a_wait();
-    all_threads_are_searched_for_a_holder_ever_more_rarely();
-    others_that_wait_for_the_same_lock_are_kept();
-    a_thread_that_runs_costs_nothing();
+    run_tests();
     lc_memory_reader_close(&reader);
     return 0;
 }

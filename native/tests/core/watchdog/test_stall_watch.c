@@ -25,7 +25,7 @@ static void end_work(void)
     look(&s);
 }
 
-static void a_short_callback_leaves_nothing(void)
+TEST(a_short_callback_leaves_nothing)
 {
     begin_callback(7);
     look(&s);
@@ -34,7 +34,7 @@ static void a_short_callback_leaves_nothing(void)
     CHECK(LC_LOAD(s.lane->turns) == 1 && LC_LOAD(s.lane->callbacks) == 1);
 }
 
-static void a_callback_past_the_delay_is_sampled_and_forgotten(void)
+TEST(a_callback_past_the_delay_is_sampled_and_forgotten)
 {
     begin_callback(7);
     age_callback(&s, 50);
@@ -46,7 +46,7 @@ static void a_callback_past_the_delay_is_sampled_and_forgotten(void)
     CHECK(counted(&s, LC_COUNTER_stalls_recorded) == 0);
 }
 
-static void a_callback_past_the_threshold_is_a_stall_while_it_lasts(void)
+TEST(a_callback_past_the_threshold_is_a_stall_while_it_lasts)
 {
     begin_callback(7);
     age_callback(&s, 150);
@@ -65,7 +65,7 @@ static void a_callback_past_the_threshold_is_a_stall_while_it_lasts(void)
     LC_STORE(it->state, LC_SLOT_FREE);
 }
 
-static void an_unseen_stall_is_recorded_without_samples(void)
+TEST(an_unseen_stall_is_recorded_without_samples)
 {
     const uint64_t before = counted(&s, LC_COUNTER_stalls_unsampled);
     begin_callback(7);
@@ -104,7 +104,7 @@ static bool is_called(lc_slot *it, uint32_t stack, const char *name)
            memcmp((char *)it + code->qualname.offset, name, strlen(name)) == 0;
 }
 
-static void a_holder_s_stack_does_not_write_over_the_waiter_s(void)
+TEST(a_holder_s_stack_does_not_write_over_the_waiter_s)
 {
     const lc_frame_source before = s.source.source;
     s.source.source.walk = one_code_at_a_time;
@@ -141,7 +141,7 @@ static void no_thread_has_the_gil(lc_frame_source *self, uint64_t thread_state, 
     *out = (lc_gil_view){.state = LC_GIL_FREE, .wait_address_low = low, .wait_address_high = low + 4u};
 }
 
-static void a_sleep_on_the_gil_is_a_wait_between_holders_too(void)
+TEST(a_sleep_on_the_gil_is_a_wait_between_holders_too)
 {
     const lc_frame_source before = s.source.source;
     pthread_t thread;
@@ -167,7 +167,7 @@ static void a_sleep_on_the_gil_is_a_wait_between_holders_too(void)
     s.source.source = before;
 }
 
-static void short_callbacks_in_one_turn_are_one_stall(void)
+TEST(short_callbacks_in_one_turn_are_one_stall)
 {
     lc_turn_begin(stage_context(&s), s.lane);
     for (int i = 0; i < 1000; i++) {
@@ -183,7 +183,7 @@ static void short_callbacks_in_one_turn_are_one_stall(void)
     LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
 }
 
-static void a_turn_is_judged_once_as_its_long_callback(void)
+TEST(a_turn_is_judged_once_as_its_long_callback)
 {
     const uint64_t before = counted(&s, LC_COUNTER_stalls_recorded);
     begin_callback(7);
@@ -197,7 +197,7 @@ static void a_turn_is_judged_once_as_its_long_callback(void)
     LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
 }
 
-static void a_slot_of_a_turn_follows_its_long_callback(void)
+TEST(a_slot_of_a_turn_follows_its_long_callback)
 {
     lc_turn_begin(stage_context(&s), s.lane);
     lc_callback_begin(s.lane, 8, 0);
@@ -215,7 +215,7 @@ static void a_slot_of_a_turn_follows_its_long_callback(void)
     CHECK(LC_LOAD(slot(&s, 0)->state) == LC_SLOT_FREE);
 }
 
-static void what_was_expected_is_no_stall_before_its_time(void)
+TEST(what_was_expected_is_no_stall_before_its_time)
 {
     const uint64_t rate = LC_LOAD(s.flight.header->tick_ns_q32);
     const uint64_t before = counted(&s, LC_COUNTER_stalls_recorded);
@@ -235,7 +235,7 @@ static void what_was_expected_is_no_stall_before_its_time(void)
     LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
 }
 
-static void a_threshold_is_as_configured_at_any_rate(void)
+TEST(a_threshold_is_as_configured_at_any_rate)
 {
     lc_word *rate = &s.flight.header->tick_ns_q32;
     const uint64_t before = LC_LOAD(*rate);
@@ -250,7 +250,7 @@ static void a_threshold_is_as_configured_at_any_rate(void)
     LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
 }
 
-static void hang_and_anr_are_reached_while_it_lasts(void)
+TEST(hang_and_anr_are_reached_while_it_lasts)
 {
     const uint32_t news = atomic_load(&s.watchdog.news);
     begin_callback(7);
@@ -271,7 +271,7 @@ static void callback_moves_on(void)
     lc_callback_begin(s.lane, 8, 0);
 }
 
-static void a_sample_of_a_callback_that_moved_on_is_dropped(void)
+TEST(a_sample_of_a_callback_that_moved_on_is_dropped)
 {
     const uint64_t before = counted(&s, LC_COUNTER_samples_dropped_moved);
     begin_callback(7);
@@ -284,7 +284,7 @@ static void a_sample_of_a_callback_that_moved_on_is_dropped(void)
     end_work();
 }
 
-static void a_long_stall_is_thinned_and_stays_covered(void)
+TEST(a_long_stall_is_thinned_and_stays_covered)
 {
     begin_callback(7);
     age_callback(&s, 30);
@@ -306,7 +306,7 @@ static void a_long_stall_is_thinned_and_stays_covered(void)
     s.source.serial = 1;
 }
 
-static void a_full_heap_drops_samples_and_counts_them(void)
+TEST(a_full_heap_drops_samples_and_counts_them)
 {
     s.source.depth = LC_STACK_FRAMES_MAX;
     begin_callback(7);
@@ -323,7 +323,7 @@ static void a_full_heap_drops_samples_and_counts_them(void)
     s.source.serial = 1;
 }
 
-static void stalls_that_find_no_slot_are_counted(void)
+TEST(stalls_that_find_no_slot_are_counted)
 {
     for (uint64_t i = 0; i < LC_SLOT_COUNT + 3u; i++) {
         begin_callback(7);
@@ -337,7 +337,7 @@ static void stalls_that_find_no_slot_are_counted(void)
     }
 }
 
-static void ended_stalls_beyond_the_ring_are_counted(void)
+TEST(ended_stalls_beyond_the_ring_are_counted)
 {
     const uint64_t before = counted(&s, LC_COUNTER_stalls_dropped_ring_full);
     for (uint64_t i = 0; i < LC_ENDED_COUNT + 5u; i++) {
@@ -353,14 +353,14 @@ static void ended_stalls_beyond_the_ring_are_counted(void)
     }
 }
 
-static void idle_lanes_let_the_watchdog_park(void)
+TEST(idle_lanes_let_the_watchdog_park)
 {
     const uint64_t now = lc_now_ns();
     CHECK(lc_watchdog_look(&s.watchdog, now) != LC_NO_DEADLINE);
     CHECK(lc_watchdog_look(&s.watchdog, now + 2000ull * MS) == LC_NO_DEADLINE);
 }
 
-static void a_closed_lane_asks_for_nothing(void)
+TEST(a_closed_lane_asks_for_nothing)
 {
     LC_RELEASE(s.lane->state, LC_LANE_CLOSED);
     CHECK(look(&s) == LC_NO_DEADLINE);
@@ -370,25 +370,7 @@ static void a_closed_lane_asks_for_nothing(void)
 int main(void)
 {
     stage_open(&s);
-    a_short_callback_leaves_nothing();
-    a_callback_past_the_delay_is_sampled_and_forgotten();
-    a_callback_past_the_threshold_is_a_stall_while_it_lasts();
-    an_unseen_stall_is_recorded_without_samples();
-    a_holder_s_stack_does_not_write_over_the_waiter_s();
-    a_sleep_on_the_gil_is_a_wait_between_holders_too();
-    short_callbacks_in_one_turn_are_one_stall();
-    a_turn_is_judged_once_as_its_long_callback();
-    a_slot_of_a_turn_follows_its_long_callback();
-    what_was_expected_is_no_stall_before_its_time();
-    a_threshold_is_as_configured_at_any_rate();
-    hang_and_anr_are_reached_while_it_lasts();
-    a_sample_of_a_callback_that_moved_on_is_dropped();
-    a_long_stall_is_thinned_and_stays_covered();
-    a_full_heap_drops_samples_and_counts_them();
-    stalls_that_find_no_slot_are_counted();
-    ended_stalls_beyond_the_ring_are_counted();
-    idle_lanes_let_the_watchdog_park();
-    a_closed_lane_asks_for_nothing();
+    run_tests();
     stage_close(&s);
     return 0;
 }

@@ -42,14 +42,14 @@ static uint64_t task_of(uint64_t its_loop)
     return lc_called_task(&source, lc_called_work(its_loop, 2), made_up_at(THREAD));
 }
 
-static void test_the_loop_s_entry_in_the_dict_is_its_task(void)
+TEST(test_the_loop_s_entry_in_the_dict_is_its_task)
 {
     set_up(0);
     CHECK(task_of(loop) == task && task_of(other_loop) == task + 8);
     CHECK(task_of(0) == 0 && task_of(loop + 8) == 0);
 }
 
-static void test_a_table_that_is_none_has_no_task(void)
+TEST(test_a_table_that_is_none_has_no_task)
 {
     set_up(0);
     put(KEYS + LC_DICT_KIND, 1, 1); /* keys that are all strings */
@@ -65,7 +65,7 @@ static void test_a_table_that_is_none_has_no_task(void)
     CHECK(task_of(loop) == 0);
 }
 
-static void test_the_thread_s_task_counts_with_its_loop(void)
+TEST(test_the_thread_s_task_counts_with_its_loop)
 {
     set_up(RUNNING_LOOP);
     put(THREAD + RUNNING_LOOP, loop, 8);
@@ -73,7 +73,7 @@ static void test_the_thread_s_task_counts_with_its_loop(void)
     CHECK(task_of(loop) == task && task_of(other_loop) == 0 && task_of(0) == 0);
 }
 
-static void test_the_function_is_inside_the_frames_around_the_loop(void)
+TEST(test_the_function_is_inside_the_frames_around_the_loop)
 {
     const lc_code_facts codes[] = {{.qualname = {"inner", 5}}, {.qualname = {"called", 6}}, {.qualname = {"main", 4}}};
     static lc_stack stack;
@@ -90,18 +90,10 @@ static void test_the_function_is_inside_the_frames_around_the_loop(void)
     CHECK(lc_called_function(lc_called_work(loop, 1), &stack).length == 0);
 }
 
-static void test_a_word_is_told_from_others(void)
+TEST(test_a_word_is_told_from_others)
 {
     CHECK(lc_is_called_work(lc_called_work(0, 0)) && lc_is_called_work(lc_called_work(loop, 7)));
     CHECK(!lc_is_called_work(0) && !lc_is_called_work(loop) && !lc_is_called_work(loop | 1u) && !lc_is_called_work(loop | 2u));
 }
 
-int main(void)
-{
-    test_the_loop_s_entry_in_the_dict_is_its_task();
-    test_a_table_that_is_none_has_no_task();
-    test_the_thread_s_task_counts_with_its_loop();
-    test_the_function_is_inside_the_frames_around_the_loop();
-    test_a_word_is_told_from_others();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -13,7 +13,7 @@ static int is_class(const char *mangled, const char *expected)
     return bytes == strlen(expected) && memcmp(begin, expected, bytes) == 0;
 }
 
-static void test_classes(void)
+TEST(test_classes)
 {
     CHECK(is_class("6QTimer", "QTimer"));
     CHECK(is_class("18QPushButtonWrapper", "QPushButton"));
@@ -29,7 +29,7 @@ static void test_classes(void)
     CHECK(is_class("N2My5ArrayI5ThingEE", "Array"));
 }
 
-static void test_names_that_are_none(void)
+TEST(test_names_that_are_none)
 {
     static const char *const names[] = {"",    "*",     "N",       "N3",  "0",           "99Short",
                                         "QTimer", "3A-B", "999999999999Q", "12", "ZN3foo3barEvE5Local"};
@@ -38,7 +38,7 @@ static void test_names_that_are_none(void)
     }
 }
 
-static void test_events(void)
+TEST(test_events)
 {
     CHECK(strcmp(lc_qt_event_name(1), "Timer") == 0);
     CHECK(strcmp(lc_qt_event_name(12), "Paint") == 0);
@@ -49,7 +49,7 @@ static void test_events(void)
     CHECK(lc_qt_event_name(65535) == NULL);
 }
 
-static void test_words_tell_what_they_are(void)
+TEST(test_words_tell_what_they_are)
 {
     const uint64_t work = lc_qt_work(UINT64_C(0x00007F1234567890), 65535);
     CHECK(lc_is_qt_work(work));
@@ -59,7 +59,7 @@ static void test_words_tell_what_they_are(void)
     CHECK(!lc_is_qt_work(0));
 }
 
-static void test_an_event_that_deletes_its_receiver_leaves_none_to_be_named(void)
+TEST(test_an_event_that_deletes_its_receiver_leaves_none_to_be_named)
 {
     const uint64_t receiver = UINT64_C(0x00007F1234567890);
     const uint64_t work = lc_qt_work_ended(lc_qt_work(receiver, LC_QT_TYPE_DEFERRED_DELETE));
@@ -134,7 +134,7 @@ static void put_sip(void)
     put_word(OBJECT + 16, made_up_at(RECEIVER));
 }
 
-static void test_sip_s_object_leads_back(void)
+TEST(test_sip_s_object_leads_back)
 {
     set_up();
     CHECK(is_named("QTimer: Timer"));
@@ -148,7 +148,7 @@ static void test_sip_s_object_leads_back(void)
     CHECK(is_named("QTimer: Timer"));
 }
 
-static void test_what_is_no_python_object_has_no_class(void)
+TEST(test_what_is_no_python_object_has_no_class)
 {
     set_up();
     put_sip();
@@ -176,7 +176,7 @@ static void put_shiboken(void)
     lc_qt_use_wrappers(made_up_at(MANAGER));
 }
 
-static void test_shiboken_s_map_is_searched(void)
+TEST(test_shiboken_s_map_is_searched)
 {
     set_up();
     put_shiboken();
@@ -190,15 +190,4 @@ static void test_shiboken_s_map_is_searched(void)
     lc_qt_use_wrappers(0);
 }
 
-int main(void)
-{
-    test_sip_s_object_leads_back();
-    test_what_is_no_python_object_has_no_class();
-    test_shiboken_s_map_is_searched();
-    test_classes();
-    test_names_that_are_none();
-    test_events();
-    test_words_tell_what_they_are();
-    test_an_event_that_deletes_its_receiver_leaves_none_to_be_named();
-    return 0;
-}
+int main(void) { return run_tests(); }

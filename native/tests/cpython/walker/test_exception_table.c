@@ -12,7 +12,7 @@ static const uint8_t with_block[] = {0x83, 0x0f, 0x1f, 0x03, 0x9f, 0x04, 0x23, 0
 
 static uint32_t depth(uint32_t unit) { return lc_exception_depth(with_block, sizeof with_block, unit); }
 
-static void a_handler_covers_its_block_only(void)
+TEST(a_handler_covers_its_block_only)
 {
     CHECK(depth(0) == 0 && depth(2) == 0); /* BEFORE_WITH: a thread that waits for the lock is not in its block */
     CHECK(depth(3) == 1 && depth(17) == 1 && depth(18) == 0);
@@ -20,7 +20,7 @@ static void a_handler_covers_its_block_only(void)
     CHECK(depth(38) == 3 && depth(39) == 0 && depth(UINT32_MAX) == 0);
 }
 
-static void numbers_of_several_bytes_are_put_together(void)
+TEST(numbers_of_several_bytes_are_put_together)
 {
     static const uint8_t table[] = {0xc1, 0x02, 0x41, 0x00, 0x41, 0x01, 0x42, 0x03}; /* 66, 64, 65, 131 */
     CHECK(lc_exception_depth(table, sizeof table, 65) == 0);
@@ -28,9 +28,9 @@ static void numbers_of_several_bytes_are_put_together(void)
     CHECK(lc_exception_depth(table, sizeof table, 130) == 0);
 }
 
-static void tables_that_are_none_tell_nothing(void)
+TEST(tables_that_are_none_tell_nothing)
 {
-    uint8_t bytes[64];
+    uint8_t bytes[64] = {0};
     CHECK(lc_exception_depth(bytes, 0, 0) == 0);
     for (uint32_t cut = 0; cut < sizeof with_block; cut++) {
         (void)lc_exception_depth(with_block, cut, 77);
@@ -41,10 +41,4 @@ static void tables_that_are_none_tell_nothing(void)
     }
 }
 
-int main(void)
-{
-    a_handler_covers_its_block_only();
-    numbers_of_several_bytes_are_put_together();
-    tables_that_are_none_tell_nothing();
-    return 0;
-}
+int main(void) { return run_tests(); }

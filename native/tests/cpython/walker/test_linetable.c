@@ -11,7 +11,7 @@ static int is(lc_position p, uint32_t line, uint32_t end_line, uint16_t column, 
 
 #define HEAD(code, units) (uint8_t)(0x80 | (code) << 3 | ((units) - 1))
 
-static void test_every_kind_of_entry(void)
+TEST(test_every_kind_of_entry)
 {
     static const uint8_t table[] = {
         HEAD(0, 2), 0x34,                    /* units 0, 1: columns 3 to 7 of the first line */
@@ -44,7 +44,7 @@ static void test_every_kind_of_entry(void)
     CHECK(is(past, 0, 0, 0, 0));
 }
 
-static void test_malformed_tables_are_refused(void)
+TEST(test_malformed_tables_are_refused)
 {
     static const uint8_t no_head[] = {0x01, 0x02};
     static const uint8_t cut_short[] = {HEAD(0, 1)};
@@ -58,7 +58,7 @@ static void test_malformed_tables_are_refused(void)
     CHECK(!lc_linetable_find(long_varint, sizeof long_varint, 1, 0, &p));
 }
 
-static void test_lines_and_columns_that_do_not_fit_are_unknown(void)
+TEST(test_lines_and_columns_that_do_not_fit_are_unknown)
 {
     static const uint8_t below_zero[] = {HEAD(13, 1), 0x09};             /* line - 4 */
     static const uint8_t wide[] = {HEAD(14, 1), 0, 0, 0x7F, 0x7F, 0x1F, 0x01}; /* column 131,070 */
@@ -69,10 +69,4 @@ static void test_lines_and_columns_that_do_not_fit_are_unknown(void)
     CHECK(is(p, 2, 2, 0, 1));
 }
 
-int main(void)
-{
-    test_every_kind_of_entry();
-    test_malformed_tables_are_refused();
-    test_lines_and_columns_that_do_not_fit_are_unknown();
-    return 0;
-}
+int main(void) { return run_tests(); }

@@ -26,7 +26,9 @@ static int is_named(const lc_frame *frame, const char *qualname)
            memcmp(frame->code->qualname.bytes, qualname, strlen(qualname)) == 0;
 }
 
-static void test_frames_are_named_and_placed_innermost_first(uint64_t version)
+static uint64_t version; /* PY_VERSION_HEX of the layout; all tests run for each */
+
+TEST(test_frames_are_named_and_placed_innermost_first)
 {
     open_source(version, 3);
     for (int again = 0; again < 3; again++) {
@@ -38,7 +40,7 @@ static void test_frames_are_named_and_placed_innermost_first(uint64_t version)
     lc_cpython_source_close(&source);
 }
 
-static void test_a_warm_walk_is_two_readings_and_a_look(uint64_t version)
+TEST(test_a_warm_walk_is_two_readings_and_a_look)
 {
     open_source(version, 50);
     CHECK(walk() == LC_WALK_OK && walk() == LC_WALK_OK);
@@ -49,7 +51,7 @@ static void test_a_warm_walk_is_two_readings_and_a_look(uint64_t version)
     lc_cpython_source_close(&source);
 }
 
-static void test_a_deep_stack_is_cut_at_its_outer_end(uint64_t version)
+TEST(test_a_deep_stack_is_cut_at_its_outer_end)
 {
     open_source(version, 600);
     CHECK(walk() == LC_WALK_OK && stack.count == LC_STACK_FRAMES_MAX && stack.truncated);
@@ -57,7 +59,7 @@ static void test_a_deep_stack_is_cut_at_its_outer_end(uint64_t version)
     lc_cpython_source_close(&source);
 }
 
-static void test_no_frame_is_an_empty_stack(uint64_t version)
+TEST(test_no_frame_is_an_empty_stack)
 {
     open_source(version, 0);
     CHECK(walk() == LC_WALK_EMPTY && stack.count == 0);
@@ -66,7 +68,7 @@ static void test_no_frame_is_an_empty_stack(uint64_t version)
     lc_cpython_source_close(&source);
 }
 
-static void test_a_frame_that_has_not_begun_is_left_out(uint64_t version)
+TEST(test_a_frame_that_has_not_begun_is_left_out)
 {
     open_source(version, 3);
     made_up_frame(&memory, 2, made_up_frame_address(1), 2, 0); /* before its first traceable unit */
@@ -74,7 +76,7 @@ static void test_a_frame_that_has_not_begun_is_left_out(uint64_t version)
     lc_cpython_source_close(&source);
 }
 
-static void test_a_chain_that_bites_its_tail_ends(uint64_t version)
+TEST(test_a_chain_that_bites_its_tail_ends)
 {
     open_source(version, 3);
     made_up_frame(&memory, 0, made_up_frame_address(2), 0, 2);
@@ -83,7 +85,7 @@ static void test_a_chain_that_bites_its_tail_ends(uint64_t version)
     lc_cpython_source_close(&source);
 }
 
-static void test_a_generator_that_was_just_unlinked_is_no_outermost_frame(uint64_t version)
+TEST(test_a_generator_that_was_just_unlinked_is_no_outermost_frame)
 {
     open_source(version, 3);
     made_up_frame(&memory, 2, 0, 2, 2);
@@ -93,7 +95,7 @@ static void test_a_generator_that_was_just_unlinked_is_no_outermost_frame(uint64
     lc_cpython_source_close(&source);
 }
 
-static void test_memory_that_is_not_there_is_unreadable(uint64_t version)
+TEST(test_memory_that_is_not_there_is_unreadable)
 {
     open_source(version, 3);
     made_up_top(&memory, UINT64_C(0x7000000000));
@@ -103,7 +105,7 @@ static void test_memory_that_is_not_there_is_unreadable(uint64_t version)
     lc_cpython_source_close(&source);
 }
 
-static void test_another_code_object_at_the_same_address_is_another(uint64_t version)
+TEST(test_another_code_object_at_the_same_address_is_another)
 {
     open_source(version, 1);
     CHECK(walk() == LC_WALK_OK);
@@ -157,7 +159,7 @@ static void replace(made_up_memory *m, uint32_t number)
     made_up_put(m, code_at(number) - MADE_UP_BASE + m->layout->code_first_line, 500, 4);
 }
 
-static void test_code_that_none_has_died_in_the_place_of_is_not_read_again(uint64_t version)
+TEST(test_code_that_none_has_died_in_the_place_of_is_not_read_again)
 {
     open_source_that_counts(version, 4);
     CHECK(walk() == LC_WALK_OK && walk() == LC_WALK_OK);
@@ -172,7 +174,7 @@ static void test_code_that_none_has_died_in_the_place_of_is_not_read_again(uint6
     lc_cpython_source_close(&source);
 }
 
-static void test_a_walk_of_trusted_code_reads_frames_only(uint64_t version)
+TEST(test_a_walk_of_trusted_code_reads_frames_only)
 {
     open_source_that_counts(version, 50);
     CHECK(walk() == LC_WALK_OK && walk() == LC_WALK_OK && walk() == LC_WALK_OK);
@@ -182,7 +184,7 @@ static void test_a_walk_of_trusted_code_reads_frames_only(uint64_t version)
     lc_cpython_source_close(&source);
 }
 
-static void test_code_in_the_place_of_one_that_died_is_read(uint64_t version)
+TEST(test_code_in_the_place_of_one_that_died_is_read)
 {
     open_source_that_counts(version, 4);
     CHECK(walk() == LC_WALK_OK && walk() == LC_WALK_OK && walk() == LC_WALK_OK);
@@ -206,7 +208,7 @@ static void dies_and_is_replaced(made_up_memory *m)
 }
 
 /* Before any read of the walk; of a position that is not known yet, so that the line table is read, too. */
-static void test_code_that_dies_in_the_middle_of_a_walk_is_never_mixed_with_the_next(uint64_t version)
+TEST(test_code_that_dies_in_the_middle_of_a_walk_is_never_mixed_with_the_next)
 {
     for (uint64_t read = 1; read <= 40; read++) {
         open_source_that_counts(version, 3);
@@ -223,7 +225,7 @@ static void test_code_that_dies_in_the_middle_of_a_walk_is_never_mixed_with_the_
     }
 }
 
-static void test_readings_that_agree_once_are_not_enough_to_trust(uint64_t version)
+TEST(test_readings_that_agree_once_are_not_enough_to_trust)
 {
     open_source_that_counts(version, 1);
     CHECK(walk() == LC_WALK_OK);
@@ -232,7 +234,7 @@ static void test_readings_that_agree_once_are_not_enough_to_trust(uint64_t versi
     lc_cpython_source_close(&source);
 }
 
-static void test_nothing_is_trusted_after_another_was_in_the_slot(uint64_t version)
+TEST(test_nothing_is_trusted_after_another_was_in_the_slot)
 {
     open_source_that_counts(version, 1);
     CHECK(walk() == LC_WALK_OK && walk() == LC_WALK_OK && walk() == LC_WALK_OK);
@@ -244,7 +246,7 @@ static void test_nothing_is_trusted_after_another_was_in_the_slot(uint64_t versi
     lc_cpython_source_close(&source);
 }
 
-static void test_code_of_another_interpreter_is_not_trusted(uint64_t version)
+TEST(test_code_of_another_interpreter_is_not_trusted)
 {
     open_source_that_counts(version, 1);
     source.at.interp = made_up_at(MADE_UP_INTERP) + 8;
@@ -260,7 +262,7 @@ static void two_functions_in_turn(made_up_memory *m)
     made_up_frame(m, 2, made_up_frame_address(1), code, 2);
 }
 
-static void test_frames_that_never_agree_are_left_out(uint64_t version)
+TEST(test_frames_that_never_agree_are_left_out)
 {
     open_source(version, 3);
     memory.before_read = two_functions_in_turn;
@@ -269,7 +271,7 @@ static void test_frames_that_never_agree_are_left_out(uint64_t version)
     lc_cpython_source_close(&source);
 }
 
-static void test_holder_of_the_gil(uint64_t version)
+TEST(test_holder_of_the_gil)
 {
     open_source(version, 1);
     lc_gil_view gil;
@@ -295,24 +297,8 @@ static void test_unknown_versions_have_no_layout(void)
 int main(void)
 {
     for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
-        test_frames_are_named_and_placed_innermost_first(versions[i]);
-        test_a_warm_walk_is_two_readings_and_a_look(versions[i]);
-        test_a_deep_stack_is_cut_at_its_outer_end(versions[i]);
-        test_no_frame_is_an_empty_stack(versions[i]);
-        test_a_frame_that_has_not_begun_is_left_out(versions[i]);
-        test_a_chain_that_bites_its_tail_ends(versions[i]);
-        test_a_generator_that_was_just_unlinked_is_no_outermost_frame(versions[i]);
-        test_memory_that_is_not_there_is_unreadable(versions[i]);
-        test_another_code_object_at_the_same_address_is_another(versions[i]);
-        test_code_that_none_has_died_in_the_place_of_is_not_read_again(versions[i]);
-        test_a_walk_of_trusted_code_reads_frames_only(versions[i]);
-        test_code_in_the_place_of_one_that_died_is_read(versions[i]);
-        test_code_that_dies_in_the_middle_of_a_walk_is_never_mixed_with_the_next(versions[i]);
-        test_readings_that_agree_once_are_not_enough_to_trust(versions[i]);
-        test_nothing_is_trusted_after_another_was_in_the_slot(versions[i]);
-        test_code_of_another_interpreter_is_not_trusted(versions[i]);
-        test_frames_that_never_agree_are_left_out(versions[i]);
-        test_holder_of_the_gil(versions[i]);
+        version = versions[i];
+        run_tests();
     }
     test_unknown_versions_have_no_layout();
     return 0;
