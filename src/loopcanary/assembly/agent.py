@@ -105,7 +105,7 @@ def _answers(canary: Canary, native: Native, contain: Callable[[Callable[[], Non
 
 
 def _trace_answers(canary: Canary, native: Native) -> None:
-    """Tracers are made for the first answer that was timed: most programs serve nobody."""
+    """Tracers are made for the first answer that was timed: most programs are no servers."""
     if canary.tracing.traces is None and not native.answers():
         return
     from loopcanary.assembly.tracers import tracing_of

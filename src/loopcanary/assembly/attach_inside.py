@@ -78,7 +78,7 @@ def _load() -> dict[str, Any]:
             load(kind.probe)
     prepare()
     captured()  # loads what sysconfig has to tell
-    with suppress(config.ConfigError):  # told at the start
+    with suppress(config.ConfigError):  # reported at the start
         config.load()  # loads what reads settings
     return {"native": _native_problem()}
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _SOURCE_FRAMES = 16
 _CLOCK_SLACK_NS = 1_000_000_000
-"""The kernel tells starts of processes in hundredths of seconds, and nobody edits a program so fast."""
+"""The kernel gives starts of processes in hundredths of seconds; no edit of a program is that fast."""
 
 
 def look_at(pid: int) -> ProcessSight | Unseen:

@@ -34,7 +34,7 @@ class FollowerEnd(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotifyOrder:
-    """What is to be told, and by which ways."""
+    """What is to be notified, and by which ways."""
 
     config: Config
     receivers: list[Receiver]
@@ -66,7 +66,7 @@ class Follower:
         self._written: dict[str, dict[str, Any]] = {}
 
     def claim(self) -> bool:
-        """Takes those ways that nobody else goes; False where that leaves none of those asked for."""
+        """Takes the ways that no other process uses; False if none of those asked for is left."""
         free: list[Receiver] = []
         for receiver in self._wishes.receivers:
             claims = [standing.Claim(store.folder, receiver.name) for store in self._stores]

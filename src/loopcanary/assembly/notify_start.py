@@ -67,7 +67,7 @@ def _environment() -> dict[str, str]:
 
 
 def _spawn(words: list[str], environment: dict[str, str], store: Path) -> None:
-    """By the extension nobody in the program notices."""
+    """By the extension: the program does not notice."""
     log = str(store / standing.FOLDER / standing.LOG)
     try:
         native = extension.load()

@@ -2,7 +2,7 @@
 
     layout     names, version and limits of the format (docs/bundles.md)
     writing    from records to a file, streamed
-    reading    from a file that nobody vouches for to records
+    reading    from an untrusted file to records
     archive    the zip itself, refused where it is no plain one
     redaction  what is replaced by what
 

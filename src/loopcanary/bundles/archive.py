@@ -1,4 +1,4 @@
-"""A zip file that nobody vouches for: opened only where it is a plain one, within limits.
+"""An untrusted zip file: opened only where it is a plain one, within limits.
 
 Nothing is ever unpacked to the disk, so that a name in it cannot point anywhere; names that try are refused
 all the same, since no bundle has them.

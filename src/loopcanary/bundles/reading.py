@@ -1,4 +1,4 @@
-"""From a file that nobody vouches for to records: each is read as the contract has it, or the file is
+"""From an untrusted file to records: each is read as the contract has it, or the file is
 refused."""
 
 from __future__ import annotations

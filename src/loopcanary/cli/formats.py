@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _FORMS = ("text", "json", "markdown")
 LIMITS = {"text": 20, "json": 1_000, "markdown": 20, "html": 20}
-"""What a report shows at most, unless told otherwise."""
+"""What a report shows at most by default."""
 
 
 class FormatName(click.ParamType[str]):

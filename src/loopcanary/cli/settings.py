@@ -83,7 +83,7 @@ def given(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def of_option(error: ConfigError) -> ConfigError:
-    """The error as it is told to who wrote an option, and no keyword."""
+    """The error in the words of options instead of keywords."""
     return type(error)(
         key=error.key,
         value=error.value,

@@ -19,7 +19,7 @@ class Boundary:
     """Calls parts so that nothing they raise gets out. Thread-safe.
 
     `say` shows a line to the person who runs the program; it must not block. Where the program has set up
-    logging, the logger `loopcanary` is told instead.
+    logging, the logger `loopcanary` gets it instead.
     """
 
     def __init__(self, say: Callable[[str], object]) -> None:
@@ -78,7 +78,7 @@ class Boundary:
         line = "loopcanary: " + text.replace("\n", " ")
         try:
             logging = sys.modules.get("logging")
-            # logging's last resort writes to stderr and blocks where nobody reads it.
+            # logging's last resort writes to stderr, and blocks if that is a pipe without a reader.
             if logging is not None and logging.getLogger("loopcanary").hasHandlers():
                 logging.getLogger("loopcanary").warning("%s", line)
             else:

@@ -149,7 +149,7 @@ class NativeBackend:
 
     @property
     def listener(self) -> ScopeListener:
-        """Hears of scenes and work from `scopes`: the extension itself."""
+        """Gets scenes and work from `scopes`: the extension itself."""
         return cast("ScopeListener", self._native)
 
     def wait(self, timeout_s: float | None) -> bool:

@@ -36,7 +36,7 @@ class FileBackend(Backend, Protocol):
 
     @property
     def listener(self) -> ScopeListener:
-        """Hears of scenes and work from `scopes`."""
+        """Gets scenes and work from `scopes`."""
 
 
 class Plugged(Protocol):

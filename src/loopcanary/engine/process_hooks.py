@@ -1,4 +1,4 @@
-"""Forks and the end of the process, told to the canary in force.
+"""Forks and the end of the process, reported to the canary in force.
 
 Registered once in a process: a fork hook can never be taken back.
 """
@@ -11,7 +11,7 @@ from typing import Protocol
 
 
 class ForkListener(Protocol):
-    """Who is told. No method raises."""
+    """What is called. No method raises."""
 
     def before_fork(self) -> None:
         """On the forking thread; nothing of the program runs in between."""
@@ -32,7 +32,7 @@ class _Hooks:
 
 
 def follow(follower: ForkListener) -> None:
-    """From now on `follower` is told, and nobody before it."""
+    """From now on `follower` is called, and no earlier one."""
     _Hooks.follower = follower
     if _Hooks.are_registered:
         return

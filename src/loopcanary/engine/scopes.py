@@ -28,7 +28,7 @@ class _Ear:
 
     listener: ScopeListener | None = None
     knows_scenes = False
-    """Whether the listener has been told that scenes are used."""
+    """Whether the listener knows that scenes are used."""
 
 
 def _duration_ns(duration: str | timedelta) -> int:

@@ -90,7 +90,7 @@ class Glances:
         at = self._lane_section.at(index)
         known = self._known.get(index)
         if known is not None and known.is_closed:
-            # Nobody stores to it any more, until it is given out again.
+            # No thread stores to it until it is given out again.
             owner = self._source.read(at + _OWNER_AT, _OWNER_END - _OWNER_AT)
             if owner == known.raw[_OWNER_AT:_OWNER_END]:
                 return known

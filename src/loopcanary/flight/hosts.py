@@ -24,7 +24,7 @@ _BITS: Final = {
 
 
 def host_reading(fields: dict[str, Any]) -> HostReading:
-    """One entry of a slot's hosts; what was not told is None."""
+    """One entry of a slot's hosts; what the kernel did not give is None."""
     told = fields["told"]
     known = {name: bounded(fields[name]) for name, bit in _BITS.items() if told & bit}
     return HostReading(at_ns=bounded(fields["at_ns"]), **known)

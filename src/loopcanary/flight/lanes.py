@@ -71,7 +71,7 @@ def carried(one: bytes, another: bytes) -> bool:
 
 
 def lane_totals(fields: dict[str, Any], index: int, clock: TickClock) -> LaneTotals | None:
-    """The lane's sums; None for a lane that nobody has had."""
+    """The lane's sums; None for a lane that was never given out."""
     if fields["state"] not in (LaneState.ACTIVE, LaneState.CLOSED):
         return None
     longest_ns = clock.duration_ns(fields["longest_turn"])

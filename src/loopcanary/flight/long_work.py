@@ -28,7 +28,7 @@ class LaneHistory:
 
     work: tuple[LongWork, ...] = ()
     from_ns: int | None = None
-    """Since when it is told; None: it is not."""
+    """Since when it is recorded; None: it is not."""
     last: ShortWork | None = None
     """Between the last long work and the stall; None: not known."""
 

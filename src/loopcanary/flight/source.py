@@ -136,7 +136,7 @@ def open_source(path: str | os.PathLike[str]) -> ByteSource:
     source = FileSource(path)
     if hasattr(os, "pread"):
         return source
-    # Windows: no flight file is written there, so nobody changes this copy under our hands.
+    # Windows: no flight file is written there, so this copy does not change under our hands.
     source.close()
     return BufferSource(Path(path).read_bytes(), source.name)
 

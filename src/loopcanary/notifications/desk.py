@@ -1,4 +1,4 @@
-"""From what is new in the stores to what is told: news, limit, words."""
+"""From what is new in the stores to what is sent: news, limit, words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Heard:
 
 
 class Desk:
-    """Looks at all stores, and tells what is to be told. One thread; time is an argument."""
+    """Looks at all stores, and sends what is news. One thread; time is an argument."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Desk:
         errors: tuple[type[Exception], ...],
         complain: Callable[[str], object],
     ) -> None:
-        """`errors`: what a store may raise; `complain` hears of each once."""
+        """`errors`: what a store may raise; `complain` gets each once."""
         self._feeds = feeds
         self._news = News(from_ns, kinds)
         self._noun = "stall"

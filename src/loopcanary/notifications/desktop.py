@@ -48,7 +48,7 @@ class Desktop:
         from desktop_notifier import DesktopNotifier, Urgency
 
         if self._notifier is None:
-            # Why it could not show one it only logs, with a traceback; that it could not is told below.
+            # It logs, with a traceback, why it could not show one; we only report that it could not.
             logging.getLogger("desktop_notifier").setLevel(logging.CRITICAL)
             self._notifier = DesktopNotifier(app_name="loopcanary", app_icon=None)
         shown: list[bool] = []

@@ -75,7 +75,7 @@ class Feed:
     def take(self) -> list[Issue]:
         """Issues that are new, stalls also that are in another state, since the last call. Stalls come first:
         others are made of them. Raises what the store does; the next call then has what this one has not."""
-        self.is_running = False  # where the store is gone, nobody runs
+        self.is_running = False  # if the store is gone, nothing runs
         live = self._look()
         self.is_running = bool(live.running)
         self._sessions = {session.id: session for session in live.running}
@@ -87,7 +87,7 @@ class Feed:
         found = [*stored, *ended, *ongoing.values()]
         recent: list[Issue] = [one for one in [*found, *others] if self._is_recent(one)]
         told = self._without_ignored(recent) if recent else []
-        # Nothing is read from here on: what was found is told.
+        # From here on nothing is read: what was found is returned.
         self._row = row
         for stall in (*stored, *ended):
             self._open.pop(stall.id, None)

@@ -132,7 +132,7 @@ class Outlet:
         deadline_s = time.monotonic() + wait_s
         with self._news:
             self._news.wait_for(lambda: self._is_over, wait_s)
-            # At the end a short wait that the receiver asked for is kept to; a long one nobody waits for.
+            # At the end a short wait that the receiver asked for is kept; a long one means giving up.
             return not self._is_over or time.monotonic() >= deadline_s
 
     def _lose(self, notice: Notice, problem: str) -> None:

@@ -65,7 +65,7 @@ class PortableBackend:
         self._brackets: dict[int, _RunningLoop] = {}
         self._work = WorkBrackets(clock, self._lanes.busy_here, lambda: self._open_lane(_THREAD))
         self.turns = ThreadTurns(clock, self._open_lane, self._watchdog.wake_if_parked)
-        """Hears of turns and callbacks from the hooks of probes."""
+        """Gets turns and callbacks from the hooks of probes."""
 
     def start(self) -> None:
         """Begins to watch. Idempotent. RuntimeError where the system gives no thread."""
@@ -200,7 +200,7 @@ class PortableBackend:
 
     @property
     def listener(self) -> ScopeListener:
-        """Hears of scenes and work from `scopes`."""
+        """Gets scenes and work from `scopes`."""
         return self
 
     def set_facts(self, facts: dict[str, Any]) -> bool:  # noqa: ARG002 - as FileBackend has it

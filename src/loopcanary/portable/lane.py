@@ -204,7 +204,7 @@ class Lane:
             self.tally = None
 
     def close(self, now_ns: int) -> None:
-        """No more work will be told: its loop has stopped or its thread is gone."""
+        """No more work will come: its loop has stopped or its thread is gone."""
         self.epoch = (self.epoch + 1) & ~1
         self.closed_ns = now_ns
 

@@ -55,7 +55,7 @@ class Lanes:
         return next((lane for lane in lanes if lane.look() is not None), None)
 
     def close_those_of_dead_threads(self) -> None:
-        """Threads tell nobody when they end. Any thread."""
+        """Closes lanes of ended threads, which do not report their end. Any thread."""
         for one in self.watched:
             lane = one.lane
             # The system gives idents again; with another native id it is another thread.

@@ -149,7 +149,7 @@ class Observer:
             one.opened = one.baseline.thread
 
     def round(self, watched: Sequence[WatchedLane], now_ns: int) -> int | None:
-        """Looks at all lanes once. Gives the moment of the next look, None where nobody is busy."""
+        """Looks at all lanes once. Gives the moment of the next look, None if no lane is busy."""
         self._own_tid = threading.get_native_id()
         looks = [one.lane.look() for one in watched]
         wishes = [one.watch.wish(look, now_ns) for one, look in zip(watched, looks, strict=True)]

@@ -1,6 +1,6 @@
 """Decides when to look at a thread that is busy, and what its samples amount to.
 
-A state machine for one lane, pure: it is told what was seen and when, and reads no clock. The same policy as
+A state machine for one lane, pure: what was seen, and when, are arguments. The same policy as
 the native engine's: a first sample after the delay, then one each interval, the interval doubled whenever the
 buffer is full.
 """
@@ -108,7 +108,7 @@ class StallWatch:
         case.before = case.before or before
 
     def note_scene(self, wish: Wish, scene: str | None) -> None:
-        """Where the work is; what is told first holds."""
+        """Where the work is; the first call holds."""
         case = self._case
         if case is not None and case.epoch == wish.epoch:
             case.scene = case.scene or scene

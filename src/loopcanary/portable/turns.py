@@ -1,4 +1,4 @@
-"""How the portable engine hears of loops that tell by hooks of their own what they do.
+"""How loops report to the portable engine by hooks of their own.
 
 The same words as the native engine's LoopHooks (native/probes/hooks/loop_hooks.h), in Python: a probe that
 speaks them serves both.
@@ -47,7 +47,7 @@ class _ThreadState(threading.local):
     def __init__(self) -> None:
         self.lane: Lane | None = None
         self.is_blind = False
-        """The loop that runs is timed by a ticker, as a whole: what runs inside it is not told."""
+        """The running loop is timed by a ticker, as a whole: what runs inside it is not reported."""
         self.runs: list[_Interrupted] = []
         self.works: list[_OpenWork | None] = []
         self.base = 0
@@ -77,7 +77,7 @@ class ThreadTurns:
         self.faults = 0
 
     def stop(self) -> None:
-        """Nothing is told any more. Any thread."""
+        """Nothing is reported any more. Any thread."""
         self._is_over = True
 
     def run_begin(self, kind: str) -> None:
@@ -319,7 +319,7 @@ class CanaryTurns:
         self._canary.boundary.call("portable probe", tell, *told, keep=True)
 
     def _turns(self) -> ThreadTurns | None:
-        """Of the engine, which starts with the first thing that is told."""
+        """Of the engine, which starts with the first report."""
         if self._canary.backend is None:
             self._canary.start()
         return getattr(self._canary.backend, "turns", None)

@@ -18,7 +18,7 @@ class WatchdogBell:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._lock.acquire()  # held: nobody has rung
+        self._lock.acquire()  # held: not rung yet
 
     def ring(self) -> None:
         """Wakes the waiter, or the next one. Any thread."""

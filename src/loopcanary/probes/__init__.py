@@ -1,1 +1,1 @@
-"""Probes: what each kind of loop does, told to the engine. One file a kind."""
+"""Probes: what each kind of loop does, reported to the engine. One folder a kind."""

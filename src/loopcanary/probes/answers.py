@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 KIND = "requests"
 _WITHOUT_LOOP = "(threads)"
-"""What threads without a loop have answered, such as those of WSGI servers, is told together."""
+"""The common name of threads without a loop, such as those of WSGI servers."""
 
 
 class AnswersProbe:

@@ -39,7 +39,7 @@ class LaidPatches:
 
 
 def is_from(function: object, module: ModuleType) -> bool:
-    """Whether nobody has replaced the function: its code is of the module's own file."""
+    """Whether the function is the module's own: its code is of the module's file."""
     return hasattr(function, "__code__") and getattr(function, "__globals__", None) is vars(module)
 
 

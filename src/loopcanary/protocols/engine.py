@@ -1,4 +1,4 @@
-"""What the engine is wired with: what sees stalls, and who hears of scopes."""
+"""What the engine is wired with: what sees stalls, and what gets scopes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Backend(Protocol):
 
 
 class ScopeListener(Protocol):
-    """The engine that hears of scopes: native or portable. Called on the thread that works."""
+    """The engine that gets scopes: native or portable. Called on the thread that works."""
 
     def work_begin(self, name: str, /) -> Any:
         """A piece of work begins; the token goes to work_end, None where there is nothing to end. A token

@@ -1,4 +1,4 @@
-"""Traces of frames, input and idle work: who gives them, who hears, what becomes of them."""
+"""Traces of frames, input and idle work: their source, what takes them, what comes out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class FrameTrace(Protocol):
-    """Hears of the frames of one surface (a window, a screen). All on its thread; nothing is raised.
+    """Takes the frames of one surface (a window, a screen). All on its thread; nothing is raised.
 
     `now_ns` and the like: time.monotonic_ns(). A surface calls either `frame_drawn`, and `waited` where it
     knows of the loop's waits, or `frame`.
@@ -42,7 +42,7 @@ class FrameTrace(Protocol):
 
 
 class InputTrace(Protocol):
-    """Hears of the input events that one thread handles. That thread; nothing is raised."""
+    """Takes the input events that one thread handles. That thread; nothing is raised."""
 
     def handled(
         self, name: str, arrived_ns: int, begin_ns: int, end_ns: int, scene: str | None = None
@@ -52,7 +52,7 @@ class InputTrace(Protocol):
 
 
 class IdleTrace(Protocol):
-    """Hears of the idle work that one thread does. That thread; nothing is raised."""
+    """Takes the idle work that one thread does. That thread; nothing is raised."""
 
     def ran(self, name: str, begin_ns: int, end_ns: int, scene: str | None = None) -> None:
         """An idle handler called `name` has run."""
@@ -81,7 +81,7 @@ class ProbeTracer(Protocol):
     Tracer is, but made for the first probe that asks for a trace. Nothing is raised."""
 
     def init(self, desk: Any) -> None:
-        """Called once, before `start`. `desk` hears what its traces find."""
+        """Called once, before `start`. `desk` takes what its traces find."""
 
     def start(self) -> None:
         """The engine runs."""
@@ -113,7 +113,7 @@ class Traces(Protocol):
         """The engine runs no more; the last slices are over. Any thread."""
 
     def close(self) -> TraceFigures:
-        """All that they told was taken; the last figures."""
+        """All reports were taken; the last figures."""
 
     def forget(self) -> None:
         """In a forked child: what was traced is the parent's."""

@@ -92,7 +92,7 @@ def _loop(loop: LoopHealth) -> TableRow:
 def _more(health: LoopHealth, loop: LoopFigures) -> Iterator[str]:
     if loop.stalled_s_per_hour is not None:
         stalls = f" ({count_of(loop.stalls, 'stall')})" if loop.stalls else ""
-        # Of a short run nobody knows what an hour would bring.
+        # A short run does not say what an hour would bring.
         is_short = health.window_ns < _HOURLY_NS
         hourly = f"{format_number(loop.stalled_s_per_hour)} s an hour"
         share = f"{share_words(health.stalled_ns / health.window_ns)} of the time"

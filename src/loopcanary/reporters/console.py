@@ -22,7 +22,7 @@ from loopcanary.reporters.whose_stderr import is_a_child
 from loopcanary.words.commands import reading
 
 _QUIET_NS = 5_000_000_000
-"""The same bug is told again after this long at the earliest."""
+"""The same bug is printed again after this time at the earliest."""
 _BUGS_MAX = 1_000
 _OTHERS = "others"
 RUN_PID = "LOOPCANARY_RUN_PID"

@@ -104,7 +104,7 @@ def _open(path: Path) -> int:
 
 def _write(descriptor: int, line: bytes) -> None:
     written = os.write(descriptor, line)
-    if written < len(line):  # the disk is full: half a line helps nobody, and would spoil the next
+    if written < len(line):  # the disk is full: half a line is useless, and would spoil the next
         with suppress(OSError):
             os.write(descriptor, b"\n")
         raise OSError("it was not written whole")

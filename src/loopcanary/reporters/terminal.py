@@ -48,7 +48,7 @@ class Terminal:
         self._rest = b""
         """What of the last block is still to come: half an escape sequence must not stay alone."""
         self.dropped = 0
-        """Blocks that nobody could be shown."""
+        """Blocks that could not be shown."""
 
     def write(self, block: str) -> bool:
         """Shows the block in one write where it can; False if it was dropped."""

@@ -27,7 +27,7 @@ ISSUE = (
 )
 """The columns of `sessions` and `issues` that are written."""
 LEFT = "left"
-"""The column `end` of a session that ran when its bundle was made: nobody here will ever end it."""
+"""The column `end` of a session that ran when its bundle was made: no process here will end it."""
 
 
 def bound(columns: str) -> str:

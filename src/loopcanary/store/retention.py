@@ -51,7 +51,7 @@ def sweep(database: Database, retention: Retention, now_wall_ns: int) -> int:
 
 
 def give_back_space(connection: sqlite3.Connection) -> None:
-    """Shrinks the file by its free pages, and the log beside it, as far as nobody reads them now."""
+    """Shrinks the file by its free pages, and the log beside it, as far as no reader needs them now."""
     # The pragma frees a page each time it is stepped: executescript runs it to its end.
     connection.executescript("PRAGMA incremental_vacuum")
     # The log keeps the length that it had at its longest for as long as a program has the store open.

@@ -40,7 +40,7 @@ LIGHT = {
     "cursor": Style.parse("on #cfe5ff"),
     "head": Style.parse("bold underline"),
 }
-"""What looks look like; each is told by a word as well."""
+"""The styles of looks; each look has a word as well."""
 
 
 def looks(*, is_dark: bool) -> dict[str, Style]:

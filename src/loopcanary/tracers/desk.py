@@ -15,7 +15,7 @@ WAITING_MAX = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """An issue as it was told, not looked at yet."""
+    """An issue as it was reported, not looked at yet."""
 
     issue: LagIssue
     thread: str
@@ -86,7 +86,7 @@ class TracerDesk:
             return None
 
     def take(self, told_before_ns: int | None, now_ns: int) -> list[Told]:
-        """What was told before that time and may pass; None: all that was told."""
+        """What was reported before that time and may pass; None: all reports."""
         found = []
         while self._waiting and (told_before_ns is None or self._waiting[0].told_ns <= told_before_ns):
             told = self._waiting.popleft()
@@ -100,7 +100,7 @@ class TracerDesk:
         self._counts[what] += 1
 
     def counts(self) -> dict[str, int]:
-        """What became of the issues that were told. Any thread."""
+        """Counts of the reported issues, by what was done with them. Any thread."""
         counts = dict(self._counts)
         if self._not_taken:
             counts["not_taken"] = self._not_taken
@@ -131,7 +131,7 @@ class TracerDesks:
         return desk
 
     def leave(self, desks: Iterable[TracerDesk]) -> None:
-        """Their tracers have ended, and all that they told was taken."""
+        """Their tracers have ended, and all reports were taken."""
         gone = set(map(id, desks))
         self._desks = [desk for desk in self._desks if id(desk) not in gone]
 

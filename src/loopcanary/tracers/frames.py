@@ -36,7 +36,7 @@ _READS_MAX = 100
 
 
 class FrameSink(Protocol):
-    """Hears of frames from a frame tracer. Nothing here raises."""
+    """Takes frames from a frame tracer. Nothing here raises."""
 
     @property
     def scene(self) -> Callable[[], str | None]:
@@ -44,7 +44,7 @@ class FrameSink(Protocol):
 
     @property
     def listening(self) -> Sized:
-        """The live list of those who want to hear of each frame."""
+        """The live list of listeners for each frame."""
 
     def slice_over(self, bad: BadSlice | None) -> None:
         """A slice is over; `bad`: it was janky."""

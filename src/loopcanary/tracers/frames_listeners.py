@@ -29,7 +29,7 @@ class FrameListeners:
     """Hands frames on. One that raises is switched off, alone."""
 
     def __init__(self, listeners: Sequence[Listener], failed: Callable[[str, Exception], object]) -> None:
-        """`listeners`: the live list; `failed` hears of each that is switched off, by name."""
+        """`listeners`: the live list; `failed` gets the name of each that is switched off."""
         self.registered = listeners
         self._failed = failed
         self._off: set[int] = set()

@@ -14,7 +14,7 @@ _NAME_MAX = 120
 
 
 class IdleSink(Protocol):
-    """Hears of idle work from the tracer. Nothing here raises."""
+    """Takes idle work from the tracer. Nothing here raises."""
 
     @property
     def scene(self) -> Callable[[], str | None]:

@@ -18,7 +18,7 @@ _NAME_MAX = 120
 
 
 class LagSink(Protocol):
-    """Hears of input from the tracer. Nothing here raises."""
+    """Takes input from the tracer. Nothing here raises."""
 
     @property
     def scene(self) -> Callable[[], str | None]:
@@ -101,7 +101,7 @@ class InputTracer:
                     before=tuple(one for one in self._before if one.end_ns > arrived_ns),
                 )
             )
-        if self._limit_ns < _AGE_MAX_NS:  # else none is too late, and nobody asks
+        if self._limit_ns < _AGE_MAX_NS:  # else none is too late
             self._before.append(RawHandled(name=name[:_NAME_MAX], begin_ns=begin_ns, end_ns=end_ns))
 
     @property

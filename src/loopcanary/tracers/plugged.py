@@ -76,7 +76,7 @@ class PluggedTracers:
     def __init__(
         self, tracers: Sequence[PluggedTracer] = (), leave: Callable[[list[TracerDesk]], object] | None = None
     ) -> None:
-        """`leave` hears of desks that nobody tells anything any more."""
+        """`leave` gets desks that have no reporter any more."""
         self._tracers = tuple(tracers)
         self._leave = leave
 
@@ -91,7 +91,7 @@ class PluggedTracers:
             tracer.stop()
 
     def close(self) -> None:
-        """All that they told was taken."""
+        """All their reports were taken."""
         if self._leave is not None:
             self._leave([tracer.desk for tracer in self._tracers])
         for tracer in reversed(self._tracers):

@@ -39,7 +39,7 @@ class Titles:
     """Of one process. Any thread, under the GIL: at worst a title more than there should be."""
 
     def __init__(self, *, are_told: bool = True) -> None:
-        """`are_told`: False where titles are nobody's business; windows go by their classes then."""
+        """`are_told`: False: titles are private, and windows go by their classes."""
         self._are_told = are_told
         self._told: dict[str, str] = {}
         self._variants: dict[str, set[str]] = {}

@@ -39,7 +39,7 @@ class Tracing:
         failed: Callable[[str, Exception], object],
         monotonic_ns: Callable[[], int],
     ) -> None:
-        """`scene`: what loopcanary.scene() says on the calling thread. `failed` hears of what fails."""
+        """`scene`: what loopcanary.scene() says on the calling thread. `failed` gets what fails."""
         self.scene = scene
         """Where the program says that it is, on the calling thread."""
         self.listening = listeners.registered
@@ -135,7 +135,7 @@ class Tracing:
             wake()
 
     def _clear_of_another(self, session: str) -> None:
-        """Traces stay with their probes from one engine to the next: what they told is the earlier one's."""
+        """Traces stay with their probes from one engine to the next; what they hold is the earlier one's."""
         if self._judging is not None and self._judging.session.id != session:
             self._waiting.clear()
 
@@ -175,7 +175,7 @@ class Tracing:
     def _told(
         self, judging: Judging, now_ns: int, stalls: Iterable[Stall], *, is_last: bool
     ) -> Sequence[LagIssue]:
-        """What third parties' tracers told, as far as it is sound."""
+        """What third parties' tracers reported, as far as it is sound."""
         found: list[LagIssue] = []
         for desk, told in self.desks.take(None if is_last else now_ns - SETTLE_NS, now_ns):
             try:

@@ -1,4 +1,4 @@
-"""What an address asks for, understood. Nothing in it is trusted; what is wrong is told, and left out."""
+"""What an address asks for, understood. Nothing in it is trusted; what is wrong is named, and left out."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class Renderer:
         }
 
     def prepare(self) -> None:
-        """Compiles all templates now, so that nobody's first page waits for it."""
+        """Compiles all templates now, so that no first page waits for it."""
         for template in self._environment.list_templates():
             self._environment.get_template(template)
 
@@ -195,7 +195,7 @@ _FILTERS: dict[str, Any] = {
 }
 _GLOBALS: dict[str, Any] = {
     "url": url,
-    # Of processes of other hosts nobody here can say that they ended.
+    # Whether a process of another host has ended cannot be known here.
     "this_host": platform.node(),
     "here_with": here_with,
     "count_of": count_of,

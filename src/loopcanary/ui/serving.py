@@ -1,4 +1,4 @@
-"""The server: on this machine only, on a port of its own, with a token that nobody guesses."""
+"""The server: on this machine only, on a port of its own, with a token that cannot be guessed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def serve(parts: Parts, wishes: Wishes, ready: Callable[[str, str], None]) -> No
     """Serves until SIGINT or SIGTERM. As soon as it answers, `ready` gets the address, with the token, and
     one that opens one time only. OSError where the port is taken."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
-        # A port that was served a minute ago may be served again; on Linux nobody else's is taken by this.
+        # A port that was served a minute ago may be served again; on Linux this takes no other process's.
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((HOST, wishes.port))
         listening.listen(64)

@@ -49,7 +49,7 @@ def earlier_rows(timeline: Timeline, most: int, name_max: int) -> tuple[EarlierR
 
 
 def is_within(work: EarlierWork, turn: EarlierWork) -> bool:
-    """Whether the work was a part of that turn, which is told before it."""
+    """Whether the work was a part of that turn, which comes before it."""
     return work.ago_ns <= turn.ago_ns and work.ago_ns - work.length_ns >= turn.ago_ns - turn.length_ns
 
 

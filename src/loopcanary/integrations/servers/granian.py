@@ -57,7 +57,7 @@ class _GranianAnswers:
 
 
 class _TimedProtocol:
-    """The request's own protocol, whose first message is told."""
+    """The request's own protocol, whose first message is reported."""
 
     __slots__ = ("_asked", "_proto", "_traces")
 

@@ -75,7 +75,7 @@ class GameCalls:
         return StandIn(stand_in)
 
     def tell(self, beat: Any) -> None:
-        """Whose methods hear of the rest."""
+        """Whose methods are called for the rest."""
         self._beat = beat
 
     def on_shown(self, function: Callable[[int], object] | None) -> None:
@@ -83,7 +83,7 @@ class GameCalls:
         self._shown = function
 
     def on_input(self, types: Collection[int]) -> None:
-        """The events of which `looked` shall hear."""
+        """The types of events that `looked` gets."""
         self._input = types
 
     def is_watching(self) -> bool:

@@ -69,7 +69,7 @@ class PygameProbe(PatchingProbe):
         """Namespace, name, what was there, what is there now."""
 
     def use_tracers(self, tracers: Tracers) -> None:
-        """Frames and input are told to these."""
+        """Frames and input are reported to these."""
         self._beat.tracers = tracers
 
     def _take_back(self) -> None:

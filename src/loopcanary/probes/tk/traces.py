@@ -41,7 +41,7 @@ class TkTraces:
         self._stamps = EventStamps()
 
     def use(self, tracers: Tracers) -> None:
-        """From now on they are told."""
+        """Input and idle work are reported to them from now on."""
         self._tracers = tracers
 
     def input(self, event: tuple[str | None, int, int, int], begin_ns: int, end_ns: int) -> None:

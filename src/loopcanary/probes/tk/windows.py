@@ -48,7 +48,7 @@ class TkWindows:
         self._threads: dict[int, _Thread] = {}
 
     def use(self, tracers: Tracers | None = None, windows: Windows | None = None) -> None:
-        """From now on they are told, and asked. Before anything is heard."""
+        """Frames are reported to them from now on, and titles asked for. Called before any event."""
         self._tracers = tracers or self._tracers
         self._windows = windows or self._windows
 

@@ -227,7 +227,7 @@ class Database:
         return True
 
     def _connected(self) -> sqlite3.Connection:
-        # SQLite writes on into a file that was removed or set aside, and nobody would ever read it.
+        # SQLite writes on into a file that was removed or set aside, where it could never be read.
         if self._connection is not None and (
             identity(self.path) != self._file or not self._descriptors.are_ours()
         ):

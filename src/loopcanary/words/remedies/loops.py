@@ -15,7 +15,7 @@ ALIASES: Mapping[str, str] = {
     "pyside": "qt",
     "gtk": "glib",
 }
-"""Kinds of loops that are told the same as another, by what their names begin with."""
+"""Kinds of loops that get the advice of another one, by what their names begin with."""
 
 # fmt: off
 _WORDS: Mapping[str, Mapping[Way, str]] = {
