@@ -10,26 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
 
-from loopcanary.document.parts import (
-    Bars,
-    Block,
-    Document,
-    Facts,
-    Frames,
-    Heading,
-    Indented,
-    Items,
-    Paragraph,
-    Part,
-    Piece,
-    Pieces,
-    Records,
-    Shares,
-    SourceLine,
-    Table,
-    Tone,
-    Tree,
-)
+from loopcanary.document import parts as doc
 from loopcanary.document.wrapping import fitting, shown, width_of, wrapped
 from loopcanary.words.text import underlined
 
@@ -40,7 +21,7 @@ _BARS_LEAST = 10
 _TREE_DEEPEST = 20
 _TREE_LEAST = 16
 _GAP = "  "
-EMPTY: Pieces = ()
+EMPTY: doc.Pieces = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +47,7 @@ class Sheet:
         )
 
 
-def lines(document: Document, sheet: Sheet) -> Iterator[Pieces]:
+def lines(document: doc.Document, sheet: Sheet) -> Iterator[doc.Pieces]:
     """The document's lines; text and paths of their pieces are as they are to be shown."""
     is_free = True
     for line in _all(document.blocks, sheet):
@@ -75,72 +56,72 @@ def lines(document: Document, sheet: Sheet) -> Iterator[Pieces]:
         is_free = not line
 
 
-def _all(blocks: Iterable[Block], sheet: Sheet) -> Iterator[Pieces]:
+def _all(blocks: Iterable[doc.Block], sheet: Sheet) -> Iterator[doc.Pieces]:
     for block in blocks:
         yield from _lines(block, sheet)
 
 
-def _lines(block: Block, sheet: Sheet) -> Iterator[Pieces]:  # noqa: C901, PLR0912 - a case a block
+def _lines(block: doc.Block, sheet: Sheet) -> Iterator[doc.Pieces]:  # noqa: C901, PLR0912 - a case a block
     match block:
-        case Heading(pieces):
+        case doc.Heading(pieces):
             yield fitting(shown(pieces, sheet.folder), sheet.width)
-        case Paragraph(pieces, wraps):
+        case doc.Paragraph(pieces, wraps):
             whole = shown(pieces, sheet.folder)
             yield from wrapped(whole, sheet.width) if wraps else (whole,)
-        case Facts(rows):
+        case doc.Facts(rows):
             for row in rows:
                 yield from _labelled(_label(row.label, sheet), row.pieces, sheet)
-        case Items(rows):
+        case doc.Items(rows):
             for pieces in rows:
                 yield from _labelled("- ", pieces, sheet)
-        case SourceLine():
+        case doc.SourceLine():
             yield from _source(block, sheet)
-        case Table():
+        case doc.Table():
             yield from _table(block, sheet)
-        case Records():
+        case doc.Records():
             yield from _records(block, sheet)
-        case Tree():
+        case doc.Tree():
             yield from _tree(block, sheet)
-        case Frames():
+        case doc.Frames():
             yield from _frames(block, sheet)
-        case Shares():
+        case doc.Shares():
             yield from _shares(block, sheet)
-        case Bars():
+        case doc.Bars():
             yield from _bars(block, sheet)
-        case Part(title, inner):
+        case doc.Part(title, inner):
             yield EMPTY
             yield fitting(shown(title, sheet.folder), sheet.width)
             yield from _all(inner, sheet)
             yield EMPTY
-        case Indented(inner):
+        case doc.Indented(inner):
             yield from _indented(_all(inner, sheet.narrower(sheet.indent)), sheet.indent)
 
 
-def _indented(found: Iterable[Pieces], by: int) -> Iterator[Pieces]:
-    return ((Piece(" " * by), *line) if line else line for line in found)
+def _indented(found: Iterable[doc.Pieces], by: int) -> Iterator[doc.Pieces]:
+    return ((doc.Piece(" " * by), *line) if line else line for line in found)
 
 
 def _label(label: str, sheet: Sheet) -> str:
     return f"{label:<{sheet.labels - 1}} " if sheet.labels else f"{label}: "
 
 
-def _labelled(label: str, pieces: Pieces, sheet: Sheet) -> Iterator[Pieces]:
+def _labelled(label: str, pieces: doc.Pieces, sheet: Sheet) -> Iterator[doc.Pieces]:
     """Words of several lines beside their label."""
     whole = shown(pieces, sheet.folder)
     stays = any(piece.file for piece in whole)
     found = [whole] if stays else list(wrapped(whole, max(sheet.width - len(label), 20)))
     for number, line in enumerate(found):
-        yield (Piece(label if number == 0 else " " * len(label), Tone.DIM), *line)
+        yield (doc.Piece(label if number == 0 else " " * len(label), doc.Tone.DIM), *line)
 
 
-def _source(source: SourceLine, sheet: Sheet) -> Iterator[Pieces]:
+def _source(source: doc.SourceLine, sheet: Sheet) -> Iterator[doc.Pieces]:
     words, marks = underlined(source.line, source.column, source.end_column, sheet.width - 2)
-    yield (Piece(f"  {words}"),)
+    yield (doc.Piece(f"  {words}"),)
     if marks:
-        yield (Piece(f"  {marks}", Tone.MARK),)
+        yield (doc.Piece(f"  {marks}", doc.Tone.MARK),)
 
 
-def _table(table: Table, sheet: Sheet) -> Iterator[Pieces]:
+def _table(table: doc.Table, sheet: Sheet) -> Iterator[doc.Pieces]:
     cells = [
         [
             EMPTY if head.is_short_form and row.below else shown(cell, sheet.folder)
@@ -151,7 +132,7 @@ def _table(table: Table, sheet: Sheet) -> Iterator[Pieces]:
     # A column in which no cell is left has no head.
     is_used = [any(column) for column in zip(*cells, strict=True)]
     heads = [
-        (Piece(head.name, Tone.DIM),) if head.name and used else EMPTY
+        (doc.Piece(head.name, doc.Tone.DIM),) if head.name and used else EMPTY
         for head, used in zip(table.columns, is_used, strict=True)
     ]
     widths = [max(map(width_of, column)) for column in zip(heads, *cells, strict=True)]
@@ -170,25 +151,25 @@ def _table(table: Table, sheet: Sheet) -> Iterator[Pieces]:
             yield EMPTY
 
 
-def _set(cells: Iterable[Pieces], widths: Iterable[int], numeric: Iterable[bool]) -> Pieces:
+def _set(cells: Iterable[doc.Pieces], widths: Iterable[int], numeric: Iterable[bool]) -> doc.Pieces:
     """Cells side by side; nothing behind the last one that is not empty."""
-    line: list[Piece] = []
+    line: list[doc.Piece] = []
     free = ""
     for pieces, width, is_number in zip(cells, widths, numeric, strict=False):
         left = " " * (width - width_of(pieces))
         if pieces:
-            line += [Piece(free + left), *pieces] if is_number else [Piece(free), *pieces]
+            line += [doc.Piece(free + left), *pieces] if is_number else [doc.Piece(free), *pieces]
             free = ""
         free += _GAP if is_number and pieces else left + _GAP
     return tuple(piece for piece in line if piece.text)
 
 
-def _records(records: Records, sheet: Sheet) -> Iterator[Pieces]:
+def _records(records: doc.Records, sheet: Sheet) -> Iterator[doc.Pieces]:
     first = max((width_of(row[0]) for row in records.rows), default=0)
     labels = max((len(name) for name in records.columns[2:]), default=0) + 1
     for row in records.rows:
         lead = shown(row[0], sheet.folder)
-        gap = Piece(" " * (first - width_of(lead) + 2))
+        gap = doc.Piece(" " * (first - width_of(lead) + 2))
         yield fitting((*lead, gap, *shown(row[1], sheet.folder)), sheet.width)
         inner = sheet.narrower(sheet.indent)
         for label, pieces in zip(records.columns[2:], row[2:], strict=True):
@@ -198,50 +179,50 @@ def _records(records: Records, sheet: Sheet) -> Iterator[Pieces]:
         yield EMPTY
 
 
-def _tree(tree: Tree, sheet: Sheet) -> Iterator[Pieces]:
-    yield (Piece("  ".join(f"{name:>8}" for name in tree.columns), Tone.DIM),)
+def _tree(tree: doc.Tree, sheet: Sheet) -> Iterator[doc.Pieces]:
+    yield (doc.Piece("  ".join(f"{name:>8}" for name in tree.columns), doc.Tone.DIM),)
     for row in tree.rows:
-        cells = [Piece(f"{cell:>8}{_GAP}") for cell in row.cells]
+        cells = [doc.Piece(f"{cell:>8}{_GAP}") for cell in row.cells]
         indent = "  " * min(row.level, _TREE_DEEPEST)
         room = max(sheet.width - 10 * len(cells) - len(indent), _TREE_LEAST)
         words = shown(row.pieces, sheet.folder)
         if row.is_key:
-            words = tuple(Piece(piece.text, Tone.STRONG, piece.file, piece.line) for piece in words)
-        yield (*cells, Piece(indent), *fitting(words, room))
+            words = tuple(doc.Piece(piece.text, doc.Tone.STRONG, piece.file, piece.line) for piece in words)
+        yield (*cells, doc.Piece(indent), *fitting(words, room))
 
 
-def _frames(frames: Frames, sheet: Sheet) -> Iterator[Pieces]:
+def _frames(frames: doc.Frames, sheet: Sheet) -> Iterator[doc.Pieces]:
     for row in frames.rows:
-        if isinstance(row, SourceLine):
+        if isinstance(row, doc.SourceLine):
             yield from _indented(_source(row, sheet.narrower(2)), 2)
         else:
             yield shown(row, sheet.folder)
 
 
-def _shares(shares: Shares, sheet: Sheet) -> Iterator[Pieces]:
-    bar: list[Piece] = []
+def _shares(shares: doc.Shares, sheet: Sheet) -> Iterator[doc.Pieces]:
+    bar: list[doc.Piece] = []
     left = _SHARES_WIDTH
     for part in shares.parts:
         cells = min(round(min(max(part.share, 0.0), 1.0) * _SHARES_WIDTH), left)
         left -= cells
-        bar.append(Piece(part.marks[0 if sheet.unicode else 1] * cells, part.tone))
-    lead = (Piece(_label(shares.label, sheet), Tone.DIM), *bar, Piece(" " * left + _GAP))
-    indent = (Piece(" " * width_of(lead)),)
+        bar.append(doc.Piece(part.marks[0 if sheet.unicode else 1] * cells, part.tone))
+    lead = (doc.Piece(_label(shares.label, sheet), doc.Tone.DIM), *bar, doc.Piece(" " * left + _GAP))
+    indent = (doc.Piece(" " * width_of(lead)),)
     found = wrapped(shown(shares.words, sheet.folder), sheet.width - width_of(lead))
     for number, line in enumerate(found):
         yield (*(indent if number else lead), *line)
 
 
-def _bars(bars: Bars, sheet: Sheet) -> Iterator[Pieces]:
+def _bars(bars: doc.Bars, sheet: Sheet) -> Iterator[doc.Pieces]:
     label = _label(bars.label, sheet)
     values = _resampled(bars.values, max(sheet.width - len(label), _BARS_LEAST))
     marks = _BARS if sheet.unicode else _PLAIN_BARS
     drawn = "".join(marks[ceil(value * (len(marks) - 1))] for value in values)
-    yield Piece(label, Tone.DIM), Piece(drawn, Tone.NUMBER)
+    yield doc.Piece(label, doc.Tone.DIM), doc.Piece(drawn, doc.Tone.NUMBER)
     first, last = bars.caption
     if first:
         end = f"{last:>{max(len(drawn) - len(first), len(last) + 1)}}"
-        yield (Piece(f"{'':{len(label)}}{first}{end}", Tone.DIM),)
+        yield (doc.Piece(f"{'':{len(label)}}{first}{end}", doc.Tone.DIM),)
 
 
 def _resampled(values: tuple[float, ...], cells: int) -> list[float]:

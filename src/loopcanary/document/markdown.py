@@ -9,38 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from loopcanary.document.parts import (
-    Bars,
-    Block,
-    Document,
-    Facts,
-    Frames,
-    Heading,
-    Indented,
-    Items,
-    Paragraph,
-    Part,
-    Piece,
-    Pieces,
-    Records,
-    Shares,
-    SourceLine,
-    Table,
-    TableRow,
-    Tone,
-    Tree,
-)
+from loopcanary.document import parts as doc
 from loopcanary.document.wrapping import plain, text_of
 from loopcanary.words.text import printable, underlined
 
 _ACTIVE = re.compile(r"[\\`*_\[\]#|~$]|:(?=//)|(?<=www)\.")
-_CODE = frozenset({Tone.NAME, Tone.PLACE, Tone.FOREIGN})
-_STRONG = frozenset({Tone.STRONG, Tone.ALARM})
+_CODE = frozenset({doc.Tone.NAME, doc.Tone.PLACE, doc.Tone.FOREIGN})
+_STRONG = frozenset({doc.Tone.STRONG, doc.Tone.ALARM})
 _SOURCE_WIDTH = 120
 _TOP, _DEEPEST = 2, 6
 
 
-def render(document: Document, folder: str = "") -> str:
+def render(document: doc.Document, folder: str = "") -> str:
     """The document; paths below `folder` relative to it."""
     lines: list[str] = []
     for line in _blocks(document.blocks, folder, _TOP):
@@ -49,53 +29,53 @@ def render(document: Document, folder: str = "") -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _blocks(blocks: Iterable[Block], folder: str, level: int) -> Iterator[str]:
+def _blocks(blocks: Iterable[doc.Block], folder: str, level: int) -> Iterator[str]:
     for block in blocks:
         yield from _block(block, folder, level)
 
 
-def _block(block: Block, folder: str, level: int) -> Iterator[str]:  # noqa: C901, PLR0912 - a case a block
+def _block(block: doc.Block, folder: str, level: int) -> Iterator[str]:  # noqa: C901, PLR0912 - a case a block
     match block:
-        case Heading(pieces):
+        case doc.Heading(pieces):
             yield f"{'#' * min(level, _DEEPEST)} {escaped(plain(pieces, folder))}"
             yield ""
-        case Paragraph(pieces):
+        case doc.Paragraph(pieces):
             if pieces:
                 yield inline(pieces, folder)
                 yield ""
-        case Facts(rows):
+        case doc.Facts(rows):
             yield from (f"- **{_capital(row.label)}**: {inline(row.pieces, folder)}" for row in rows)
             yield ""
-        case Items(rows):
+        case doc.Items(rows):
             yield from (f"- {inline(pieces, folder)}" for pieces in rows)
             yield ""
-        case SourceLine():
+        case doc.SourceLine():
             yield from code_block(_source(block), "python")
             yield ""
-        case Table():
+        case doc.Table():
             yield from _table(block, folder, level)
-        case Records(columns, cells):
+        case doc.Records(columns, cells):
             yield from _grid(columns, [False] * len(columns), cells, folder)
-        case Tree():
+        case doc.Tree():
             yield from code_block(
                 [f"{' '.join(f'{name:>8}' for name in block.columns)}", *_tree(block, folder)]
             )
             yield ""
-        case Frames():
+        case doc.Frames():
             yield from code_block(list(_frames(block, folder)))
             yield ""
-        case Shares(label, _, words):
+        case doc.Shares(label, _, words):
             yield f"- **{_capital(label)}**: {inline(words, folder)}"
             yield ""
-        case Part():
+        case doc.Part():
             yield from _part(block, folder, level)
-        case Indented(inner):
+        case doc.Indented(inner):
             yield from _blocks(inner, folder, level)
-        case Bars():
+        case doc.Bars():
             pass  # a picture of figures that are said as well
 
 
-def _part(part: Part, folder: str, level: int) -> Iterator[str]:
+def _part(part: doc.Part, folder: str, level: int) -> Iterator[str]:
     title = escaped(_capital(plain(part.title, folder)))
     if part.is_aside:
         yield f"<details><summary>{title}</summary>"
@@ -109,7 +89,7 @@ def _part(part: Part, folder: str, level: int) -> Iterator[str]:
     yield from _blocks(part.blocks, folder, level + 1)
 
 
-def _table(table: Table, folder: str, level: int) -> Iterator[str]:
+def _table(table: doc.Table, folder: str, level: int) -> Iterator[str]:
     names = [head.name for head in table.columns]
     yield from _grid(
         names, [head.is_number for head in table.columns], (row.cells for row in table.rows), folder
@@ -117,7 +97,7 @@ def _table(table: Table, folder: str, level: int) -> Iterator[str]:
     listed = False
     for row in table.rows:
         if row.title:
-            yield from _block(Part(row.title, row.below), folder, level)
+            yield from _block(doc.Part(row.title, row.below), folder, level)
         elif row.below:
             listed = True
             yield f"- {_row_words(row, folder)}"
@@ -126,7 +106,7 @@ def _table(table: Table, folder: str, level: int) -> Iterator[str]:
 
 
 def _grid(
-    names: Iterable[str], numeric: Iterable[bool], rows: Iterable[Iterable[Pieces]], folder: str
+    names: Iterable[str], numeric: Iterable[bool], rows: Iterable[Iterable[doc.Pieces]], folder: str
 ) -> Iterator[str]:
     yield f"| {' | '.join(names)} |"
     yield "|" + "".join("---:|" if is_number else "---|" for is_number in numeric)
@@ -137,44 +117,46 @@ def _grid(
     yield ""
 
 
-def _row_words(row: TableRow, folder: str) -> str:
+def _row_words(row: doc.TableRow, folder: str) -> str:
     """A row's first cell and what is below it, in one line."""
     below = [
-        inline(block.pieces, folder) for block in row.below if isinstance(block, Paragraph) and block.pieces
+        inline(block.pieces, folder)
+        for block in row.below
+        if isinstance(block, doc.Paragraph) and block.pieces
     ]
     return f"{inline(row.cells[0], folder)}: {'; '.join(below)}"
 
 
-def _tree(tree: Tree, folder: str) -> Iterator[str]:
+def _tree(tree: doc.Tree, folder: str) -> Iterator[str]:
     for row in tree.rows:
         figures = " ".join(f"{cell:>8}" for cell in row.cells)
         yield f"{figures}  {'  ' * min(row.level, 20)}{plain(row.pieces, folder)}"
 
 
-def _frames(frames: Frames, folder: str) -> Iterator[str]:
+def _frames(frames: doc.Frames, folder: str) -> Iterator[str]:
     """The program's own frames are marked."""
     for row in frames.rows:
-        if isinstance(row, SourceLine):
+        if isinstance(row, doc.SourceLine):
             yield from (f"    {line}" for line in _source(row))
         else:
-            is_own = any(piece.tone is Tone.PLACE for piece in row)
+            is_own = any(piece.tone is doc.Tone.PLACE for piece in row)
             yield f"{'>' if is_own else ' '} {plain(row, folder)}"
 
 
-def _source(source: SourceLine) -> list[str]:
+def _source(source: doc.SourceLine) -> list[str]:
     words, marks = underlined(source.line, source.column, source.end_column, _SOURCE_WIDTH)
     return [words, marks] if marks else [words]
 
 
-def inline(pieces: Pieces, folder: str = "") -> str:
+def inline(pieces: doc.Pieces, folder: str = "") -> str:
     return "".join(_inline(piece, folder) for piece in pieces).strip()
 
 
-def _inline(piece: Piece, folder: str) -> str:
+def _inline(piece: doc.Piece, folder: str) -> str:
     text = text_of(piece, folder)
     if piece.tone in _CODE:
         return code(text)
-    if piece.tone is Tone.PROSE:
+    if piece.tone is doc.Tone.PROSE:
         parts = text.split("`")
         # Without its end a backquote begins no code.
         return "".join(
