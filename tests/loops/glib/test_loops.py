@@ -8,21 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.loops.blocked import SHARED, BlockedRun, assert_length, assert_shared, is_explained
 from tests.loops.slept import by_sleep
-from tests.program.test_detection import MARKS, STORIES, Run
-from tests.program.watching import PROGRAMS, Marks, Watched, admitted, is_by_the_host, unexplained
+from tests.program.watching import PROGRAMS, Marks, Watched, admitted, unexplained
 
 pytestmark = pytest.mark.native
 
 PROGRAM = Path(__file__).parent / "loop_blocks.py"
 QUIET = Path(__file__).parent / "quiet_loop.py"
 OWN_MARKS = Marks(PROGRAM.read_text())
-SHARED = (
-    *("regex", "json_body", "c_call_with_the_gil", "c_call_without_the_gil", "password_hash", "compress"),
-    *("collection", "python_loop", "slow_import", "sleep", "held_lock", "empty_queue", "thread_join"),
-    *("child_process", "synced_file", "gil_hog"),
-)
-CAUSES = {story.kind: story.causes for story in STORIES if story.kind in SHARED}
 OWN = {
     # kind: (the mark, the culprit's function, how the source is called)
     "idle": ("when_idle", "when_idle", "idle: idle.<locals>.when_idle"),
@@ -33,42 +27,20 @@ OWN = {
     "after_an_inner_loop": ("opens", "opens", "timeout: after_an_inner_loop.<locals>.opens"),
     "context_of_its_own": ("context_of_its_own", "inside", None),
 }
-LOOPS_OF_TWO_LINES = {"gil_hog"}
-TOLERANCE_MS = 2.0
-
-
-class LoopRun(Run):
-    """One run of the program."""
-
-    def __init__(self, interpreter: Any, folder: Path, kinds: tuple[str, ...]) -> None:
-        self.tolerance_ms = TOLERANCE_MS
-        store, truth_file = folder / "store", folder / "truth.json"
-        interpreter.run(PROGRAM, PROGRAMS, store, truth_file, folder, *kinds)
-        self.truth = {facts["name"]: facts for facts in json.loads(truth_file.read_text())}
-        self.report = Watched(store=store, engine="native").report()
-        self.stalls = self.report["stalls"]
 
 
 @pytest.fixture(scope="module")
-def run(interpreter: Any, tmp_path_factory: pytest.TempPathFactory) -> LoopRun:
-    return LoopRun(interpreter, tmp_path_factory.mktemp("loop"), (*SHARED, *OWN))
-
-
-def assert_length(run: LoopRun, kind: str) -> dict[str, Any]:
-    stall, facts = run.stall_of(kind), run.truth[kind]
-    assert stall["duration_ms"] < (facts["after_ns"] - facts["before_ns"]) / 1e6 + TOLERANCE_MS
-    assert stall["duration_ms"] > (facts["end_ns"] - facts["begin_ns"]) / 1e6 - TOLERANCE_MS
-    assert stall["loop"] == "glib"
-    return stall
+def run(interpreter: Any, tmp_path_factory: pytest.TempPathFactory) -> BlockedRun:
+    folder = tmp_path_factory.mktemp("loop")
+    store, truth_file = folder / "store", folder / "truth.json"
+    interpreter.run(PROGRAM, PROGRAMS, store, truth_file, folder, *SHARED, *OWN)
+    return BlockedRun(truth_file, Watched(store=store, engine="native").report())
 
 
 @pytest.mark.parametrize("kind", SHARED)
 def test_a_timeout_that_blocks(run, kind):
-    stall = assert_length(run, kind)
-    assert stall["cause"] in admitted(stall, CAUSES[kind]), stall["evidence"]
-    function, line = MARKS.find(f"culprit of {kind}")
-    assert stall["culprit"]["function"] == function
-    assert stall["culprit"]["line"] in ((line, line + 1) if kind in LOOPS_OF_TWO_LINES else (line,))
+    stall = assert_shared(run, kind)
+    assert stall["loop"] == "glib"
     assert stall["callback"]["name"] == "timeout: by_timeout.<locals>.call"
 
 
@@ -76,26 +48,15 @@ def test_a_timeout_that_blocks(run, kind):
 def test_a_source_that_blocks(run, kind):
     mark, function, name = OWN[kind]
     stall = assert_length(run, kind)
+    assert stall["loop"] == "glib"
     line = OWN_MARKS.find(f"culprit of {mark}")[1]
     assert (stall["culprit"]["function"], stall["culprit"]["line"]) == (function, line)
     assert stall["cause"] in admitted(stall, ("sleep",)), stall["evidence"]
     assert stall["callback"]["name"] == name
 
 
-def is_explained(stall: dict[str, Any]) -> bool:
-    """By the host, by what the program prepares on its other thread, which computes with the GIL, or by its
-    own collection between two kinds, which takes as long as there are young objects."""
-    if stall["cause"] == "gc" and (stall["culprit"] or {}).get("source") == "gc.collect(0)":
-        return True
-    holder = stall["holder"]
-    is_preparing = holder is not None and holder["thread"].startswith("ThreadPoolExecutor")
-    return is_preparing or is_by_the_host(stall) or "host" in admitted(stall, (stall["cause"],))
-
-
 def test_nothing_else_is_reported_but_what_the_host_did(run):
-    known = {stall["id"] for kind in run.truth for stall in run.stalls_of(kind)}
-    others = [stall for stall in run.stalls if stall["id"] not in known]
-    assert [stall for stall in others if not is_explained(stall)] == []
+    assert [stall for stall in run.others() if not is_explained(stall)] == []
 
 
 def test_idle_inner_and_animated_loops_are_no_stalls(interpreter, tmp_path):

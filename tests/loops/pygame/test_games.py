@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -12,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.program.test_detection import MARKS, STORIES, Run
+from tests.loops import blocked
+from tests.loops.blocked import BlockedRun, assert_length, assert_shared, is_explained
 from tests.program.watching import (
     PROGRAMS,
     Marks,
@@ -29,16 +29,10 @@ pytestmark = pytest.mark.native
 
 PROGRAM = Path(__file__).parent / "game_blocks.py"
 OWN_MARKS = Marks(PROGRAM.read_text())
-SHARED = {
-    *("regex", "json_body", "c_call_with_the_gil", "c_call_without_the_gil", "password_hash", "compress"),
-    *("collection", "python_loop", "slow_import", "sleep", "held_lock", "empty_queue", "thread_join"),
-    *("child_process", "synced_file", "python_signal_handler", "gil_hog"),
-}
-CAUSES = {story.kind: story.causes for story in STORIES if story.kind in SHARED}
+SHARED = {*blocked.SHARED, "python_signal_handler"}
 OWN = {"key_handler": "key_handler", "scaling": "scale", "scene_of_a_frame": "scene_of_a_frame"}
 OWN_CAUSES = {"scaling": ("native-cpu", "cpu")}
-LOOPS_OF_TWO_LINES = {"gil_hog", "scaling"}
-TOLERANCE_MS = 2.0
+LOOPS_OF_TWO_LINES = {"scaling"}
 HEADLESS = {"SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy", "PYGAME_HIDE_SUPPORT_PROMPT": "1"}
 PRELUDE = f"""
 import os, sys, threading, time
@@ -50,29 +44,19 @@ clock = pygame.time.Clock()
 """
 
 
-class GameRun(Run):
+class GameRun(BlockedRun):
     """One run of the program."""
 
     def __init__(self, folder: Path) -> None:
-        self.tolerance_ms = TOLERANCE_MS
         watched = Watched(store=folder / "store", engine="native")
         truth_file = folder / "truth.json"
         watched.run(PROGRAM, PROGRAMS, truth_file, folder, cwd=folder)
-        self.truth = {facts["name"]: facts for facts in json.loads(truth_file.read_text())}
-        self.report = watched.report()
-        self.stalls = self.report["stalls"]
+        super().__init__(truth_file, watched.report())
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> GameRun:
     return GameRun(tmp_path_factory.mktemp("game"))
-
-
-def assert_length(run: GameRun, kind: str) -> dict[str, Any]:
-    stall, facts = run.stall_of(kind), run.truth[kind]
-    assert stall["duration_ms"] < (facts["after_ns"] - facts["before_ns"]) / 1e6 + TOLERANCE_MS
-    assert stall["duration_ms"] > (facts["end_ns"] - facts["begin_ns"]) / 1e6 - TOLERANCE_MS
-    return stall
 
 
 def test_all_kinds_are_there(run):
@@ -81,13 +65,8 @@ def test_all_kinds_are_there(run):
 
 @pytest.mark.parametrize("kind", sorted(SHARED))
 def test_a_frame_that_blocks(run, kind):
-    stall = assert_length(run, kind)
+    stall = assert_shared(run, kind)
     assert (stall["loop"], stall["callback"]["name"]) == ("pygame", "frame")
-    assert stall["cause"] in admitted(stall, CAUSES[kind]), stall["evidence"]
-    function, line = MARKS.find(f"culprit of {kind}") if kind != "python_signal_handler" else ("handle", None)
-    assert stall["culprit"]["function"] == function
-    if line is not None:
-        assert stall["culprit"]["line"] in ((line, line + 1) if kind in LOOPS_OF_TWO_LINES else (line,))
 
 
 @pytest.mark.parametrize("kind", OWN)
@@ -101,8 +80,7 @@ def test_a_games_own_ways_to_block(run, kind):
 
 
 def test_nothing_else_is_reported_but_what_the_host_did(run):
-    known = {stall["id"] for kind in run.truth for stall in run.stalls_of(kind)}
-    assert unexplained(stall for stall in run.stalls if stall["id"] not in known) == []
+    assert [stall for stall in run.others() if not is_explained(stall)] == []
 
 
 def test_each_blocked_frame_dropped_as_many_as_its_time_says(run):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.program.test_detection import Run
+from tests.loops.blocked import BlockedRun, assert_length
 from tests.program.watching import PROGRAMS, Marks, Watched, admitted, unexplained, wall_ns
 
 from .needing import needs_module
@@ -16,7 +15,6 @@ pytestmark = pytest.mark.native
 
 PROGRAM = Path(__file__).parent / "quick_window.py"
 MARKS = Marks(PROGRAM.read_text())
-TOLERANCE_MS = 2.0
 LONG_MS = 250
 REST_MS = 700
 BLOCKS = {
@@ -29,7 +27,7 @@ BLOCKS = {
 }
 
 
-class QuickRun(Run):
+class QuickRun(BlockedRun):
     """One run of the program with one binding and one of Quick's render loops, without a GPU."""
 
     def __init__(
@@ -38,13 +36,10 @@ class QuickRun(Run):
         needs_module(f"{binding}.QtQuick")
         patch.setenv("QT_QUICK_BACKEND", "software")
         patch.setenv("QSG_RENDER_LOOP", render_loop)
-        self.tolerance_ms = TOLERANCE_MS
         watched = Watched(store=folder / "store", engine="native")
         truth_file = folder / "truth.json"
         watched.run(PROGRAM, PROGRAMS, binding, truth_file, *kinds, cwd=folder)
-        self.truth = {facts["name"]: facts for facts in json.loads(truth_file.read_text())}
-        self.report = watched.report()
-        self.stalls = self.report["stalls"]
+        super().__init__(truth_file, watched.report())
 
     def scene(self, title: str) -> dict[str, Any]:
         """What the windows with that title showed."""
@@ -57,9 +52,7 @@ class QuickRun(Run):
 def test_what_qml_calls_is_seen_when_it_blocks(tmp_path, monkeypatch, binding, render_loop):
     run = QuickRun(tmp_path, monkeypatch, binding, render_loop, *BLOCKS)
     for kind, (function, name) in BLOCKS.items():
-        stall, facts = run.stall_of(kind), run.truth[kind]
-        assert stall["duration_ms"] < (facts["after_ns"] - facts["before_ns"]) / 1e6 + TOLERANCE_MS
-        assert stall["duration_ms"] > (facts["end_ns"] - facts["begin_ns"]) / 1e6 - TOLERANCE_MS
+        stall = assert_length(run, kind)
         found = (stall["culprit"]["function"], stall["culprit"]["line"])
         assert found == MARKS.find(f"culprit of {function}")
         assert stall["cause"] in admitted(stall, ("sleep",)), stall["evidence"]

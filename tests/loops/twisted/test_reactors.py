@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.program.test_detection import MARKS, STORIES, Run
+from tests.loops import blocked
+from tests.loops.blocked import BlockedRun, assert_length, assert_shared, is_explained
+from tests.program.test_detection import MARKS
 from tests.program.watching import (
     PROGRAMS,
     Marks,
@@ -24,32 +25,22 @@ pytestmark = pytest.mark.native
 
 PROGRAM = Path(__file__).parent / "reactor_blocks.py"
 OWN_MARKS = Marks(PROGRAM.read_text())
-SHARED = {
-    *("regex", "json_body", "c_call_with_the_gil", "c_call_without_the_gil", "password_hash", "compress"),
-    *("collection", "python_loop", "slow_import", "sleep", "held_lock", "empty_queue", "thread_join"),
-    *("child_process", "synced_file", "python_signal_handler", "gil_hog"),
-}
+SHARED = {*blocked.SHARED, "python_signal_handler"}
 OWN = {
     "data_received": ("dataReceived", "data_received.<locals>.Slow.dataReceived"),
     "call_from_thread": ("slow_call", "call_from_thread.<locals>.slow_call"),
     "looping_call": ("slow_tick", "looping_call.<locals>.slow_tick"),
 }
-CAUSES = {story.kind: story.causes for story in STORIES if story.kind in SHARED}
-LOOPS_OF_TWO_LINES = {"gil_hog"}
-TOLERANCE_MS = 2.0
 
 
-class ReactorRun(Run):
+class ReactorRun(BlockedRun):
     """One run of the program on one reactor."""
 
     def __init__(self, folder: Path, reactor: str, kinds: tuple[str, ...] = ()) -> None:
-        self.tolerance_ms = TOLERANCE_MS
         watched = Watched(store=folder / "store", engine="native")
         truth_file = folder / "truth.json"
         watched.run(PROGRAM, PROGRAMS, reactor, truth_file, folder, *kinds, cwd=folder)
-        self.truth = {facts["name"]: facts for facts in json.loads(truth_file.read_text())}
-        self.report = watched.report()
-        self.stalls = self.report["stalls"]
+        super().__init__(truth_file, watched.report())
 
 
 @pytest.fixture(scope="module")
@@ -62,26 +53,14 @@ def own_loop(run: ReactorRun) -> dict[str, Any]:
     return next(loop for loop in session["loops"] if loop["thread"] == "MainThread")
 
 
-def assert_length(run: ReactorRun, kind: str) -> dict[str, Any]:
-    stall, facts = run.stall_of(kind), run.truth[kind]
-    assert stall["duration_ms"] < (facts["after_ns"] - facts["before_ns"]) / 1e6 + TOLERANCE_MS
-    assert stall["duration_ms"] > (facts["end_ns"] - facts["begin_ns"]) / 1e6 - TOLERANCE_MS
-    return stall
-
-
 def test_all_kinds_are_there(run):
     assert {*SHARED, *OWN, "burst"} == set(run.truth)
 
 
 @pytest.mark.parametrize("kind", sorted(SHARED))
 def test_a_delayed_call_that_blocks(run, kind):
-    stall = assert_length(run, kind)
+    stall = assert_shared(run, kind)
     assert stall["loop"] == "twisted"
-    assert stall["cause"] in admitted(stall, CAUSES[kind]), stall["evidence"]
-    function, line = MARKS.find(f"culprit of {kind}") if kind != "python_signal_handler" else ("handle", None)
-    assert stall["culprit"]["function"] == function
-    if line is not None:
-        assert stall["culprit"]["line"] in ((line, line + 1) if kind in LOOPS_OF_TWO_LINES else (line,))
     assert stall["callback"]["name"] == "by_a_delayed_call.<locals>.call"
 
 
@@ -108,8 +87,7 @@ def test_many_short_delayed_calls_are_a_burst(run):
 
 
 def test_nothing_else_is_reported_but_what_the_host_did(run):
-    known = {stall["id"] for kind in run.truth for stall in run.stalls_of(kind)}
-    assert unexplained(stall for stall in run.stalls if stall["id"] not in known) == []
+    assert [stall for stall in run.others() if not is_explained(stall)] == []
 
 
 def test_the_loops_figures_are_there(run):
