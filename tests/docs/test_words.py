@@ -19,7 +19,10 @@ BANNED = re.compile(
     re.IGNORECASE,
 )
 PAGES = sorted(
-    [*TREE.glob("*.md"), *(TREE / "docs").rglob("*.md"), *(TREE / "examples").rglob("*.md")],
+    [
+        *TREE.glob("*.md"),
+        *(page for part in ("docs", "examples", "benchmarks") for page in (TREE / part).rglob("*.md")),
+    ],
 )
 # The glossary lists words that are not to be used.
 _ABOUT_WORDS = {"docs/glossary.md"}
