@@ -200,16 +200,17 @@ def _ignore(part: str, error: Exception) -> None:
 REGISTRY = Registry()
 
 
-def issue_kind(name: str) -> Kind | None:
-    """What is registered about the kind of issue of this name. Raises what loading a third party's raises."""
+def issue_kind(name: str) -> Kind:
+    """What is registered about the kind of this name; of an unknown one no more than its name. Raises what
+    loading a third party's raises."""
     found = REGISTRY.find(KINDS, name)
-    return None if found is None else found.load()
+    kind: Kind = Kind(None, words=name.replace("-", " ")) if found is None else found.load()
+    return kind
 
 
 def said_of(issue: Any, what: str, *more: Any) -> Any:
     """What a function of an issue's kind, such as its `figures`, gives for it; None: the kind has none."""
-    kind = issue_kind(issue.kind.value)
-    target = None if kind is None else getattr(kind, what)
+    target = getattr(issue_kind(issue.kind.value), what)
     if target is None:
         return None
     return (load(target) if isinstance(target, str) else target)(issue, *more)

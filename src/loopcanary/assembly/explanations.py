@@ -31,16 +31,16 @@ def why_grouped(issue: Issue, stalls: Sequence[Stall]) -> tuple[str, ...]:
     if isinstance(issue, Stall):
         return _why_stalls_grouped(issue)
     kind = issue.kind.value
-    registered = issue_kind(kind)
-    if registered is None or not registered.place:
+    place = issue_kind(kind).place
+    if not place:
         parts = identity(issue)
         return (f"kind={kind}", *parts) if reported_fingerprint(kind, parts) == issue.fingerprint else ()
     for stall in stalls:
         if lag_fingerprint(kind, issue.loop, stall, None) == issue.fingerprint:
             return (f"kind={kind}", f"stall={stall.fingerprint}")
-    name = getattr(issue, registered.place)
+    name = getattr(issue, place)
     if lag_fingerprint(kind, issue.loop, None, name) == issue.fingerprint:
-        return (f"kind={kind}", f"loop={issue.loop}", *((f"{registered.place}={name}",) if name else ()))
+        return (f"kind={kind}", f"loop={issue.loop}", *((f"{place}={name}",) if name else ()))
     return ()
 
 

@@ -52,7 +52,6 @@ def completed(told: Told, session: Session, serial: int, stalls: Sequence[Stall]
         ValueError, or whatever else reading a broken object raises: it is no issue of a registered kind.
     """
     issue = _checked(told.issue)
-    kind = issue_kind(issue.kind.value)
     issue = said_of(issue, "fitted", session) or issue
     issue = replace(
         issue,
@@ -66,12 +65,15 @@ def completed(told: Told, session: Session, serial: int, stalls: Sequence[Stall]
     if stalls:
         issue = _with_stalls(issue, stalls)
     parts = (f"bug={issue.fingerprint}", *_kept(issue)) if issue.fingerprint else identity(issue)
-    words = "" if kind is None else f"{kind.words} of {format_duration(issue.duration_ns)}"
     return replace(
         issue,
-        title=issue.title or said_of(issue, "title") or words,
+        title=issue.title or said_of(issue, "title") or _words(issue),
         fingerprint=reported_fingerprint(issue.kind.value, parts),
     )
+
+
+def _words(issue: IssueFacts) -> str:
+    return f"{issue_kind(issue.kind.value).words} of {format_duration(issue.duration_ns)}"
 
 
 def _with_stalls(issue: IssueFacts, stalls: Sequence[Stall]) -> IssueFacts:
@@ -131,8 +133,8 @@ def _checked(issue: Any) -> IssueFacts:
         raise TypeError(f"a tracer reports issues of registered kinds, not {type(issue).__name__}")
     issue, beyond = _bounded(issue)
     read = issue_from_wire(_cut(to_wire(issue)))
-    kind = issue_kind(read.kind.value)
-    if not isinstance(read, IssueFacts) or not isinstance(issue, type(read)) or (kind and kind.place):
+    is_its_own = isinstance(issue, type(read)) and not issue_kind(read.kind.value).place
+    if not isinstance(read, IssueFacts) or not is_its_own:
         raise TypeError(f"{type(issue).__name__} is no {read.kind.value} that a tracer reports")
     _refuse_no_figure(read, read.kind.value)
     "\n".join(read.searched)

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 def kind_words(kind: IssueKind) -> str:
     """`slow method`; a kind that nobody here registers goes by its name."""
-    known = issue_kind(kind.value)
-    return kind.value.replace("-", " ") if known is None else known.words
+    return issue_kind(kind.value).words
 
 
 def issues_title(groups: Sequence[IssueGroup]) -> str:

@@ -33,11 +33,8 @@ def evidence_of(issue: Issue) -> tuple[str, ...]:
     if isinstance(issue, Stall):
         return issue.evidence
     own = tuple(said_of(issue, "evidence") or ())
-    kind = issue_kind(issue.kind.value)
-    if not issue.stalls or (
-        kind is not None and kind.place
-    ):  # then its own evidence says what they are to it
-        return own
+    if not issue.stalls or issue_kind(issue.kind.value).place:
+        return own  # it says itself what they are to it
     return (*own, _meanwhile(issue))
 
 
