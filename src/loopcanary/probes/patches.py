@@ -44,8 +44,8 @@ def is_from(function: object, module: ModuleType) -> bool:
 
 
 class PatchingProbe:
-    """Implements protocols.Probe for a library that is imported: a probe says what it patches, and what it
-    takes back beside patches."""
+    """Implements protocols.loops.Probe for a library that is imported: a probe says what it patches, and what
+    it takes back beside patches."""
 
     kind: str
 
@@ -55,7 +55,7 @@ class PatchingProbe:
         loop_seen: Callable[[], None],
         contain: Callable[[Callable[[], None]], object],
     ) -> None:
-        """As registry.LoopKind says; `engine`: the extension, or a protocols.PortableSide."""
+        """As registry.LoopKind says; `engine`: the extension, or a protocols.loops.PortableSide."""
         self._engine = engine
         self._loop_seen = loop_seen
         self._contain = contain
