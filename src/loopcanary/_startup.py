@@ -1,4 +1,4 @@
-"""Watches a program that nobody changed: LOOPCANARY=1 in its environment.
+"""Watches an unchanged program: LOOPCANARY=1 in its environment.
 
 `loopcanary.pth`, at the root of site-packages, calls `start` while the interpreter sets itself up, before
 the program's first line. It also runs in every child that inherits the environment. Where no `.pth` file
@@ -42,8 +42,8 @@ def start() -> None:
     """Makes this process a watched one, with settings from the environment and files: at once for what
     `loopcanary run` was given, else when there may be a loop. Once a process, never raises.
 
-    A failure is one line on stderr for who ran `loopcanary run`. It is silent where only the environment
-    asked, since nobody may be there to read it; LOOPCANARY_DEBUG=1 prints it there too.
+    A failure is one line on stderr under `loopcanary run`. It is silent if only the environment asked, since
+    there may be no reader; LOOPCANARY_DEBUG=1 prints it there too.
     """
     global _called, _waiting  # noqa: PLW0603 - once a process
     if "LOOPCANARY_RUN_STDERR" not in os.environ:
@@ -66,7 +66,7 @@ def start() -> None:
 
 
 def begin_now() -> None:
-    """The program imports what is worth watching. Does nothing where nobody waits for that."""
+    """Called when the program imports a loop's library. Does nothing unless `start` waits for that."""
     global _waiting
     waiting, _waiting = _waiting, None
     if waiting is not None:

@@ -33,8 +33,8 @@ class Boundary:
 
     @contextmanager
     def on_own_thread(self) -> Iterator[None]:
-        """The calling thread runs nothing of the program's but what is plugged in: whatever is raised there,
-        SystemExit too, is the part's. On other threads it may be that of a signal's handler."""
+        """In this block the calling thread runs plugged-in parts only: what is raised, SystemExit too, is
+        the part's. On other threads it may come from a signal's handler."""
         ident = self._ident()
         self._own_threads.add(ident)
         try:
@@ -102,7 +102,7 @@ class Boundary:
 
 
 def _words(error: BaseException) -> str:
-    """What it says of itself. An exception of others' may fail at that, too, or never come to an end."""
+    """The error's text. A foreign exception may fail to give one, or never end."""
     name = type(error).__name__
     try:
         return f"{name}: {error}"[:_WORDS_MAX]

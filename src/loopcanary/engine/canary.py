@@ -169,8 +169,8 @@ class Canary:
         self.boundary.failed("native engine", RuntimeError(f"{reason}; the portable one is used"))
 
     def loop_seen(self) -> None:
-        """A loop begins to run: by now `__main__` and sys.path are what they are going to be, and the
-        facts beside the evidence are made final. The loop's thread; cheap but for the first time."""
+        """A loop begins to run: `__main__` and sys.path are final by now, and so are the facts beside the
+        evidence. The loop's thread; cheap but for the first time."""
         engine = self._engine  # another thread may end it meanwhile
         if engine is not None:
             engine.loop_seen()
@@ -197,8 +197,8 @@ class Canary:
     # ---- forks (process_hooks.Follower) -----------------------------------------------------
 
     def before_fork(self) -> None:
-        """Our threads put down what they have in hand and end, so that the child inherits no lock of ours
-        in use, and a program of one thread is one (docs/decisions/0004-fork.md). The forking thread."""
+        """Our threads finish their piece of work and end: the child inherits no lock of ours in use, and a
+        program of one thread stays one (docs/decisions/0004-fork.md). The forking thread."""
         # A start is short, and imports: a child of its middle would find modules locked by a thread that it
         # does not have.
         patience_s = _START_PATIENCE_S if self._is_starting else FORK_PATIENCE_S

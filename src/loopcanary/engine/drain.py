@@ -122,8 +122,8 @@ class Drain:
         self._turn = turn
 
     def rest(self, patience_s: float) -> bool:
-        """Ends the thread when it has put down what it has in hand; False where that takes longer (it is
-        stuck in a reporter's or interceptor's code). `start` starts it again."""
+        """Ends the thread after its piece of work; False if that takes longer (a reporter or interceptor is
+        stuck). `start` starts it again."""
         turn = self._turn
         return turn is None or self._end(turn, patience_s)
 

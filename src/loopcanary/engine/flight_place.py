@@ -3,7 +3,7 @@
 The file belongs in memory: a store to a page of a disk file can block in the kernel for as long as the
 disk does (the JVM's hsperfdata pauses), and lanes are stored to from the thread that must not block. The
 store's `flight` folder then holds a symbolic link to it. Without a tmpfs the file lies in that folder. Where
-the store cannot be written, the file is in memory and has no name: nobody could find it later.
+the store cannot be written, the file is in memory and has no name: no later process could find it.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def _tracing_process() -> str | None:
 
 
 class StormGuard:
-    """Lets so many stalls through each minute, and counts the rest. Pure: time is an argument.
+    """Lets `per_minute` stalls through each minute, and counts the rest. Pure: time is an argument.
 
     A token bucket: a minute's worth at once, then one each 60 s / `per_minute`. Integers throughout, so
     that nothing is lost to rounding. Drain thread.
