@@ -33,7 +33,7 @@ def taken(count, timeout_s=20):
 def run(main):
     loop = asyncio.new_event_loop()
     async def watched():
-        backend.loop_started(loop, threading.get_ident())
+        backend.loops.started(loop, threading.get_ident())
         await asyncio.sleep(0.001)
         await main()
         await asyncio.sleep(0)
@@ -43,7 +43,7 @@ def run(main):
         loop.run_until_complete(watched())
     finally:
         outside = time.monotonic_ns() - began
-        backend.loop_stopped(loop)
+        backend.loops.stopped(loop)
         loop.close()
 
 def block(action, *arguments):
@@ -210,9 +210,9 @@ def test_work_on_any_thread_is_timed():
     told = program(
         """
         def job():
-            backend.work_begin("nightly")
+            backend.listener.work_begin("nightly")
             until_sampled(time.monotonic() + 0.2)
-            backend.work_end()
+            backend.listener.work_end()
         def until_sampled(at_least):
             while time.monotonic() < at_least or not backend.statistics().get("samples"):
                 time.sleep(0.02)
@@ -241,7 +241,7 @@ def test_a_loop_that_ran_before_is_watched_from_its_next_turn_on():
             loop.run_forever()
         thread = threading.Thread(target=host, name="host")
         thread.start(); running.wait()
-        backend.loop_started(loop, thread.ident)
+        backend.loops.started(loop, thread.ident)
         loop.call_soon_threadsafe(lambda: None)
         loop.call_soon_threadsafe(time.sleep, 0.001)
         def until_sampled():
@@ -256,7 +256,7 @@ def test_a_loop_that_ran_before_is_watched_from_its_next_turn_on():
         stall = the_stall(200_000_000)
         outside = time.monotonic_ns() - began
         loop.call_soon_threadsafe(loop.stop); thread.join()
-        backend.loop_stopped(loop)
+        backend.loops.stopped(loop)
         tell(thread=stall.thread_name, **times(stall), name=stall.names.name,
              select="select" in vars(loop._selector))
         """

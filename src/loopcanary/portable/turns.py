@@ -307,13 +307,13 @@ class CanaryTurns:
         self._canary.start()
         backend, ident = self._canary.backend, threading.get_ident()
         if backend is not None:
-            self._contain(backend.loop_started, loop, ident, kind)
+            self._contain(backend.loops.started, loop, ident, kind)
             self._canary.loop_seen()
 
     def stopped(self, loop: Any) -> None:
         backend = self._canary.backend
         if backend is not None:
-            self._contain(backend.loop_stopped, loop)
+            self._contain(backend.loops.stopped, loop)
 
     def _contain(self, tell: Callable[..., object], *told: object) -> None:
         self._canary.boundary.call("portable probe", tell, *told, keep=True)
