@@ -1,6 +1,6 @@
 #include "module/running_work.h"
 
-#include <structmember.h>
+#include "cpython/names/member_offset.h"
 
 #define PARTIALS_MAX 8
 
@@ -43,11 +43,9 @@ PyObject *lc_inside_partials(PyObject *function)
 
 void lc_learn_partial(PyTypeObject *type)
 {
-    PyObject *member = PyObject_GetAttrString((PyObject *)type, "func");
-    if (member != NULL && Py_IS_TYPE(member, &PyMemberDescr_Type)) {
-        partials.function = ((PyMemberDescrObject *)member)->d_member->offset;
+    const uint32_t offset = lc_member_offset((PyObject *)type, "func");
+    if (offset != 0) {
+        partials.function = offset;
         Py_XSETREF(partials.type, (PyTypeObject *)Py_NewRef(type));
     }
-    PyErr_Clear();
-    Py_XDECREF(member);
 }

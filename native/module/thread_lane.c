@@ -158,6 +158,14 @@ bool lc_call_ours(PyObject *function, PyObject *argument)
     return lc_raised_is_ours(result);
 }
 
+bool lc_call_ours_with(PyObject *function, uint32_t number)
+{
+    PyObject *argument = PyLong_FromUnsignedLong(number);
+    const bool passed = argument == NULL ? lc_raised_is_ours(NULL) : lc_call_ours(function, argument);
+    Py_XDECREF(argument);
+    return passed;
+}
+
 bool lc_may_call_python(void)
 {
     return Py_IsInitialized() && !Py_IsFinalizing() && PyGILState_GetThisThreadState() != NULL;

@@ -56,6 +56,9 @@ uint64_t lc_thread_lane_title(void);
 /* Calls a function of ours; answers as lc_raised_is_ours (probes/hooks/raised.h). */
 bool lc_call_ours(PyObject *function, PyObject *argument);
 
+/* The same with a number. */
+bool lc_call_ours_with(PyObject *function, uint32_t number);
+
 /* Whether Python may be called on this thread: it has a thread state, and the interpreter is not about to end. GIL or none. */
 bool lc_may_call_python(void);
 

@@ -3,8 +3,8 @@
  * known pointers are. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <structmember.h>
 
+#include "cpython/names/member_offset.h"
 #include "cpython/source/cpython_source.h"
 
 /* A task that never runs, on a loop that only notes what it is asked to call. The coroutine
@@ -86,18 +86,12 @@ static bool learn_handle(lc_asyncio_facts *facts)
     if (handle == NULL || !PyType_Check(handle)) {
         return false;
     }
-    PyObject *member = PyObject_GetAttrString(handle, "_callback");
-    if (member == NULL) {
-        PyErr_Clear();
+    facts->handle_callback = lc_member_offset(handle, "_callback");
+    if (facts->handle_callback == 0) {
         return false;
     }
-    const bool is_slot = Py_IS_TYPE(member, &PyMemberDescr_Type);
-    if (is_slot) {
-        facts->handle_callback = (uint32_t)((PyMemberDescrObject *)member)->d_member->offset;
-        facts->handle_type = keep((PyTypeObject *)handle);
-    }
-    Py_DECREF(member);
-    return is_slot;
+    facts->handle_type = keep((PyTypeObject *)handle);
+    return true;
 }
 
 static void learn_from_task(lc_asyncio_facts *facts, PyTypeObject *type, PyObject *task,

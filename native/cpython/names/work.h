@@ -18,7 +18,7 @@ lc_text lc_kind_name(lc_cpython_source *source, lc_work_kind kind);
  * calls. */
 void lc_work_ended(lc_cpython_source *source, uint64_t work, lc_long_work *entry);
 
-/* What kind of work a callable is; {0, 0} where there is no name to be had. Calls of one function, of one task's coroutine
+/* What kind of work a callable, or a str that names work, is; {0, 0} where there is no name to be had. Calls of one function, of one task's coroutine
  * function, or of one method of C code are one kind, whatever they are bound to; of other callables, those of one
  * type.
  *

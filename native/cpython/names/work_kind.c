@@ -79,6 +79,9 @@ lc_work_kind lc_work_kind_of(const lc_cpython_source *source, const void *callab
     uint64_t object = (uint64_t)(uintptr_t)callable;
     for (uint32_t depth = 0; depth < CALLABLE_DEPTH_MAX && object != 0; depth++) {
         const uint64_t type = type_of(source, object);
+        if (type == at->str_type) { /* work that the program has named itself */
+            return (lc_work_kind){object, 0};
+        }
         if (type == at->function_type) {
             return (lc_work_kind){load(object + l->function_qualname), 0};
         }

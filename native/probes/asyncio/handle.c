@@ -1,11 +1,10 @@
 #include "probes/asyncio/handle.h"
 
-#include <structmember.h>
-
 #include "probes/asyncio/site.h"
 #include "probes/hooks/bracket.h"
 #include "probes/hooks/patch_chain.h"
 #include "probes/hooks/raised.h"
+#include "cpython/names/member_offset.h"
 #include "cpython/names/work.h"
 
 /* Handle and TimerHandle keep their fields in __slots__; the members' descriptors say where. */
@@ -207,28 +206,20 @@ static PyMethodDef run_method = {
     "_run", handle_run, METH_NOARGS,
     "Handle._run($self, /)\n--\n\nRuns the callback in its context; loopcanary's version of asyncio's own."};
 
-static Py_ssize_t member_offset(PyObject *type, const char *name)
+static bool find_slot(PyObject *type, const char *name, Py_ssize_t *out)
 {
-    PyObject *member = PyObject_GetAttrString(type, name);
-    Py_ssize_t offset = -1;
-    if (member != NULL && Py_IS_TYPE(member, &PyMemberDescr_Type) &&
-        ((PyMemberDescrObject *)member)->d_member->type == T_OBJECT_EX) {
-        offset = ((PyMemberDescrObject *)member)->d_member->offset;
-    } else if (member != NULL) {
+    *out = lc_member_offset(type, name);
+    if (*out == 0) {
         PyErr_Format(PyExc_RuntimeError, "asyncio's Handle.%s is no slot", name);
     }
-    Py_XDECREF(member);
-    return offset;
+    return *out != 0;
 }
 
 static bool find_slots(PyObject *handle_type, PyObject *timer_type, handle_slots *out)
 {
-    out->callback = member_offset(handle_type, "_callback");
-    out->args = out->callback < 0 ? -1 : member_offset(handle_type, "_args");
-    out->context = out->args < 0 ? -1 : member_offset(handle_type, "_context");
-    out->loop = out->context < 0 ? -1 : member_offset(handle_type, "_loop");
-    out->when = out->loop < 0 ? -1 : member_offset(timer_type, "_when");
-    return out->when >= 0;
+    return find_slot(handle_type, "_callback", &out->callback) && find_slot(handle_type, "_args", &out->args) &&
+           find_slot(handle_type, "_context", &out->context) && find_slot(handle_type, "_loop", &out->loop) &&
+           find_slot(timer_type, "_when", &out->when);
 }
 
 PyObject *lc_asyncio_handle_method(PyObject *Py_UNUSED(module), PyObject *args)

@@ -1,7 +1,6 @@
 #include "probes/asyncio/site.h"
 
-#include <structmember.h>
-
+#include "cpython/names/member_offset.h"
 #include "module/agent.h"
 #include "cpython/names/work.h"
 
@@ -28,16 +27,7 @@ static PyObject *folder_of(PyObject *globals)
 
 void lc_asyncio_site_learn(PyObject *handle_type, PyObject *events_globals)
 {
-    PyObject *member = PyObject_GetAttrString(handle_type, "_source_traceback");
-    if (member == NULL) {
-        PyErr_Clear(); /* another asyncio: callers are then not known */
-        return;
-    }
-    if (Py_IS_TYPE(member, &PyMemberDescr_Type) &&
-        ((PyMemberDescrObject *)member)->d_member->type == T_OBJECT_EX) {
-        learned.traceback = ((PyMemberDescrObject *)member)->d_member->offset;
-    }
-    Py_DECREF(member);
+    learned.traceback = lc_member_offset(handle_type, "_source_traceback");
     Py_XSETREF(learned.folder, folder_of(events_globals));
 }
 

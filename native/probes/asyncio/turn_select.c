@@ -35,13 +35,7 @@ static bool count_spins(turn_select *self, bool spins)
         }
         told = 0;
     }
-    PyObject *turns = PyLong_FromUnsignedLong(told);
-    const bool passed = turns == NULL || lc_call_ours(self->spins, turns);
-    Py_XDECREF(turns);
-    if (turns == NULL) {
-        PyErr_Clear();
-    }
-    return passed;
+    return lc_call_ours_with(self->spins, told);
 }
 
 static PyObject *call_select(PyObject *callable, PyObject *const *args, size_t count, PyObject *names)

@@ -55,12 +55,6 @@ static PyObject *work_of(const greenlet_tracer *self, PyObject *greenlet)
     return work != NULL ? work : Py_NewRef(other_greenlet);
 }
 
-static lc_work_kind kind_of(PyObject *work)
-{
-    return PyUnicode_Check(work) ? (lc_work_kind){(uint64_t)(uintptr_t)work, 0}
-                                 : lc_work_kind_of(&lc_the_agent.source, work);
-}
-
 static void end_piece(greenlet_tracer *self)
 {
     const lc_bracket piece = self->piece;
@@ -68,7 +62,7 @@ static void end_piece(greenlet_tracer *self)
     self->piece = (lc_bracket){0};
     self->work = NULL;
     if (work != NULL && LC_AGENT_RUNS(piece.generation) && __builtin_expect(lc_bracket_is_tallied(piece), 0)) {
-        lc_bracket_end_tallied(piece, kind_of(work), 0);
+        lc_bracket_end_tallied(piece, lc_work_kind_of(&lc_the_agent.source, work), 0);
     } else {
         lc_bracket_end(piece);
     }

@@ -96,14 +96,6 @@ static PyObject *work_begin(PyObject *self, PyObject *const *args, Py_ssize_t co
     Py_RETURN_NONE;
 }
 
-static lc_work_kind kind_of(PyObject *work)
-{
-    if (work == NULL || PyUnicode_Check(work)) {
-        return (lc_work_kind){(uint64_t)(uintptr_t)work, 0};
-    }
-    return lc_work_kind_of(&lc_the_agent.source, work);
-}
-
 static PyObject *work_end(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(unused), Py_ssize_t Py_UNUSED(count))
 {
     begun *own = own_begun;
@@ -114,7 +106,7 @@ static PyObject *work_end(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(
     own->works[own->work_depth] = (begun_work){0};
     if (__builtin_expect(LC_AGENT_RUNS(ended.bracket.generation) && lc_bracket_is_tallied(ended.bracket), 0) &&
         LC_LOAD(ended.bracket.lane->epoch) == ended.bracket.epoch) {
-        lc_bracket_end_tallied(ended.bracket, kind_of(ended.work), 0);
+        lc_bracket_end_tallied(ended.bracket, lc_work_kind_of(&lc_the_agent.source, ended.work), 0);
     } else {
         lc_bracket_end_late(ended.bracket);
     }

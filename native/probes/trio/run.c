@@ -177,13 +177,7 @@ static bool count_spins(trio_group *self)
         return true;
     }
     self->has_spun = looks != 0;
-    PyObject *turns = PyLong_FromUnsignedLong(looks != 0 ? SPINS_LOOK : 0);
-    const bool passed = turns == NULL || lc_call_ours(self->spins, turns);
-    Py_XDECREF(turns);
-    if (turns == NULL) {
-        PyErr_Clear();
-    }
-    return passed;
+    return lc_call_ours_with(self->spins, looks != 0 ? SPINS_LOOK : 0);
 }
 
 static int contains(PyObject *object, PyObject *name)
