@@ -161,5 +161,5 @@ def test_what_is_no_readable_text_gives_none(tmp_path: Path):
     binary = tmp_path / "a.so"
     binary.write_bytes(b"\xff\xfe\x00\x01" * 9)
     sources = FileSources()
-    for name in (str(binary), str(tmp_path), str(tmp_path / "none.py"), "a\0b", "", "<string>"):
+    for name in (str(binary), str(tmp_path), str(tmp_path / "none.py"), "a\0b", "", "<made up>"):
         assert sources.read(name) is None
