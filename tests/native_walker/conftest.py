@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sysconfig
 from pathlib import Path
@@ -51,6 +52,8 @@ def build(into: Path) -> Path:
 
 @pytest.fixture(scope="package")
 def probe(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler")
     path = build(tmp_path_factory.mktemp("walker_probe"))
     spec = importlib.util.spec_from_file_location("walker_probe", path)
     assert spec is not None
