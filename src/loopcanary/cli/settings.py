@@ -12,7 +12,7 @@ from loopcanary.model.config import EngineChoice
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loopcanary.config import ConfigError
+    from loopcanary.model import Config
 
 _OPTIONS = (
     click.option(
@@ -82,12 +82,20 @@ def given(settings: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def of_option(error: ConfigError) -> ConfigError:
-    """The error in the words of options instead of keywords."""
-    return type(error)(
-        key=error.key,
-        value=error.value,
-        place=f"option --{error.key.replace('_', '-')}",
-        problem=error.problem,
-        next_step=error.next_step,
-    )
+def loaded(settings: dict[str, Any]) -> Config:
+    """The settings in force with these, which were given as options. ConfigError, which names the option."""
+    from loopcanary.config import ConfigError, load
+
+    try:
+        return load(**settings)
+    except ConfigError as error:
+        if error.place != f"keyword {error.key}":
+            raise
+        option = error.key.removeprefix("notify_").replace("_", "-")
+        raise ConfigError(
+            key=error.key,
+            value=error.value,
+            place=f"option --{option}",
+            problem=error.problem,
+            next_step=error.next_step,
+        ) from None

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from loopcanary.cli import BAD_USE, NOTHING_FOUND, refuse
-from loopcanary.cli.settings import given, of_option, settings_options
+from loopcanary.cli.settings import given, loaded, settings_options
 from loopcanary.cli.words import Word
 from loopcanary.model.outside import Attached, Detached, Unseen
 from loopcanary.words.commands import reading
@@ -58,14 +58,7 @@ def _timeout_s(text: str) -> float:
 
 def _checked(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings as they are sent, known to be good. Raises ConfigError."""
-    from loopcanary.config import ConfigError, load
-
-    try:
-        load(**settings)
-    except ConfigError as error:
-        if error.place == f"keyword {error.key}":
-            raise of_option(error) from None
-        raise
+    loaded(settings)
     if "store" in settings:
         settings["store"] = str(Path(settings["store"]).absolute())
     return json.loads(json.dumps(settings))  # type: ignore[no-any-return]

@@ -13,6 +13,7 @@ import click
 from loopcanary.cli import BAD_USE, NOTHING_FOUND, reader_left, refuse
 from loopcanary.cli.ending import End
 from loopcanary.cli.opening import closed_at_end, found_stores, reads_stores
+from loopcanary.cli.settings import given, loaded
 from loopcanary.cli.words import Word
 
 if TYPE_CHECKING:
@@ -86,10 +87,8 @@ def command(
     when its output is closed.
     """
     from loopcanary.assembly.notify import NotifyOrder
-    from loopcanary.config import load
 
-    given = {key: value for key, value in settings.items() if value is not None}
-    config = load(**given)
+    config = loaded(given(settings))
     chosen = {name for name, is_on in (("desktop", desktop), ("webhook", webhook), ("bell", bell)) if is_on}
     ways = chosen or set(config.notify)
     receivers: list[Receiver] = []
@@ -105,6 +104,8 @@ def command(
         _give_up(stores)
         return BAD_USE
     if is_test:
+        if stores:
+            found_stores(stores)
         return _test(receivers, rings="bell" in ways)
     since_wall_ns = time.time_ns() if since is None else since
     wishes = NotifyOrder(config=config, receivers=receivers, beside=beside, since_wall_ns=since_wall_ns)
@@ -177,7 +178,7 @@ def _test(receivers: list[Receiver], *, rings: bool) -> int:
 # ---- following --------------------------------------------------------------------------------
 
 
-def _follow(given: tuple[Path, ...], wishes: NotifyOrder, *, rings: bool) -> int:
+def _follow(named: tuple[Path, ...], wishes: NotifyOrder, *, rings: bool) -> int:
     from loopcanary.assembly.notify import Follower
 
     is_for_people = wishes.beside is None
@@ -194,7 +195,7 @@ def _follow(given: tuple[Path, ...], wishes: NotifyOrder, *, rings: bool) -> int
         if rings:
             _ring()
 
-    with closed_at_end(found_stores(given)) as stores:
+    with closed_at_end(found_stores(named)) as stores:
         follower = Follower(stores, wishes, show=show, complain=refuse)
         if not follower.claim():
             return 0 if wishes.beside is not None else NOTHING_FOUND

@@ -17,7 +17,7 @@ import click
 
 from loopcanary.cli import refuse
 from loopcanary.cli.program import hook_is_installed, interpreter_flags, obstacle, split, with_bootstrap
-from loopcanary.cli.settings import given, of_option, settings_options
+from loopcanary.cli.settings import given, loaded, settings_options
 
 
 class _Run(click.Command):
@@ -81,16 +81,11 @@ def command(program: list[str], /, **settings: Any) -> int:
 
 def _environment(settings: dict[str, Any]) -> dict[str, str]:
     """This environment with the settings in force, checked. Raises ConfigError and StoreError."""
-    from loopcanary.config import ConfigError, load, settings_as_environment
+    from loopcanary.config import settings_as_environment
     from loopcanary.reporters.whose_stderr import STDERR, own_stderr
     from loopcanary.store import locate
 
-    try:
-        config = load(**settings)
-    except ConfigError as error:
-        if error.place == f"keyword {error.key}":
-            raise of_option(error) from None
-        raise
+    config = loaded(settings)
     location = locate(config.store)
     if location.notice:
         refuse(location.notice)
