@@ -69,6 +69,9 @@ BAD_USE = {
     "a time that is none": ["report", "--since", "yesteryear"],
     "a cause that is none": ["report", "--cause", "magic"],
     "a negative limit": ["report", "--limit", "-1"],
+    "a limit that is no number": ["report", "--limit", "many"],
+    "a port that is none": ["ui", "--port", "70000"],
+    "an interval that is none": ["top", "--once", "--interval", "nan"],
     "nothing to show": ["show"],
     "nothing to run": ["run"],
     "nothing to run but options": ["run", "--threshold", "1s"],
@@ -110,6 +113,8 @@ def test_html_is_a_format_and_nonsense_is_not(capsys: Captured) -> None:
 def test_what_is_wrong_with_an_option_names_the_option(capsys: Captured) -> None:
     main(["run", "--threshold", "100", "app.py"])
     assert "loopcanary: option --threshold: '100' is no duration" in told(capsys)
+    main(["notify", "--from", "soon"])
+    assert "loopcanary: option --from: 'soon' is no duration" in told(capsys)
     main(["run", "--methods", "shop", "app.py"])
     assert "--methods is not there yet: it comes with a later version" in told(capsys)
 
@@ -406,6 +411,16 @@ def test_doctor_lists_and_judges(capsys: Captured, monkeypatch: pytest.MonkeyPat
     shown = capsys.readouterr().out
     assert shown == "engine     ok       native\ngc         off    \nself-test  problem  not \\x1b[31mseen\n"
     assert main(["doctor", "--no-self-test"]) == 0
+
+
+def test_doctor_wraps_on_a_terminal_only(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    loops = ", ".join(["asyncio"] * 12)
+    monkeypatch.setattr("loopcanary.assembly.doctor.doctor_facts", lambda _: [("loops", "ok", loops)])
+    monkeypatch.setenv("COLUMNS", "80")
+    for is_terminal, lines in (("", 1), ("1", 2)):
+        monkeypatch.setenv("FORCE_COLOR", is_terminal)
+        assert main(["doctor", "--no-self-test"]) == 0
+        assert len(capsys.readouterr().out.splitlines()) == lines
 
 
 def test_doctor_reads_the_stores_that_are_named(filled: Store, place: Path, capsys: Captured) -> None:

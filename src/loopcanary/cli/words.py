@@ -19,6 +19,26 @@ class Word(click.ParamType[str]):
         return str(value)
 
 
+class Number(click.ParamType[float]):
+    """A number within bounds, which are said where they are not kept and not in the help."""
+
+    name = "number"
+
+    def __init__(self, kind: type[int | float], least: float, most: float | None = None) -> None:
+        self._kind, self._least, self._most = kind, least, most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number."""
+        try:
+            found = self._kind(value)
+        except ValueError:
+            self.fail(f"{value!r} is no {'whole ' if self._kind is int else ''}number", param, ctx)
+        if not self._least <= found <= (found if self._most is None else self._most):
+            most = "" if self._most is None else f" and {self._most:,} at most"
+            self.fail(f"{value} is out of bounds: {self._least} at least{most}", param, ctx)
+        return found
+
+
 class Renamed(click.Option):
     """An option with older names, which go on working and are not in the help."""
 

@@ -10,7 +10,7 @@ import click
 
 from loopcanary.cli import BAD_USE, NOTHING_FOUND, refuse
 from loopcanary.cli.settings import given, loaded, settings_options
-from loopcanary.cli.words import Word
+from loopcanary.cli.words import Number, Word
 from loopcanary.model.outside import Attached, Detached, Unseen
 from loopcanary.words.commands import reading
 from loopcanary.words.text import printable
@@ -19,7 +19,7 @@ _NS = 1_000_000_000
 
 
 @click.command(short_help="Watch a program that already runs.")
-@click.argument("pid", type=click.IntRange(min=1), metavar="PID")
+@click.argument("pid", type=Number(int, 1), metavar="PID")
 @settings_options
 @click.option("--stop", is_flag=True, help="Watch it no longer, and undo every change in it.")
 @click.option(

@@ -11,6 +11,7 @@ import click
 from loopcanary.cli.opening import opened, reads_stores
 from loopcanary.cli.selecting import bug_option, the_bug
 from loopcanary.cli.times import Duration, Size
+from loopcanary.cli.words import Number
 from loopcanary.model.search import STALLS, IssueQuery
 from loopcanary.ui.sources import as_one
 from loopcanary.words.text import count_of
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 @click.command()
 @reads_stores
 @click.option("--older-than", type=Duration(), metavar="DURATION", help="Stalls older than this, such as 7d.")
-@click.option("--keep", type=click.IntRange(min=0), metavar="N", help="All stalls but the newest N.")
+@click.option("--keep", type=Number(int, 0), metavar="N", help="All stalls but the newest N.")
 @click.option(
     "--max-size", type=Size(), metavar="SIZE", help="The oldest, until the rest takes less, such as 100MB."
 )

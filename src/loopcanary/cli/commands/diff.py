@@ -12,7 +12,7 @@ from loopcanary.cli import NOTHING_FOUND, refuse
 from loopcanary.cli.formats import LIMITS, current_folder, format_option
 from loopcanary.cli.opening import opened, reads_stores
 from loopcanary.cli.times import Moment
-from loopcanary.cli.words import Word
+from loopcanary.cli.words import Number, Word
 from loopcanary.model.search import IssueQuery
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _WORSE = 70
 @click.option("--version-a", metavar="VERSION", type=Word(), help="A: runs of this version of the program.")
 @click.option("--version-b", metavar="VERSION", type=Word(), help="B: runs of this version of the program.")
 @click.option("--fail-on-worse", is_flag=True, help=f"Exit with {_WORSE} if a bug is surely new or worse.")
-@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="At most N bugs; 0: all.")
+@click.option("--limit", type=Number(int, 0), metavar="N", help="At most N bugs; 0: all.")
 @format_option()
 def command(
     *,

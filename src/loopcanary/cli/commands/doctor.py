@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _STYLES = {"ok": "green", "off": "yellow", "problem": "bold red"}
 _FAILED = 1
+_STATUS = 11
+"""Columns of a status, with the blanks around it."""
+_LEAST = 20
 
 
 @click.command()
@@ -37,19 +40,29 @@ def command(*, stores: tuple[Path, ...], self_test: bool) -> int:
     facts = list(doctor.doctor_facts(folders))
     if self_test:
         facts.append(doctor.self_test())
-    for line in _lines(facts):
+    for line in _lines(facts, console.width if console.is_terminal else None):
         console.print(line, soft_wrap=True)
     return _FAILED if any(status == "problem" for _, status, _ in facts) else 0
 
 
-def _lines(facts: Iterable[tuple[str, str, str]]) -> Iterable[Text]:
+def _lines(facts: Iterable[tuple[str, str, str]], width: int | None) -> Iterable[Text]:
+    """`width`: of a terminal, where details are wrapped beside their names; None: a line each."""
     from rich.text import Text
 
     rows = list(facts)
-    width = max((len(name) for name, _, _ in rows), default=0)
+    names = max((len(name) for name, _, _ in rows), default=0)
     for name, status, detail in rows:
         yield Text.assemble(
-            f"{printable(name):<{width}}  ",
+            f"{printable(name):<{names}}  ",
             (f"{printable(status):<7}", _STYLES.get(status, "")),
-            f"  {printable(detail)}" if detail else "",
+            f"  {_beside(names + _STATUS, printable(detail), width)}" if detail else "",
         )
+
+
+def _beside(indent: int, words: str, width: int | None) -> str:
+    from textwrap import wrap
+
+    if width is None or width < indent + _LEAST:
+        return words
+    found = wrap(words, width - indent, break_long_words=False, break_on_hyphens=False)
+    return f"\n{'':{indent}}".join(found)

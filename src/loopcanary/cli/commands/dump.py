@@ -5,10 +5,11 @@ from __future__ import annotations
 import click
 
 from loopcanary.cli import BAD_USE, NOTHING_FOUND, refuse
+from loopcanary.cli.words import Number
 
 
 @click.command(short_help="Show what the threads of a running process do now.")
-@click.argument("pid", type=click.IntRange(min=1), metavar="PID")
+@click.argument("pid", type=Number(int, 1), metavar="PID")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Default: text.")
 @click.option("--all", "everything", is_flag=True, help="All frames, and also threads that run no Python.")
 def command(pid: int, form: str, everything: bool) -> int:

@@ -14,7 +14,7 @@ from loopcanary.cli import BAD_USE, NOTHING_FOUND, reader_left, refuse
 from loopcanary.cli.ending import End
 from loopcanary.cli.opening import closed_at_end, found_stores, reads_stores
 from loopcanary.cli.settings import given, loaded
-from loopcanary.cli.words import Word
+from loopcanary.cli.words import Number, Word
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +58,7 @@ _FAILED = 1
     "--at-most",
     "notify_per_minute",
     metavar="N",
-    type=click.IntRange(min=1),
+    type=Number(int, 1),
     help="Notifications a minute, of all bugs. Default: 6.",
 )
 @click.option(

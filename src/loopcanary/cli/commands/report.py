@@ -12,6 +12,7 @@ from loopcanary.cli.formats import LIMITS, current_folder, format_option, write
 from loopcanary.cli.opening import opened, reads_stores
 from loopcanary.cli.output import STDOUT, opened_output, output_option
 from loopcanary.cli.selecting import selection_options
+from loopcanary.cli.words import Number
 from loopcanary.model.search import IssueQuery
 from loopcanary.model.stall import Cause
 from loopcanary.ui.sources import as_one
@@ -27,9 +28,7 @@ if TYPE_CHECKING:
 @format_option("html")
 @output_option
 @selection_options
-@click.option(
-    "--limit", type=click.IntRange(min=0), metavar="N", help="At most N bugs, stalls and runs; 0: all."
-)
+@click.option("--limit", type=Number(int, 0), metavar="N", help="At most N bugs, stalls and runs; 0: all.")
 def command(
     *,
     stores: tuple[Path, ...],

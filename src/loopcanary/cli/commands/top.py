@@ -11,7 +11,7 @@ import click
 
 from loopcanary.cli import NOTHING_FOUND, refuse
 from loopcanary.cli.opening import found_stores, reads_stores
-from loopcanary.cli.words import Word
+from loopcanary.cli.words import Number, Word
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ _NO_TEXTUAL = (
 )
 @click.option(
     "--interval",
-    type=click.FloatRange(min=0.1, max=3600),
+    type=Number(float, 0.1, 3600),
     default=1.0,
     metavar="SECONDS",
     help="Seconds between updates. Default: 1.",

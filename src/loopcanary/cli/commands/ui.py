@@ -13,6 +13,7 @@ import click
 from loopcanary.cli import refuse
 from loopcanary.cli.formats import current_folder
 from loopcanary.cli.opening import closed_at_end, found_stores, reads_stores
+from loopcanary.cli.words import Number
 
 if TYPE_CHECKING:
     from loopcanary.store import Store
@@ -24,7 +25,7 @@ _EXTRA = ("starlette", "uvicorn", "jinja2")
 
 @click.command()
 @reads_stores
-@click.option("--port", type=click.IntRange(0, 65_535), default=0, metavar="N", help="Default: a free one.")
+@click.option("--port", type=Number(int, 0, 65_535), default=0, metavar="N", help="Default: a free one.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @click.option(
     "--editor",
