@@ -24,7 +24,7 @@ from loopcanary.ui.pages.overview import CauseTime
 from loopcanary.ui.pages.trees import branches
 from loopcanary.words import frames as frame_words
 from loopcanary.words.causes import cause_words, confidence_word, no_line_words, severity_word, struck_words
-from loopcanary.words.kinds import kind_words
+from loopcanary.words.kinds import issues_title, kind_words
 from loopcanary.words.lags import evidence_of
 from loopcanary.words.text import count_of, place, printable
 from loopcanary.words.traced import phase_words
@@ -215,6 +215,7 @@ _GLOBALS: dict[str, Any] = {
     "is_fold": lambda row: isinstance(row, Fold),
     "spark_bars": drawing.spark_bars,
     "frame_words": frame_words,
+    "issues_title": issues_title,
     "phase_words": phase_words,
     "branches": branches,
 }

@@ -75,8 +75,8 @@ class StackedTime:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OverviewPage:
-    """What the template shows."""
+class StallFigures:
+    """What the overview and a report in one file say about all stalls, loops and scenes."""
 
     stalls: int
     groups: int
@@ -85,14 +85,20 @@ class OverviewPage:
     last_wall_ns: int | None
     sessions: int
     killed: int
-    running: tuple[Session, ...]
-    ongoing: tuple[Stall, ...]
     top: Spotlight | None
-    rows: tuple[GroupRow, ...]
-    ignored: int
     chart: StackedTime | None
     loops: tuple[LoopRow, ...]
     scenes: tuple[SceneRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverviewPage(StallFigures):
+    """What the template shows."""
+
+    running: tuple[Session, ...]
+    ongoing: tuple[Stall, ...]
+    rows: tuple[GroupRow, ...]
+    ignored: int
     issues: int
 
 

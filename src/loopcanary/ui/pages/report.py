@@ -19,10 +19,9 @@ from loopcanary.ui.pages.flame import Flame, flame
 from loopcanary.ui.pages.groups import GroupRow, group_rows
 from loopcanary.ui.pages.overview import (
     SPOT_AROUND,
-    LoopRow,
-    SceneRow,
     Spotlight,
     StackedTime,
+    StallFigures,
     loop_rows,
     scene_rows,
     stacked_time,
@@ -84,27 +83,16 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportPage:
+class ReportPage(StallFigures):
     """What the template shows."""
 
     generated_wall_ns: int
     programs: tuple[str, ...]
     chosen: tuple[str, ...]
     """What was asked for, in words; empty: all that is stored."""
-    stalls: int
-    groups: int
-    total_ns: int
-    watched_ns: int
-    last_wall_ns: int | None
-    sessions: int
-    killed: int
     alarms: tuple[Stall, ...]
     """The longest stalls that go on, or that a process was killed in."""
-    top: Spotlight | None
     bugs: tuple[BugPart, ...]
-    chart: StackedTime | None
-    loops: tuple[LoopRow, ...]
-    scenes: tuple[SceneRow, ...]
     issues: tuple[IssuePart, ...]
     session_rows: tuple[SessionRow, ...]
     left_out: LeftOut
