@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from loopcanary.store import records, remarks
 from loopcanary.store.errors import StoreError
@@ -20,7 +20,6 @@ from loopcanary.store.sqlite import schema
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import TracebackType
 
     from loopcanary.model import Issue, Session
     from loopcanary.model.search import Remark
@@ -122,14 +121,6 @@ class Intake:
     def close(self) -> None:
         """Gives the file up."""
         self._connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _execute(self, statement: str, values: dict[str, object]) -> None:
         try:

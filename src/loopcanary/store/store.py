@@ -121,6 +121,7 @@ class Store:
     def take_in(self, gather: Callable[[Intake], None]) -> TakenIn:
         """Takes in records of other stores that `gather` adds: all of them, or nothing where it raises."""
         import sqlite3
+        from contextlib import closing
         from pathlib import Path
         from tempfile import TemporaryDirectory
 
@@ -129,7 +130,7 @@ class Store:
         oldest_kept = bounded(time.time_ns() - self._retention.age_ns)
         try:
             with TemporaryDirectory(prefix="loopcanary-import-") as folder:
-                with Intake(Path(folder) / "staged.db") as intake:
+                with closing(Intake(Path(folder) / "staged.db")) as intake:
                     gather(intake)
                     intake.done()
                 return self._database.outside_transaction(
