@@ -77,7 +77,7 @@ class Kind:
 
     __slots__ = (
         *("after", "evidence", "figures", "fitted", "identity", "list_words"),
-        *("parts", "place", "title", "type", "why", "words"),
+        *("parts", "place", "title", "tree", "type", "why", "words"),
     )
 
     def __init__(
@@ -90,6 +90,7 @@ class Kind:
         why: object = None,
         figures: object = None,
         parts: object = None,
+        tree: object = None,
         after: object = None,
         place: str = "",
         title: object = None,
@@ -107,6 +108,7 @@ class Kind:
             why: Called with an issue: blocks of a document, its place, cause and evidence; None: as for most.
             figures: Called with an issue: document.parts.Facts, labelled figures of its own.
             parts: Called with an issue: blocks that follow its facts.
+            tree: Called with an issue: ui.pages.trees.IssueTree, which its page shows in place of `parts`.
             after: Called with an issue: blocks that follow its stacks.
             place: Of issues that are judged from the stalls in them: the field that says where they were
                 seen, which is their bug where no stall was. Empty: a tracer reports them.
@@ -122,6 +124,7 @@ class Kind:
         self.why = why
         self.figures = figures
         self.parts = parts
+        self.tree = tree
         self.after = after
         self.place = place
         self.title = title
@@ -228,6 +231,7 @@ _KINDS: dict[str, Any] = {
         evidence=f"{_W}:of_start",
         figures=f"{_R}.traced:start_figures",
         parts=f"{_R}.traced:start_parts",
+        tree="loopcanary.ui.pages.trees:phase_tree",
         title="loopcanary.words.traced:start_words",
         identity="loopcanary.tracers.starts:identity",
         fitted="loopcanary.tracers.starts:fitted",
@@ -239,6 +243,7 @@ _KINDS: dict[str, Any] = {
         evidence=f"{_W}:of_method",
         figures=f"{_R}.traced:method_figures",
         parts=f"{_R}.traced:method_parts",
+        tree="loopcanary.ui.pages.trees:call_tree",
         title="loopcanary.words.traced:method_words",
         identity="loopcanary.tracers.slow_methods:identity",
         fitted="loopcanary.tracers.slow_methods:fitted",

@@ -283,6 +283,24 @@ def test_uninstalled_by_an_interceptor(place):
     assert place.culprits() == ["first"]
 
 
+def test_a_stall_in_hand_survives_an_interceptor_that_uninstalls(place):
+    program = place.program("""
+        import loopcanary
+        gone = threading.Event()
+
+        @loopcanary.on_issue
+        def leave(issue):
+            loopcanary.uninstall()
+            gone.set()
+            threading.Event().wait()
+
+        stall("first")
+        gone.wait()
+    """)
+    place.run(program)
+    assert place.culprits() == ["first"]
+
+
 @pytest.mark.parametrize("failure", ["RuntimeError", "OSError"])
 def test_an_engine_that_does_not_start(place, failure):
     program = place.program(f"""

@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from tests.store.samples import (
     BEGAN,
     MS,
-    SESSION,
     SLOW_METHOD,
     START_IN_TIME,
     STARTUP,
@@ -21,19 +20,24 @@ from tests.store.samples import (
 from tests.ui.conftest import client_of, let_in
 from tests.ui.test_http import checked
 
-from loopcanary.model import CallRow, IssueKind, SlowMethod, Startup
+from loopcanary.model import CallRow, Issue, IssueKind, SlowMethod, Startup
 from loopcanary.model.search import IssueQuery
 from loopcanary.store import Retention, Store
 from loopcanary.ui.pages.methods import ROWS as METHODS
-from loopcanary.ui.pages.methods import method_page, methods_page
+from loopcanary.ui.pages.methods import methods_page
 from loopcanary.ui.pages.startups import ROWS as STARTS
-from loopcanary.ui.pages.startups import start_page, startup_page
-from loopcanary.ui.pages.trees import Branch, branches
+from loopcanary.ui.pages.startups import startup_page
+from loopcanary.ui.pages.trees import Branch, tree_of
 from loopcanary.ui.sources import as_one
 
 
 def all_of(rows: tuple[Branch, ...]) -> list[Branch]:
     return [one for row in rows for one in (row, *all_of(row.inside))]
+
+
+def branches(issue: Issue) -> tuple[Branch, ...]:
+    tree = tree_of(issue)
+    return () if tree is None else tree.branches
 
 
 def test_a_start_is_a_tree_on_one_axis_of_time():
@@ -125,25 +129,22 @@ def test_methods_are_listed_by_total_time_by_pages(store: Store):
     assert methods_page(store.reader, 99).page == 2
 
 
-def test_one_of_either_says_its_limit_its_place_and_its_like(filled: Store):
+def test_the_page_of_either_has_its_limit_and_its_tree(filled: Store):
     filled.put_issue(START_IN_TIME)
-    filled.put_issue(replace(SLOW_METHOD, id="again", began_wall_ns=BEGAN))
-    start = start_page(filled.reader, STARTUP.id)
-    assert start is not None
-    assert [one.id for one in start.others] == [START_IN_TIME.id]
-    assert start.session is not None
-    assert start.session.id == SESSION.id
-    slow = method_page(filled.reader, SLOW_METHOD.id)
-    assert slow is not None
-    assert [one.id for one in slow.others] == ["again"]
-    assert slow.group is not None
-    assert slow.group.count == 2
-    assert (start_page(filled.reader, SLOW_METHOD.id), method_page(filled.reader, STARTUP.id)) == (None, None)
     client = let_in(client_of(filled))
-    text = client.get("/issue", params={"id": START_IN_TIME.id}).text
-    assert "within the limit" in text
-    assert "over the limit" in text.partition('id="others"')[2]
-    assert "92 %" in client.get("/issue", params={"id": SLOW_METHOD.id}).text
+    start = client.get("/issue", params={"id": START_IN_TIME.id}).text
+    assert "within the limit" in start
+    assert "The bar says when it was" in start
+    method = client.get("/issue", params={"id": SLOW_METHOD.id}).text
+    assert "within the limit" not in method
+    assert "92 %" in method
+    assert "The bar is the share of the time" in method
+
+
+def test_what_a_tree_leaves_out_is_counted(filled: Store):
+    filled.put_issue(replace(SLOW_METHOD, left_out=1_200, left_out_ns=3 * MS))
+    text = let_in(client_of(filled)).get("/issue", params={"id": SLOW_METHOD.id}).text
+    assert "1,200 short rows left out, 3.00 ms by themselves." in text
 
 
 @pytest.mark.parametrize("path", ["/startup", "/methods"])
@@ -178,7 +179,5 @@ def test_several_stores_are_one(filled: Store, tmp_path):
     page = startup_page(source)
     assert [one.id for one in page.rows] == ["theirs", STARTUP.id]
     assert page.total == 2
-    found = start_page(source, "theirs")
-    assert found is not None
     assert source.totals(IssueQuery(kind=IssueKind.STARTUP)).issues == 2
     other.close()

@@ -136,11 +136,15 @@ class Drain:
             turn = turn.before
         return False
 
+    def is_here(self) -> bool:
+        """Whether the caller is on this thread: others' code that it has called."""
+        return self._turn is not None and self._turn.ident == threading.get_ident()
+
     def finish(self, last: Callable[[], None]) -> bool:
         """Ends the thread for good; it calls `last` before. False if it takes longer than callers should
         wait."""
         turn = self._turn
-        if turn is None or turn.ident == threading.get_ident():
+        if turn is None or self.is_here():
             if turn is not None:
                 turn.is_over = True
             last()

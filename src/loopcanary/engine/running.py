@@ -138,6 +138,8 @@ class RunningEngine:
         if self._before_workers_exit is not None:
             self._before_workers_exit.cancel()
             self._before_workers_exit = None
+        # An interceptor or reporter that ends the engine has a stall in hand, which is not stored yet.
+        self._leaves_evidence |= self.drain.is_here()
         # Interceptors, reporters and disks may take any time.
         if not self.drain.finish(self._close):
             self._boundary.failed(

@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from loopcanary.model import Issue, IssueKind
+from loopcanary.model import Issue
 from loopcanary.model.search import IssueGroup, IssueQuery, Remark
 from loopcanary.ui import sse
 from loopcanary.ui.export import exported
@@ -26,10 +26,10 @@ from loopcanary.ui.pages.doctor import doctor_page
 from loopcanary.ui.pages.frames import frames_page
 from loopcanary.ui.pages.groups import groups_page
 from loopcanary.ui.pages.issue import issue_page
-from loopcanary.ui.pages.methods import method_page, methods_page
+from loopcanary.ui.pages.methods import methods_page
 from loopcanary.ui.pages.overview import overview_page
 from loopcanary.ui.pages.sessions import session_page, sessions_page
-from loopcanary.ui.pages.startups import start_page, startup_page
+from loopcanary.ui.pages.startups import startup_page
 from loopcanary.ui.query_params import before_of, filters_of, page_of
 from loopcanary.ui.rendering import STATIC, Renderer, url
 from loopcanary.ui.sources import OneStore
@@ -170,16 +170,8 @@ class _Pages:
 
     def issue(self, request: Request, now: Now) -> Page:
         del now
-        issue_id = request.query_params.get("id", "")
-        page = issue_page(self._source, issue_id, self._tools)
-        if page is None:
-            return None
-        values: dict[str, Any] = {"page": page, "here": _here_of(page.issue)}
-        if page.issue.kind is IssueKind.STARTUP:
-            return "start.html", {**values, "page": start_page(self._source, issue_id)}
-        if page.issue.kind is IssueKind.SLOW_METHOD:
-            return "method.html", {**values, "page": method_page(self._source, issue_id)}
-        return "issue.html", values
+        page = issue_page(self._source, request.query_params.get("id", ""), self._tools)
+        return None if page is None else ("issue.html", {"page": page, "here": _here_of(page.issue)})
 
     def sessions(self, request: Request, now: Now) -> Page:
         del request, now

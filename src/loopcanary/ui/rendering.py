@@ -21,7 +21,7 @@ from loopcanary.report.folding import Fold, library_path
 from loopcanary.report.times import age, moment, span
 from loopcanary.ui import drawing
 from loopcanary.ui.pages.overview import CauseTime
-from loopcanary.ui.pages.trees import branches
+from loopcanary.ui.pages.trees import tree_of
 from loopcanary.words import frames as frame_words
 from loopcanary.words.causes import cause_words, confidence_word, no_line_words, severity_word, struck_words
 from loopcanary.words.kinds import issues_title, kind_words
@@ -217,5 +217,5 @@ _GLOBALS: dict[str, Any] = {
     "frame_words": frame_words,
     "issues_title": issues_title,
     "phase_words": phase_words,
-    "branches": branches,
+    "tree_of": tree_of,
 }

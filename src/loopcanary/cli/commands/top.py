@@ -105,16 +105,18 @@ def _no_screen() -> str | None:
 
 
 def _folders(stores: tuple[Path, ...]) -> list[Path]:
-    """Stores that may have flight files of their own, where there is no shared memory. UsageError where one
-    that is given is none."""
+    """Stores that may have flight files of their own, where there is no shared memory.
+
+    Raises what `found_stores` does where some are given.
+    """
     from loopcanary.config import ConfigError
     from loopcanary.store import StoreError
 
     try:
         return [store.folder for store in found_stores(stores)]
-    except (click.ClickException, StoreError, ConfigError) as error:
+    except (click.ClickException, StoreError, ConfigError):
         if stores:
-            raise click.UsageError(str(error)) from None
+            raise
         return []  # what runs needs none
 
 

@@ -14,6 +14,7 @@ from loopcanary.ui.pages.code import CodeView, code_view, holder_code, session_o
 from loopcanary.ui.pages.earlier import EarlierView, earlier_view
 from loopcanary.ui.pages.flame import Flame, flame
 from loopcanary.ui.pages.timeline import TimelineView, timeline_view
+from loopcanary.ui.pages.trees import IssueTree, tree_of
 from loopcanary.ui.tools import Tools
 
 
@@ -50,6 +51,8 @@ class IssuePage:
     facts: Document
     own: Document
     """What the kind adds; a stall has the parts below instead."""
+    tree: IssueTree | None
+    """Of kinds that have one, in place of `own`."""
     timeline: TimelineView | None
     earlier: EarlierView | None
     stacks: tuple[StackView, ...]
@@ -71,6 +74,7 @@ def issue_page(source: IssueStore, issue_id: str, tools: Tools) -> IssuePage | N
     session = session_of(source, issue)
     started_ns = started_of(source, issue)
     newer, older = _neighbours(source, issue)
+    tree = tree_of(issue)
     return IssuePage(
         issue=issue,
         stall=stall,
@@ -78,7 +82,8 @@ def issue_page(source: IssueStore, issue_id: str, tools: Tools) -> IssuePage | N
         code=code_view(issue.culprit, started_ns, tools.read_source) if issue.culprit is not None else None,
         holder=holder_code(issue, source, tools),
         facts=Document((circumstances(issue, session),)),
-        own=Document(own_blocks(issue)),
+        own=Document(own_blocks(issue) if tree is None else ()),
+        tree=tree,
         timeline=timeline_view(stall) if stall is not None else None,
         earlier=earlier_view(stall) if stall is not None else None,
         stacks=_stacks(issue),

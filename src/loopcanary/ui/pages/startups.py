@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loopcanary.model import IssueKind, Session, Startup
+from loopcanary.model import IssueKind, Startup
 from loopcanary.model.search import IssueQuery, of_type
 from loopcanary.protocols.stores import IssueStore
-from loopcanary.ui.pages.trees import Branch, phase_branches
-from loopcanary.words.lags import evidence_of
 
 ROWS = 50
 _PROGRAMS = 8
@@ -54,18 +52,6 @@ class StartupPage:
     """Where the next page begins; None: there is none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartPage:
-    """One start."""
-
-    start: Startup
-    session: Session | None
-    evidence: tuple[str, ...]
-    branches: tuple[Branch, ...]
-    others: tuple[Startup, ...]
-    """Other starts of the program, latest first."""
-
-
 def startup_page(source: IssueStore, until_wall_ns: int | None = None) -> StartupPage:
     """Starts, latest first; `until_wall_ns`: those before."""
     query = IssueQuery(kind=IssueKind.STARTUP, until_wall_ns=until_wall_ns)
@@ -77,22 +63,6 @@ def startup_page(source: IssueStore, until_wall_ns: int | None = None) -> Startu
         courses=courses(rows),
         is_first=until_wall_ns is None,
         earlier=rows[-1].began_wall_ns if len(found) > ROWS else None,
-    )
-
-
-def start_page(source: IssueStore, issue_id: str) -> StartPage | None:
-    """One start; None where there is none."""
-    start = source.issue(issue_id)
-    if not isinstance(start, Startup):
-        return None
-    sessions = source.sessions(IssueQuery(session=start.session), 2)
-    others = _starts(source, IssueQuery(kind=IssueKind.STARTUP), 4 * ROWS)
-    return StartPage(
-        start=start,
-        session=next((one for one in sessions if one.id == start.session), None),
-        evidence=evidence_of(start),
-        branches=phase_branches(start),
-        others=tuple([one for one in others if one.program == start.program and one.id != start.id][:10]),
     )
 
 

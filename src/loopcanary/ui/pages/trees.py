@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from loopcanary.model import Issue, SlowMethod, Startup
 from loopcanary.model.call_tree import levels
 from loopcanary.model.issues.slow_method import ROWS_MAX
 from loopcanary.model.issues.startup import PHASES_MAX
+from loopcanary.model.units import format_duration
+from loopcanary.registry import said_of
+from loopcanary.words.text import count_of
 from loopcanary.words.traced import phase_words
 
 _DEEPEST = 30
@@ -43,14 +47,27 @@ class Branch:
         return self.share >= _OPEN_SHARE
 
 
-def branches(issue: Issue) -> tuple[Branch, ...]:
-    """The outermost rows; none of issues that have no such tree."""
-    if isinstance(issue, Startup):
-        return phase_branches(issue)
-    return call_branches(issue) if isinstance(issue, SlowMethod) else ()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssueTree:
+    """Rows one inside the other."""
+
+    title: str
+    bars: Literal["when", "share"]
+    """What the bars show: when it was, or the share of the time."""
+    branches: tuple[Branch, ...]
+    """The outermost rows."""
+    left_out: str
+    """Words for what is not among them; empty: all are."""
 
 
-def phase_branches(start: Startup) -> tuple[Branch, ...]:
+def tree_of(issue: Issue) -> IssueTree | None:
+    """What the issue's kind says; None: kinds without one, and trees without a row."""
+    found: IssueTree | None = said_of(issue, "tree")
+    return found if found is not None and found.branches else None
+
+
+def phase_tree(start: Startup) -> IssueTree:
+    """Phases of a start, each with those inside it."""
     phases, whole = start.phases[:PHASES_MAX], start.duration_ns
     rows = [
         Branch(
@@ -65,10 +82,17 @@ def phase_branches(start: Startup) -> tuple[Branch, ...]:
         )
         for phase in phases
     ]
-    return _nested(rows, levels([phase.depth for phase in phases]))
+    left_out = start.left_out + len(start.phases) - len(phases)
+    return IssueTree(
+        title="Timeline",
+        bars="when",
+        branches=_nested(rows, levels([phase.depth for phase in phases])),
+        left_out=f"{count_of(left_out, 'short phase')} left out" if left_out > 0 else "",
+    )
 
 
-def call_branches(slow: SlowMethod) -> tuple[Branch, ...]:
+def call_tree(slow: SlowMethod) -> IssueTree:
+    """Calls in a slow method, each with those inside it."""
     calls, whole = slow.rows[:ROWS_MAX], slow.duration_ns
     rows = [
         Branch(
@@ -86,7 +110,14 @@ def call_branches(slow: SlowMethod) -> tuple[Branch, ...]:
         )
         for call in calls
     ]
-    return _nested(rows, levels([call.depth for call in calls]))
+    left_out = slow.left_out + len(slow.rows) - len(calls)
+    own = f", {format_duration(slow.left_out_ns)} by themselves" if slow.left_out_ns > 0 else ""
+    return IssueTree(
+        title="Calls",
+        bars="share",
+        branches=_nested(rows, levels([call.depth for call in calls])),
+        left_out=f"{count_of(left_out, 'short row')} left out{own}" if left_out > 0 else "",
+    )
 
 
 def _share(part_ns: int, whole_ns: int) -> float:
