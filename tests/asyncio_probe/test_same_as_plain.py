@@ -136,6 +136,31 @@ def _():
     return seen
 
 
+@story("a generator that runs a failing handle inside another one's except handles nothing afterwards")
+def _():
+    seen = []
+
+    def note(*_):
+        seen.append(repr(sys.exception()))
+
+    def steps():
+        asyncio.Handle(fail, (), loop)._run()
+        note()
+        yield
+        note()
+
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(note)
+    generator = steps()
+    try:
+        int("no number")
+    except ValueError:
+        next(generator)
+    next(generator, None)
+    loop.close()
+    return seen
+
+
 @story("a handler that fails itself is logged and the loop goes on")
 def _():
     seen = []

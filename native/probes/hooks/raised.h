@@ -82,7 +82,8 @@ static inline lc_handling lc_handling_begin(void)
     }
     Py_XDECREF(raised.type);
     Py_XDECREF(raised.traceback);
-    const lc_handling handling = {raised.value, PyErr_GetHandledException()};
+    /* The innermost code's own, which may be none where PyErr_GetHandledException has that of code around it. */
+    const lc_handling handling = {raised.value, Py_XNewRef(PyThreadState_Get()->exc_info->exc_value)};
     PyErr_SetHandledException(handling.value);
     return handling;
 }

@@ -212,6 +212,16 @@ except SystemExit as end:
 results = []
 root.tk.createcommand("result", tkinter.CallWrapper(lambda a, b: a + b, None, root).__call__)
 seen.append(root.tk.call("result", "1", "2"))
+def steps():
+    tkinter.CallWrapper(fails, None, root)()
+    yield
+    seen.append(repr(sys.exception()))
+stepping = steps()
+try:
+    raise KeyError("outside")
+except KeyError:
+    next(stepping)
+next(stepping, None)
 print(json.dumps(seen))
 """
 
@@ -221,7 +231,8 @@ def test_exceptions_and_results_are_as_tkinter_s_own(tell):
     # What is due at once comes in any order.
     assert sorted(map(json.dumps, watched)) == sorted(map(json.dumps, tell(EXCEPTIONS)))
     kinds = sorted(entry[0] for entry in watched if isinstance(entry, list))
-    assert kinds == ["LookupError", "NameError", "ValueError", "ValueError", "ValueError"]
+    assert kinds == ["LookupError", "NameError"] + ["ValueError"] * 4
+    assert watched[-1] == "None"
 
 
 def test_a_patch_of_the_program_s_own_is_called(tell):
