@@ -18,10 +18,13 @@ static long membarrier(int command) { return syscall(SYS_membarrier, command, 0,
 
 static size_t aligned(size_t bytes) { return (bytes + 63u) & ~(size_t)63u; }
 
+/* But for what program threads need: one without the GIL may be ending what it has begun (module/agent.h). */
+static void clear(lc_watchdog *w) { memset((char *)w + sizeof w->lanes, 0, sizeof *w - sizeof w->lanes); }
+
 int lc_watchdog_open(lc_watchdog *w, lc_flight *flight, lc_frame_source *source,
                      const lc_watchdog_settings *settings, const char *checkpoint_path)
 {
-    memset(w, 0, sizeof *w);
+    clear(w);
     lc_checkpoint_open(&w->checkpoint, checkpoint_path);
     const size_t watches = aligned(LC_LANE_COUNT * sizeof *w->watches);
     const size_t writers = aligned(LC_SLOT_COUNT * sizeof *w->writers);
@@ -70,7 +73,7 @@ void lc_watchdog_close(lc_watchdog *w)
         lc_memory_reader_close(&w->reader);
         lc_checkpoint_close(&w->checkpoint);
     }
-    memset(w, 0, sizeof *w);
+    clear(w);
 }
 
 uint64_t lc_watchdog_look(lc_watchdog *w, uint64_t now_ns)

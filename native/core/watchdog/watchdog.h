@@ -46,11 +46,11 @@ typedef struct {
 } lc_lane_watch;
 
 typedef struct {
+    lc_lane_context lanes; /* what program threads need; first, and never cleared */
     lc_flight *flight;
     lc_frame_source *source;
     lc_memory_reader reader; /* of this process, for what system calls point to */
     lc_watchdog_settings settings;
-    lc_lane_context lanes; /* what program threads need */
     lc_bell bell;          /* rung to wake the watchdog */
     lc_bell news;          /* rung to wake the drain */
     lc_checkpoint checkpoint;

@@ -4,6 +4,9 @@ are quiet."""
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -229,3 +232,50 @@ def test_handlers_of_a_loop_that_runs_already_are_watched(tell, tmp_path):
     assert {stall["callback"]["name"] for stall in report["stalls"] if stall["cause"] == "sleep"} == {
         "poked: on_poked"
     }
+
+
+STOPPED_IN_A_HANDLER_S_END = """
+import ctypes, json, os, threading, time
+import loopcanary
+loopcanary.install(store=STORE, quiet=True, engine="native", threshold="10ms")
+from gi.repository import GLib, GObject
+
+class Thing(GObject.Object):
+    __gsignals__ = {"poked": (GObject.SignalFlags.RUN_FIRST, None, ())}
+
+WAITS_FOR_IT, HOLDS_IT = 1, 2
+clock = ctypes.c_int.in_dll(ctypes.CDLL(None), "held_clock")
+
+def on_poked(thing):
+    time.sleep(0.05)
+    clock.value = WAITS_FOR_IT
+
+def readable(*ignored):
+    thing.emit("poked")
+    loop.quit()
+
+def stop():
+    while clock.value != HOLDS_IT:
+        time.sleep(0.001)
+    loopcanary.uninstall()
+    stopped.append(True)
+    clock.value = 0
+
+thing, (reading, writing), loop, stopped = Thing(), os.pipe(), GLib.MainLoop(), []
+thing.connect("poked", on_poked)
+GLib.io_add_watch(reading, GLib.PRIORITY_DEFAULT, GLib.IOCondition.IN, readable)
+threading.Thread(target=stop, daemon=True).start()
+os.write(writing, b"x")
+loop.run()
+print(json.dumps(stopped))
+"""
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler here")
+def test_the_engine_stops_while_a_handler_is_about_to_end(tell, tmp_path, monkeypatch):
+    """It ends without the GIL, so that nothing keeps the two apart."""
+    library = tmp_path / "held_clock.so"
+    source = Path(__file__).with_name("held_clock.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", str(source), "-o", str(library)], check=True)
+    monkeypatch.setenv("LD_PRELOAD", f"{os.environ.get('LD_PRELOAD', '')} {library}".strip())
+    assert tell(f"STORE = {str(tmp_path / 'store')!r}\n{STOPPED_IN_A_HANDLER_S_END}") == [True]

@@ -73,6 +73,27 @@ TEST(a_descriptor_that_the_program_has_reused_is_left_alone)
     close(theirs);
 }
 
+/* Of those that came between lc_storing_begin and lc_storing_end when the engine stopped (module/agent.h). */
+TEST(a_thread_ends_what_it_began_after_its_engine_and_in_the_next)
+{
+    static stage begun;
+    stage_open(&begun);
+    const lc_lane_context *context = stage_context(&begun);
+    lc_lane *lane = begun.lane;
+    lc_turn_begin(context, lane);
+    lc_callback_begin(lane, 7, 0);
+    begun.flight.is_stored_to = true;
+    stage_close(&begun);
+    lc_callback_end(context, lane);
+    lc_turn_end(context, lane);
+    lc_turn_begin(context, lane);
+    lc_callback_begin(lane, 7, 0);
+    stage_open(&begun);
+    lc_callback_end(context, lane);
+    lc_turn_end(context, lane);
+    stage_close(&begun);
+}
+
 int main(void)
 {
     stage_open(&s);
