@@ -16,6 +16,7 @@ typedef struct {
     void *object;
     word *original;
     word *copy;
+    size_t index; /* of the replacement */
 } patch_row;
 
 static patch_row rows[ROWS_MAX];
@@ -121,6 +122,7 @@ static bool lay(void *object, size_t index, void *replacement)
         row->original = table;
         row->copy = copy;
         row->copy[index] = replacement;
+        row->index = index;
         __atomic_store_n(&row->object, object, __ATOMIC_RELEASE);
         if (row == &rows[row_count]) {
             __atomic_store_n(&row_count, row_count + 1u, __ATOMIC_RELEASE);
@@ -154,7 +156,7 @@ void lc_qt_patch_forget(const void *object)
 {
     pthread_mutex_lock(&mutex);
     patch_row *row = find(object);
-    if (row != NULL) {
+    if (row != NULL && (*TABLE_OF(object))[row->index] != row->copy[row->index]) {
         __atomic_store_n(&row->object, NULL, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&mutex);

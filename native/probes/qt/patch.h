@@ -18,7 +18,7 @@ bool lc_qt_patch_is_laid(const void *object);
  * replacement. NULL: it was never replaced. */
 void *lc_qt_patch_original(const void *object, size_t index);
 
-/* The object at this address is a new one. */
+/* The object at this address, which is alive, may be a new one: it is, unless its calls still go to the replacement. */
 void lc_qt_patch_forget(const void *object);
 
 /* The object, which is alive, gets the table back that it had, if it has ours. */
