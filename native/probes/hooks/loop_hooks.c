@@ -31,6 +31,13 @@ typedef struct {
 static _Thread_local begun *own_begun;
 static pthread_key_t begun_key; /* made with the type */
 
+/* Other destructors of the thread may yet run Python. */
+static void free_begun(void *memory)
+{
+    own_begun = NULL;
+    free(memory);
+}
+
 static begun *get_begun(void)
 {
     if (__builtin_expect(own_begun == NULL, 0)) {
@@ -167,7 +174,7 @@ static PyType_Spec spec = {
 int lc_loop_hooks_add(PyObject *module)
 {
     static bool has_key;
-    if (!has_key && pthread_key_create(&begun_key, free) != 0) {
+    if (!has_key && pthread_key_create(&begun_key, free_begun) != 0) {
         PyErr_SetString(PyExc_RuntimeError, "no thread-specific memory is left (pthread_key_create)");
         return -1;
     }

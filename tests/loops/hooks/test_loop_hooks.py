@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -135,6 +138,56 @@ def test_it_reports_that_a_loop_runs_and_hides_errors(canary):
     hooks.run_end()
     assert told == [1]
     assert hooks.kind == "novel"
+
+
+PYTHON_AT_A_THREAD_S_END = """
+import ctypes, sys, threading
+import loopcanary
+from loopcanary import _native
+
+canary = loopcanary.install(store=sys.argv[1], quiet=True, engine="native", threshold="1h")
+counts, over = [], threading.Event()
+
+def work(kind):
+    hooks = _native.LoopHooks(kind)
+    hooks.run_begin()
+    hooks.work_begin("work")
+    hooks.work_end()
+    hooks.run_end()
+    counts.extend(loop.callbacks for loop in canary.loops() if loop.kind == kind)
+
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+def destructor(_):
+    try:
+        work("late")
+    finally:
+        over.set()
+
+libc = ctypes.CDLL(None)
+key = ctypes.c_uint()
+assert libc.pthread_key_create(ctypes.byref(key), destructor) == 0
+
+def run():
+    work("early")
+    libc.pthread_setspecific(key, ctypes.c_void_p(1))
+
+threading.Thread(target=run).start()
+over.wait()
+assert counts == [1, 1], counts
+"""
+
+
+def test_python_that_runs_at_a_threads_very_end_is_seen(tmp_path):
+    """In a destructor of thread-specific memory that comes after ours. Memory that was freed is not zero."""
+    done = subprocess.run(
+        [sys.executable, "-c", PYTHON_AT_A_THREAD_S_END, str(tmp_path / "store")],
+        env=os.environ | {"MALLOC_PERTURB_": "85"},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("arguments", [(), (1,), ("a", None, 2)])
