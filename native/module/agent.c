@@ -53,6 +53,7 @@ static void let_go_in_child(void)
     lc_the_agent.running = false;
     lc_the_agent.generation++;
     lc_the_agent.watchdog.running = false;
+    lc_the_agent.threads_storing = 0; /* they are not here, and a thread that stores does not fork */
     pthread_mutex_init(&joining.mutex, NULL); /* the thread that held it is not here */
 }
 

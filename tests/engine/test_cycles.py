@@ -127,6 +127,49 @@ def test_while_a_loop_runs_in_another_thread(place):
     )
 
 
+def test_in_a_child_whose_parent_waits_in_another_thread(place):
+    """The waiting thread is not there; that it stored to its lane keeps no memory of the child's engines."""
+    run(
+        place,
+        """
+    def address_space_mb():
+        return int(re.search(r"VmSize:\\s+(\\d+)", open("/proc/self/status").read())[1]) // 1024
+
+    def cycle_with_a_loop():
+        loopcanary.install(store=sys.argv[1], threshold="1s")
+        asyncio.run(asyncio.sleep(0))
+        loopcanary.uninstall()
+
+    def turns():
+        return sum(loop.turns for loop in canary.loops())
+
+    def elsewhere():
+        async def main():
+            began.append(turns())
+            await asyncio.Event().wait()
+        asyncio.run(main())
+
+    began = []
+    canary = loopcanary.install(store=sys.argv[1], threshold="1s")
+    threading.Thread(target=elsewhere, daemon=True).start()
+    while not began or turns() == began[0]:
+        time.sleep(0.001)
+    pid = os.fork()
+    if pid == 0:
+        loopcanary.uninstall()
+        for _ in range(10):
+            cycle_with_a_loop()
+        before = address_space_mb()
+        for _ in range(30):
+            cycle_with_a_loop()
+        assert address_space_mb() - before < 80, (before, address_space_mb())
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+    os._exit(0)
+    """,
+    )
+
+
 def test_from_inside_callbacks(place):
     run(
         place,
