@@ -44,7 +44,6 @@ def test_a_file_is_read_where_it_lies(tmp_path, flight):
         assert file.name == str(path)
         assert file.facts() == {"name": "shop"}
         assert file.stalls() == [(0, stall())]
-        assert not file.truncated
 
 
 def test_a_buffer_is_read_in_place(flight):
@@ -288,7 +287,6 @@ def test_a_file_that_lost_its_end_gives_what_it_has_left():
     cut = bytes(flight)[: flight.at(SectionKind.SLOTS, 1) + 1000]
     file = FlightFile(cut)
 
-    assert file.truncated
     assert file.slot_count == 1
     assert file.stalls() == [(0, stall())]
 

@@ -50,6 +50,7 @@ class Remains:
     """A flight file as a JSON file: what this part wants of one, and no more."""
 
     content: dict[str, Any]
+    identity: tuple[int, int] | None = None
     header: Header = field(default_factory=Header)
 
     def facts(self) -> dict[str, Any]:
@@ -86,8 +87,9 @@ def evidence(serial: int, end_ns: int | None) -> StallEvidence:
 
 
 def open_remains(path: Path) -> Remains:
+    facts = path.lstat()
     try:
-        return Remains(json.loads(path.read_text()))
+        return Remains(json.loads(path.read_text()), (facts.st_dev, facts.st_ino))
     except ValueError as error:
         raise UnreadableError(f"{path.name}: no flight file") from error
 
@@ -111,6 +113,7 @@ HEALTH = LoopHealth(
 
 def forensics(**changes: Any) -> Forensics[Remains]:
     plain = Forensics(
+        place=lambda *_: Path("/nowhere"),
         open=open_remains,
         is_dead=lambda remains: not remains.content.get("alive"),
         judge=judge,
@@ -173,7 +176,7 @@ def test_a_link_and_the_file_in_memory_are_both_removed(
 ) -> None:
     memory = tmp_path / "shm.flight"
     leave(in_memory=memory, ends=[None])
-    recover(store, forensics())
+    recover(store, forensics(place=lambda *_: memory))
     assert store.reader.totals(STALLS).issues == 1
     assert not memory.exists()
     assert leftovers(folder) == []
@@ -240,14 +243,127 @@ def test_a_link_that_another_recovery_takes_while_we_look(
     memory = tmp_path / "shm.flight"
     link = leave(in_memory=memory)
 
-    def too_late(path: str) -> str:
+    def too_late(path: str, **options: int) -> str:
         link.unlink()
-        return readlink(path)
+        return readlink(path, **options)
 
     readlink = os.readlink
     monkeypatch.setattr(os, "readlink", too_late)
-    assert recover(store, forensics()) == Recovery()
+    assert recover(store, forensics(place=lambda *_: memory)) == Recovery()
     assert memory.exists()
+
+
+# ---- folders and links that lead elsewhere -------------------------------------------------------------
+
+
+def test_a_link_to_any_other_place_is_not_followed(
+    store: Store, tmp_path: Path, leave: Callable[..., Path]
+) -> None:
+    memory, other = tmp_path / "shm.flight", tmp_path / "other.flight"
+    link = leave(in_memory=other)
+    assert recover(store, forensics(place=lambda *_: memory)) == Recovery()
+    assert (link.is_symlink(), other.exists()) == (True, True)
+
+
+def test_a_links_place_is_asked_by_its_owner_and_name(store: Store, folder: Path) -> None:
+    asked = []
+
+    def place(*words: object) -> Path:
+        asked.append(words)
+        return Path("/nowhere")
+
+    (folder / FLIGHT_FOLDER).mkdir(parents=True)
+    for name in ("a.flight", "b.flight.claimed"):
+        (folder / FLIGHT_FOLDER / name).symlink_to("/somewhere")
+    recover(store, forensics(place=place))
+    assert asked == [(os.geteuid(), "a.flight"), (os.geteuid(), "b.flight")]
+
+
+def test_a_folder_that_is_a_link_is_not_entered(
+    store: Store, folder: Path, tmp_path: Path, leave: Callable[..., Path]
+) -> None:
+    left = leave(ends=[None])
+    moved = left.parent.rename(tmp_path / "elsewhere")
+    (folder / FLIGHT_FOLDER).symlink_to(moved)
+    assert recover(store, forensics(), now_s=lambda: LATER) == Recovery()
+    assert (moved / left.name).exists()
+
+
+@pytest.mark.parametrize("in_memory", [False, True], ids=["a folder", "a link"])
+def test_what_is_swapped_for_another_is_not_removed(
+    in_memory: bool,
+    store: Store,
+    tmp_path: Path,
+    leave: Callable[..., Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As when a file is put where the one was that has been read, before the store is done."""
+    memory = tmp_path / "memory" / "shm.flight"
+    memory.parent.mkdir()
+    left = leave(in_memory=memory if in_memory else None, ends=[None])
+    swapped = memory if in_memory else left
+    put = store.put
+
+    def put_late(*what: Any) -> None:
+        put(*what)
+        swapped.parent.rename(tmp_path / "moved")
+        swapped.parent.mkdir()
+        swapped.write_text("of another")
+
+    monkeypatch.setattr(store, "put", put_late)
+    assert len(recover(store, forensics(place=lambda *_: memory)).stalls) == 1
+    assert swapped.read_text() == "of another"
+
+
+def test_what_is_swapped_before_it_is_read_is_left(store: Store, leave: Callable[..., Path]) -> None:
+    left = leave(ends=[None])
+
+    def open_late(path: Path) -> Remains:
+        path.rename(path.with_name("aside"))
+        leave(ends=[None])
+        return open_remains(path)
+
+    assert recover(store, forensics(open=open_late)) == Recovery()
+    assert left.exists()
+
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files to another user")
+
+
+@needs_root
+@pytest.mark.parametrize("content", ['{"ends": [null]}', "garbage"], ids=["of a dead process", "unreadable"])
+def test_root_leaves_the_files_of_another_user(
+    content: str, store: Store, folder: Path, leave: Callable[..., Path]
+) -> None:
+    left = leave()
+    left.write_text(content)
+    os.chown(left, 65534, 65534)
+    found = recover(store, forensics(), now_s=lambda: LATER)
+    assert (found.sessions, found.stalls, leftovers(folder)) == ([], [], [left.name])
+    assert found.notices == [
+        "what dead programs of user 65534 left is not taken in: run the command as that user"
+    ] * (content != "garbage")
+
+
+@needs_root
+def test_root_sees_what_another_users_programs_do(store: Store, leave: Callable[..., Path]) -> None:
+    os.chown(leave(ends=[None], alive=True), 65534, 65534)
+    found = recover(store, forensics())
+    assert (len(found.running), len(found.ongoing), found.notices) == (1, 1, [])
+
+
+@needs_root
+def test_a_link_to_another_users_file_is_not_followed(
+    store: Store, tmp_path: Path, leave: Callable[..., Path]
+) -> None:
+    memory = tmp_path / "shm.flight"
+    leave(in_memory=memory, ends=[None])
+    os.chown(memory, 65534, 65534)
+    assert recover(store, forensics(place=lambda *_: memory)) == Recovery()
+    assert memory.exists()
+
+
+# ---- failures and others at work -----------------------------------------------------------------------
 
 
 def test_where_the_store_fails_the_file_stays(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from loopcanary import diagnosis, flight, store
-from loopcanary.engine.flight_place import forgotten
+from loopcanary.engine.flight_place import forgotten, place_in_memory
 from loopcanary.model import Clock, Config, Session, Stall, StallEvidence, StallState
 
 CODE_PATHS = "code_paths"
@@ -37,6 +37,7 @@ def recover(into: store.Store, own: Path | None = None, *, living: bool = True) 
     """
     autopsy = _Autopsy(own)
     forensics = store.Forensics(
+        place=place_in_memory,
         open=autopsy.open,
         is_dead=autopsy.is_dead,
         judge=autopsy.judge,

@@ -46,7 +46,7 @@ class FlightPlace:
 def candidates(folder: Path, session_id: str, shared_memory: Path = SHARED_MEMORY) -> Iterator[FlightPlace]:
     """Places for the flight file of a session, best first. `folder`: the store's flight folder."""
     name = session_id + SUFFIX
-    path = shared_memory / f"loopcanary-{os.getuid()}-{name}"
+    path = place_in_memory(os.geteuid(), name, shared_memory)
     has_memory = shared_memory.is_dir()
     if has_memory:
         yield FlightPlace(path=path, link=folder / name)
@@ -55,10 +55,15 @@ def candidates(folder: Path, session_id: str, shared_memory: Path = SHARED_MEMOR
         yield FlightPlace(path=path, link=None, is_nameless=True)
 
 
+def place_in_memory(user: int, name: str, shared_memory: Path = SHARED_MEMORY) -> Path:
+    """Where the file lies to which a user's link of that name leads, and no other does."""
+    return shared_memory / f"loopcanary-{user}-{name}"
+
+
 def in_memory(shared_memory: Path = SHARED_MEMORY) -> list[Path]:
     """Flight files in shared memory: those of this user, and for root all."""
     try:
-        owner = "*" if os.getuid() == 0 else str(os.getuid())
+        owner = "*" if os.geteuid() == 0 else str(os.geteuid())
         return list(shared_memory.glob(f"loopcanary-{owner}-*{SUFFIX}"))
     except OSError:
         return []
@@ -68,7 +73,7 @@ def forgotten(now_s: float, shared_memory: Path = SHARED_MEMORY) -> list[Path]:
     """Flight files of this user that were made more than a month ago: of programs that still run, or of dead
     ones whose store is gone or never looked at again."""
     try:
-        paths = list(shared_memory.glob(f"loopcanary-{os.getuid()}-*{SUFFIX}"))
+        paths = list(shared_memory.glob(f"loopcanary-{os.geteuid()}-*{SUFFIX}"))
     except OSError:
         return []
     return [path for path in paths if _is_old_and_own(path, now_s)]
@@ -80,7 +85,7 @@ def _is_old_and_own(path: Path, now_s: float) -> bool:
     except OSError:
         return False
     # Stores through a mapping leave the time of a file on tmpfs as it is.
-    return facts.st_uid == os.getuid() and now_s - facts.st_mtime > _FORGOTTEN_S
+    return facts.st_uid == os.geteuid() and now_s - facts.st_mtime > _FORGOTTEN_S
 
 
 def prepare(place: FlightPlace) -> None:

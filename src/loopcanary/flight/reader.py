@@ -90,9 +90,9 @@ class FlightFile:
         return self._source.name
 
     @property
-    def truncated(self) -> bool:
-        """Whether the file is shorter than its header says: its end is lost."""
-        return self._source.size < self.header.file_bytes
+    def identity(self) -> tuple[int, int] | None:
+        """Device and inode of the file; None for a buffer."""
+        return self._source.identity
 
     @property
     def header(self) -> FlightHeader:

@@ -34,6 +34,8 @@ class ByteSource(Protocol):
 
     name: str
     size: int
+    identity: tuple[int, int] | None
+    """Device and inode, of a file."""
 
     def read(self, offset: int, size: int) -> bytes:
         """Exactly `size` bytes; FlightError where they are not all there."""
@@ -47,6 +49,7 @@ class BufferSource:
 
     def __init__(self, buffer: bytes | bytearray | memoryview, name: str) -> None:
         self.name = name
+        self.identity: tuple[int, int] | None = None
         try:
             self._view = memoryview(buffer).toreadonly().cast("B")
         except TypeError as error:
@@ -80,7 +83,7 @@ class FileSource:
         self._pid = os.getpid()
         self._fd = _open_checked(self.name)
         facts = os.fstat(self._fd)
-        self._identity = facts.st_dev, facts.st_ino
+        self.identity: tuple[int, int] | None = facts.st_dev, facts.st_ino
         self.size = facts.st_size
 
     def read(self, offset: int, size: int) -> bytes:
@@ -128,7 +131,7 @@ class FileSource:
             facts = os.fstat(self._fd)
         except OSError:
             return False
-        return (facts.st_dev, facts.st_ino) == self._identity
+        return (facts.st_dev, facts.st_ino) == self.identity
 
 
 def open_source(path: str | os.PathLike[str]) -> ByteSource:

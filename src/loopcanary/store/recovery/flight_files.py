@@ -8,24 +8,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Generic, TypeVar
 
 from loopcanary.model import Session, SessionEnd, Stall, StallEvidence, StallState
 from loopcanary.model.search import IssueQuery
+from loopcanary.store.recovery.flight_folder import CLAIMED, FLIGHT, SAVED, Entry, FlightFolder
 from loopcanary.store.recovery.forensics import Forensics, Header, Remains, session_of
-from loopcanary.store.sqlite.files import set_aside
 from loopcanary.store.store import Store
 
 _R = TypeVar("_R", bound=Remains)
 
 FLIGHT_FOLDER = "flight"
-SAVED = ".saved"
-"""Suffix of the copy on disk that a native engine makes of a hang, beside the link to its file in memory."""
-_CLAIMED = ".claimed"
-_UNREADABLE = "unreadable"
 _FRESH_S = 60
 """A file this young may still be in the making, and a claim this young still at work."""
 _LOST_S = 30 * 86_400
@@ -57,11 +51,17 @@ def recover(
     """Takes in the flight files of the store's folder. StoreError where the store fails.
 
     A file whose process is dead is stored and removed; one of a running process is only read; one that
-    cannot be read is set aside. `living`: whether to look at what running processes do.
+    cannot be read is set aside; another user's is left to that user, by root, too. `living`: whether to look
+    at what running processes do.
     """
-    visit = _Visit(store, forensics, living, now_s())
-    for path in _flight_files(store.folder / FLIGHT_FOLDER):
-        visit.take(path)
+    try:
+        folder = FlightFolder(store.folder / FLIGHT_FOLDER, forensics.place)
+    except OSError:
+        return Recovery()
+    with folder:
+        visit = _Visit(store, forensics, folder, living, now_s())
+        for name in folder.names():
+            visit.take(name)
     return visit.found
 
 
@@ -94,44 +94,53 @@ def _ends(store: Store, session: str) -> Iterator[int]:
 class _Visit(Generic[_R]):
     """One pass over the flight folder."""
 
-    def __init__(self, store: Store, forensics: Forensics[_R], living: bool, now_s: float) -> None:
+    def __init__(
+        self, store: Store, forensics: Forensics[_R], folder: FlightFolder, living: bool, now_s: float
+    ) -> None:
         self.found = Recovery()
         self._store = store
         self._forensics = forensics
+        self._folder = folder
         self._living = living
         self._now_s = now_s
 
-    def take(self, path: Path) -> None:
-        target = _target(path)
-        if not target.exists():
+    def take(self, name: str) -> None:
+        entry = self._folder.find(name)
+        if entry is None:
+            return
+        if entry.file is None:
             # Its memory is another container's, or was lost with a reboot: not ours to judge for a while.
-            if not self._is_younger(path, _LOST_S):
-                with suppress(OSError):
-                    path.unlink()
+            if entry.is_ours and self._is_past(entry.changed_s, _LOST_S):
+                self._folder.remove(name)
             return
-        if path.suffix == SAVED and path.with_suffix(".flight").exists():
+        if name.endswith(SAVED) and self._is_in_memory(name):
             return  # the file in memory tells more, and is dealt with by itself
-        if path.suffix == _CLAIMED and self._is_younger(path, _FRESH_S):
+        if name.endswith(CLAIMED) and not self._is_past(entry.changed_s, _FRESH_S):
             return
         try:
-            remains = self._forensics.open(target)
+            remains = self._forensics.open(entry.path)
         except self._forensics.unreadable as error:
-            if not self._is_younger(target, _FRESH_S):
-                self._set_aside(path, error)
+            if self._is_past(entry.file.st_ctime, _FRESH_S):
+                self._set_aside(entry, error)
             return
         try:
-            self._deal_with(path, target, remains)
+            if remains.identity == entry.identity:
+                self._deal_with(entry, remains)
         except self._forensics.unreadable as error:
-            self._set_aside(path, error)
+            self._set_aside(entry, error)
         finally:
             remains.close()
 
-    def _deal_with(self, path: Path, target: Path, remains: _R) -> None:
-        if self._forensics.is_dead(remains):
-            if claim := _claim(path):
-                self._bury(claim, target, remains)
-        elif self._living:
-            self._look(remains)
+    def _deal_with(self, entry: Entry, remains: _R) -> None:
+        if not self._forensics.is_dead(remains):
+            if self._living:
+                self._look(remains)
+        elif not entry.is_ours:
+            self._note(
+                f"what dead programs of user {entry.owner} left is not taken in: run the command as that user"
+            )
+        elif claim := self._folder.claim(entry.name):
+            self._bury(claim, entry, remains)
 
     def _look(self, remains: _R) -> None:
         """Reads what a running process does now."""
@@ -143,20 +152,18 @@ class _Visit(Generic[_R]):
                 stall = self._forensics.judge(evidence, session, clock, StallState.ONGOING)
                 self.found.ongoing.append(stall)
 
-    def _bury(self, claim: Path, target: Path, remains: _R) -> None:
+    def _bury(self, claim: str, entry: Entry, remains: _R) -> None:
         """Stores what a dead process left, then removes it; after a failure it is there for the next one."""
         try:
             session, stalls = self._post_mortem(remains)
             self._store.put([session], stalls)
         except BaseException:
-            with suppress(OSError):
-                claim.rename(claim.with_suffix(""))
+            self._folder.give_back(claim)
             raise
         self.found.sessions.append(session)
         self.found.stalls += stalls
-        for leftover in (claim, target, *_companions(claim)):
-            with suppress(OSError):
-                leftover.unlink()
+        self._folder.remove(claim, *_companions(claim))
+        entry.forget()
 
     def _post_mortem(self, remains: _R) -> tuple[Session, list[Stall]]:
         evidence = [*(found for _, found in remains.stalls()), *remains.unslotted_stalls()]
@@ -180,57 +187,26 @@ class _Visit(Generic[_R]):
             statistics=dict(remains.counters()),
         )
 
-    def _is_younger(self, path: Path, age_s: float) -> bool:
-        """True for a file that was made, written or renamed since then."""
-        try:
-            return self._now_s - path.lstat().st_ctime < age_s
-        except OSError:
-            return True
+    def _is_past(self, time_s: float, age_s: float) -> bool:
+        return self._now_s - time_s >= age_s
 
-    def _set_aside(self, path: Path, error: Exception) -> None:
-        try:
-            target = set_aside(path, _UNREADABLE)
-        except OSError:
-            return  # another recovery was faster, or the folder belongs to another user
-        self.found.notices.append(f"{error}; it was set aside as {target.name}")
+    def _is_in_memory(self, saved: str) -> bool:
+        link = self._folder.find(saved.removesuffix(SAVED) + FLIGHT)
+        return link is not None and link.file is not None
 
+    def _set_aside(self, entry: Entry, error: Exception) -> None:
+        if entry.is_ours and (name := self._folder.set_aside(entry.name)):
+            self._note(f"{error}; it was set aside as {name}")
 
-def _flight_files(folder: Path) -> list[Path]:
-    try:
-        paths = sorted(folder.iterdir())
-    except OSError:
-        return []
-    return [path for path in paths if f".{_UNREADABLE}-" not in path.name]
+    def _note(self, line: str) -> None:
+        if line not in self.found.notices:
+            self.found.notices.append(line)
 
 
-def _target(path: Path) -> Path:
-    """The file itself: the engine keeps it in memory where it can, and a link to it here.
-
-    In one step, since another recovery may take the link at any moment (`Path.resolve` looks twice).
-    """
-    try:
-        return path.parent / path.readlink()
-    except OSError:
-        return path
-
-
-def _companions(claim: Path) -> list[Path]:
+def _companions(claim: str) -> list[str]:
     """What else the same session may have left: the copy on disk, the link to a file that is gone."""
-    session = claim.name.partition(".")[0]
-    return [claim.with_name(session + suffix) for suffix in (SAVED, ".flight")]
-
-
-def _claim(path: Path) -> Path | None:
-    """The file under a name that says it is taken; None where another recovery was faster."""
-    if path.suffix == _CLAIMED:
-        # Left by a recovery that did not live to its end. Should it still work: taking it twice does no harm.
-        return path
-    claim = path.with_name(path.name + _CLAIMED)
-    try:
-        path.rename(claim)
-    except OSError:
-        return None
-    return claim
+    session = claim.partition(".")[0]
+    return [session + suffix for suffix in (SAVED, FLIGHT)]
 
 
 def _final_state(evidence: StallEvidence) -> StallState:

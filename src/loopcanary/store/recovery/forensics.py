@@ -43,6 +43,10 @@ class Remains(Protocol):
     """An open flight file; `flight.FlightFile` is one."""
 
     @property
+    def identity(self) -> tuple[int, int] | None:
+        """Device and inode; None where it is no file."""
+
+    @property
     def header(self) -> Header:
         """The header."""
 
@@ -72,6 +76,8 @@ _R = TypeVar("_R", bound=Remains)
 class Forensics(Generic[_R]):
     """How remains are read and judged; wired by loopcanary.assembly."""
 
+    place: Callable[[int, str], Path]
+    """Where in memory the file lies to which a user's link of a name leads."""
     open: Callable[[Path], _R]
     is_dead: Callable[[_R], bool]
     """True only for a process that certainly runs no more."""
