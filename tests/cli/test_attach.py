@@ -14,8 +14,10 @@ from tests.program.watching import is_by_the_host
 
 from loopcanary.assembly.dump import look_at
 from loopcanary.model.outside import ProcessSight
-from loopcanary.outside import Process
+from loopcanary.outside import Interpreter, OutsideError, Process
 from loopcanary.outside.mailbox import Mailbox
+from loopcanary.outside.memory import MappedFile
+from loopcanary.outside.remote import send
 from loopcanary.outside.script import script
 
 from . import targets
@@ -307,6 +309,7 @@ def test_a_request_that_was_withdrawn_is_not_obeyed(tmp_path: Path, package_path
         order(program, box.script)
         assert not box.is_taken
         assert box.answer() is None
+        box.close()
         assert not Path(box.folder).exists()
 
 
@@ -326,6 +329,93 @@ def test_an_answer_that_is_none_is_an_error(answer: bytes, tmp_path: Path):
         Path(box.folder, "answer.json").write_bytes(answer)
         assert box.answer() == {"error": "the process gave an answer that cannot be read"}
         box.close()
+
+
+def planted(tmp_path: Path, **places: str) -> Process:
+    """A process as it is in a /proc of our own, with links and folders in its root."""
+    root, process = tmp_path / "its root", tmp_path / "proc" / "41"
+    process.mkdir(parents=True)
+    (process / "root").symlink_to(root)
+    (process / "stat").write_text("41 (python) S " + "0 " * 18 + "7")
+    for place in ("tmp", "var/tmp", "dev/shm"):
+        (root / place).parent.mkdir(parents=True, exist_ok=True)
+        if place in places:
+            (root / place).symlink_to(places[place])
+        else:
+            (root / place).mkdir()
+    return Process(pid=41, start_ticks=7, proc=process.parent)
+
+
+def test_a_link_in_the_processs_root_is_not_followed(tmp_path: Path):
+    ours = tmp_path / "ours"
+    ours.mkdir()
+    process = planted(tmp_path, tmp=str(ours))
+    box = asked(process, {"step": "load"}, "")
+    assert box.folder.startswith("/var/tmp/loopcanary-attach-41-")
+    assert list(ours.iterdir()) == []
+    box.close()
+    assert list((process.folder / "root/var/tmp").iterdir()) == []
+
+
+def test_links_everywhere_leave_no_place_for_a_request(tmp_path: Path):
+    links = dict.fromkeys(("tmp", "var/tmp", "dev/shm"), str(tmp_path))
+    process = planted(tmp_path, **links)
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(OutsideError, match="no request can be left for process 41"):
+        asked(process, {"step": "load"}, "")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_folder_that_was_swapped_is_not_written_to(tmp_path: Path):
+    process = planted(tmp_path)
+    box = asked(process, {"step": "load"}, "")
+    here = Path(f"{process.folder}/root{box.folder}")
+    here.rename(tmp_path / "moved")
+    here.mkdir()
+    (here / "kept").touch()
+    (here / "waiting").touch()
+    assert box.withdraw()
+    box.close()
+    assert sorted(path.name for path in here.iterdir()) == ["kept", "waiting"]
+    assert (tmp_path / "moved" / "withdrawn").exists()
+
+
+def test_what_is_not_ours_is_not_removed_with_the_folder(tmp_path: Path):
+    process = planted(tmp_path)
+    box = asked(process, {"step": "load"}, "")
+    here = Path(f"{process.folder}/root{box.folder}")
+    (here / "inner").mkdir()
+    box.close()
+    assert [path.name for path in here.iterdir()] == ["inner"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files to another user")
+def test_root_gives_the_request_to_the_processs_user(tmp_path: Path):
+    process = planted(tmp_path)
+    os.chown(process.folder, 65534, 65534)
+    box = asked(process, {"step": "load"}, "")
+    here = Path(f"{process.folder}/root{box.folder}")
+    facts = [path.stat() for path in (here, *here.iterdir())]
+    assert len(facts) == 4
+    assert {(one.st_uid, one.st_gid, one.st_mode & 0o077) for one in facts} == {(65534, 65534, 0)}
+    box.close()
+
+
+def test_its_interpreter_gets_no_environment_or_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    process = planted(tmp_path)
+    (process.folder / "root").unlink()
+    (process.folder / "root").symlink_to("/")
+    python, seen = tmp_path / "python3.99", tmp_path / "seen"
+    python.write_text(
+        f"#!{sys.executable}\nimport os\n"
+        f"print('SECRET_TOKEN' in os.environ, os.getsid(0) == os.getpid(), file=open({str(seen)!r}, 'w'))\n"
+    )
+    python.chmod(0o755)
+    (process.folder / "exe").symlink_to(python)
+    monkeypatch.setenv("SECRET_TOKEN", "of root")
+    file = MappedFile(path=str(python), base=0, end=1, device="0:0", inode=1, executable=True)
+    send(process, Interpreter(version_hex=0x036300F0, addresses={}, file=file), "/script.py")
+    assert seen.read_text() == "False True\n"
 
 
 def test_only_the_processs_user_can_enter_the_folder(tmp_path: Path):

@@ -90,18 +90,15 @@ class _Reached:
         """Has it done, and gives the answer. Raises OutsideError: refused, failed, or not in time."""
         text = script(str(_PACKAGE), only_if_loaded=only_if_loaded)
         box = Mailbox(self._process, text, {"step": step, "settings": settings or {}})
-        keep = False
         try:
             send(self._process, self._interpreter, box.script)
             answer = self._wait(box)
             if answer is None and box.withdraw():
-                keep = True  # the script has yet to clear it away
                 raise HangsError(self._why("did not get to it", "the request was withdrawn"))
             if answer is None:
                 answer = self._wait(box)
         finally:
-            if not keep:
-                box.close()
+            box.close()
         if answer is None:
             raise HangsError(self._why(f"did not get done with it ({step})", "it may yet be"))
         self._check(answer)

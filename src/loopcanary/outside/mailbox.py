@@ -1,7 +1,8 @@
 """A folder by which a script in another process is told what to do, and answers.
 
 It lies in the process's own /tmp, which may not be ours, and belongs to its user; nobody else can enter it.
-There are
+That user may put links there, which would lead anywhere in our root: no link is followed, and what was opened
+once is used. There are
 
     script.py      what the process runs
     waiting        renamed to `taken` by the script, which does nothing where it cannot: it was withdrawn
@@ -16,17 +17,15 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
+import secrets
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from loopcanary.outside.errors import OutsideError
 from loopcanary.outside.processes import Process
 
 SCRIPT, WAITING, TAKEN, REQUEST, ANSWER = "script.py", "waiting", "taken", "request.json", "answer.json"
-_PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - made by mkdtemp, mode 0700
+_PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - a folder of mode 0700 is made there
 _ANSWER_BYTES = 1 << 16
 
 
@@ -35,18 +34,19 @@ class Mailbox:
 
     def __init__(self, process: Process, script: str, request: dict[str, Any]) -> None:
         """`script`: its text, in which `{folder!r}` stands for the folder. Raises OutsideError."""
-        self._root = process.folder / "root"
-        self.folder = self._make(process)
-        """As the process sees it."""
-        self._here = Path(f"{self._root}{self.folder}")
+        self._name = f"loopcanary-attach-{process.pid}-{secrets.token_hex(4)}"
+        self._is_withdrawn = False
+        self._place, self._here, self.folder = self._make(process)
+        """`folder`: as the process sees it."""
         try:
-            self._write(SCRIPT, script.replace("{folder!r}", repr(self.folder)))
-            self._write(REQUEST, json.dumps(request))
-            self._write(WAITING, "")
-            self._give_to_owner(process)
+            owner = process.folder.stat()
+            self._write(SCRIPT, script.replace("{folder!r}", repr(self.folder)), owner)
+            self._write(REQUEST, json.dumps(request), owner)
+            self._write(WAITING, "", owner)
+            _give(self._here, owner)
         except OSError as error:
             self.close()
-            raise OutsideError(f"no request can be left in {self._here}: {error.strerror}") from error
+            raise OutsideError(f"no request can be left in {self.folder}: {error.strerror}") from error
 
     @property
     def script(self) -> str:
@@ -56,14 +56,17 @@ class Mailbox:
     @property
     def is_taken(self) -> bool:
         """Whether the process has begun to run the script."""
-        return (self._here / TAKEN).exists()
+        try:
+            os.stat(TAKEN, dir_fd=self._here, follow_symlinks=False)
+        except OSError:
+            return False
+        return True
 
     def answer(self) -> dict[str, Any] | None:
         """What the script has answered; None where it has not yet. What is no answer is an error in it."""
         try:
-            descriptor = os.open(
-                self._here / ANSWER, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-            )
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+            descriptor = os.open(ANSWER, flags, dir_fd=self._here)
         except OSError:
             return None
         with os.fdopen(descriptor, "rb") as file:
@@ -76,35 +79,61 @@ class Mailbox:
 
     def withdraw(self) -> bool:
         """Takes the request back; False where the process has already taken it."""
-        try:
-            (self._here / WAITING).rename(self._here / "withdrawn")
-        except OSError:
-            return False
-        return True
+        with suppress(OSError):
+            os.rename(WAITING, "withdrawn", src_dir_fd=self._here, dst_dir_fd=self._here)
+            self._is_withdrawn = True
+        return self._is_withdrawn
 
     def close(self) -> None:
-        """Removes the folder. Not after `withdraw`: the script is still to be run."""
-        shutil.rmtree(self._here, ignore_errors=True)
+        """Removes the folder; not after `withdraw`: the script, which is still to be run, does."""
+        if not self._is_withdrawn:
+            for name in (SCRIPT, WAITING, TAKEN, REQUEST, ANSWER, f"{ANSWER}.new"):
+                with suppress(OSError):
+                    os.unlink(name, dir_fd=self._here)
+            with suppress(OSError):
+                os.rmdir(self._name, dir_fd=self._place)
+        os.close(self._here)
+        os.close(self._place)
 
-    def _make(self, process: Process) -> str:
+    def _make(self, process: Process) -> tuple[int, int, str]:
+        """Descriptors of the place and of the folder in it, and the folder's path."""
         problem = ""
-        prefix = f"loopcanary-attach-{process.pid}-"
-        for place in _PLACES:
+        for path in _PLACES:
             try:
-                made = tempfile.mkdtemp(prefix=prefix, dir=f"{self._root}{place}")
+                place = _opened(process, path)
             except OSError as error:
                 problem = error.strerror or ""
                 continue
-            return f"{place}/{made.rpartition('/')[2]}"
+            try:
+                os.mkdir(self._name, 0o700, dir_fd=place)
+                flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+                return place, os.open(self._name, flags, dir_fd=place), f"{path}/{self._name}"
+            except OSError as error:
+                os.close(place)
+                problem = error.strerror or ""
         process.check()
         raise OutsideError(f"no request can be left for process {process.pid} in its /tmp: {problem}")
 
-    def _write(self, name: str, text: str) -> None:
-        (self._here / name).write_text(text, encoding="utf-8")
+    def _write(self, name: str, text: str, owner: os.stat_result) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(name, flags, 0o600, dir_fd=self._here), "w", encoding="utf-8") as file:
+            _give(file.fileno(), owner)
+            file.write(text)
 
-    def _give_to_owner(self, process: Process) -> None:
-        owner = process.folder.stat()
-        if os.geteuid() != 0 or owner.st_uid == 0:
-            return
-        for path in (*self._here.iterdir(), self._here):
-            os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
+
+def _opened(process: Process, path: str) -> int:
+    """A folder in the process's root."""
+    flags = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+    folder = os.open(process.folder / "root", flags)
+    for name in path.split("/")[1:]:
+        outer = folder
+        try:
+            folder = os.open(name, flags | os.O_NOFOLLOW, dir_fd=outer)
+        finally:
+            os.close(outer)
+    return folder
+
+
+def _give(descriptor: int, owner: os.stat_result) -> None:
+    if os.geteuid() == 0 and owner.st_uid != 0:
+        os.fchown(descriptor, owner.st_uid, owner.st_gid)

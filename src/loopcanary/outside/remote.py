@@ -58,11 +58,14 @@ def _send_from_its_own(process: Process, interpreter: Interpreter, script: str) 
             f"process {process.pid} runs CPython {interpreter.version} and this command {_own_version()}:"
             f" use `{wanted} -m loopcanary attach`, in the process's container if it has one"
         )
-    # The interpreter's owner may have changed it: it runs with that user's rights, not with ours.
+    # The interpreter's owner may have changed it: it runs with that user's rights, not with ours, and without
+    # our environment and terminal.
     as_user: dict[str, Any] = {"user": facts.st_uid, "group": facts.st_gid, "extra_groups": []}
     try:
         ran = subprocess.run(  # noqa: S603 - the process's own interpreter
             [executable, "-I", "-S", "-c", _SEND, str(process.pid), script],
+            env={},
+            start_new_session=True,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_SEND_S,
