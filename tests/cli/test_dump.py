@@ -499,6 +499,28 @@ def test_a_symbol_is_found_in_memory_or_else_in_the_file(tmp_path: Path, flags: 
     assert set(found) == {"loopcanary_probe"}
 
 
+@pytest.mark.parametrize("is_the_device", [True, False])
+def test_a_file_of_another_device_is_another_file(is_the_device: bool, tmp_path: Path):
+    """Its path leads to it in no process's root: this /proc has none."""
+    from loopcanary.outside import Process
+    from loopcanary.outside.memory import MappedFile, openable
+
+    path = tmp_path / "file"
+    path.touch()
+    facts = path.stat()
+    device = facts.st_dev if is_the_device else facts.st_dev ^ 1
+    file = MappedFile(
+        path=str(path),
+        base=0,
+        end=1,
+        device=f"{os.major(device):02x}:{os.minor(device):02x}",
+        inode=facts.st_ino,
+        executable=False,
+    )
+    process = Process(pid=41, start_ticks=7, proc=tmp_path)
+    assert openable(process, file) == (str(path) if is_the_device else None)
+
+
 def frame(name: str) -> Frame:
     return Frame(qualname=name, file="f.py", line=1)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from loopcanary.outside import elf
 from loopcanary.outside.errors import OutsideError
-from loopcanary.outside.memory import MappedFile, Memory, mapped_files, mappings, openable
+from loopcanary.outside.memory import MappedFile, Memory, mapped_files, mappings
 from loopcanary.outside.processes import Process
 
 _RUNTIME = "_PyRuntime"
@@ -80,8 +80,7 @@ def _search(
             continue
         here = elf.exported(memory, file, image, [name for name in names if name not in found])
         if not here and not found and _may_be_static(process, file):
-            path = openable(process, file)
-            here = elf.in_file(path, image, names) if path is not None else {}
+            here = elf.in_file(f"{process.folder}/exe", image, names)
         found = here | found
         if _RUNTIME in here:
             where = file

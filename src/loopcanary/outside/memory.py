@@ -147,11 +147,17 @@ def openable(process: Process, file: MappedFile) -> str | None:
     The process may have another root folder, or see other mounts, and a file of that name need not be the one
     that is mapped.
     """
-    for path in (f"{process.folder}/root{file.path}", file.path):
+    for root in (f"{process.folder}/root", ""):
         try:
-            facts = Path(path).stat()
+            facts = Path(f"{root}{file.path}").stat()
         except OSError:
             continue
-        if facts.st_ino == file.inode:
-            return path
+        # What is mapped of a file on btrfs or overlayfs has another device than the file.
+        if facts.st_ino == file.inode and (root or _device(facts) == file.device):
+            return f"{root}{file.path}"
     return None
+
+
+def _device(facts: os.stat_result) -> str:
+    """As /proc/PID/maps has it."""
+    return f"{os.major(facts.st_dev):02x}:{os.minor(facts.st_dev):02x}"
