@@ -3,15 +3,15 @@
 
 #include "tests/check.h"
 
-enum { BEFORE = 8, FUNCTIONS = 4, REPLACED = 1 };
+enum { FUNCTIONS = 4, REPLACED = 1 };
 
 static void original(void) {}
 static void replacement(void) {}
 
 #define CODE(function) ((void *)(uintptr_t)(function))
 
-/* In a loaded object, as those of classes are. */
-static word class_s[BEFORE + FUNCTIONS], other_class_s[BEFORE + FUNCTIONS];
+/* In a loaded object, as those of classes are; as long as what is copied of one. */
+static word class_s[WORDS_BEFORE + WORDS_MAX], other_class_s[WORDS_BEFORE + WORDS_MAX];
 
 typedef struct {
     word *table;
@@ -19,8 +19,8 @@ typedef struct {
 
 static void construct(object *it, word *table)
 {
-    table[BEFORE + REPLACED] = CODE(original);
-    it->table = table + BEFORE;
+    table[WORDS_BEFORE + REPLACED] = CODE(original);
+    it->table = table + WORDS_BEFORE;
 }
 
 static bool lay_on(object *it) { return lc_qt_patch_lay(it, REPLACED, CODE(replacement)); }
