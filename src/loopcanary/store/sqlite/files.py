@@ -99,14 +99,14 @@ def identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def set_aside(path: Path, suffix: str = "damaged") -> Path:
+def set_aside(path: Path) -> Path:
     """Renames the file, and what SQLite keeps beside it, to `<name>.damaged-<time>`. Raises OSError."""
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    target = path.with_name(f"{path.name}.{suffix}-{stamp}")
+    target = path.with_name(f"{path.name}.damaged-{stamp}")
     number = 1
     while target.exists():
         number += 1
-        target = path.with_name(f"{path.name}.{suffix}-{stamp}-{number}")
+        target = path.with_name(f"{path.name}.damaged-{stamp}-{number}")
     path.rename(target)
     for side in _SIDE_FILES:
         with suppress(OSError):
