@@ -78,7 +78,7 @@ static lc_lane *find_lane(lc_agent *agent)
     }
     for (uint64_t i = 0; i < used; i++) {
         lc_lane *lane = lc_flight_lane(&agent->flight, i);
-        if (LC_ACQUIRE(lane->state) == LC_LANE_CLOSED) {
+        if (lc_lane_is_done(lane)) {
             return lane;
         }
     }

@@ -54,6 +54,12 @@ void lc_lane_add_callback_squares(lc_lane *lane, unsigned __int128 ticks2);
 #define LC_SLICE_NS UINT64_C(100000000)
 uint64_t lc_congested_slices(uint64_t opened_ns, uint64_t begin_ns, uint64_t end_ns);
 
+/* Whether the lane may be given out again: its thread is gone, and the watchdog has copied what that recorded, with its names. */
+static inline bool lc_lane_is_done(const lc_lane *lane)
+{
+    return LC_ACQUIRE(lane->state) == LC_LANE_CLOSED && LC_ACQUIRE(lane->ended_seen) == LC_LOAD(lane->ended_count);
+}
+
 static inline bool lc_lane_in_turn(const lc_lane *lane) { return LC_LOAD(lane->turn_epoch) & 1u; }
 static inline bool lc_lane_in_callback(const lc_lane *lane) { return LC_LOAD(lane->epoch) & 1u; }
 

@@ -360,6 +360,23 @@ TEST(idle_lanes_let_the_watchdog_park)
     CHECK(lc_watchdog_look(&s.watchdog, now + 2000ull * MS) == LC_NO_DEADLINE);
 }
 
+TEST(a_closed_lane_is_kept_until_its_last_stall_was_read)
+{
+    memcpy(s.lane->thread_name, "first", 6);
+    begin_callback(7);
+    age_callback(&s, 150);
+    end_callback();
+    end_turn();
+    LC_RELEASE(s.lane->state, LC_LANE_CLOSED);
+    CHECK(!lc_lane_is_done(s.lane));
+    look(&s);
+    CHECK(lc_lane_is_done(s.lane));
+    CHECK(LC_LOAD(slot(&s, 0)->state) == LC_SLOT_ENDED && strcmp(slot(&s, 0)->thread_name, "first") == 0);
+    LC_RELEASE(s.lane->state, LC_LANE_ACTIVE);
+    CHECK(!lc_lane_is_done(s.lane));
+    LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
+}
+
 TEST(a_closed_lane_asks_for_nothing)
 {
     LC_RELEASE(s.lane->state, LC_LANE_CLOSED);
