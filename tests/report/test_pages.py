@@ -136,14 +136,14 @@ def test_stalls_left_out_are_counted_with_the_reason(store: Store) -> None:
         "stalls_suppressed_expected": 1_200,
         "stalls_suppressed_storm": 0,
     }
-    more = {"stalls_at_startup": 1, "watchdog_late": 2, "suspends": 1, "samples_taken": 70}
+    more = {"stalls_at_startup": 1, "watchdog_late": 2, "suspends": 1, "clock_steps": 2, "samples_taken": 70}
     store.put([replace(SESSION, statistics=counts | more)], [STALL])
     report = report_of(store)
     text = " ".join(as_shown(report, width=160).split())
     told = (
         "not reported: 3 while a debugger was attached, 1,200 within what `expect` had granted; "
         "1 stall before the loop first waited; the watchdog was late 2 times; "
-        "the machine was suspended 1 time"
+        "the machine was suspended 1 time; the clock of the CPU stepped 2 times"
     )
     assert told in text
     assert told.replace("`", "\\`") in as_markdown(report)

@@ -7,7 +7,8 @@
 #include <cpuid.h>
 #endif
 
-lc_clock_kind lc_clock_chosen = LC_CLOCK_MONOTONIC;
+_Atomic lc_clock_kind lc_clock_chosen = LC_CLOCK_MONOTONIC;
+lc_clock_stand_in lc_clock_left;
 
 #if defined(__x86_64__)
 /* The CPU promises a constant rate in all power states (Intel SDM 18.17.1: CPUID 80000007H, EDX 8)... */
@@ -34,6 +35,7 @@ static bool kernel_trusts_counter(void)
 
 lc_clock_kind lc_clock_choose(void)
 {
+    lc_clock_left = (lc_clock_stand_in){{0, 0}, 0};
 #if defined(__x86_64__)
     lc_clock_chosen = cpu_counter_is_invariant() && kernel_trusts_counter() ? LC_CLOCK_TSC
                                                                             : LC_CLOCK_MONOTONIC;
@@ -42,6 +44,12 @@ lc_clock_kind lc_clock_choose(void)
     lc_clock_chosen = LC_CLOCK_CNTVCT;
 #endif
     return lc_clock_chosen;
+}
+
+void lc_clock_leave_counter(lc_instant now, uint64_t rate_q32)
+{
+    lc_clock_left = (lc_clock_stand_in){now, rate_q32};
+    atomic_store_explicit(&lc_clock_chosen, LC_CLOCK_MONOTONIC, memory_order_release);
 }
 
 lc_instant lc_clock_pair(void)

@@ -2,45 +2,18 @@
  *
  * Ticks are the time stamp counter (x86-64, where the CPU says it is invariant and the kernel trusts
  * it as its own clock source), the virtual counter (aarch64), or else nanoseconds. Which one is
- * chosen once, before any other thread looks. Reading ticks is a load and an instruction; no call, no
- * lock; any thread, any context.
+ * chosen once, before any other thread looks; a counter that proves to be none is left for nanoseconds in its place
+ * and at its rate. Reading ticks is a load and an instruction; no call, no lock; any thread, any context.
  */
 #ifndef LOOPCANARY_CLOCK_H
 #define LOOPCANARY_CLOCK_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
 #include "core/flight/flight_format.h"
-
-extern lc_clock_kind lc_clock_chosen; /* written by lc_clock_choose only */
-
-/* Chooses and answers the kind of ticks. Not thread-safe; idempotent. */
-lc_clock_kind lc_clock_choose(void);
-
-static inline uint64_t lc_now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static inline uint64_t lc_now_ticks(void)
-{
-#if defined(__x86_64__)
-    if (__builtin_expect(lc_clock_chosen == LC_CLOCK_TSC, 1)) {
-        return __builtin_ia32_rdtsc();
-    }
-#elif defined(__aarch64__)
-    if (__builtin_expect(lc_clock_chosen == LC_CLOCK_CNTVCT, 1)) {
-        uint64_t ticks;
-        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-        return ticks;
-    }
-#endif
-    return lc_now_ns();
-}
 
 /* A reading of both clocks at (nearly) the same moment: the closest of a few tries. */
 typedef struct {
@@ -50,9 +23,20 @@ typedef struct {
 
 lc_instant lc_clock_pair(void);
 
-/* The rate, in nanoseconds a tick times 2^32, from two pairings; `fallback` where they are too close
- * together to tell. */
-uint64_t lc_clock_rate_q32(lc_instant from, lc_instant to, uint64_t fallback);
+/* What stands in for a counter that was left: from when on, and its rate. */
+typedef struct {
+    lc_instant from; /* 0: none was */
+    uint64_t rate_q32;
+} lc_clock_stand_in;
+
+extern _Atomic lc_clock_kind lc_clock_chosen; /* written by lc_clock_choose and lc_clock_leave_counter only */
+extern lc_clock_stand_in lc_clock_left;
+
+/* Chooses and answers the kind of ticks. Not thread-safe; idempotent. */
+lc_clock_kind lc_clock_choose(void);
+
+/* From `now` on ticks are CLOCK_MONOTONIC, told in ticks of this rate: what was begun before goes on. One thread. */
+void lc_clock_leave_counter(lc_instant now, uint64_t rate_q32);
 
 static inline uint64_t lc_ticks_to_ns(uint64_t ticks, uint64_t rate_q32)
 {
@@ -65,6 +49,47 @@ static inline uint64_t lc_ns_to_ticks(uint64_t ns, uint64_t rate_q32)
     const uint64_t rate = rate_q32 ? rate_q32 : 1u;
     const unsigned __int128 ticks = (((unsigned __int128)ns << 32) + rate / 2u) / rate;
     return ticks > UINT64_MAX ? UINT64_MAX : (uint64_t)ticks;
+}
+
+static inline uint64_t lc_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static inline uint64_t lc_now_ticks(void)
+{
+    const lc_clock_kind chosen = atomic_load_explicit(&lc_clock_chosen, memory_order_acquire);
+#if defined(__x86_64__)
+    if (__builtin_expect(chosen == LC_CLOCK_TSC, 1)) {
+        return __builtin_ia32_rdtsc();
+    }
+#elif defined(__aarch64__)
+    if (__builtin_expect(chosen == LC_CLOCK_CNTVCT, 1)) {
+        uint64_t ticks;
+        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+        return ticks;
+    }
+#endif
+    (void)chosen;
+    const uint64_t ns = lc_now_ns();
+    const lc_clock_stand_in *left = &lc_clock_left;
+    return left->from.ns == 0 ? ns : left->from.ticks + lc_ns_to_ticks(ns - left->from.ns, left->rate_q32);
+}
+
+/* The rate, in nanoseconds a tick times 2^32, from two pairings; `fallback` where they are too close
+ * together to tell. */
+uint64_t lc_clock_rate_q32(lc_instant from, lc_instant to, uint64_t fallback);
+
+/* Nanoseconds of a tick reading, reckoned from a pairing. */
+static inline uint64_t lc_clock_ns(lc_instant at, uint64_t ticks, uint64_t rate_q32)
+{
+    if (ticks >= at.ticks) {
+        return at.ns + lc_ticks_to_ns(ticks - at.ticks, rate_q32);
+    }
+    const uint64_t ago = lc_ticks_to_ns(at.ticks - ticks, rate_q32);
+    return ago < at.ns ? at.ns - ago : 0u;
 }
 
 #endif

@@ -47,32 +47,6 @@ static int set_aside(int fd, uint64_t offset, uint64_t bytes)
     return error;
 }
 
-static void measure_rate(lc_flight *flight)
-{
-    enum { SPIN_NS = 2000000 };
-    flight->paired = lc_clock_pair();
-    uint64_t rate = UINT64_C(1) << 32;
-    if (lc_clock_chosen != LC_CLOCK_MONOTONIC) {
-        while (lc_now_ns() < flight->paired.ns + SPIN_NS) {
-        }
-        rate = lc_clock_rate_q32(flight->paired, lc_clock_pair(), rate);
-    }
-    atomic_store_explicit(&flight->header->tick_ns_q32, rate, memory_order_relaxed);
-    flight->header->anchor_ticks = flight->paired.ticks;
-    flight->header->anchor_monotonic_ns = flight->paired.ns;
-}
-
-static uint64_t slept_ns(void)
-{
-    struct timespec boot;
-    if (clock_gettime(CLOCK_BOOTTIME, &boot) != 0) {
-        return 0;
-    }
-    const uint64_t boot_ns = (uint64_t)boot.tv_sec * 1000000000u + (uint64_t)boot.tv_nsec;
-    const uint64_t now_ns = lc_now_ns();
-    return boot_ns > now_ns ? boot_ns - now_ns : 0u;
-}
-
 static void fill_header(lc_flight *flight, const lc_section sections[LC_SECTION_COUNT])
 {
     lc_header *header = flight->header;
@@ -89,9 +63,8 @@ static void fill_header(lc_flight *flight, const lc_section sections[LC_SECTION_
     memcpy(header->sections, sections, sizeof header->sections);
     atomic_store_explicit(&header->sections[LC_SECTION_COUNTERS].used, LC_COUNTER_COUNT,
                           memory_order_relaxed);
-    measure_rate(flight);
+    lc_flight_begin_clocks(flight);
     header->started_ns = flight->paired.ns;
-    flight->slept_ns = slept_ns();
     clock_gettime(CLOCK_REALTIME, &wall);
     const uint64_t wall_ns = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec;
     header->anchor_wall_ns = (int64_t)(wall_ns - (lc_now_ns() - header->anchor_monotonic_ns));
@@ -210,49 +183,4 @@ void *lc_flight_claim(lc_flight *flight, int section, uint64_t index)
         atomic_store_explicit(&s->used, index + 1u, memory_order_release);
     }
     return lc_flight_at(flight, section, index);
-}
-
-bool lc_flight_note_sleep(lc_flight *flight, lc_instant now, uint64_t slept)
-{
-    enum { SLEPT_NS = 1000000 };
-    if (slept <= flight->slept_ns + SLEPT_NS) {
-        return false;
-    }
-    lc_flight_count(flight, LC_COUNTER_suspends, 1);
-    flight->slept_ns = slept;
-    if (flight->header->clock_kind != LC_CLOCK_MONOTONIC) {
-        flight->paired = now; /* the rate of before the sleep is as good as ever; the offset is not */
-        flight->header->anchor_ticks = now.ticks;
-        flight->header->anchor_wall_ns += (int64_t)(now.ns - flight->header->anchor_monotonic_ns);
-        flight->header->anchor_monotonic_ns = now.ns;
-    }
-    return true;
-}
-
-lc_instant lc_flight_pair_clocks(lc_flight *flight)
-{
-    enum { REFINE_EVERY_NS = 1000000000 };
-    const lc_instant now = lc_clock_pair();
-    if (now.ns < flight->refined_ns + REFINE_EVERY_NS) {
-        return now;
-    }
-    flight->refined_ns = now.ns;
-    if (lc_flight_note_sleep(flight, now, slept_ns()) || flight->header->clock_kind == LC_CLOCK_MONOTONIC) {
-        return now;
-    }
-    lc_word *rate = &flight->header->tick_ns_q32;
-    const uint64_t old = atomic_load_explicit(rate, memory_order_relaxed);
-    atomic_store_explicit(rate, lc_clock_rate_q32(flight->paired, now, old), memory_order_relaxed);
-    return now;
-}
-
-uint64_t lc_flight_ns(const lc_flight *flight, uint64_t ticks)
-{
-    const uint64_t rate = atomic_load_explicit(&flight->header->tick_ns_q32, memory_order_relaxed);
-    const uint64_t anchor = flight->paired.ticks;
-    if (ticks < anchor) {
-        const uint64_t before = lc_ticks_to_ns(anchor - ticks, rate);
-        return before < flight->paired.ns ? flight->paired.ns - before : 0u;
-    }
-    return flight->paired.ns + lc_ticks_to_ns(ticks - anchor, rate);
 }

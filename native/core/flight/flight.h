@@ -9,6 +9,15 @@
 #include "core/clock/clock.h"
 #include "core/flight/flight_format.h"
 
+/* A step of the ticks against CLOCK_MONOTONIC: the machine slept and its counter did not, or the counter was set. */
+typedef struct {
+    lc_instant before; /* the last pairing before it */
+    uint64_t middle;   /* ticks halfway from there to the first pairing after it */
+    bool is_back;      /* readings of before it are those above the middle, not those below */
+} lc_clock_step;
+
+enum { LC_CLOCK_STEPS = 8 }; /* within what runs now */
+
 typedef struct {
     uint8_t *base; /* NULL: none */
     size_t bytes;
@@ -18,9 +27,13 @@ typedef struct {
     lc_header *header;
     lc_word *counters;
     lc_gc_entry *collections;
-    lc_instant paired;   /* the clocks at creation, or after the last suspend */
-    uint64_t slept_ns;   /* CLOCK_BOOTTIME less CLOCK_MONOTONIC at that pairing */
-    uint64_t refined_ns; /* when the rate was last refined */
+    lc_instant paired;  /* the clocks at creation, or after the last step */
+    lc_instant refined; /* when the rate was last refined, or the clocks were paired */
+    lc_instant looked;  /* the last pairing of all */
+    bool is_refined;    /* else the rate is that of the first 2 ms */
+    uint64_t slept_ns;  /* CLOCK_BOOTTIME less CLOCK_MONOTONIC at that pairing */
+    lc_clock_step steps[LC_CLOCK_STEPS]; /* the last ones, oldest first; the watchdog's */
+    unsigned step_count;
     bool is_stored_to; /* set before the close: a thread may still store to a lane after it */
 } lc_flight;
 
@@ -43,29 +56,24 @@ void *lc_flight_claim(lc_flight *flight, int section, uint64_t index);
 /* Address of an element that was claimed before. */
 void *lc_flight_at(const lc_flight *flight, int section, uint64_t index);
 
-/* Notes that the machine was suspended, if `slept` (CLOCK_BOOTTIME less CLOCK_MONOTONIC, ns) has grown since `now`'s last
- * pairing: counts it, and pairs again. Answers whether it was. One thread (the watchdog). */
-bool lc_flight_note_sleep(lc_flight *flight, lc_instant now, uint64_t slept);
+/* Pairs the clocks and measures the rate of the ticks, which takes about 2 ms. */
+void lc_flight_begin_clocks(lc_flight *flight);
 
-/* Pairs the clocks again and answers the pairing; refines the tick rate, once a second, from all the time since
- * the last good pairing. A machine that slept breaks a pairing: CLOCK_MONOTONIC stops then, the counter may
- * not. One thread (the watchdog). */
+/* Notes a pairing `now`. If `slept` (CLOCK_BOOTTIME less CLOCK_MONOTONIC, ns) has grown since the last one, or the ticks went
+ * otherwise than their rate says, it counts that and reckons from `now` on; what was before it keeps its time. The counter is left
+ * when it was set for the second time. Answers whether it was one of these. One thread (the watchdog). */
+bool lc_flight_note_clocks(lc_flight *flight, lc_instant now, uint64_t slept);
+
+/* Pairs the clocks again, notes the pairing and answers it; refines the tick rate, once a second, from all the time since
+ * the last step. One thread (the watchdog). */
 lc_instant lc_flight_pair_clocks(lc_flight *flight);
 
 /* Nanoseconds (monotonic) of a tick reading of this process. Any thread. */
 uint64_t lc_flight_ns(const lc_flight *flight, uint64_t ticks);
 
-/* Nanoseconds of a tick reading, reckoned from a fresh pairing: exact for what is near, whatever the clocks did
- * before. */
-static inline uint64_t lc_flight_ns_near(const lc_flight *flight, lc_instant now, uint64_t ticks)
-{
-    const uint64_t rate = atomic_load_explicit(&flight->header->tick_ns_q32, memory_order_relaxed);
-    if (ticks >= now.ticks) {
-        return now.ns + lc_ticks_to_ns(ticks - now.ticks, rate);
-    }
-    const uint64_t ago = lc_ticks_to_ns(now.ticks - ticks, rate);
-    return ago < now.ns ? now.ns - ago : 0u;
-}
+/* Nanoseconds of a tick reading, reckoned from a fresh pairing, and for what was before a step from the last one before it:
+ * exact for what is near, whatever the clocks did. One thread (the watchdog). */
+uint64_t lc_flight_ns_near(const lc_flight *flight, lc_instant now, uint64_t ticks);
 
 static inline lc_lane *lc_flight_lane(const lc_flight *flight, uint64_t index)
 {

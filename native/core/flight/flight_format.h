@@ -74,8 +74,7 @@ typedef struct {
     uint64_t anchor_monotonic_ns;
     int64_t anchor_wall_ns; /* since 1970 */
     uint64_t anchor_ticks;
-    /* ns = anchor_monotonic_ns + (ticks - anchor_ticks) * tick_ns_q32 / 2^32. The rate is refined by
-     * the watchdog while the process runs. */
+    /* ns = anchor_monotonic_ns + (ticks - anchor_ticks) * tick_ns_q32 / 2^32; the watchdog refines the rate. */
     lc_word tick_ns_q32;
     uint64_t clock_kind; /* lc_clock_kind */
     lc_word heartbeat_ns; /* when the watchdog last looked; it does not look while parked */
@@ -118,7 +117,8 @@ _Static_assert(sizeof(lc_header) <= LC_HEADER_BYTES, "the header has one page");
     X(gc_collections)           \
     X(checkpoints_written)      \
     X(checkpoints_failed)       \
-    X(suspends)
+    X(suspends)                 \
+    X(clock_steps)
 
 typedef enum {
 #define LC_COUNTER_ENUM(name) LC_COUNTER_##name,

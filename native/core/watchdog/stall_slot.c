@@ -110,11 +110,14 @@ static lc_level level_of(const lc_watchdog *w, uint64_t ns)
     return ns >= w->settings.anr_ns ? LC_LEVEL_ANR : ns >= w->settings.hang_ns ? LC_LEVEL_HANG : LC_LEVEL_STALL;
 }
 
-static void complete(lc_watchdog *w, const lc_lane *lane, const lc_lane_watch *watch, const lc_ended *e)
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+static void complete(lc_watchdog *w, const lc_lane *lane, const lc_lane_watch *watch, const lc_ended *e,
+                     uint64_t begin_ns, uint64_t end_ns)
 {
     lc_slot *slot = watch->writer->slot;
-    const uint64_t begin_ns = lc_flight_ns_near(w->flight, w->now, e->begin);
-    const uint64_t end_ns = lc_flight_ns_near(w->flight, w->now, e->end);
+    const uint64_t turn_begin_ns = least(begin_ns, lc_flight_ns_near(w->flight, w->now, e->turn_begin));
+    const uint64_t turn_ns = end_ns - turn_begin_ns; /* sums of ticks have the time in them that the machine slept */
     if (LC_LOAD(slot->epoch) != e->epoch) {
         lc_stall_slot_forget_names(slot); /* they were read of another callback of the turn */
     }
@@ -122,13 +125,13 @@ static void complete(lc_watchdog *w, const lc_lane *lane, const lc_lane_watch *w
     LC_STORE(slot->epoch, e->epoch);
     LC_STORE(slot->turn_epoch, e->turn_epoch);
     LC_STORE(slot->begin_ns, begin_ns);
-    LC_STORE(slot->turn_begin_ns, lc_flight_ns_near(w->flight, w->now, e->turn_begin));
+    LC_STORE(slot->turn_begin_ns, turn_begin_ns);
     LC_STORE(slot->last_look_ns, end_ns);
     LC_STORE(slot->turn_callbacks, e->turn_callbacks);
-    LC_STORE(slot->turn_callback_ns, lc_ticks_to_ns(e->turn_callback_ticks, lc_stall_rate(w)));
-    LC_STORE(slot->longest_ns, lc_ticks_to_ns(e->longest_ticks, lc_stall_rate(w)));
+    LC_STORE(slot->turn_callback_ns, least(turn_ns, lc_ticks_to_ns(e->turn_callback_ticks, lc_stall_rate(w))));
+    LC_STORE(slot->longest_ns, least(turn_ns, lc_ticks_to_ns(e->longest_ticks, lc_stall_rate(w))));
     LC_STORE(slot->end_cpu_ns, e->cpu_ns);
-    LC_STORE(slot->queue_ns, lc_ticks_to_ns(e->queue_ticks, lc_stall_rate(w)));
+    LC_STORE(slot->queue_ns, begin_ns - least(begin_ns, lc_flight_ns_near(w->flight, w->now, e->begin - e->queue_ticks)));
     LC_STORE(slot->level, level_of(w, end_ns - begin_ns));
     lc_stall_slot_put_before(slot, watch, begin_ns);
     lc_tally_copy(watch->writer, lane, w->flight, w->now, w->source);
@@ -142,8 +145,23 @@ static void complete(lc_watchdog *w, const lc_lane *lane, const lc_lane_watch *w
     lc_bell_ring(&w->news);
 }
 
+/* Its thread judged by ticks, which go on while the machine sleeps and when their counter is set. */
+static bool was_no_stall(const lc_watchdog *w, const lc_lane *lane, const lc_ended *e, uint64_t took_ns)
+{
+    enum { STEP_NS = 1000000 };
+    const bool stepped = lc_ticks_to_ns(e->end - e->begin, lc_stall_rate(w)) > took_ns + STEP_NS;
+    const uint64_t limit = e->kind == LC_ENDED_CALLBACK ? lc_lane_limit(lane, e->epoch) : LC_LOAD(lane->threshold);
+    return stepped && took_ns <= lc_stall_limit_ns(w, limit);
+}
+
 static void finish(lc_watchdog *w, uint64_t index, const lc_lane *lane, lc_lane_watch *watch, lc_ended *e)
 {
+    const uint64_t end_ns = lc_flight_ns_near(w->flight, w->now, e->end);
+    const uint64_t begin_ns = least(end_ns, lc_flight_ns_near(w->flight, w->now, e->begin));
+    if (was_no_stall(w, lane, e, end_ns - begin_ns)) {
+        lc_stall_slot_release(watch);
+        return;
+    }
     if (watch->writer != NULL && LC_LOAD(watch->writer->slot->turn_epoch) != e->turn_epoch) {
         lc_stall_slot_release(watch);
     }
@@ -151,7 +169,7 @@ static void finish(lc_watchdog *w, uint64_t index, const lc_lane *lane, lc_lane_
         lc_flight_count(w->flight, LC_COUNTER_stalls_dropped_no_slot, 1);
         return;
     }
-    complete(w, lane, watch, e);
+    complete(w, lane, watch, e, begin_ns, end_ns);
     watch->writer->slot = NULL;
     watch->writer = NULL;
 }
@@ -163,6 +181,9 @@ void lc_stall_slot_take_ended(lc_watchdog *w, uint64_t index, lc_lane *lane, lc_
     if (count - seen > LC_ENDED_COUNT) {
         lc_flight_count(w->flight, LC_COUNTER_stalls_dropped_ring_full, count - seen - LC_ENDED_COUNT);
         seen = count - LC_ENDED_COUNT;
+    }
+    if (seen < count) {
+        w->now = lc_flight_pair_clocks(w->flight); /* not before one of them ended */
     }
     while (seen < count) {
         lc_ended e;

@@ -180,6 +180,7 @@ COUNTERS: Final = (
     "checkpoints_written",
     "checkpoints_failed",
     "suspends",
+    "clock_steps",
 )
 
 

@@ -37,3 +37,5 @@ def guard_words(session: Session) -> Iterator[str]:
         yield f"the watchdog was late {count_of(counts['watchdog_late'], 'time')}"
     if counts.get("suspends"):
         yield f"the machine was suspended {count_of(counts['suspends'], 'time')}"
+    if counts.get("clock_steps"):
+        yield f"the clock of the CPU stepped {count_of(counts['clock_steps'], 'time')}"

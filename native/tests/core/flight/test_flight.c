@@ -53,10 +53,10 @@ TEST(a_machine_that_was_suspended_is_counted_once)
 {
     const lc_instant now = lc_clock_pair();
     const uint64_t slept = s.flight.slept_ns;
-    CHECK(!lc_flight_note_sleep(&s.flight, now, slept + 900000)); /* the clocks are read one after the other */
+    CHECK(!lc_flight_note_clocks(&s.flight, now, slept + 900000)); /* the clocks are read one after the other */
     CHECK(counted(&s, LC_COUNTER_suspends) == 0);
-    CHECK(lc_flight_note_sleep(&s.flight, now, slept + UINT64_C(3000000000)));
-    CHECK(!lc_flight_note_sleep(&s.flight, now, slept + UINT64_C(3000000000)));
+    CHECK(lc_flight_note_clocks(&s.flight, now, slept + UINT64_C(3000000000)));
+    CHECK(!lc_flight_note_clocks(&s.flight, now, slept + UINT64_C(3000000000)));
     CHECK(counted(&s, LC_COUNTER_suspends) == 1);
     CHECK(s.flight.header->anchor_monotonic_ns == now.ns || lc_clock_chosen == LC_CLOCK_MONOTONIC);
 }
