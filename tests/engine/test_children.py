@@ -161,6 +161,41 @@ def test_a_child_forked_in_a_callback_has_no_stall(place):
     assert len(place.sessions()) == 1
 
 
+@pytest.mark.parametrize("engine", ["native", "portable"])
+def test_a_fork_keeps_no_variable_alive(place, engine):
+    program = place.program("""
+        import gc, weakref
+
+        class Variable: pass
+        kept, ready, forked = [], threading.Event(), threading.Event()
+
+        def elsewhere():
+            variable = Variable()
+            kept.append(weakref.ref(variable))
+            ready.set()
+            forked.wait()
+
+        def fork():
+            variable = Variable()
+            kept.append(weakref.ref(variable))
+            pid = os.fork()
+            if pid == 0:
+                os._exit(0)
+            assert os.waitpid(pid, 0)[1] == 0
+
+        stall("before")
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        ready.wait()
+        gc.disable()
+        fork()
+        forked.set()
+        thread.join()
+        assert [variable() for variable in kept] == [None, None]
+    """)
+    place.run(program, LOOPCANARY_ENGINE=engine)
+
+
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_workers_of_multiprocessing(place, method):
     program = place.program(

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import gc
 import sys
 import threading
+import weakref
 from types import SimpleNamespace
 
 import pytest
@@ -109,6 +111,27 @@ def test_a_stall_has_the_last_reading_from_before_it(clock, lane):
 def test_a_stall_before_the_first_look_has_no_baseline(story):
     story.busy(150)
     assert story.end().before is None
+
+
+def test_a_sample_keeps_no_variable_alive(story):
+    class Variable:
+        pass
+
+    kept = []
+
+    def sampled():
+        variable = Variable()
+        kept.append(weakref.ref(variable))
+        story.busy(150)
+
+    story.observer._frames = sys._current_frames
+    gc.disable()
+    try:
+        sampled()
+        assert kept[0]() is None
+    finally:
+        gc.enable()
+    assert story.end().samples
 
 
 def test_totals_tell_what_the_threads_clocks_have_gained(clock, lane):

@@ -129,9 +129,10 @@ class Drain:
 
     def is_importing(self) -> bool:
         """Whether the thread is in the middle of an import just now. GIL held."""
-        frames, turn = sys._current_frames(), self._turn  # noqa: SLF001 - public by its documentation
+        turn = self._turn
         while turn is not None:
-            if turn.ident is not None and _imports(frames.get(turn.ident)):
+            # Not bound: this frame is among them, and such a cycle keeps all threads' variables alive.
+            if turn.ident is not None and _imports(sys._current_frames().get(turn.ident)):  # noqa: SLF001
                 return True
             turn = turn.before
         return False

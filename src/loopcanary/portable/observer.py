@@ -190,6 +190,7 @@ class Observer:
                 self._drop(one, wish, "unreadable", at_ns)
             else:
                 taken.append(_Taken(one, wish, at_ns, reading, others))
+        del frames  # this one is among them, and such a cycle keeps all threads' variables alive
         return taken
 
     def _drop(self, one: WatchedLane, wish: Wish, reason: str, at_ns: int) -> None:

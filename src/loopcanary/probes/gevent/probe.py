@@ -170,9 +170,9 @@ class GeventProbe(PatchingProbe):
 def _waiting_hubs(hub_type: Any) -> Iterator[Any]:
     """Hubs of other threads that run or wait at this moment. A greenlet's frames do not lead to its hub."""
     code = hub_type.run.__code__
-    for innermost in list(sys._current_frames().values()):
-        frame: FrameType | None = innermost
+    frame: FrameType | None
+    for frame in list(sys._current_frames().values()):
         while frame is not None:
             if frame.f_code is code:
                 yield frame.f_locals["self"]
-            frame = frame.f_back
+            frame = frame.f_back  # noqa: PLW2901 - none stays bound: this generator's is among them

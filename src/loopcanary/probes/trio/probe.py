@@ -140,9 +140,9 @@ def running(run: ModuleType) -> Iterator[Any]:
     if own is not None:
         yield own
     code = getattr(run.run, "__code__", None)
-    for innermost in list(sys._current_frames().values()):
-        frame: FrameType | None = innermost
+    frame: FrameType | None
+    for frame in list(sys._current_frames().values()):
         while frame is not None:
             if frame.f_code is code and "runner" in frame.f_locals and frame.f_locals["runner"] is not own:
                 yield frame.f_locals["runner"]
-            frame = frame.f_back
+            frame = frame.f_back  # noqa: PLW2901 - none stays bound: this generator's is among them
