@@ -178,6 +178,31 @@ def test_the_process_is_the_same(place: Path, package_path: Path) -> None:
 SETTINGS = "import json, os; print(json.dumps({k: v for k, v in os.environ.items() if 'LOOPCANARY' in k}))"
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("command", [[], ["-c", LOOPCANARY, "run"]], ids=["plain", "watched"])
+def test_a_program_runs_with_closed_streams(
+    place: Path, package_path: Path, command: list[str], closed: str
+) -> None:
+    (place / "app.py").write_text(
+        "import asyncio, pathlib, sys\n"
+        "asyncio.run(asyncio.sleep(0))\n"
+        "closed = [stream is None for stream in (sys.stdin, sys.stdout, sys.stderr)]\n"
+        "pathlib.Path('closed').write_text(str(sum(closed)))\n"
+        "sys.exit(7)\n"
+    )
+    shell = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, *command, "app.py"]
+    environment = {**os.environ, "PYTHONPATH": str(package_path)}
+    done = subprocess.run(shell, cwd=place, env=environment, stdin=subprocess.DEVNULL, check=False)
+    assert done.returncode == 7
+    assert (place / "closed").read_text() == str(closed.count("-"))
+
+
+def test_a_command_ends_well_without_stdout(place: Path, package_path: Path) -> None:
+    shell = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-c", LOOPCANARY, "--version"]
+    environment = {**os.environ, "PYTHONPATH": str(package_path)}
+    assert subprocess.run(shell, cwd=place, env=environment, check=False).returncode == 0
+
+
 def test_options_travel_in_the_environment(loopcanary: Run, place: Path) -> None:
     result = loopcanary(
         "run", "--threshold", "50ms", "--store", "s", "--name", "shop", "--concern", "a", "--concern", "b",

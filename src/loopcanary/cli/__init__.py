@@ -106,7 +106,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _keep_output_encodable()
     try:
         status = cli.main(args=arguments, prog_name="loopcanary", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed
+            sys.stdout.flush()
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:

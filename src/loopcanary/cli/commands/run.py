@@ -99,8 +99,8 @@ def _environment(settings: dict[str, Any]) -> dict[str, str]:
 
 def _become(words: list[str], environment: dict[str, str]) -> NoReturn:
     """Turns this process into the program."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None: closed
+        stream.flush()
     os.execve(sys.executable, words, environment)  # noqa: S606 - the user's own program
 
 
