@@ -47,7 +47,7 @@ def install(*, _from_startup: bool = False, **settings: Any) -> Canary | None:
 
     Returns:
         The canary of this process, the same one if it is watched already. None with LOOPCANARY=0 in the
-        environment, which switches everything off.
+        environment, which switches everything off, and in a subinterpreter, which is not watched.
 
     Raises:
         ConfigError: a ValueError that names the bad setting and its place.
@@ -66,7 +66,9 @@ def install(*, _from_startup: bool = False, **settings: Any) -> Canary | None:
             config = load(**settings)
             if _from_startup and not config.follow_children and _is_child():
                 return None
-            _canary = make_canary(config)
+            _canary = make_canary(config, says_why_not=not _from_startup)
+            if _canary is None:
+                return None
             _tell_children(_canary)
         # A child process starts its engine when it runs a loop. The program itself starts it now, before any
         # of its own code has run.

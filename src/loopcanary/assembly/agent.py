@@ -26,10 +26,15 @@ if TYPE_CHECKING:
     from loopcanary.engine.parts import EngineParts
 
 
-def make_canary(config: Config) -> Canary:
-    """A canary for this process, not yet armed. Reads no file but the extension's."""
+def make_canary(config: Config, *, says_why_not: bool) -> Canary | None:
+    """A canary for this process, not yet armed; None in a subinterpreter. Reads the extension's file only."""
     boundary = Boundary(_say_nothing if config.quiet or not may_speak() else Terminal().write)
     native, reason = _native_module(config.engine)
+    if native is None and not extension.is_main_interpreter():
+        # Patches and signals are the process's; and one that ends while it has threads of ours aborts that.
+        if says_why_not:
+            boundary.tell("subinterpreters are not watched")
+        return None
     if native is None and config.engine is EngineChoice.NATIVE:
         boundary.failed("native engine", RuntimeError(f"{reason}; the portable one is used"))
     REGISTRY.failed = boundary.failed

@@ -1,0 +1,38 @@
+"""Subinterpreters are left alone: patches, threads and signals are the process's."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.native
+
+_WITHIN = """
+import asyncio
+asyncio.run(asyncio.sleep(0))
+import loopcanary
+assert loopcanary.install() is None
+asyncio.run(asyncio.sleep(0))
+loopcanary.uninstall()
+"""
+_RUN = f"""
+    stall("before")
+    if sys.version_info >= (3, 13):
+        import _interpreters
+        other = _interpreters.create(sys.argv[1])
+        assert _interpreters.exec(other, {_WITHIN!r}) is None
+        _interpreters.destroy(other)
+    else:
+        import _xxsubinterpreters
+        other = _xxsubinterpreters.create(isolated=sys.argv[1] == "isolated")
+        _xxsubinterpreters.run_string(other, {_WITHIN!r})
+        _xxsubinterpreters.destroy(other)
+    stall("after")
+"""
+
+
+@pytest.mark.parametrize("engine", ["native", "portable"])
+@pytest.mark.parametrize("kind", ["legacy", "isolated"])
+def test_a_subinterpreter_is_not_watched(place, kind, engine):
+    done = place.run(place.program(_RUN), kind, LOOPCANARY_ENGINE=engine)
+    assert done.stderr == "loopcanary: subinterpreters are not watched\n"
+    assert place.culprits() == ["after", "before"]
