@@ -162,6 +162,29 @@ def test_a_child_forked_in_a_callback_has_no_stall(place):
 
 
 @pytest.mark.parametrize("engine", ["native", "portable"])
+def test_a_child_forked_by_c_code_waits_for_no_thread_of_ours(place, engine):
+    program = place.program("""
+        import ctypes, loopcanary
+        from loopcanary.engine.drain import Drain
+        stall("parent")
+        canary = loopcanary._canary
+        # One that wants the GIL in the middle of such a fork would keep it from the child.
+        assert canary._engine.drain.rest(60)
+        canary.backend.rest()
+        pid = ctypes.PyDLL(None).fork()
+        if pid == 0:
+            Drain.finish = lambda *_: os._exit(5)
+            sys.exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+        canary.backend.go_on()
+        canary._engine.drain.start()
+    """)
+    place.run(program, LOOPCANARY_ENGINE=engine)
+    assert place.culprits() == ["parent"]
+    assert len(place.sessions()) == 1
+
+
+@pytest.mark.parametrize("engine", ["native", "portable"])
 def test_a_fork_keeps_no_variable_alive(place, engine):
     program = place.program("""
         import gc, weakref

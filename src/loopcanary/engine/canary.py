@@ -10,6 +10,7 @@ All methods are called under the GIL, on any thread; `arm`, `start` and `stop` e
 from __future__ import annotations
 
 import _thread
+import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,7 @@ class Canary:
         self._make_parts = make_parts
         self._probes: Sequence[Probe] = ()
         self._engine: RunningEngine | None = None
+        self._pid = os.getpid()
         self._lock = _thread.RLock()
         self._inherited: list[RunningEngine | None] = []
         self._has_failed = False
@@ -178,6 +180,7 @@ class Canary:
     def stop(self) -> None:
         """Takes back every patch, ends the threads, stores what is left, removes the flight file. Raises
         nothing. Idempotent."""
+        self._notice_fork()
         with self._lock:
             # A thread may be on its way to `start`, called by the hook that it took before we took it back.
             self._is_over = True
@@ -199,6 +202,7 @@ class Canary:
     def before_fork(self) -> None:
         """Our threads finish their piece of work and end: the child inherits no lock of ours in use, and a
         program of one thread stays one (docs/decisions/0004-fork.md). The forking thread."""
+        self._notice_fork()
         # A start is short, and imports: a child of its middle would find modules locked by a thread that it
         # does not have.
         patience_s = _START_PATIENCE_S if self._is_starting else FORK_PATIENCE_S
@@ -223,15 +227,8 @@ class Canary:
 
     def after_fork_in_child(self) -> None:
         """The parent's engine is let go of; the child arms its own. The forked thread."""
-        engine, self._engine = self._engine, None
-        is_whole = self._is_whole(engine)
-        # Not closed: SQLite forbids a child to use, or close, what its parent has opened.
-        self._inherited.append(engine)
-        # The parent's other threads are gone, and with them any that held a lock.
-        self._lock = _thread.RLock()
-        self._has_failed = self._is_starting = False
-        self.boundary.renew_after_fork()
-        self.boundary.call("engine", self._let_go, engine, keep=True)
+        is_whole = self._is_whole(self._engine)
+        self._leave_to_parent()
         if not self._probes:
             return
         if not is_whole:
@@ -240,6 +237,23 @@ class Canary:
             self.boundary.call("engine", self.arm, keep=True)
             return
         self.stop()
+
+    def _notice_fork(self) -> None:
+        """A child that C code forked was told by no hook of Python's: it is not watched, and waits for no
+        thread of the parent's."""
+        if os.getpid() != self._pid:
+            self._leave_to_parent()
+
+    def _leave_to_parent(self) -> None:
+        engine, self._engine = self._engine, None
+        self._pid = os.getpid()
+        # Not closed: SQLite forbids a child to use, or close, what its parent has opened.
+        self._inherited.append(engine)
+        # The parent's other threads are gone, and with them any that held a lock.
+        self._lock = _thread.RLock()
+        self._has_failed = self._is_starting = False
+        self.boundary.renew_after_fork()
+        self.boundary.call("engine", self._let_go, engine, keep=True)
 
     def _is_whole(self, engine: RunningEngine | None) -> bool:
         """Whether this child inherited nothing that SQLite has open, and no import in the making."""
