@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -228,6 +228,54 @@ def test_a_folder_that_cannot_be_written_is_said_once(loopcanary: Run, place: Pa
         place.chmod(0o700)
     assert json.loads(result.stdout)["LOOPCANARY_STORE"] == str(tmp_path / "state" / "loopcanary")
     assert len(result.stderr.splitlines()) == 1
+
+
+WITHOUT_POWERS = """
+import ctypes, os, sys
+for power in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH: root is held to folders' modes as others are
+    ctypes.CDLL(None).prctl(24, power, 0, 0, 0)  # PR_CAPBSET_DROP
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@pytest.fixture
+def homeless(place: Path, package_path: Path, tmp_path: Path) -> Iterator[Run]:
+    """Runs a command line where the current folder cannot be written, and the home not even entered."""
+    home = tmp_path / "home"
+    home.mkdir()
+    modes = {place: 0o555, home: 0}
+    for folder, mode in modes.items():
+        folder.chmod(mode)
+        if os.geteuid() == 0:
+            os.chown(folder, 65534, 65534)
+    environment = {**os.environ, "PYTHONPATH": str(package_path), "XDG_STATE_HOME": "", "HOME": str(home)}
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", WITHOUT_POWERS, sys.executable, "-c", LOOPCANARY, *words]
+        return subprocess.run(
+            command, cwd=place, env=environment, capture_output=True, text=True, check=False
+        )
+
+    yield run
+    for folder in modes:
+        folder.chmod(0o700)
+
+
+@pytest.mark.parametrize("quiet", [["--quiet"], []])
+def test_one_line_says_that_nothing_can_be_stored(homeless: Run, quiet: list[str]) -> None:
+    result = homeless("run", *quiet, *CLEARLY, "-c", STALL)
+    assert result.returncode == 0
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith("loopcanary: ")]
+    assert line.startswith("loopcanary: neither ")
+    assert line.endswith(" can be written: choose a --store; stalls are not stored")
+    assert ("[loopcanary] stall" in result.stderr) is not bool(quiet)
+
+
+def test_commands_need_no_home_of_the_users_own(homeless: Run) -> None:
+    report, doctor = homeless("report"), homeless("doctor", "--no-self-test")
+    assert (report.returncode, len(report.stderr.splitlines())) == (2, 1)
+    assert (doctor.returncode, doctor.stderr) == (0, "")
+    assert "can be written: choose a --store" in doctor.stdout
 
 
 # ---- watching -----------------------------------------------------------------------------------------

@@ -49,6 +49,8 @@ def make_canary(config: Config, *, says_why_not: bool) -> Canary | None:
     )
     if location.notice:
         boundary.tell(location.notice)
+    if not location.is_usable:
+        boundary.switch_off("store")  # that has been said
     process_hooks.follow(canary)
     return canary
 

@@ -138,7 +138,7 @@ def _places(settings: Config) -> Iterator[Row]:
     except store.StoreError as error:
         yield "store", "problem", str(error)
         return
-    yield "store", "ok", location.notice or str(location.folder)
+    yield "store", "ok" if location.is_usable else "off", location.notice or str(location.folder)
     if SHARED_MEMORY.is_dir() and os.access(SHARED_MEMORY, os.W_OK):
         yield "flight file", "ok", f"in memory, {SHARED_MEMORY}"
     else:

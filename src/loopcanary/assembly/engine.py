@@ -3,6 +3,7 @@ loopcanary by itself."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -92,7 +93,9 @@ def _recover(sink: store.Store, backend: FileBackend) -> None:
     folder = sink.folder / store.FLIGHT_FOLDER
     own = backend.file if isinstance(backend, NativeBackend) else None
     ours = {own.name, own.name.partition("-")[2].partition("-")[2]} if own is not None else set()
-    if folder.is_dir() and any(entry.name not in ours for entry in folder.iterdir()):
+    # Not pathlib's, which raises where a folder above may not be entered.
+    is_there = os.path.isdir(folder)  # noqa: PTH112
+    if is_there and any(entry.name not in ours for entry in folder.iterdir()):
         recover(sink, own, living=False)
 
 

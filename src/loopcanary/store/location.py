@@ -17,6 +17,8 @@ class Location:
 
     folder: Path
     notice: str | None = None
+    is_usable: bool = True
+    """Whether anything can be stored, as far as was looked."""
 
 
 def locate(
@@ -36,11 +38,11 @@ def locate(
     try:
         folder = user_folder(environ)
     except StoreError as error:
-        return Location(folder=usual, notice=f"{error}; stalls are shown and not stored")
+        return Location(folder=usual, notice=f"{error}; stalls are not stored", is_usable=False)
     if _writable(folder):
         return Location(folder=folder, notice=f"{here} cannot be written: stalls are stored in {folder}")
-    neither = f"neither {here} nor {folder} can be written: choose a --store; stalls are shown and not stored"
-    return Location(folder=folder, notice=neither)
+    neither = f"neither {here} nor {folder} can be written: choose a --store; stalls are not stored"
+    return Location(folder=folder, notice=neither, is_usable=False)
 
 
 def find(
@@ -48,13 +50,13 @@ def find(
 ) -> Location:
     """Says where the store is that reports read: as `locate`, but one that exists goes first."""
     first = locate(given, cwd=cwd, environ=environ)
-    if given is not None or first.folder.is_dir():
+    if given is not None or os.path.isdir(first.folder):  # noqa: PTH112 - see _writable
         return Location(folder=first.folder)
     try:
         second = user_folder(environ)
     except StoreError:
         return Location(folder=first.folder)
-    return Location(folder=second if second.is_dir() else first.folder)
+    return Location(folder=second if os.path.isdir(second) else first.folder)  # noqa: PTH112
 
 
 def user_folder(environ: Mapping[str, str] = os.environ) -> Path:

@@ -87,10 +87,11 @@ def _environment(settings: dict[str, Any]) -> dict[str, str]:
 
     config = loaded(settings)
     location = locate(config.store)
-    if location.notice:
+    if location.notice and (location.is_usable or config.quiet):  # else the program's process says it
         refuse(location.notice)
     # Absolute, so that the program and its children store in one place wherever they change to.
-    config = replace(config, store=location.folder.absolute(), console=not config.quiet)
+    place = location.folder.absolute() if location.is_usable else None
+    config = replace(config, store=place, console=not config.quiet)
     environment = {**os.environ, **settings_as_environment(config)}
     environment |= {"LOOPCANARY": "1", "LOOPCANARY_RUN_PID": str(os.getpid())}
     environment[STDERR] = own_stderr()
