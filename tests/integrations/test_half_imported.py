@@ -76,3 +76,29 @@ def test_who_waits_no_more_hears_nothing(modules):
     seam.start = start
     import_module("half_imported")
     assert seen == []
+
+
+class OldLoader:
+    """From before PEP 451."""
+
+    def load_module(self, name):
+        module = sys.modules[name] = type(sys)(name)
+        module.WHOLE = True
+        return module
+
+
+class OldFinder:
+    def find_spec(self, name, *_):
+        return type(sys.__spec__)(name, OldLoader()) if name == "half_imported" else None
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 15), reason="this CPython calls exec_module only")
+@pytest.mark.filterwarnings("ignore::ImportWarning", "ignore::DeprecationWarning")
+def test_a_loader_without_exec_module_loads_as_ever(modules, monkeypatch):
+    monkeypatch.setattr(sys, "meta_path", [OldFinder(), *sys.meta_path])
+    watch = ImportWatch("half_imported", lambda: None)
+    watch.start()
+    try:
+        assert import_module("half_imported").WHOLE
+    finally:
+        watch.cancel()

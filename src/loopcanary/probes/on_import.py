@@ -57,9 +57,6 @@ class _AfterExec:
     def __getattr__(self, name: str) -> object:
         return getattr(self._loader, name)
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self._loader.create_module(spec)
-
     def exec_module(self, module: ModuleType) -> None:
         spec = module.__spec__
         if spec is not None:
@@ -111,7 +108,8 @@ class LoopcanaryFinder:
             spec = self._behind(fullname, path, target)
         finally:
             self._searching.discard(fullname)
-        if spec is not None and spec.loader is not None:
+        # Loaders of before 3.4 have load_module alone: what they load is not waited for.
+        if spec is not None and spec.loader is not None and hasattr(spec.loader, "exec_module"):
             spec.loader = _AfterExec(spec.loader, lambda: self._fire(fullname))  # type: ignore[assignment]
         return spec
 
