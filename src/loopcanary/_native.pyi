@@ -22,7 +22,9 @@ class LoopHooks:  # native/probes/hooks/loop_hooks.h
 
 class TurnSelect:  # native/probes/asyncio/turn_select.h
     __wrapped__: Callable[..., Any]
-    def __new__(cls, select: Callable[..., Any], spins: Callable[[int], object] | None = None, /) -> Self: ...
+    def __new__(
+        cls, selector: object, select: Callable[..., Any], spins: Callable[[int], object], /
+    ) -> Self: ...
     def __call__(self, *args: Any, **names: Any) -> Any: ...
 
 class TrioGroup:  # native/probes/trio/run.h

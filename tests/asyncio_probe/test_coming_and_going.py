@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import time
+import weakref
 
 import pytest
 from tests.program.programs.blocking import slow
@@ -47,6 +49,19 @@ def loop():
     loop = asyncio.new_event_loop()
     yield loop
     loop.close()
+
+
+def test_a_closed_loop_leaves_no_cycle(watch):
+    with watch.installed():
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(asyncio.sleep(0))
+        selector = weakref.ref(loop._selector)
+        gc.disable()
+        try:
+            loop.close()
+            assert selector() is None
+        finally:
+            gc.enable()
 
 
 def test_uninstall_leaves_no_patch_no_thread_and_no_attribute(watch, loop):

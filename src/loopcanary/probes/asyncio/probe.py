@@ -96,7 +96,7 @@ class AsyncioProbe(PatchingProbe):
             if type(select) is not self._engine.TurnSelect:
                 spins = SpinWatch(getattr(loop, "_ready", None), self._tell_spin)
                 self._selectors.add(selector)
-                selector.select = self._engine.TurnSelect(select, spins.look)
+                selector.select = self._engine.TurnSelect(selector, select, spins.look)
                 if not self._is_on:  # uninstalled meanwhile, by a thread that may not have found this one
                     self._unbracket(selector)
         except Exception:  # noqa: BLE001 - a loop that cannot be bracketed is still watched by its callbacks
