@@ -39,8 +39,15 @@ static inline void wait_ends(bool is_the_loop_s)
         if (__atomic_load_n(&lc_the_agent.generation, __ATOMIC_SEQ_CST) == own_wait.generation) {
             lc_turn_begin(&own_wait.context, own_wait.lane);
         }
-        lc_storing_end();
         errno = error;
+    }
+}
+
+/* Runs when the hook is left, by pthread_cancel too: this file is compiled with -fexceptions. */
+static inline void wait_is_left(const bool *is_the_loop_s)
+{
+    if (*is_the_loop_s) {
+        lc_storing_end();
     }
 }
 
@@ -84,7 +91,7 @@ void lc_wait_told_end(void)
 #define WAIT_HOOK(way, name, parameters, arguments, look)                                                         \
     static int hooked_##name##_##way parameters                                                                   \
     {                                                                                                             \
-        const bool is_the_loop_s = wait_begins(look);                                                               \
+        const bool is_the_loop_s __attribute__((cleanup(wait_is_left))) = wait_begins(look);                      \
         const int result = name##_next[way] arguments;                                                            \
         wait_ends(is_the_loop_s);                                                                                 \
         return result;                                                                                            \

@@ -7,6 +7,7 @@ import ctypes
 import os
 import shutil
 import subprocess
+import sys
 import sysconfig
 import threading
 import time
@@ -25,10 +26,23 @@ pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 SOURCE = """
 #define _GNU_SOURCE
 #include <poll.h>
+#include <pthread.h>
+#include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <time.h>
+#include <unistd.h>
 
+static void tell(void *pipe) { (void)!write((int)(intptr_t)pipe, "", 1); }
+void until_cancelled(int pipe)
+{
+    pthread_cleanup_push(tell, (void *)(intptr_t)pipe);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, 0);
+    tell((void *)(intptr_t)pipe);
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, 0);
+    poll(0, 0, -1);
+    pthread_cleanup_pop(0);
+}
 int by_poll(int ms) { return poll(0, 0, ms); }
 int by_ppoll(int ms)
 {
@@ -223,3 +237,39 @@ def test_a_forked_child_goes_on_waiting(canary, library):
     _, status = os.waitpid(child, 0)
     hooks.run_end()
     assert os.waitstatus_to_exitcode(status) == 0
+
+
+CANCELLED = """
+import ctypes, os, sys, threading
+import loopcanary
+from loopcanary import _native
+
+def mappings(name=""):
+    lines = [line for line in open("/proc/self/maps") if name in line]
+    return [tuple(int(end, 16) for end in line.split()[0].split("-")) for line in lines]
+
+library = ctypes.CDLL(sys.argv[1])
+loopcanary.install(threshold="1h", store=sys.argv[2], console=False)
+_native.hook_waits(sys.argv[1])
+told, tell = os.pipe()
+
+def work():
+    _native.LoopHooks("novel").run_begin()
+    library.until_cancelled(tell)
+
+thread = threading.Thread(target=work, daemon=True)
+thread.start()
+os.read(told, 1)
+((low, high),) = mappings(".flight")
+ctypes.CDLL(None).pthread_cancel(ctypes.c_ulong(thread.ident))
+os.read(told, 1)
+loopcanary.uninstall()
+assert not any(begin <= low and high <= end for begin, end in mappings())
+os._exit(0)  # CPython knows nothing of such ends
+"""
+
+
+def test_a_thread_cancelled_in_its_wait_stores_no_more(compiled, tmp_path):
+    words = [sys.executable, "-c", CANCELLED, str(compiled), str(tmp_path / "store")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
