@@ -1,13 +1,13 @@
 #include "module/quiet_thread.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 
 #include "core/clock/clock.h"
 #include "core/watchdog/futex.h"
+#include "core/watchdog/own_signals.h"
 #include "module/thread_lane.h"
 
 static const char capsule_name[] = "loopcanary.thread";
@@ -55,14 +55,13 @@ static int start(quiet_thread *thread)
 {
     pthread_t id;
     pthread_attr_t attributes;
-    sigset_t all, before;
-    sigfillset(&all);
+    sigset_t before;
     int error = pthread_attr_init(&attributes);
     if (error != 0) {
         return error;
     }
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* inherited by the new thread */
+    lc_own_signals_begin(&before);
     error = pthread_create(&id, &attributes, run, thread);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);

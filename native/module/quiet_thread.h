@@ -6,7 +6,7 @@
 
 #include <Python.h>
 
-/* start_thread(function) -> handle: calls function() once, on a new thread with all signals blocked. It ends with
+/* start_thread(function) -> handle: calls function() once, on a new thread with the program's signals blocked. It ends with
  * the interpreter at the latest, as daemon threads do. OSError where the system gives no thread. */
 PyObject *lc_start_thread(PyObject *module, PyObject *function);
 

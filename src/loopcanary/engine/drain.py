@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from loopcanary.engine.boundary import Boundary
+from loopcanary.engine.signal_mask import as_in_main_thread
 from loopcanary.protocols.engine import Backend
 
 if TYPE_CHECKING:
@@ -161,14 +162,17 @@ class Drain:
     def _run(self, turn: _Turn) -> None:
         if not turn.is_over and self._first is not None:
             first, self._first = self._first, None
-            self._boundary.call("recovery", first)
+            with as_in_main_thread():
+                self._boundary.call("recovery", first)
         while not turn.is_over:
             patience_s = self._boundary.call("drain", self._patience_s, keep=True)
             self._boundary.call("drain", self._backend.wait, patience_s, keep=True)
             if not turn.is_over:
-                self._boundary.call("drain", self._take, keep=True)
+                with as_in_main_thread():
+                    self._boundary.call("drain", self._take, keep=True)
         if self._last is not None:
-            self._last()
+            with as_in_main_thread():
+                self._last()
 
 
 def _imports(frame: FrameType | None) -> bool:
