@@ -8,42 +8,19 @@ lc_agent lc_the_agent;
 
 static const char no_reader[] = "this process may read its own memory neither by process_vm_readv nor by "
                                 "/proc/self/mem (seccomp?)";
+static const char still_there[] = "the watchdog of the engine before waits for a disk that does not answer";
 
-/* Two threads may end the watchdog at once (the drain at its end, and a caller that would not wait for it any longer;
- * a fork beside them), and a thread is joined once. No holder of the mutex wants the GIL. `life` says which
- * watchdog is meant, should another have been started meanwhile; it is changed with both held. */
-static struct {
-    pthread_mutex_t mutex;
-    uint64_t life;
-} joining = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-
-static int begin_watchdog(lc_agent *agent)
+/* Several threads may end the watchdog at once (the drain at its end, a caller that would not wait for it any longer, a
+ * fork beside them): each asks under the GIL, and waits without it. */
+static void end_watchdog(lc_agent *agent, uint64_t deadline_ns)
 {
-    int error = 0;
-    pthread_mutex_lock(&joining.mutex);
-    if (!agent->watchdog.running) {
-        atomic_store_explicit(&agent->watchdog.stopping, false, memory_order_relaxed);
-        error = lc_watchdog_start(&agent->watchdog);
-        joining.life++;
-    }
-    pthread_mutex_unlock(&joining.mutex);
-    return error;
-}
-
-/* Answers which life it ended, or found over already. */
-static uint64_t end_watchdog(lc_agent *agent)
-{
-    const uint64_t life = joining.life;
-    /* Without the GIL: the watchdog may be writing to a disk that is slow. */
+    lc_watchdog_ask_to_stop(&agent->watchdog);
     Py_BEGIN_ALLOW_THREADS
-    pthread_mutex_lock(&joining.mutex);
-    if (joining.life == life) {
-        lc_watchdog_stop(&agent->watchdog);
-    }
-    pthread_mutex_unlock(&joining.mutex);
+    (void)lc_life_stops_by(&agent->watchdog.life, deadline_ns);
     Py_END_ALLOW_THREADS
-    return life;
 }
+
+static bool watchdog_is_over(const lc_agent *agent) { return lc_life_is(&agent->watchdog.life, LC_LIFE_OVER); }
 
 /* A child shares the flight file's pages with its parent, and while CPython sets it up it already ends the
  * lanes of threads that it does not have (thread_lane.c, close_lane). So lanes are let go of inside fork(2). */
@@ -52,9 +29,8 @@ static void let_go_in_child(void)
     lc_answers_end();
     lc_the_agent.running = false;
     lc_the_agent.generation++;
-    lc_the_agent.watchdog.running = false;
     lc_the_agent.threads_storing = 0; /* they are not here, and a thread that stores does not fork */
-    pthread_mutex_init(&joining.mutex, NULL); /* the thread that held it is not here */
+    atomic_store(&lc_the_agent.watchdog.life, LC_LIFE_OVER);
 }
 
 static bool prepare_for_forks(void)
@@ -126,6 +102,13 @@ bool lc_agent_start(const char *path, const char *checkpoint_path, const char *f
         PyErr_SetString(PyExc_RuntimeError, "the native engine runs already");
         return false;
     }
+    if (!watchdog_is_over(agent)) {
+        PyErr_SetString(PyExc_RuntimeError, still_there);
+        return false;
+    }
+    if (agent->flight.base != NULL) {
+        give_back(agent, false); /* its watchdog ended after all */
+    }
     if (!prepare_for_forks()) {
         return false;
     }
@@ -141,7 +124,7 @@ bool lc_agent_start(const char *path, const char *checkpoint_path, const char *f
         give_back(agent, false);
         return false;
     }
-    const int error = begin_watchdog(agent);
+    const int error = lc_watchdog_start(&agent->watchdog);
     if (error != 0) {
         errno = error;
         PyErr_SetFromErrno(PyExc_OSError);
@@ -154,7 +137,7 @@ bool lc_agent_start(const char *path, const char *checkpoint_path, const char *f
     return true;
 }
 
-void lc_agent_stop(bool process_ends)
+void lc_agent_stop(bool process_ends, uint64_t deadline_ns)
 {
     lc_agent *agent = &lc_the_agent;
     if (!agent->running) {
@@ -162,18 +145,21 @@ void lc_agent_stop(bool process_ends)
     }
     /* Not yet "not running": the last look completes what threads have just ended. */
     const uint64_t generation = agent->generation;
-    uint64_t life;
     do {
-        life = end_watchdog(agent);
+        end_watchdog(agent, deadline_ns);
         if (!agent->running || agent->generation != generation) {
             return; /* another thread was faster */
         }
-    } while (joining.life != life); /* a fork was over meanwhile, and its thread has started the watchdog again */
+    } while (lc_life_is(&agent->watchdog.life, LC_LIFE_RUNS)); /* a fork was over meanwhile, and has started it again */
     lc_answers_end();
     agent->running = false;
     agent->generation++;
     Py_CLEAR(agent->scene_variable);
-    give_back(agent, process_ends);
+    if (watchdog_is_over(agent)) {
+        give_back(agent, process_ends);
+    } else if (process_ends) {
+        lc_flight_say_ended(&agent->flight);
+    }
 }
 
 void lc_agent_forget_after_fork(void)
@@ -195,6 +181,9 @@ const char *lc_agent_obstacle(void)
     if (lc_the_agent.running) {
         return NULL;
     }
+    if (!watchdog_is_over(&lc_the_agent)) {
+        return still_there;
+    }
     if (lc_memory_reader_open(&reader, getpid()) == LC_READER_NONE) {
         return no_reader;
     }
@@ -206,11 +195,12 @@ const char *lc_agent_obstacle(void)
     return why_not;
 }
 
-void lc_agent_pause(void)
+bool lc_agent_pause(uint64_t deadline_ns)
 {
     if (lc_the_agent.running) {
-        (void)end_watchdog(&lc_the_agent);
+        end_watchdog(&lc_the_agent, deadline_ns);
     }
+    return watchdog_is_over(&lc_the_agent);
 }
 
 bool lc_agent_resume(void)
@@ -219,7 +209,7 @@ bool lc_agent_resume(void)
     if (!agent->running) {
         return true;
     }
-    const int error = begin_watchdog(agent);
+    const int error = lc_watchdog_start(&agent->watchdog);
     if (error != 0) {
         errno = error;
         PyErr_SetFromErrno(PyExc_OSError);

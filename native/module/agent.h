@@ -45,19 +45,19 @@ static inline bool lc_storing_begin(uint64_t generation)
 
 static inline void lc_storing_end(void) { __atomic_fetch_sub(&lc_the_agent.threads_storing, 1u, __ATOMIC_SEQ_CST); }
 
-/* All take the GIL as held. */
+/* All take the GIL as held, and let go of it while they wait for the watchdog, until the deadline (ns, monotonic). */
 bool lc_agent_start(const char *path, const char *checkpoint_path, const char *facts, Py_ssize_t facts_bytes,
                     const lc_watchdog_settings *settings, uint64_t threshold_ns,
                     uint64_t sample_delay_ns); /* false: a Python exception is set */
-void lc_agent_stop(bool process_ends);
-/* In a forked child: the watchdog's thread is not there; its memory is given back without a join. */
+/* Where the watchdog does not end in time, it, its memory and the flight are left alone. */
+void lc_agent_stop(bool process_ends, uint64_t deadline_ns);
+/* In a forked child: the watchdog's thread is not there; its memory is given back without a wait. */
 void lc_agent_forget_after_fork(void);
 /* Why the engine cannot start in this process, NULL where it can. Makes no file and no thread. */
 const char *lc_agent_obstacle(void);
 /* Ends the watchdog's thread and starts it again; what it knows of open stalls stays, and in between only
- * samples are missed. Both idempotent; pause() lets go of the GIL. False: the system gives no thread, an
- * exception is set. */
-void lc_agent_pause(void);
-bool lc_agent_resume(void);
+ * samples are missed. Both idempotent. */
+bool lc_agent_pause(uint64_t deadline_ns); /* whether it has ended; resume() lets it go on where it has not */
+bool lc_agent_resume(void); /* false: the system gives no thread, an exception is set */
 
 #endif

@@ -64,9 +64,19 @@ static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *na
     Py_RETURN_NONE;
 }
 
-static PyObject *stop(PyObject *Py_UNUSED(module), PyObject *process_ends)
+static uint64_t deadline_after(double seconds)
 {
-    lc_agent_stop(PyObject_IsTrue(process_ends) == 1);
+    return seconds < 0 ? LC_NO_DEADLINE : lc_now_ns() + (uint64_t)(seconds < 1e9 ? seconds * 1e9 : 1e18);
+}
+
+static PyObject *stop(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    int process_ends;
+    double patience;
+    if (!PyArg_ParseTuple(args, "pd", &process_ends, &patience)) {
+        return NULL;
+    }
+    lc_agent_stop(process_ends, deadline_after(patience));
     Py_RETURN_NONE;
 }
 
@@ -82,10 +92,10 @@ static PyObject *obstacle(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unuse
     return reason ? PyUnicode_FromString(reason) : Py_NewRef(Py_None);
 }
 
-static PyObject *pause_watchdog(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+static PyObject *pause_watchdog(PyObject *Py_UNUSED(module), PyObject *patience)
 {
-    lc_agent_pause();
-    Py_RETURN_NONE;
+    const double seconds = PyFloat_AsDouble(patience);
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(lc_agent_pause(deadline_after(seconds)));
 }
 
 static PyObject *resume_watchdog(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
@@ -120,8 +130,7 @@ static PyObject *wait_for_news(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     }
     lc_bell *bell = &lc_the_agent.watchdog.news;
-    const uint64_t deadline =
-        timeout < 0 ? LC_NO_DEADLINE : lc_now_ns() + (uint64_t)(timeout < 1e9 ? timeout * 1e9 : 1e18);
+    const uint64_t deadline = deadline_after(timeout);
     Py_BEGIN_ALLOW_THREADS
     if (atomic_load_explicit(bell, memory_order_acquire) == seen) {
         lc_bell_wait(bell, seen, deadline);
@@ -271,10 +280,12 @@ static PyObject *clock_kind(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unu
 static PyMethodDef methods[] = {
     {"start", (PyCFunction)(void (*)(void))start, METH_VARARGS | METH_KEYWORDS,
      "Creates the flight file and starts the watchdog."},
-    {"stop", stop, METH_O, "stop(process_ends): joins the watchdog and gives everything back; the file stays."},
+    {"stop", stop, METH_VARARGS,
+     "stop(process_ends, patience_s): ends the watchdog and gives everything back; the file stays."},
     {"forget_after_fork", forget_after_fork, METH_NOARGS, "In a forked child: lets go of the parent's engine."},
     {"obstacle", obstacle, METH_NOARGS, "Why the engine cannot start in this process; None where it can."},
-    {"pause", pause_watchdog, METH_NOARGS, "Ends the watchdog's thread; lanes and open stalls stay."},
+    {"pause", pause_watchdog, METH_O,
+     "pause(patience_s) -> bool: ends the watchdog's thread; lanes and open stalls stay. Whether it ended in time."},
     {"resume", resume_watchdog, METH_NOARGS, "Starts the watchdog's thread again. OSError."},
     {"on_first_lane", on_first_lane, METH_O,
      "on_first_lane(hook | None): called once, without arguments, when a loop runs and the engine does not."},

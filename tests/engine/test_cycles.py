@@ -206,7 +206,7 @@ def test_ended_by_several_threads_at_once(place):
         at_once = threading.Barrier(4)
         def end():
             at_once.wait()
-            _native.stop(True)
+            _native.stop(True, 60.0)
         threads = [threading.Thread(target=end) for _ in range(4)]
         for thread in threads:
             thread.start()
@@ -232,11 +232,11 @@ def test_ended_while_other_threads_fork(place):
         at_once = threading.Barrier(4)
         def end():
             at_once.wait()
-            _native.stop(True)
+            _native.stop(True, 60.0)
         def fork():
             at_once.wait()
             for _ in range(4):
-                _native.pause()
+                _native.pause(60.0)
                 _native.resume()
         threads = [threading.Thread(target=work) for work in (end, fork, fork, fork)]
         for thread in threads:

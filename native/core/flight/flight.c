@@ -128,14 +128,19 @@ static bool descriptor_is_ours(const lc_flight *flight)
            (uint64_t)facts.st_ino == flight->file_inode;
 }
 
+void lc_flight_say_ended(lc_flight *flight)
+{
+    atomic_store_explicit(&flight->header->ended_ns, lc_now_ns(), memory_order_relaxed);
+    atomic_store_explicit(&flight->header->state, LC_PROCESS_ENDED, memory_order_release);
+}
+
 void lc_flight_close(lc_flight *flight, bool ended)
 {
     if (flight->base == NULL) {
         return;
     }
     if (ended) {
-        atomic_store_explicit(&flight->header->ended_ns, lc_now_ns(), memory_order_relaxed);
-        atomic_store_explicit(&flight->header->state, LC_PROCESS_ENDED, memory_order_release);
+        lc_flight_say_ended(flight);
     }
     if (flight->is_stored_to) {
         mmap(flight->base, flight->bytes, PROT_READ | PROT_WRITE,

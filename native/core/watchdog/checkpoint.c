@@ -8,8 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void lc_checkpoint_open(lc_checkpoint *checkpoint, const char *path)
+void lc_checkpoint_open(lc_checkpoint *checkpoint, const char *path, const lc_bell *life)
 {
+    checkpoint->life = life;
     checkpoint->fd = -1;
     checkpoint->path[0] = '\0';
     if (path != NULL && strlen(path) < sizeof checkpoint->path) {
@@ -35,6 +36,9 @@ void lc_checkpoint_close(lc_checkpoint *checkpoint)
 static bool put(const lc_checkpoint *checkpoint, const lc_flight *flight, uint64_t offset, uint64_t bytes)
 {
     while (bytes > 0) {
+        if (!lc_life_is(checkpoint->life, LC_LIFE_RUNS)) {
+            return false;
+        }
         const ssize_t wrote = pwrite(checkpoint->fd, flight->base + offset, bytes, (off_t)offset);
         if (wrote < 0 && errno != EINTR) {
             return false;
@@ -82,12 +86,19 @@ static bool put_all(const lc_checkpoint *checkpoint, const lc_flight *flight, ui
            put(checkpoint, flight, slot_at, LC_SLOT_BYTES) && put(checkpoint, flight, 0, LC_HEADER_BYTES);
 }
 
-void lc_checkpoint_write(lc_checkpoint *checkpoint, const lc_flight *flight, uint64_t lane, const lc_slot *slot)
+bool lc_checkpoint_write(lc_checkpoint *checkpoint, const lc_flight *flight, uint64_t lane, const lc_slot *slot)
 {
     if (checkpoint->path[0] == '\0') {
-        return;
+        return true;
+    }
+    if (!lc_life_is(checkpoint->life, LC_LIFE_RUNS)) {
+        return false;
     }
     const bool there = descriptor_is_ours(checkpoint) || make_file(checkpoint, flight->bytes);
     const bool written = there && put_all(checkpoint, flight, lane, slot);
+    if (!written && !lc_life_is(checkpoint->life, LC_LIFE_RUNS)) {
+        return false;
+    }
     lc_flight_count(flight, written ? LC_COUNTER_checkpoints_written : LC_COUNTER_checkpoints_failed, 1);
+    return true;
 }

@@ -12,19 +12,22 @@
 #include <stdint.h>
 
 #include "core/flight/flight.h"
+#include "core/watchdog/thread_life.h"
 
 typedef struct {
     char path[PATH_MAX]; /* empty: no checkpoints */
+    const lc_bell *life; /* of the thread that writes */
     int fd;              /* -1 until the first one; locked (flock) as long as the process lives */
     uint64_t file_device; /* identity: the program may close the descriptor, */
     uint64_t file_inode;  /* and get its number for a file of its own */
 } lc_checkpoint;
 
-void lc_checkpoint_open(lc_checkpoint *checkpoint, const char *path);
+void lc_checkpoint_open(lc_checkpoint *checkpoint, const char *path, const lc_bell *life);
 void lc_checkpoint_close(lc_checkpoint *checkpoint);
 
-/* Writes header, facts, counters, collections, one lane and one slot. Counts success or failure. */
-void lc_checkpoint_write(lc_checkpoint *checkpoint, const lc_flight *flight, uint64_t lane,
+/* Writes header, facts, counters, collections, one lane and one slot. Counts success or failure. False: it was given up, as the
+ * thread is to stop. */
+bool lc_checkpoint_write(lc_checkpoint *checkpoint, const lc_flight *flight, uint64_t lane,
                          const lc_slot *slot);
 
 #endif

@@ -15,11 +15,17 @@ typedef _Atomic uint32_t lc_bell;
 
 #define LC_NO_DEADLINE UINT64_MAX
 
+/* For a value that was changed otherwise. */
+static inline void lc_bell_wake(lc_bell *bell)
+{
+    syscall(SYS_futex, bell, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
 /* Rings: a thread that waits with an older value returns. Any thread, signal-safe. */
 static inline void lc_bell_ring(lc_bell *bell)
 {
     atomic_fetch_add_explicit(bell, 1, memory_order_release);
-    syscall(SYS_futex, bell, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+    lc_bell_wake(bell);
 }
 
 /* Sleeps until the bell's value is no longer `seen`, the deadline (ns, monotonic) has passed, or for no

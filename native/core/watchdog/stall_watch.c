@@ -131,8 +131,7 @@ static bool must_rebind(const lc_slot *slot, const subject *s, uint64_t now_ns)
 static void save_hang(lc_watchdog *w, lc_lane_watch *watch, uint64_t busy_ns)
 {
     const lc_slot *slot = watch->writer->slot;
-    if (busy_ns >= watch->next_checkpoint_ns) {
-        lc_checkpoint_write(&w->checkpoint, w->flight, slot->lane, slot);
+    if (busy_ns >= watch->next_checkpoint_ns && lc_checkpoint_write(&w->checkpoint, w->flight, slot->lane, slot)) {
         watch->next_checkpoint_ns = 2u * busy_ns;
     }
 }

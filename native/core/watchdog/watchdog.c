@@ -1,8 +1,8 @@
 #include "core/watchdog/watchdog.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <linux/membarrier.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/watchdog/own_signals.h"
 #include "core/watchdog/stall_watch.h"
 
 enum { LATE_NS = 10 * 1000 * 1000 };
@@ -25,7 +26,7 @@ int lc_watchdog_open(lc_watchdog *w, lc_flight *flight, lc_frame_source *source,
                      const lc_watchdog_settings *settings, const char *checkpoint_path)
 {
     clear(w);
-    lc_checkpoint_open(&w->checkpoint, checkpoint_path);
+    lc_checkpoint_open(&w->checkpoint, checkpoint_path, &w->life);
     const size_t watches = aligned(LC_LANE_COUNT * sizeof *w->watches);
     const size_t writers = aligned(LC_SLOT_COUNT * sizeof *w->writers);
     const size_t stack = aligned(sizeof *w->stack);
@@ -115,7 +116,7 @@ static void park(lc_watchdog *w, uint32_t bell_seen)
     } else {
         atomic_thread_fence(memory_order_seq_cst);
     }
-    if (!some_lane_works(w) && !atomic_load_explicit(&w->stopping, memory_order_acquire)) {
+    if (!some_lane_works(w) && lc_life_is(&w->life, LC_LIFE_RUNS)) {
         lc_bell_wait(&w->bell, bell_seen, LC_NO_DEADLINE);
     }
     LC_STORE(header->parked, 0);
@@ -130,12 +131,10 @@ static void count_own_time(lc_watchdog *w)
     }
 }
 
-static void *run(void *argument)
+/* Until it is to stop; the last look completes what has ended. */
+static void watch(lc_watchdog *w)
 {
-    lc_watchdog *w = argument;
-    prctl(PR_SET_NAME, "loopcanary", 0, 0, 0);
-    prctl(PR_SET_TIMERSLACK, 1000000, 0, 0, 0); /* 1 ms: lets the kernel join our wake-ups to others */
-    while (!atomic_load_explicit(&w->stopping, memory_order_acquire)) {
+    while (lc_life_is(&w->life, LC_LIFE_RUNS)) {
         const uint32_t bell_seen = atomic_load_explicit(&w->bell, memory_order_acquire);
         const uint64_t deadline = lc_watchdog_look(w, lc_now_ns());
         if (deadline == LC_NO_DEADLINE) {
@@ -149,36 +148,51 @@ static void *run(void *argument)
     lc_watchdog_look(w, lc_now_ns());
     count_own_time(w);
     close_files(w);
+}
+
+static void *run(void *argument)
+{
+    lc_watchdog *w = argument;
+    prctl(PR_SET_NAME, "loopcanary", 0, 0, 0);
+    prctl(PR_SET_TIMERSLACK, 1000000, 0, 0, 0); /* 1 ms: lets the kernel join our wake-ups to others */
+    do {
+        watch(w);
+    } while (!lc_life_change(&w->life, LC_LIFE_STOPS, LC_LIFE_OVER));
     return NULL;
+}
+
+/* glibc takes static TLS, of which a process may have much, out of the stack. */
+static size_t stack_bytes(const pthread_attr_t *attributes)
+{
+    size_t (*taken)(const pthread_attr_t *);
+    *(void **)&taken = dlsym(RTLD_DEFAULT, "__pthread_get_minstack");
+    return 256u * 1024u + (taken == NULL ? 0u : taken(attributes));
 }
 
 int lc_watchdog_start(lc_watchdog *w)
 {
-    sigset_t all, before;
+    sigset_t before;
     pthread_attr_t attributes;
-    /* Signals belong to the program: none may land here. A thread inherits its maker's mask. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, 256 * 1024);
-    int error = pthread_create(&w->thread, &attributes, run, w);
-    if (error == EINVAL) {
-        /* glibc takes static TLS out of the stack: a process with much of it needs a larger one. */
-        error = pthread_create(&w->thread, NULL, run, w);
+    pthread_t thread;
+    if (lc_life_change(&w->life, LC_LIFE_STOPS, LC_LIFE_RUNS) || lc_life_is(&w->life, LC_LIFE_RUNS)) {
+        return 0;
     }
-    pthread_attr_destroy(&attributes);
+    atomic_store(&w->life, LC_LIFE_RUNS);
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, stack_bytes(&attributes));
+    lc_own_signals_begin(&before);
+    const int error = pthread_create(&thread, &attributes, run, w);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    w->running = error == 0;
+    pthread_attr_destroy(&attributes);
+    if (error != 0) {
+        atomic_store(&w->life, LC_LIFE_OVER);
+    }
     return error;
 }
 
-void lc_watchdog_stop(lc_watchdog *w)
+void lc_watchdog_ask_to_stop(lc_watchdog *w)
 {
-    if (!w->running) {
-        return;
-    }
-    atomic_store_explicit(&w->stopping, true, memory_order_release);
+    (void)lc_life_change(&w->life, LC_LIFE_RUNS, LC_LIFE_STOPS);
     lc_bell_ring(&w->bell);
-    pthread_join(w->thread, NULL);
-    w->running = false;
 }

@@ -1,5 +1,5 @@
 /* The watchdog: a native thread that looks at the lanes, samples what is busy for too long, and completes
- * what has ended. It never takes the GIL, never allocates after its start, and blocks all signals.
+ * what has ended. It never takes the GIL, never allocates after its start, and blocks the program's signals.
  *
  * It ticks only while a lane is active. When all lanes have been idle for a second it parks: it sleeps
  * without a deadline, and the next begin wakes it (lane.h).
@@ -15,6 +15,7 @@
 #include "core/flight/flight.h"
 #include "core/watchdog/frame_source.h"
 #include "core/watchdog/futex.h"
+#include "core/watchdog/thread_life.h"
 #include "core/host/host_view.h"
 #include "core/lane/lane.h"
 #include "core/lane/lane_reading.h"
@@ -54,10 +55,8 @@ typedef struct {
     lc_bell bell;          /* rung to wake the watchdog */
     lc_bell news;          /* rung to wake the drain */
     lc_checkpoint checkpoint;
-    _Atomic bool stopping;
+    lc_bell life; /* of the thread: thread_life.h */
     bool can_park;
-    pthread_t thread;
-    bool running;
     uint64_t next_serial;
     lc_instant now; /* the clocks at this look */
     uint64_t views_open;
@@ -75,10 +74,12 @@ typedef struct {
  * 0 or an errno. */
 int lc_watchdog_open(lc_watchdog *watchdog, lc_flight *flight, lc_frame_source *source,
                      const lc_watchdog_settings *settings, const char *checkpoint_path);
-/* Starts the thread. 0 or an errno. */
+/* Starts the thread, if it does not run; one that was asked to stop and has not yet stopped goes on. 0 or an errno. */
 int lc_watchdog_start(lc_watchdog *watchdog);
-/* Stops and joins the thread, after a last look that completes what has ended. */
-void lc_watchdog_stop(lc_watchdog *watchdog);
+/* It stops after a last look that completes what has ended; lc_life_stops_by waits for that. A disk that does not answer
+ * a checkpoint holds it up for as long. */
+void lc_watchdog_ask_to_stop(lc_watchdog *watchdog);
+/* Once its life is over. */
 void lc_watchdog_close(lc_watchdog *watchdog);
 
 /* One look at all lanes at time `now`; answers when it wants to look again (LC_NO_DEADLINE: all lanes have

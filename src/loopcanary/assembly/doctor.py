@@ -112,7 +112,7 @@ def _native_obstacle() -> str | None:
             )
         except (OSError, RuntimeError) as error:
             return str(error)
-        native.stop(False)
+        native.stop(False, 5.0)
     return None
 
 

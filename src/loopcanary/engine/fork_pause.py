@@ -27,7 +27,7 @@ _TASKS = "/proc/self/task"
 
 
 class _Rests(Protocol):
-    def rest(self) -> None: ...
+    def rest(self, patience_s: float) -> bool: ...
 
     def go_on(self) -> None: ...
 
@@ -52,13 +52,12 @@ class ForkPause:
     def begin(self) -> None:
         """Ends the threads, as far as they end in time, and closes the store."""
         before = _threads()
-        ended = int(self._drain.rest(FORK_PATIENCE_S))
-        self._backend.rest()
+        ended = self._drain.rest(FORK_PATIENCE_S) + self._backend.rest(FORK_PATIENCE_S)
         self.sink_rests = self._sink.rest(FORK_PATIENCE_S)
         self._wait_for_imports()
-        # CPython counts the kernel's threads, and a thread that was joined is one for some microseconds more.
-        if len(before) == 1 + ended + 1:
-            _wait_for_end(before, ended + 1)
+        # CPython counts the kernel's threads, and a thread that has ended is one for some microseconds more.
+        if len(before) == 1 + ended:
+            _wait_for_end(before, ended)
 
     def _wait_for_imports(self) -> None:
         # Last, since it can begin another one wherever the GIL is let go of.

@@ -38,6 +38,8 @@ class OpenFlight(Protocol):
 
 _KEPT_MAX = 8
 """Slots that wait for their stalls to be stored, of sixteen: in a storm the watchdog needs free ones."""
+_PATIENCE_S = 2.0
+"""How long an end waits for the watchdog: less than callers wait for the drain, which still has to store."""
 _DRAIN = "loopcanary-drain"
 """What our own thread goes by; `threading` does not know it."""
 
@@ -101,7 +103,7 @@ class NativeBackend:
         try:
             self._flight = self._open_flight(place.path)
         except BaseException:
-            self._native.stop(False)
+            self._native.stop(False, _PATIENCE_S)
             discard(place)
             raise
         self._place = place
@@ -118,20 +120,22 @@ class NativeBackend:
         text = json.dumps(facts, separators=(",", ":"), ensure_ascii=False)
         return bool(self._native.set_facts(text.encode("utf-8", "replace")))
 
-    def rest(self) -> None:
-        """Ends the watchdog's thread. Lanes go on; in between only samples are missed."""
-        self._native.pause()
+    def rest(self, patience_s: float) -> bool:
+        """Ends the watchdog's thread. Lanes go on; in between only samples are missed. False where it does
+        not end in time."""
+        return self._native.pause(patience_s)
 
     def go_on(self) -> None:
         """Starts the watchdog's thread again. OSError where the system gives none."""
         self._native.resume()
 
     def stop(self) -> None:
-        """Joins the watchdog, which completes what has ended; `take` and `totals` work until `discard`."""
+        """Ends the watchdog, which completes what has ended; `take` and `totals` work until `discard`. One
+        that does not end in time (a disk that holds up its checkpoint) is left alone."""
         # A drain that was too late for its own end may find that the program has installed us again: there is
         # one engine in a process, and that is no longer this one.
         if not self._is_over:
-            self._native.stop(True)
+            self._native.stop(True, _PATIENCE_S)
             self._is_over = True
 
     def discard(self) -> None:

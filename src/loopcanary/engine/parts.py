@@ -22,11 +22,12 @@ class FileBackend(Backend, Protocol):
     def set_facts(self, facts: dict[str, Any]) -> bool:
         """Stores the session's facts beside the evidence."""
 
-    def rest(self) -> None:
-        """Ends its threads; what is open stays open. Before a fork."""
+    def rest(self, patience_s: float) -> bool:
+        """Ends its threads; what is open stays open. Before a fork. False where they do not end in time."""
 
     def go_on(self) -> None:
-        """Starts its threads again. OSError or RuntimeError where the system gives none."""
+        """Starts its threads again, or lets them go on. OSError or RuntimeError where the system gives
+        none."""
 
     def discard(self) -> None:
         """Removes the evidence: it has been taken."""

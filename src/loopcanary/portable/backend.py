@@ -79,9 +79,9 @@ class PortableBackend:
         self._collections.stop()
         self.wake()
 
-    def rest(self) -> None:
+    def rest(self, patience_s: float) -> bool:  # noqa: ARG002 - it waits for nothing but the GIL
         """Ends the watchdog's thread; lanes and open stalls stay."""
-        self._watchdog.stop()
+        return self._watchdog.stop()
 
     def go_on(self) -> None:
         """Starts the watchdog's thread again. RuntimeError where the system gives none."""

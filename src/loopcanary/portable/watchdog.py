@@ -62,13 +62,15 @@ class Watchdog:
         self._thread = threading.Thread(target=self._run, name=f"{OWN_THREADS}-watchdog", daemon=True)
         self._thread.start()
 
-    def stop(self) -> None:
-        """Ends and joins the thread. Any thread, also its own and that of a forked child."""
+    def stop(self) -> bool:
+        """Ends and joins the thread; whether it has ended. Any thread, also its own and that of a forked
+        child."""
         self._stopping = True
         self._bell.ring()
         thread, self._thread = self._thread, None
         if thread is not None and thread is not threading.current_thread():
             thread.join(_JOIN_S)
+        return thread is None or not thread.is_alive()
 
     def wake_if_parked(self) -> None:
         """Work begins: called once a turn by watched threads, so one attribute is all it costs."""

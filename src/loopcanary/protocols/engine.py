@@ -21,7 +21,8 @@ class Backend(Protocol):
         """Begins to watch. Any thread."""
 
     def stop(self) -> None:
-        """Ends watching, joins its threads and gives back everything it took. Any thread."""
+        """Ends watching and its threads, and gives back everything it took. What does not end in time is left
+        alone. Any thread."""
 
     def wait(self, timeout_s: float | None) -> bool:
         """Blocks without the GIL until there is news or the time is over; True if there is news."""

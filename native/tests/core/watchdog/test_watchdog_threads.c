@@ -1,6 +1,7 @@
 /* The watchdog's own thread against program threads at full speed, and a drain that frees slots: under the thread
  * sanitizer no race, and no stall is lost without being counted. Parking and waking, too. */
 #include <pthread.h>
+#include <signal.h>
 
 #include "tests/core/lane/bench_lane.h"
 
@@ -57,6 +58,12 @@ static void *drain_thread(void *unused)
     return NULL;
 }
 
+static void stop_watchdog(void)
+{
+    lc_watchdog_ask_to_stop(&s.watchdog);
+    CHECK(lc_life_stops_by(&s.watchdog.life, LC_NO_DEADLINE) && lc_life_is(&s.watchdog.life, LC_LIFE_OVER));
+}
+
 static void every_stall_is_taken_or_counted(void)
 {
     pthread_t programs[THREADS], drain;
@@ -68,7 +75,7 @@ static void every_stall_is_taken_or_counted(void)
     for (int i = 0; i < THREADS; i++) {
         pthread_join(programs[i], NULL);
     }
-    lc_watchdog_stop(&s.watchdog);
+    stop_watchdog();
     atomic_store(&over, true);
     lc_bell_ring(&s.watchdog.news);
     pthread_join(drain, NULL);
@@ -94,7 +101,6 @@ static void a_begin_wakes_a_parked_watchdog(void)
 {
     s.watchdog.settings.park_ns = 1000;
     s.watchdog.settings.tick_ns = 100000;
-    atomic_store(&s.watchdog.stopping, false);
     CHECK(lc_watchdog_start(&s.watchdog) == 0);
     for (int i = 0; i < 50; i++) {
         wait_until_parked();
@@ -104,11 +110,91 @@ static void a_begin_wakes_a_parked_watchdog(void)
         }
         lc_turn_end(stage_context(&s), lanes[0]);
     }
-    lc_watchdog_stop(&s.watchdog);
+    stop_watchdog();
+}
+
+/* A callback that is sampled: on the watchdog's thread, `during` runs. */
+static void stall_a_lane(void (*during)(void))
+{
+    s.source.during_walk = during;
+    lc_turn_begin(stage_context(&s), lanes[0]);
+    lc_callback_begin(lanes[0], 7, 0);
+    age_callback(&s, 2u * THRESHOLD_MS);
+    CHECK(lc_watchdog_start(&s.watchdog) == 0);
+}
+
+static void end_stall(void)
+{
+    lc_callback_end(stage_context(&s), lanes[0]);
+    lc_turn_end(stage_context(&s), lanes[0]);
+    stop_watchdog();
+}
+
+static int disk[2], noticed[2];
+static _Thread_local volatile char of_a_library[200 * 1024];
+static size_t room;
+static sigset_t blocked;
+
+static void tell(void) { CHECK(write(noticed[1], "", 1) == 1); }
+
+static void wait_to_be_told(int fd)
+{
+    char byte;
+    CHECK(read(fd, &byte, 1) == 1);
+}
+
+static void notice_thread(void)
+{
+    pthread_attr_t attributes;
+    void *low;
+    size_t bytes;
+    of_a_library[0] = 1;
+    CHECK(pthread_getattr_np(pthread_self(), &attributes) == 0);
+    CHECK(pthread_attr_getstack(&attributes, &low, &bytes) == 0);
+    pthread_attr_destroy(&attributes);
+    room = (size_t)((char *)__builtin_frame_address(0) - (char *)low);
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    s.source.during_walk = NULL;
+    tell();
+}
+
+static void libraries_take_nothing_from_its_stack(void)
+{
+    stall_a_lane(notice_thread);
+    wait_to_be_told(noticed[0]);
+    CHECK(room > 200u * 1024u);
+    end_stall();
+}
+
+static void only_its_own_faults_reach_it(void)
+{
+    CHECK(sigismember(&blocked, SIGTERM) == 1 && sigismember(&blocked, SIGUSR1) == 1);
+    CHECK(sigismember(&blocked, SIGSEGV) == 0 && sigismember(&blocked, SIGBUS) == 0);
+}
+
+static void wait_for_disk(void)
+{
+    s.source.during_walk = NULL;
+    tell();
+    wait_to_be_told(disk[0]);
+}
+
+static void one_without_time_to_stop_goes_on(void)
+{
+    stall_a_lane(wait_for_disk);
+    wait_to_be_told(noticed[0]);
+    lc_watchdog_ask_to_stop(&s.watchdog);
+    CHECK(!lc_life_stops_by(&s.watchdog.life, lc_now_ns()));
+    CHECK(lc_watchdog_start(&s.watchdog) == 0 && lc_life_is(&s.watchdog.life, LC_LIFE_RUNS));
+    CHECK(write(disk[1], "", 1) == 1);
+    end_stall();
+    CHECK(lc_watchdog_start(&s.watchdog) == 0);
+    stop_watchdog();
 }
 
 int main(void)
 {
+    CHECK(pipe(disk) == 0 && pipe(noticed) == 0);
     stage_open(&s);
     lanes[0] = s.lane;
     for (uint64_t i = 1; i < THREADS; i++) {
@@ -116,6 +202,9 @@ int main(void)
     }
     every_stall_is_taken_or_counted();
     a_begin_wakes_a_parked_watchdog();
+    libraries_take_nothing_from_its_stack();
+    only_its_own_faults_reach_it();
+    one_without_time_to_stop_goes_on();
     stage_close(&s);
     return 0;
 }
