@@ -73,6 +73,13 @@ STORIES = [
         expected=(CALLBACK, 0, 170),
     ),
     Story(
+        "a look before the thread moved on makes no second stall of one that another slot has",
+        last_look=171,
+        lane=IN_CALLBACK | {"ended_seen": 1},
+        records=(record(0, 170),),
+        expected=None,
+    ),
+    Story(
         "a record of an earlier callback says nothing of this one",
         last_look=150,
         lane=IN_CALLBACK,

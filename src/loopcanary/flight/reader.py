@@ -242,6 +242,7 @@ class FlightFile:
             turn_epoch=lane["turn_epoch"],
             turn_judged=bool(lane["turn_stalled"]),
             allowance_ns=lane_allowance_ns(lane, clock),
+            ended_seen=lane["ended_seen"],
             ended=ended,
         )
 

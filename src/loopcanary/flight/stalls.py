@@ -32,6 +32,8 @@ class LaneView:
     """A callback of the running turn has its own record, so the turn itself is no stall any more."""
     allowance_ns: int
     """What `expect` grants to the callback of `epoch`."""
+    ended_seen: int
+    """Number of the last record that the watchdog has dealt with."""
     ended: Sequence[EndedStall]
     """Oldest first."""
 
@@ -52,7 +54,10 @@ def settle(slot: SlotCopy, lane: LaneView | None, *, include_open: bool) -> Exte
     if slot.state == SlotState.ENDED or extent.end_ns is not None:
         return extent if extent.end_ns is not None else _ended_unseen(slot, extent)
     record = _find_record(slot, extent, lane.ended) if lane is not None else None
-    if record is not None:
+    if record is not None and lane is not None:
+        if record.sequence <= lane.ended_seen:
+            # It is in another slot: the watchdog looked once more before the thread had moved on.
+            return None
         return Extent(scope=record.scope, begin_ns=record.begin_ns, end_ns=record.end_ns, record=record)
     if lane is None or _records_lost(lane, extent):
         return _ended_unseen(slot, extent) if slot.state == SlotState.STALL else None
