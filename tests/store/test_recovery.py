@@ -15,6 +15,7 @@ from loopcanary.model import (
     Clock,
     LaneTotals,
     LoopHealth,
+    Sample,
     Session,
     SessionEnd,
     Stall,
@@ -24,6 +25,7 @@ from loopcanary.model import (
 )
 from loopcanary.model.search import STALLS, IssueQuery
 from loopcanary.store import FLIGHT_FOLDER, Forensics, Recovery, Store, StoreError, recover, settle
+from loopcanary.store.recovery.plausible import credible
 from loopcanary.wire import to_wire
 
 ALL = IssueQuery()
@@ -180,6 +182,39 @@ def test_a_link_and_the_file_in_memory_are_both_removed(
     assert store.reader.totals(STALLS).issues == 1
     assert not memory.exists()
     assert leftovers(folder) == []
+
+
+YEAR = 365 * 86_400 * S
+
+
+def test_a_damaged_stall_is_not_longer_than_its_process(store: Store, leave: Callable[..., Path]) -> None:
+    leave(ends=[2 * S, 242 * YEAR])
+    recover(store, forensics())
+    assert [one.duration_ns for one in store.reader.issues(STALLS)] == [S]
+    [session] = store.reader.sessions(ALL)
+    assert session.ended_wall_ns == BEGAN + 5 * S
+
+
+def test_of_a_damaged_stall_its_samples_are_believed() -> None:
+    samples = (Sample(at_ns=3 * S, stack=None), Sample(at_ns=4 * S, stack=None))
+    found = credible(Header(), replace(evidence(1, 242 * YEAR), samples=samples))
+    assert found is not None
+    assert (found.begin_ns, found.end_ns) == (3 * S, 4 * S)
+
+
+@pytest.mark.parametrize(
+    ("header", "lasted_s"),
+    [(Header(heartbeat_ns=242 * YEAR), 2), (Header(started_ns=242 * YEAR), 5)],
+    ids=["last look", "start"],
+)
+def test_a_damaged_header_hides_no_stall_and_adds_no_time(
+    store: Store, leave: Callable[..., Path], header: Header, lasted_s: int
+) -> None:
+    leave(ends=[2 * S])
+    recover(store, forensics(open=lambda path: replace(open_remains(path), header=header)))
+    assert store.reader.totals(STALLS).issues == 1
+    [session] = store.reader.sessions(ALL)
+    assert session.ended_wall_ns == BEGAN + lasted_s * S
 
 
 def test_recovering_twice_changes_nothing(store: Store, leave: Callable[..., Path]) -> None:

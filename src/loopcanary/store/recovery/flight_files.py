@@ -15,6 +15,7 @@ from loopcanary.model import Session, SessionEnd, Stall, StallEvidence, StallSta
 from loopcanary.model.search import IssueQuery
 from loopcanary.store.recovery.flight_folder import CLAIMED, FLIGHT, SAVED, Entry, FlightFolder
 from loopcanary.store.recovery.forensics import Forensics, Header, Remains, session_of
+from loopcanary.store.recovery.plausible import credible, last_ns
 from loopcanary.store.store import Store
 
 _R = TypeVar("_R", bound=Remains)
@@ -22,7 +23,8 @@ _R = TypeVar("_R", bound=Remains)
 FLIGHT_FOLDER = "flight"
 _FRESH_S = 60
 """A file this young may still be in the making, and a claim this young still at work."""
-_LOST_S = 30 * 86_400
+_DAY_S = 86_400
+_LOST_S = 30 * _DAY_S
 
 
 @dataclass(slots=True, kw_only=True)
@@ -166,12 +168,13 @@ class _Visit(Generic[_R]):
         entry.forget()
 
     def _post_mortem(self, remains: _R) -> tuple[Session, list[Stall]]:
-        evidence = [*(found for _, found in remains.stalls()), *remains.unslotted_stalls()]
         header = remains.header
-        last_ns = _last_sign_ns(header, evidence)
+        told = [*(found for _, found in remains.stalls()), *remains.unslotted_stalls()]
+        evidence = [found for one in told if (found := credible(header, one)) is not None]
+        last_sign_ns = _last_sign_ns(header, evidence, int(self._now_s * 1e9))
         session = replace(
-            self._session(remains, last_ns),
-            ended_wall_ns=header.clock.to_wall_ns(last_ns),
+            self._session(remains, last_sign_ns),
+            ended_wall_ns=header.clock.to_wall_ns(last_sign_ns),
             end=SessionEnd.KILLED if header.ended_ns is None else SessionEnd.EXIT,
         )
         return session, [
@@ -213,9 +216,10 @@ def _final_state(evidence: StallEvidence) -> StallState:
     return StallState.KILLED if evidence.end_ns is None else StallState.ENDED
 
 
-def _last_sign_ns(header: Header, evidence: Iterable[StallEvidence]) -> int:
+def _last_sign_ns(header: Header, evidence: Iterable[StallEvidence], now_wall_ns: int) -> int:
     """When the process was last seen alive; an idle one may have lived on for long."""
-    if header.ended_ns is not None:
-        return header.ended_ns
-    signs = [found.last_look_ns if found.end_ns is None else found.end_ns for found in evidence]
-    return max([header.started_ns, header.heartbeat_ns, *signs])
+    signs = [header.heartbeat_ns, *map(last_ns, evidence)] if header.ended_ns is None else [header.ended_ns]
+    # The wall clock may have been set; what lies beyond a day is damage.
+    latest_ns = header.clock.monotonic_ns + now_wall_ns - header.clock.wall_ns + _DAY_S * 1_000_000_000
+    possible = [sign for sign in (header.started_ns, *signs) if sign <= latest_ns]
+    return max(possible, default=header.clock.monotonic_ns)
