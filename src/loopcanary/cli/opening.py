@@ -67,7 +67,11 @@ def opened(given: tuple[Path, ...], *, live: bool = True) -> Iterator[list[Store
             store.open()
             _recover(store, live)
             _tell(store.maintenance.unreadable())
-        yield stores
+        try:
+            yield stores
+        finally:
+            for store in stores:
+                _tell(store.notices)
 
 
 def found_stores(given: tuple[Path, ...]) -> list[Store]:

@@ -102,6 +102,9 @@ def build(
     `with_worst`: also the longest stall of each group, in full. `delays`: for what a group's end would
     bring to the loops of the sessions in the report. `stores`: the folders that the source reads.
     """
+    # First: what of them cannot be read is in no sum then.
+    stalls = of_type(Stall, source.issues(query.stalls, limit))
+    issues = others_of(source.issues(query.others, limit))
     groups = source.groups(query.stalls, limit)
     issue_groups = source.groups(query.others, limit)
     ids = [group.worst_id for group in (*groups, *issue_groups)] if with_worst else []
@@ -114,8 +117,8 @@ def build(
         sessions=sessions,
         groups=groups,
         worst={issue.fingerprint: issue for issue in worst},
-        stalls=of_type(Stall, source.issues(query.stalls, limit)),
-        issues=others_of(source.issues(query.others, limit)),
+        stalls=stalls,
+        issues=issues,
         issue_groups=issue_groups,
         issue_places=source.totals(query.others).groups,
         watched=_watched(marks, query, now_wall_ns),

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator, Sequence
 
+    from loopcanary.model import Issue
+
 
 class _Sums(NamedTuple):
     """A group as far as rows tell it."""
@@ -41,7 +43,8 @@ class _Picked(NamedTuple):
 def groups(
     connection: sqlite3.Connection, query: IssueQuery, limit: int, fingerprints: Sequence[str] | None = None
 ) -> list[IssueGroup]:
-    """Groups by total time, largest first, at most `limit`; 0: all. `fingerprints`: of these only."""
+    """Groups by total time, largest first, at most `limit`; 0: all. `fingerprints`: of these only.
+    UnreadableError where a group's title cannot be read."""
     if _is_by_index(query) and not _is_covered(connection):
         return _by_index(connection, query, limit, fingerprints)
     return _by_scan(connection, query, limit, fingerprints)
@@ -158,9 +161,9 @@ def _summed(fingerprint: str, stalls: Sequence[tuple[int, int, int]]) -> _Sums:
 
 
 def _group(connection: sqlite3.Connection, sums: _Sums, picked: _Picked) -> IssueGroup:
-    latest = issue_of(_payload(connection, picked.latest_row))
+    latest = _issue(connection, picked.latest_row)
     # The title of a stall is the same for the whole group; other kinds have their figures in it.
-    named = latest if latest.kind == IssueKind.STALL else issue_of(_payload(connection, picked.worst_row))
+    named = latest if latest.kind == IssueKind.STALL else _issue(connection, picked.worst_row)
     # The host strikes any code: the latest place says nothing of the group.
     is_anywhere = latest.kind == IssueKind.STALL and latest.cause is Cause.HOST and sums.issues > 1
     return IssueGroup(
@@ -179,9 +182,9 @@ def _group(connection: sqlite3.Connection, sums: _Sums, picked: _Picked) -> Issu
     )
 
 
-def _payload(connection: sqlite3.Connection, row: int) -> str:
+def _issue(connection: sqlite3.Connection, row: int) -> Issue:
     found = connection.execute("SELECT payload FROM payloads WHERE row = ?", [row]).fetchone()
-    return str(found[0])
+    return issue_of("" if found is None else found[0], row)
 
 
 def issue_times(

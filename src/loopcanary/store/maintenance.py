@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopcanary.model import Session, SessionEnd, Stall, StallState
 from loopcanary.model.search import IssueQuery, of_type
-from loopcanary.store import records, search
+from loopcanary.store import search
 from loopcanary.store.retention import OVER_AND_EMPTY, Retention, give_back_space, sweep, used_bytes
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from loopcanary.store.sqlite.damage import Aside
     from loopcanary.store.sqlite.database import Database
+    from loopcanary.store.unreadable import Unreadable
 
 _DELETE_BATCH = 1_000
 
@@ -26,9 +27,10 @@ _DELETE_BATCH = 1_000
 class Maintenance:
     """Thread-safe; every method raises only StoreError."""
 
-    def __init__(self, database: Database, retention: Retention) -> None:
+    def __init__(self, database: Database, retention: Retention, unreadable: Unreadable) -> None:
         self._database = database
         self._retention = retention
+        self._unreadable = unreadable
 
     def sweep(self) -> int:
         """Removes what retention does not keep; the number of issues removed."""
@@ -69,6 +71,16 @@ class Maintenance:
             self._database.outside_transaction(give_back_space)
         return deleted
 
+    def delete_records(self, ids: Iterable[str]) -> int:
+        """Deletes the issues and runs with these ids; the number deleted."""
+        rows = [(search.storable(one),) for one in ids]
+        deleted = 0
+        for table in ("issues", "sessions"):
+            deleted += self._database.write(
+                partial(_delete_each, f"DELETE FROM main.{table} WHERE id = ?", rows)
+            )
+        return deleted
+
     def delete_all_but_newest(self, keep: int) -> int:
         """Deletes all stalls except the newest `keep`; the number deleted."""
         newest = (
@@ -96,18 +108,16 @@ class Maintenance:
 
     def running_sessions(self, host: str) -> list[Session]:
         """Stored sessions of this host of which no end is known."""
-        statement = "SELECT payload FROM main.sessions WHERE end = ? AND host = ?"
+        statement = "SELECT id, payload, NULL FROM main.sessions WHERE end = ? AND host = ?"
         values = [SessionEnd.RUNNING.value, search.storable(host)]
-        rows = self._database.rows(statement, values)
-        return [records.session_of(payload) for (payload,) in rows]
+        return self._unreadable.sessions(self._database.rows(statement, values))
 
     def ongoing_stalls(self, session: str) -> list[Stall]:
         """Stalls of a session that were stored while they lasted and never completed."""
-        statement = """SELECT payload FROM main.payloads WHERE row IN
+        statement = """SELECT row, payload FROM main.payloads WHERE row IN
                        (SELECT row FROM main.issues WHERE session = ? AND state = ? AND kind = 'stall')"""
         values = [search.storable(session), StallState.ONGOING.value]
-        rows = self._database.rows(statement, values)
-        return of_type(Stall, (records.issue_of(payload) for (payload,) in rows))
+        return of_type(Stall, self._unreadable.issues(self._database.rows(statement, values)))
 
     def set_aside(self) -> list[Aside]:
         """Damaged databases that any process set aside in the folder, newest first. Raises nothing."""

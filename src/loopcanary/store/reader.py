@@ -26,16 +26,19 @@ if TYPE_CHECKING:
 
     from loopcanary.model import Issue, Session
     from loopcanary.store.sqlite.database import Database
+    from loopcanary.store.unreadable import Unreadable
 
 _READ_BATCH = 32
 _PAYLOAD = "SELECT payload FROM payloads WHERE row = ?"
 
 
 class Reader:
-    """The answers of one database (protocols.stores.IssueStore). Raises only StoreError."""
+    """The answers of one database (protocols.stores.IssueStore), without what cannot be read. Raises only
+    StoreError."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, unreadable: Unreadable) -> None:
         self._database = database
+        self._unreadable = unreadable
 
     def state(self) -> Hashable:
         """Another one whenever an answer may have changed; cheap to ask for."""
@@ -62,36 +65,48 @@ class Reader:
     ) -> list[IssueGroup]:
         from loopcanary.store import grouping
 
-        return self._database.read(lambda connection: grouping.groups(connection, query, limit, fingerprints))
+        while True:
+            try:
+                return self._database.read(
+                    lambda connection: grouping.groups(connection, query, limit, fingerprints)
+                )
+            except records.UnreadableError as error:
+                if not self._unreadable.hide([error.row]):
+                    raise
 
     def issues(self, query: IssueQuery, limit: int = 0) -> list[Issue]:
         clause, values = search.readable_condition(query)
         statement = f"SELECT row FROM issues {clause} ORDER BY began_wall_ns DESC, row DESC LIMIT ?"
 
-        def payloads(connection: sqlite3.Connection) -> list[str]:
+        def payloads(connection: sqlite3.Connection) -> list[tuple[int, str]]:
             rows = connection.execute(statement, [*values, limit or -1]).fetchall()
             # Not a join: over the overlay's view it would read every payload there is.
-            return [connection.execute(_PAYLOAD, row).fetchone()[0] for row in rows]
+            return [(row[0], *(connection.execute(_PAYLOAD, row).fetchone() or ("",))) for row in rows]
 
-        return [records.issue_of(payload) for payload in self._database.read(payloads)]
+        known = -1
+        while known < self._unreadable.count:
+            known = self._unreadable.count
+            found = self._unreadable.issues(self._database.read(payloads))
+        return found
 
     def issue(self, issue_id: str) -> Issue | None:
-        statement = "SELECT payload FROM payloads WHERE row = (SELECT row FROM issues WHERE id = ?)"
-        row = self._database.row(statement, [search.storable(issue_id)])
-        return None if row is None else records.issue_of(row[0])
+        statement = "SELECT row, payload FROM payloads WHERE row = (SELECT row FROM issues WHERE id = ?)"
+        rows = self._database.rows(statement, [search.storable(issue_id)])
+        return next(iter(self._unreadable.issues(rows)), None)
 
     def each(self, query: IssueQuery) -> Iterator[Issue]:
         clause, values = search.readable_condition(query)
         statement = f"SELECT row FROM issues {clause} ORDER BY session, thread, loop, began_wall_ns, id"
         rows = self._database.rows(statement, values)
 
-        def payloads(some: list[tuple[int]], connection: sqlite3.Connection) -> list[str]:
-            found = [connection.execute(_PAYLOAD, row).fetchone() for row in some]
-            return [payload[0] for payload in found if payload is not None]  # others were deleted meanwhile
+        def payloads(some: list[tuple[int]], connection: sqlite3.Connection) -> list[tuple[int, str]]:
+            found = [(row[0], connection.execute(_PAYLOAD, row).fetchone()) for row in some]
+            # Others were deleted meanwhile.
+            return [(row, payload[0]) for row, payload in found if payload is not None]
 
         for begin in range(0, len(rows), _READ_BATCH):
-            for payload in self._database.read(partial(payloads, rows[begin : begin + _READ_BATCH])):
-                yield records.issue_of(payload)
+            read = self._database.read(partial(payloads, rows[begin : begin + _READ_BATCH]))
+            yield from self._unreadable.issues(read)
 
     def marks(self, query: IssueQuery, fingerprints: Sequence[str] | None = None) -> list[IssueMark]:
         return self._database.read(lambda connection: search.marks(connection, query, fingerprints))
@@ -136,12 +151,10 @@ class Reader:
 
     def sessions(self, query: IssueQuery, limit: int = 0) -> list[Session]:
         clause, values = search.session_condition(query)
-        statement = f"""SELECT payload, (SELECT traces.payload FROM traces WHERE session = sessions.id)
+        statement = f"""SELECT id, payload, (SELECT traces.payload FROM traces WHERE session = sessions.id)
                         FROM sessions {clause} ORDER BY started_wall_ns DESC, id LIMIT ?"""
         values.append(limit or -1)
-        return [
-            records.session_of(payload, traces) for payload, traces in self._database.rows(statement, values)
-        ]
+        return self._unreadable.sessions(self._database.rows(statement, values))
 
     def session_marks(self, query: IssueQuery) -> list[SessionMark]:
         clause, values = search.session_condition(query)

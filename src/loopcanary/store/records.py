@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from loopcanary.model import Issue
 
-_UNREADABLE = "a newer loopcanary wrote it, or it is damaged: upgrade, or remove it with `loopcanary clean`"
 SESSION = "id, host, pid, started_wall_ns, ended_wall_ns, end, name, version, payload"
 ISSUE = (
     "id, session, fingerprint, kind, state, cause, began_wall_ns, duration_ns, search, thread, loop, scene,"
@@ -28,6 +27,15 @@ ISSUE = (
 """The columns of `sessions` and `issues` that are written."""
 LEFT = "left"
 """The column `end` of a session that ran when its bundle was made: no process here will end it."""
+
+
+class UnreadableError(StoreError):
+    """What is stored is no issue or run that can be read here. `reason`: why; `row`: where, 0 unknown."""
+
+    def __init__(self, reason: str, row: int = 0) -> None:
+        super().__init__(f"a stored record cannot be read ({reason})")
+        self.reason = reason
+        self.row = row
 
 
 def bound(columns: str) -> str:
@@ -79,24 +87,22 @@ def issue_payload(issue: Issue) -> str:
     return _to_json(coded(pack(issue) if isinstance(issue, Stall) else to_wire(issue)))
 
 
-def issue_of(payload: str) -> Issue:
-    """The issue of a payload. StoreError where it is not one."""
+def issue_of(payload: str, row: int = 0) -> Issue:
+    """The issue of a payload. UnreadableError, with the row, where it is not one."""
     try:
         document = spoken(json.loads(payload))
         if isinstance(document, dict) and document.get("kind") == IssueKind.STALL.value:
             return unpack(document)
         return issue_from_wire(document)
-    except UnknownKindError as error:
-        raise StoreError(f"a stored issue cannot be shown ({error})") from error
-    except (WireError, ValueError, RecursionError) as error:
-        raise StoreError(f"a stored issue cannot be read ({error}): {_UNREADABLE}") from error
+    except (UnknownKindError, WireError, ValueError, RecursionError) as error:
+        raise UnreadableError(str(error), row) from error
 
 
 def readable_issue(payload: str) -> Issue | None:
     """The issue of a payload; None where it is not one."""
     try:
         return issue_of(payload)
-    except StoreError:
+    except UnreadableError:
         return None
 
 
@@ -130,11 +136,11 @@ def _to_json(value: dict[str, Any]) -> str:
 
 def session_of(payload: str, traces: str | None = None) -> Session:
     """The session of a payload; `traces`: what it told while it ran, for one that did not come to its end.
-    StoreError where it is not one."""
+    UnreadableError where it is not one."""
     try:
         session = from_wire(Session, json.loads(payload))
         if traces is not None and session.traces.is_empty:
             session = replace(session, traces=from_wire(TraceFigures, json.loads(traces)))
     except (WireError, ValueError, RecursionError) as error:
-        raise StoreError(f"a stored session cannot be read ({error}): {_UNREADABLE}") from error
+        raise UnreadableError(str(error)) from error
     return session

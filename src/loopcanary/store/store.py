@@ -15,6 +15,8 @@ from loopcanary.store.records import ISSUE, SESSION, bound, excluded
 from loopcanary.store.retention import Retention, sweep
 from loopcanary.store.search import bounded, storable
 from loopcanary.store.sqlite.database import Database
+from loopcanary.store.sqlite.overlay import Overlay
+from loopcanary.store.unreadable import Unreadable
 
 if TYPE_CHECKING:
     import sqlite3
@@ -58,13 +60,16 @@ class Store:
         self.folder = folder
         self.notices: list[str] = []
         self._retention = retention or Retention()
-        self._database = Database(folder, notify=notify or self.notices.append)
+        notify = notify or self.notices.append
+        self._database = Database(folder, notify=notify)
         self._puts = 0
-        self.reader = Reader(self._database)
+        self._overlay = Overlay(self._database)
+        unreadable = Unreadable(self._database, self._overlay, notify)
+        self.reader = Reader(self._database, unreadable)
         """Answers questions."""
         self.arrivals = Arrivals(self._database)
         """What is new since a row."""
-        self.maintenance = Maintenance(self._database, self._retention)
+        self.maintenance = Maintenance(self._database, self._retention, unreadable)
         """Deletes, and says what is out of the ordinary."""
 
     @property
@@ -144,11 +149,9 @@ class Store:
 
         They take the place of what is stored under the same ids.
         """
-        from loopcanary.store.sqlite import overlay
-
         session_rows = [records.session_columns(session) for session in sessions]
         issue_rows = [(records.issue_columns(stall), records.issue_payload(stall)) for stall in stalls]
-        self._database.on_connect(lambda connection: overlay.lay(connection, session_rows, issue_rows))
+        self._overlay.show(session_rows, issue_rows)
 
 
 def _put(

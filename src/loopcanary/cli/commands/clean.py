@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     "--max-size", type=Size(), metavar="SIZE", help="The oldest, until the rest takes less, such as 100MB."
 )
 @bug_option("All issues of this bug; the start of its fingerprint is enough.")
+@click.option(
+    "--id", "ids", multiple=True, metavar="ID", help="The issue or run with this id; may be repeated."
+)
 @click.option("--all", "everything", is_flag=True, help="All stalls and ended runs; asks first.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def command(
@@ -40,13 +43,16 @@ def command(
     keep: int | None,
     max_size: int | None,
     group: str | None,
+    ids: tuple[str, ...],
     everything: bool,
     yes: bool,
 ) -> int:
     """Delete stored stalls, for good; of several stores, in each."""
-    asked = [older_than is not None, keep is not None, max_size is not None, group is not None]
+    asked = [older_than is not None, keep is not None, max_size is not None, group is not None, bool(ids)]
     if sum([*asked, everything]) != 1:
-        raise click.UsageError("say what to delete: one of --older-than, --keep, --max-size, --bug and --all")
+        raise click.UsageError(
+            "say what to delete: one of --older-than, --keep, --max-size, --bug, --id and --all"
+        )
     with opened(stores, live=False) as found:
         bug = None if group is None else the_bug(as_one([store.reader for store in found]), group)
         since = None if older_than is None else time.time_ns() - older_than
@@ -54,13 +60,17 @@ def command(
         if everything and not yes:
             _ask(found)
         for store in found:
-            words = _cleaned(store, query, keep, max_size)
+            words = _cleaned(store, query, keep, max_size, ids)
             click.echo(f"{store.folder}: {words}" if len(found) > 1 else words)
     return 0
 
 
-def _cleaned(store: Store, query: IssueQuery, keep: int | None, max_size: int | None) -> str:
-    """What was deleted: all that the query finds, but where a number or a size is to be kept."""
+def _cleaned(
+    store: Store, query: IssueQuery, keep: int | None, max_size: int | None, ids: Sequence[str]
+) -> str:
+    """What was deleted: all that the query finds, but where ids are named or a number or a size is kept."""
+    if ids:
+        return f"Deleted {count_of(store.maintenance.delete_records(ids), 'record')}."
     before = store.reader.totals(STALLS).issues
     if max_size is not None:
         deleted = store.maintenance.shrink(max_size)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from loopcanary.store.errors import StoreError
@@ -171,6 +172,10 @@ class Database:
     def _repair(self, error: sqlite3.Error) -> bool:
         """Puts things right for another attempt; False where nothing can be done."""
         code = _code(error)
+        if not code and self._connection is not None and self._connection.text_factory is str:
+            # A text is damaged and no UTF-8 any more: what of it can be read is.
+            self._connection.text_factory = partial(str, encoding="utf-8", errors="replace")
+            return True
         if code == _READONLY_MOVED or (self._file is not None and identity(self.path) != self._file):
             # The store was removed or set aside while we had it open.
             self._disconnect()

@@ -100,25 +100,26 @@ VERSION = 6
 STEPS: dict[int, tuple[str, ...]] = {0: (*_ISSUES, *_INDEXES, *_OTHER_TABLES), 5: _FROM_5}
 """What brings a database of a layout to VERSION; 0 is an empty file. Others were never released."""
 
-# Live stalls and sessions lie over the stored ones in temporary tables of this connection alone. The
-# temporary views take the names of the tables they cover (SQLite looks in `temp` first), so every reading
-# statement sees both; writing statements say `main.`. What is covered is told by row, which every index
-# has: by id, a count would read the whole table.
+# Live stalls and sessions lie over the stored ones in temporary tables of this connection alone, and cover
+# those of the same ids; what cannot be read is covered, too. The temporary views take the names of the tables
+# they cover (SQLite looks in `temp` first), so every reading statement sees both; writing statements say
+# `main.`. What is covered is told by row, which every index has: by id, a count would read the whole table.
 OVERLAY = (
     "CREATE TEMP TABLE live_sessions AS SELECT * FROM main.sessions LIMIT 0",
     "CREATE TEMP TABLE live_issues AS SELECT * FROM main.issues LIMIT 0",
     "CREATE TEMP TABLE live_payloads AS SELECT * FROM main.payloads LIMIT 0",
+    "CREATE TEMP TABLE covered (id TEXT PRIMARY KEY)",
     """CREATE TEMP VIEW sessions AS
-       SELECT * FROM main.sessions WHERE id NOT IN (SELECT id FROM temp.live_sessions)
+       SELECT * FROM main.sessions WHERE id NOT IN (SELECT id FROM temp.covered)
        UNION ALL SELECT * FROM temp.live_sessions""",
 )
 
-# Only while a stall goes on: over a view, sums read every row, and not an index alone.
+# Only while a stall goes on, or where an issue cannot be read: over a view, sums read every row, and not an
+# index alone.
 ISSUES_OVERLAY = (
     """CREATE TEMP VIEW issues AS
        SELECT * FROM main.issues WHERE row NOT IN (
-           SELECT covered.row FROM main.issues AS covered
-           WHERE covered.id IN (SELECT id FROM temp.live_issues))
+           SELECT stored.row FROM main.issues AS stored WHERE stored.id IN (SELECT id FROM temp.covered))
        UNION ALL SELECT * FROM temp.live_issues""",
     "CREATE TEMP VIEW payloads AS SELECT * FROM main.payloads UNION ALL SELECT * FROM temp.live_payloads",
 )
