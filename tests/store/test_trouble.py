@@ -264,6 +264,20 @@ def test_a_full_disk_is_a_store_error_that_says_so(shared: Path) -> None:
         subprocess.run(["umount", "-l", shared], check=True)
 
 
+def test_a_store_can_be_read_where_no_file_can_grow(store: Store, make_store: Callable[..., Store]) -> None:
+    store.put_issue(STALL)
+    store.close()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        reader = make_store()
+        found = reader.reader.issues(STALLS)
+        reader.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert found == [STALL]
+
+
 def test_no_shared_memory_means_an_ordinary_journal(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     from loopcanary.store.sqlite import database
 

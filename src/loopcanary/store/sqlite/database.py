@@ -55,6 +55,7 @@ class Database:
         self.path = folder / FILE_NAME
         self._read_only = False
         self._is_copy = False
+        self._is_alone = False
         self._connections = 0
         self._notify = notify
         self._lock = unpatched("_thread", "allocate_lock")()
@@ -149,6 +150,9 @@ class Database:
                         raise StoreError(self._describe(error)) from error
                 except (OSError, OverflowError, UnicodeError) as error:
                     raise StoreError(f"the store in {self.folder} cannot be used: {error}") from error
+                finally:
+                    if self._is_alone:
+                        self._disconnect()
 
     def _transact(
         self, connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], _T], begin: str | None
@@ -267,13 +271,27 @@ class Database:
             make_private_file(self.path)
         self._file = identity(self.path)
         if not self._read_only:
-            return self._open_file("mode=rw")
+            return self._open_to_write()
         try:
             return self._open_file("mode=ro")
         except sqlite3.OperationalError:
             # A reader of a write-ahead log wants to write its index beside it. Where it may not, and nobody
             # has the file open, the file is whole in itself.
             return self._open_file("mode=ro&immutable=1")
+
+    def _open_to_write(self) -> sqlite3.Connection:
+        import sqlite3
+
+        self._is_alone = False
+        try:
+            return self._open_file("mode=rw")
+        except sqlite3.OperationalError as error:
+            if _code(error) & 0xFF not in (_IOERR, _FULL, _CANTOPEN):
+                raise
+            # On a full disk the index of the write-ahead log has no room beside it; one that keeps all others
+            # out has it in its own memory.
+            self._is_alone = True
+            return self._open_file("mode=rw")
 
     def _open_file(self, mode: str) -> sqlite3.Connection:
         import sqlite3
@@ -286,6 +304,8 @@ class Database:
             check_same_thread=False,
         )
         try:
+            if self._is_alone:
+                connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             connection = self._prepared(connection)
         except BaseException:
             connection.close()
