@@ -147,7 +147,9 @@ def test_a_disk_that_is_full(place, small_disk):
     done = place.run(program, LOOPCANARY_STORE=str(disk / "store"))
     assert done.stdout == "over\n"
     (line,) = done.stderr.splitlines()
-    assert line.startswith("loopcanary: store failed and goes on: StoreError: ")
+    assert line.startswith(
+        "loopcanary: store failed; stalls are told, and not stored while it fails: StoreError: "
+    )
     # What could not be stored waits for room.
     (disk / "filler").unlink()
     subprocess.run(["mount", "-o", "remount,size=8m", disk], check=True)

@@ -13,6 +13,17 @@ from typing import Any
 from loopcanary.unpatched import unpatched
 
 _WORDS_MAX = 1_000
+_EFFECTS = {
+    "diagnosis": "the stall is counted and not told; others are",
+    "drain": "a stall may be told late, or by the next report only",
+    "engine": "loops are not watched, and the program runs as without loopcanary",
+    "fork": "a child process may not be watched; this one is",
+    "pipeline": "a stall may be lost; others are told",
+    "recovery": "what dead processes left is taken in by the next report; this one is watched",
+    "store": "stalls are told, and not stored while it fails",
+}
+"""What is lost with a part, and what is not."""
+_KEPT = "figures may be missing; stalls are told and stored"
 
 
 class Boundary:
@@ -71,7 +82,8 @@ class Boundary:
             if not keep:
                 self._off.add(part)
         if first:
-            self.tell(f"{part} failed and {'goes on' if keep else 'is switched off'}: {reason}")
+            effect = _EFFECTS.get(part, _KEPT if keep else None)
+            self.tell(f"{part} failed{' and is switched off' if effect is None else f'; {effect}'}: {reason}")
 
     def switch_off(self, part: str) -> None:
         """Never calls the part."""

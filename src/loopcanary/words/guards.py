@@ -19,7 +19,7 @@ _UNREPORTED = {
     "stalls_dropped_only_concern": "without code of concern",
     "stalls_dropped_ignore": "ignored by the configuration",
     "stalls_dropped_interceptor": "dropped by an interceptor",
-    "stalls_dropped_no_slot": "for want of room: too many threads stalled at once",
+    "stalls_dropped_no_slot": "for want of room: too many at once, too fast to be stored, or no memory left",
     "stalls_dropped_ring_full": "for want of room: too many in a row",
 }
 
