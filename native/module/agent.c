@@ -158,7 +158,7 @@ void lc_agent_stop(bool process_ends, uint64_t deadline_ns)
     if (watchdog_is_over(agent)) {
         give_back(agent, process_ends);
     } else if (process_ends) {
-        lc_flight_say_ended(&agent->flight);
+        lc_flight_say_ended(&agent->flight, true);
     }
 }
 

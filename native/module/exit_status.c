@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "module/agent.h"
+#include "probes/hooks/patched_function.h"
+
 static _Atomic int wanted_status;
 static pid_t asking_process; /* handlers are inherited by fork, the wish is not */
 
@@ -42,4 +45,26 @@ PyObject *lc_fail_exit(PyObject *Py_UNUSED(module), PyObject *status)
 #else
     Py_RETURN_FALSE;
 #endif
+}
+
+static void note_end(bool ended)
+{
+    lc_agent *agent = &lc_the_agent;
+    /* A forked child may not have let go of its parent's file yet. */
+    if (agent->running && agent->flight.header->pid == (uint64_t)getpid()) {
+        lc_flight_say_ended(&agent->flight, ended);
+    }
+}
+
+static PyObject *end(lc_patched *patch, PyObject *const *args, size_t count, PyObject *names)
+{
+    note_end(true);
+    PyObject *result = lc_patched_call_original(patch, args, count, names);
+    note_end(false);
+    return result;
+}
+
+PyObject *lc_noted_end(PyObject *Py_UNUSED(module), PyObject *original)
+{
+    return lc_patched_builtin_new(end, original, NULL, 0);
 }

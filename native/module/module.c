@@ -308,6 +308,7 @@ static PyMethodDef methods[] = {
     {"gc_stamp", (PyCFunction)(void (*)(void))lc_gc_stamp, METH_FASTCALL, "For gc.callbacks."},
     {"spawn_apart", lc_spawn_apart_py, METH_VARARGS, "spawn_apart(words, environment, log): see apart.h."},
     {"fail_exit", lc_fail_exit, METH_O, "fail_exit(status): replaces an exit status of 0."},
+    {"noted_end", lc_noted_end, METH_O, "noted_end(function): the function, and the flight file says that it ends."},
     {"asyncio_handle_method", lc_asyncio_handle_method, METH_VARARGS, "See probes/asyncio/handle.h."},
     {"asyncio_handle_forget", lc_asyncio_handle_forget, METH_O, "See probes/asyncio/handle.h."},
     {"asyncio_loop_method", lc_asyncio_loop_method, METH_VARARGS, "See probes/asyncio/loop.h."},

@@ -173,6 +173,13 @@ def test_a_process_that_ended_well_but_left_its_file_has_ended(
     assert (session.end, session.ended_wall_ns) == (SessionEnd.EXIT, BEGAN + 30 * S)
 
 
+def test_a_stall_ends_with_a_process_that_ends_itself(store: Store, leave: Callable[..., Path]) -> None:
+    leave(ends=[None])
+    recover(store, forensics(open=lambda path: replace(open_remains(path), header=Header(ended_ns=6 * S))))
+    [found] = store.reader.issues(STALLS)
+    assert (found.state, found.duration_ns) == (StallState.ENDED, 5 * S)
+
+
 def test_a_link_and_the_file_in_memory_are_both_removed(
     store: Store, folder: Path, tmp_path: Path, leave: Callable[..., Path]
 ) -> None:

@@ -128,10 +128,11 @@ static bool descriptor_is_ours(const lc_flight *flight)
            (uint64_t)facts.st_ino == flight->file_inode;
 }
 
-void lc_flight_say_ended(lc_flight *flight)
+void lc_flight_say_ended(lc_flight *flight, bool ended)
 {
-    atomic_store_explicit(&flight->header->ended_ns, lc_now_ns(), memory_order_relaxed);
-    atomic_store_explicit(&flight->header->state, LC_PROCESS_ENDED, memory_order_release);
+    lc_header *header = flight->header;
+    atomic_store_explicit(&header->ended_ns, ended ? lc_now_ns() : 0u, memory_order_relaxed);
+    atomic_store_explicit(&header->state, ended ? LC_PROCESS_ENDED : LC_PROCESS_RUNNING, memory_order_release);
 }
 
 void lc_flight_close(lc_flight *flight, bool ended)
@@ -140,7 +141,7 @@ void lc_flight_close(lc_flight *flight, bool ended)
         return;
     }
     if (ended) {
-        lc_flight_say_ended(flight);
+        lc_flight_say_ended(flight, true);
     }
     if (flight->is_stored_to) {
         mmap(flight->base, flight->bytes, PROT_READ | PROT_WRITE,

@@ -42,8 +42,8 @@ typedef struct {
  * 0, or an errno. Takes about 2 ms: it measures the rate of the tick counter. */
 int lc_flight_create(lc_flight *flight, const char *path);
 
-/* The process says good-bye in the header. */
-void lc_flight_say_ended(lc_flight *flight);
+/* The process says good-bye in the header; or, not `ended`, that it goes on after all. */
+void lc_flight_say_ended(lc_flight *flight, bool ended);
 
 /* Unmaps and closes; the file stays. `ended`: with a good-bye. Where lanes are
  * still stored to, memory of no meaning takes the file's place at its addresses and is never given back. */

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from loopcanary.engine import scopes
+from loopcanary.engine import endings, scopes
 from loopcanary.engine.drain import Drain
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ class RunningEngine:
             gc.callbacks.append(self._native.gc_stamp)
             # False where asyncio is not imported yet: then its probe does this when it patches it.
             self._native.learn_asyncio()
+            endings.note(self._native)
         scopes.connect(self.parts.backend.listener)
         self.parts.backend.set_facts(self.parts.facts())
         self._traced.engine_runs(self.parts)
@@ -135,6 +136,7 @@ class RunningEngine:
     def finish(self) -> None:
         """Ends it. The program does not wait for long."""
         self._take_back_gc_stamp()
+        endings.note_no_more()
         if self._before_workers_exit is not None:
             self._before_workers_exit.cancel()
             self._before_workers_exit = None

@@ -177,6 +177,8 @@ class _Visit(Generic[_R]):
             ended_wall_ns=header.clock.to_wall_ns(last_sign_ns),
             end=SessionEnd.KILLED if header.ended_ns is None else SessionEnd.EXIT,
         )
+        if header.ended_ns is not None:
+            evidence = [_ended_by(found, last_sign_ns) for found in evidence]
         return session, [
             self._forensics.judge(found, session, header.clock, _final_state(found)) for found in evidence
         ]
@@ -210,6 +212,11 @@ def _companions(claim: str) -> list[str]:
     """What else the same session may have left: the copy on disk, the link to a file that is gone."""
     session = claim.partition(".")[0]
     return [session + suffix for suffix in (SAVED, FLIGHT)]
+
+
+def _ended_by(found: StallEvidence, end_ns: int) -> StallEvidence:
+    """A stall in which the process ended by its own will ended with it."""
+    return replace(found, end_ns=max(found.begin_ns, end_ns)) if found.end_ns is None else found
 
 
 def _final_state(evidence: StallEvidence) -> StallState:
