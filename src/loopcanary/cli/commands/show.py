@@ -97,5 +97,6 @@ def _show_issue(source: IssueStore, issue_id: str, form: str) -> None:
     from loopcanary.report.model import of_issue
 
     issue = source.issue(issue_id)
-    if issue is not None:
-        write(of_issue(source, issue, now_wall_ns=time.time_ns(), explain=why_grouped), form)
+    if issue is None:
+        raise click.ClickException(f"nothing here can read {printable(issue_id, 60)}")
+    write(of_issue(source, issue, now_wall_ns=time.time_ns(), explain=why_grouped), form)

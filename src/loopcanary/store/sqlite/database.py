@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from loopcanary.store.errors import StoreError
 from loopcanary.store.sqlite import schema
-from loopcanary.store.sqlite.descriptors import Descriptors
+from loopcanary.store.sqlite.descriptors import Descriptors, make_immortal
 from loopcanary.store.sqlite.files import (
     FILE_NAME,
     alone,
@@ -229,7 +229,7 @@ class Database:
         """True in a child that inherited this object: its lock and connection belong to the parent."""
         if self._pid == os.getpid():
             return False
-        _make_immortal(self._connection)
+        make_immortal(self._connection)
         self._connection = None
         self._lock = unpatched("_thread", "allocate_lock")()
         self._pid = os.getpid()
@@ -255,7 +255,7 @@ class Database:
         if self._descriptors.are_ours():
             connection.close()
         else:
-            _make_immortal(connection)
+            make_immortal(connection)
 
     def _lock_path(self) -> Path:
         return self.path.with_name(self.path.name + ".lock")
@@ -394,17 +394,3 @@ def _is_busy(error: sqlite3.Error) -> bool:
 
 def _code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", 0) or 0
-
-
-def _make_immortal(connection: sqlite3.Connection | None) -> None:
-    """Keeps SQLite from closing, in a forked child, what the parent has open, and anywhere, what is not its
-    own any more.
-
-    Closing would roll back the transaction that the parent may be in the middle of (section 2.6 of
-    sqlite.org/howtocorrupt.html); a reference never given back outlives the interpreter's own clean-up.
-    """
-    if connection is None:
-        return
-    import ctypes
-
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))

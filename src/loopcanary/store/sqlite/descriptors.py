@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import sqlite3
 
 _SELF = "/proc/self/fd"
 _SUFFIXES = ("", "-wal", "-shm", "-journal")
@@ -53,3 +57,17 @@ def _open_descriptors() -> list[int]:
 def _identity(descriptor: int) -> tuple[int, int]:
     status = os.fstat(descriptor)
     return status.st_dev, status.st_ino
+
+
+def make_immortal(connection: sqlite3.Connection | None) -> None:
+    """Keeps SQLite from closing, in a forked child, what the parent has open, and anywhere, what is not its
+    own any more.
+
+    Closing would roll back the transaction that the parent may be in the middle of (section 2.6 of
+    sqlite.org/howtocorrupt.html); a reference never given back outlives the interpreter's own clean-up.
+    """
+    if connection is None:
+        return
+    import ctypes
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
