@@ -83,6 +83,7 @@ class Reader:
             # Not a join: over the overlay's view it would read every payload there is.
             return [(row[0], *(connection.execute(_PAYLOAD, row).fetchone() or ("",))) for row in rows]
 
+        found: list[Issue] = []
         known = -1
         while known < self._unreadable.count:
             known = self._unreadable.count
