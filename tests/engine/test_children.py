@@ -170,7 +170,7 @@ def test_a_child_forked_by_c_code_waits_for_no_thread_of_ours(place, engine):
         canary = loopcanary._canary
         # One that wants the GIL in the middle of such a fork would keep it from the child.
         assert canary._engine.drain.rest(60)
-        canary.backend.rest()
+        canary.backend.rest(60.0)
         pid = ctypes.PyDLL(None).fork()
         if pid == 0:
             Drain.finish = lambda *_: os._exit(5)
