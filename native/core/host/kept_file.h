@@ -1,7 +1,8 @@
-/* A file of /proc or of a cgroup that stays open between readings.
+/* A file that stays open: of /proc, of a cgroup, the flight file.
  *
  * The program may close descriptors that it did not open (daemons do), and get the number for a file of its own: whether a
- * descriptor is still ours is asked before it is closed, and before it is read where the caller says so.
+ * descriptor is still ours is asked before it is read or closed. And it may count its descriptors: ours have numbers above
+ * its own, and those that are needed again stay open where it may have many.
  */
 #ifndef LOOPCANARY_KEPT_FILE_H
 #define LOOPCANARY_KEPT_FILE_H
@@ -11,17 +12,21 @@
 #include <stdint.h>
 
 typedef struct {
-    int fd; /* 0: closed. Never a standard stream's number: opened files are moved above them */
+    int fd; /* 0: closed. Never a standard stream's number */
     uint64_t device;
     uint64_t inode;
 } lc_kept_file;
 
-/* False: it cannot be opened. */
+/* Takes over a descriptor, which gets a number above the program's; negative: none. False: there is none, errno says why. */
+bool lc_kept_file_take(lc_kept_file *file, int fd);
+/* Opens it for reading. False: it cannot be opened. */
 bool lc_kept_file_open(lc_kept_file *file, const char *path);
 void lc_kept_file_close(lc_kept_file *file);
 /* Whether the descriptor is the file's that was opened. */
 bool lc_kept_file_is_ours(const lc_kept_file *file);
-/* The file's beginning as it is now; 0: nothing. */
+/* The file's beginning as it is now; 0: nothing, or it is another file. */
 size_t lc_kept_file_read(const lc_kept_file *file, char *text, size_t room);
+/* Whether the process may have so many descriptors that it will not miss those which stay open while nothing goes on. */
+bool lc_kept_files_may_stay(void);
 
 #endif

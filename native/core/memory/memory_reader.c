@@ -4,7 +4,6 @@
 #include "core/memory/memory_reader.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -58,15 +57,25 @@ static bool pread_whole(int fd, const lc_read_request *request)
     return true;
 }
 
+static bool open_mem(lc_kept_file *mem, pid_t pid)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%ld/mem", (long)pid);
+    return lc_kept_file_open(mem, path);
+}
+
 static size_t read_mem(const lc_memory_reader *self, const lc_read_request *requests, size_t count)
 {
-    if (count > LC_READ_BATCH_MAX) {
+    lc_kept_file again = {0}; /* for this reading, where the program closed ours: several threads read */
+    const bool is_ours = lc_kept_file_is_ours(&self->mem);
+    if (count > LC_READ_BATCH_MAX || !(is_ours || open_mem(&again, self->pid))) {
         return 0;
     }
     size_t done = 0;
-    while (done < count && pread_whole(self->mem_fd, &requests[done])) {
+    while (done < count && pread_whole(is_ours ? self->mem.fd : again.fd, &requests[done])) {
         done++;
     }
+    lc_kept_file_close(&again);
     return done;
 }
 
@@ -81,14 +90,7 @@ static size_t read_either(const lc_memory_reader *self, const lc_read_request *r
         return whole_requests(requests, count, (size_t)copied);
     }
     const bool refused = errno == EPERM || errno == ENOSYS;
-    return refused && self->mem_fd >= 0 ? read_mem(self, requests, count) : 0;
-}
-
-static int open_mem(pid_t pid)
-{
-    char path[32];
-    snprintf(path, sizeof path, "/proc/%ld/mem", (long)pid);
-    return open(path, O_RDONLY | O_CLOEXEC);
+    return refused && self->mem.fd > 0 ? read_mem(self, requests, count) : 0;
 }
 
 static bool reads_probe(const lc_memory_reader *reader)
@@ -100,17 +102,16 @@ static bool reads_probe(const lc_memory_reader *reader)
 
 lc_reader_kind lc_memory_reader_open(lc_memory_reader *reader, pid_t pid)
 {
-    *reader = (lc_memory_reader){.read = read_vm, .pid = pid, .mem_fd = -1};
+    *reader = (lc_memory_reader){.read = read_vm, .pid = pid};
     if (pid != getpid()) {
         reader->read = read_either;
-        reader->mem_fd = open_mem(pid);
+        open_mem(&reader->mem, pid);
         return LC_READER_VM_READV;
     }
     if (reads_probe(reader)) {
         return LC_READER_VM_READV;
     }
-    reader->mem_fd = open_mem(pid);
-    if (reader->mem_fd >= 0) {
+    if (open_mem(&reader->mem, pid)) {
         reader->read = read_mem;
         if (reads_probe(reader)) {
             return LC_READER_PROC_MEM;
@@ -130,8 +131,6 @@ static size_t read_nothing(const lc_memory_reader *self, const lc_read_request *
 
 void lc_memory_reader_close(lc_memory_reader *reader)
 {
-    if (reader->mem_fd >= 0) {
-        close(reader->mem_fd);
-    }
-    *reader = (lc_memory_reader){.read = read_nothing, .pid = 0, .mem_fd = -1};
+    lc_kept_file_close(&reader->mem);
+    *reader = (lc_memory_reader){.read = read_nothing};
 }

@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "core/host/kept_file.h"
+
 typedef struct {
     uint64_t address; /* in the process that is read */
     void *into;
@@ -29,7 +31,7 @@ struct lc_memory_reader {
      * that was not. `count` is at most LC_READ_BATCH_MAX. */
     size_t (*read)(const lc_memory_reader *self, const lc_read_request *requests, size_t count);
     pid_t pid;
-    int mem_fd; /* /proc/PID/mem, or -1 */
+    lc_kept_file mem; /* /proc/PID/mem, where it is needed */
 };
 
 typedef enum {

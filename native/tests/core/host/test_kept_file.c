@@ -1,0 +1,70 @@
+/* Descriptors of ours among those of a program that counts, limits and closes its own. */
+#include "core/host/kept_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "tests/check.h"
+
+static lc_kept_file file;
+static char text[64];
+
+static void allow(rlim_t descriptors)
+{
+    const struct rlimit limit = {descriptors, 1024};
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+}
+
+/* The number that the program's next file gets. */
+static int next_number(void)
+{
+    const int fd = dup(STDERR_FILENO);
+    CHECK(fd >= 0 && close(fd) == 0);
+    return fd;
+}
+
+TEST(the_programs_numbers_stay_its_own)
+{
+    const int next = next_number();
+    allow(1024);
+    CHECK(lc_kept_file_open(&file, "/proc/self/stat") && file.fd >= 512 && lc_kept_files_may_stay());
+    CHECK(next_number() == next && lc_kept_file_read(&file, text, sizeof text) > 0);
+    lc_kept_file_close(&file);
+    CHECK(file.fd == 0 && next_number() == next);
+}
+
+TEST(where_few_are_allowed_the_upper_half_is_ours)
+{
+    allow(20);
+    CHECK(lc_kept_file_open(&file, "/proc/self/stat") && file.fd >= 10 && !lc_kept_files_may_stay());
+    lc_kept_file_close(&file);
+    const int next = next_number();
+    allow((rlim_t)next + 1u);
+    CHECK(lc_kept_file_open(&file, "/proc/self/stat") && file.fd == next);
+    lc_kept_file_close(&file);
+    allow(1024);
+}
+
+TEST(a_file_that_cannot_be_opened_is_none)
+{
+    CHECK(!lc_kept_file_open(&file, "/nowhere/at/all") && errno == ENOENT && file.fd == 0);
+    CHECK(!lc_kept_file_is_ours(&file) && lc_kept_file_read(&file, text, sizeof text) == 0);
+}
+
+TEST(a_descriptor_that_the_program_has_reused_is_left_alone)
+{
+    CHECK(lc_kept_file_open(&file, "/proc/self/schedstat"));
+    const int fd = file.fd;
+    const int theirs = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    CHECK(dup2(theirs, fd) == fd);
+    CHECK(!lc_kept_file_is_ours(&file) && lc_kept_file_read(&file, text, sizeof text) == 0);
+    lc_kept_file_close(&file);
+    CHECK(fcntl(fd, F_GETFD) >= 0);
+    close(fd);
+    close(theirs);
+}
+
+int main(void) { return run_tests(); }
