@@ -415,6 +415,31 @@ def test_a_program_that_closes_all_its_descriptors(place):
     assert place.culprits() == ["after", "before"]
 
 
+def test_a_program_that_closes_its_descriptors_first_of_all(place):
+    """Each slot and each lane is new then; two stalls at once need two."""
+    program = place.program("""
+        asyncio.run(asyncio.sleep(0))  # from here on it is watched
+        for fd in os.listdir("/proc/self/fd"):
+            if os.path.exists(f"/proc/self/fd/{fd}") and ".flight" in os.readlink(f"/proc/self/fd/{fd}"):
+                os.close(int(fd))
+        mine = [os.open("mine", os.O_RDWR | os.O_CREAT) for _ in range(20)]
+        at_once = threading.Barrier(3)
+
+        def both(name):
+            at_once.wait()
+            stall(name, 0.5)
+
+        threads = [threading.Thread(target=both, args=[name]) for name in ("one", "two", "three")]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+        import loopcanary
+        counts = loopcanary.statistics()
+        assert not counts["lanes_refused"] and not counts["stalls_dropped_no_slot"], counts
+    """)
+    place.run(program)
+    assert place.culprits() == ["one", "three", "two"]
+
+
 def test_the_environment_gets_nothing_but_our_own_variables(place):
     text = "import json, os, asyncio; print(json.dumps(dict(os.environ)))"
     watched = json.loads(place.run("-c", text).stdout)

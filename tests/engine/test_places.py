@@ -90,9 +90,10 @@ def test_without_shared_memory_the_flight_file_lies_in_the_store(place):
     assert place.left_behind() == []
 
 
-def test_shared_memory_that_is_full(place, small_disk):
+@pytest.mark.parametrize("size", ["16k", "64k"])
+def test_shared_memory_that_is_full(place, small_disk, size):
     program = place.program(
-        with_shared_memory_in(small_disk("16k"))
+        with_shared_memory_in(small_disk(size))
         + """
     stall("first")
     (path,) = Path(os.environ["LOOPCANARY_STORE"], "flight").iterdir()
@@ -101,7 +102,7 @@ def test_shared_memory_that_is_full(place, small_disk):
     )
     assert place.run(program).stderr == ""
     assert place.culprits() == ["first"]
-    assert not list((place.folder / "disk-16k").iterdir())
+    assert not list((place.folder / f"disk-{size}").iterdir())
 
 
 def test_shared_memory_that_fills_up_on_the_way(place, small_disk):

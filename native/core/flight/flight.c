@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/host/process_facts.h"
@@ -74,25 +73,30 @@ static void fill_header(lc_flight *flight, const lc_section sections[LC_SECTION_
     memcpy(header->magic, LC_FLIGHT_MAGIC, sizeof header->magic);
 }
 
-static int map_new_file(lc_flight *flight, uint64_t bytes, uint64_t first_bytes)
+static int map_new_file(lc_flight *flight, uint64_t bytes, const lc_section *sections)
 {
-    struct stat facts;
-    if (ftruncate(flight->fd, (off_t)bytes) != 0 || fstat(flight->fd, &facts) != 0) {
+    const int fd = flight->file.fd;
+    if (ftruncate(fd, (off_t)bytes) != 0) {
         return errno;
     }
-    const int error = set_aside(flight->fd, 0, first_bytes);
+    /* With the first lane and slot: a place without room for them is of no use. */
+    int error = set_aside(fd, 0, sections[LC_SECTION_LANES].offset + LC_LANE_BYTES);
+    error = error ? error : set_aside(fd, sections[LC_SECTION_SLOTS].offset, LC_SLOT_BYTES);
     if (error) {
         return error;
     }
-    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, flight->fd, 0);
+    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (base == MAP_FAILED) {
         return errno;
     }
     flight->base = base;
     flight->bytes = bytes;
-    flight->file_device = (uint64_t)facts.st_dev;
-    flight->file_inode = (uint64_t)facts.st_ino;
     return 0;
+}
+
+static int open_file(const char *path, int more)
+{
+    return open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | more, 0600);
 }
 
 int lc_flight_create(lc_flight *flight, const char *path)
@@ -101,15 +105,18 @@ int lc_flight_create(lc_flight *flight, const char *path)
     memset(sections, 0, sizeof sections);
     const uint64_t bytes = lay_out(sections);
     memset(flight, 0, sizeof *flight);
-    flight->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (flight->fd < 0) {
+    if (strlen(path) >= sizeof flight->path) {
+        return ENAMETOOLONG;
+    }
+    strcpy(flight->path, path);
+    if (!lc_kept_file_take(&flight->file, open_file(path, O_CREAT | O_EXCL))) {
         return errno;
     }
     /* Tells readers in other pid namespaces that this process lives; gone with it, however it ends. */
-    (void)flock(flight->fd, LOCK_EX | LOCK_NB);
-    const int error = map_new_file(flight, bytes, sections[LC_SECTION_LANES].offset);
+    (void)flock(flight->file.fd, LOCK_EX | LOCK_NB);
+    const int error = map_new_file(flight, bytes, sections);
     if (error) {
-        close(flight->fd);
+        lc_kept_file_close(&flight->file);
         unlink(path);
         return error;
     }
@@ -119,13 +126,6 @@ int lc_flight_create(lc_flight *flight, const char *path)
     lc_clock_choose();
     fill_header(flight, sections);
     return 0;
-}
-
-static bool descriptor_is_ours(const lc_flight *flight)
-{
-    struct stat facts;
-    return fstat(flight->fd, &facts) == 0 && (uint64_t)facts.st_dev == flight->file_device &&
-           (uint64_t)facts.st_ino == flight->file_inode;
 }
 
 void lc_flight_say_ended(lc_flight *flight, bool ended)
@@ -149,11 +149,8 @@ void lc_flight_close(lc_flight *flight, bool ended)
     } else {
         munmap(flight->base, flight->bytes);
     }
-    if (descriptor_is_ours(flight)) {
-        close(flight->fd);
-    }
+    lc_kept_file_close(&flight->file);
     memset(flight, 0, sizeof *flight);
-    flight->fd = -1;
 }
 
 bool lc_flight_set_facts(lc_flight *flight, const char *json, size_t bytes)
@@ -175,6 +172,20 @@ void *lc_flight_at(const lc_flight *flight, int section, uint64_t index)
     return flight->base + s->offset + index * s->stride;
 }
 
+/* Where the program has closed the descriptor (or the drain, which only reads, has got its number for the same file): by
+ * path, and for this once, since any thread may come here. */
+static bool set_aside_later(const lc_flight *flight, uint64_t offset, uint64_t bytes)
+{
+    lc_kept_file again;
+    int error = lc_kept_file_is_ours(&flight->file) ? set_aside(flight->file.fd, offset, bytes) : EBADF;
+    if (error == EBADF && lc_kept_file_take(&again, open_file(flight->path, 0))) {
+        const bool is_same = again.device == flight->file.device && again.inode == flight->file.inode;
+        error = is_same ? set_aside(again.fd, offset, bytes) : EBADF;
+        lc_kept_file_close(&again);
+    }
+    return error == 0;
+}
+
 void *lc_flight_claim(lc_flight *flight, int section, uint64_t index)
 {
     lc_section *s = &flight->header->sections[section];
@@ -182,8 +193,7 @@ void *lc_flight_claim(lc_flight *flight, int section, uint64_t index)
         return NULL;
     }
     if (index >= atomic_load_explicit(&s->used, memory_order_acquire)) {
-        if (!descriptor_is_ours(flight) ||
-            set_aside(flight->fd, s->offset + index * s->stride, s->stride) != 0) {
+        if (index > 0 && !set_aside_later(flight, s->offset + index * s->stride, s->stride)) {
             return NULL;
         }
         atomic_store_explicit(&s->used, index + 1u, memory_order_release);

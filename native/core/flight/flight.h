@@ -2,12 +2,14 @@
 #ifndef LOOPCANARY_FLIGHT_H
 #define LOOPCANARY_FLIGHT_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/clock/clock.h"
 #include "core/flight/flight_format.h"
+#include "core/host/kept_file.h"
 
 /* A step of the ticks against CLOCK_MONOTONIC: the machine slept and its counter did not, or the counter was set. */
 typedef struct {
@@ -21,9 +23,8 @@ enum { LC_CLOCK_STEPS = 8 }; /* within what runs now */
 typedef struct {
     uint8_t *base; /* NULL: none */
     size_t bytes;
-    int fd;
-    uint64_t file_device; /* identity, so that a descriptor that the program closed and reused */
-    uint64_t file_inode;  /* is not taken for ours */
+    lc_kept_file file;
+    char path[PATH_MAX];
     lc_header *header;
     lc_word *counters;
     lc_gc_entry *collections;
@@ -37,8 +38,8 @@ typedef struct {
     bool is_stored_to; /* set before the close: a thread may still store to a lane after it */
 } lc_flight;
 
-/* Creates the file `path` (must not exist; mode 0600; sparse) and maps it. Blocks of the file are set aside
- * as its parts come into use, so that a full disk or tmpfs is an error here and not a SIGBUS later.
+/* Creates the file `path` (must not exist; mode 0600; sparse) and maps it. Blocks of the file are set aside, of the first
+ * lane and slot now, of others as they come into use, so that a full disk or tmpfs is an error here and not a SIGBUS later.
  * 0, or an errno. Takes about 2 ms: it measures the rate of the tick counter. */
 int lc_flight_create(lc_flight *flight, const char *path);
 
@@ -53,7 +54,7 @@ void lc_flight_close(lc_flight *flight, bool ended);
 bool lc_flight_set_facts(lc_flight *flight, const char *json, size_t bytes);
 
 /* Sets the blocks of element `index` of a section aside and returns its address; NULL: no room left on
- * the device. Idempotent. */
+ * the device, or the program closed the file and it is not at its path any more. Idempotent. */
 void *lc_flight_claim(lc_flight *flight, int section, uint64_t index);
 
 /* Address of an element that was claimed before. */

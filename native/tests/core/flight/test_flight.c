@@ -14,13 +14,13 @@ static uint64_t blocks(void)
     return (uint64_t)facts.st_blocks * 512u;
 }
 
-TEST(a_new_file_is_small_and_grows_as_lanes_and_slots_are_claimed)
+TEST(a_new_file_has_room_for_a_stall_and_grows)
 {
     const uint64_t before = blocks();
-    CHECK(before < s.flight.bytes / 8);
+    CHECK(before > LC_LANE_BYTES + LC_SLOT_BYTES && before < s.flight.bytes / 8);
     CHECK(lc_flight_claim(&s.flight, LC_SECTION_LANES, 1) != NULL);
-    CHECK(lc_flight_claim(&s.flight, LC_SECTION_SLOTS, 0) != NULL);
-    CHECK(blocks() >= before + LC_LANE_BYTES + LC_SLOT_BYTES);
+    CHECK(lc_flight_claim(&s.flight, LC_SECTION_LANES, 2) != NULL);
+    CHECK(blocks() >= before + 2 * LC_LANE_BYTES);
     CHECK(lc_flight_claim(&s.flight, LC_SECTION_LANES, LC_LANE_COUNT) == NULL);
 }
 
@@ -61,16 +61,25 @@ TEST(a_machine_that_was_suspended_is_counted_once)
     CHECK(s.flight.header->anchor_monotonic_ns == now.ns || lc_clock_chosen == LC_CLOCK_MONOTONIC);
 }
 
-TEST(a_descriptor_that_the_program_has_reused_is_left_alone)
+TEST(what_the_program_closed_is_found_by_its_path)
 {
-    const int fd = s.flight.fd;
-    close(fd);
-    const int theirs = open("/dev/null", O_RDONLY);
-    CHECK(theirs == fd);
-    CHECK(lc_flight_claim(&s.flight, LC_SECTION_LANES, 2) == NULL);
+    const int theirs = s.flight.file.fd;
+    const int next = dup(STDERR_FILENO);
+    const int reader = open(s.path, O_RDONLY);
+    CHECK(dup2(reader, theirs) == theirs && close(reader) == 0);
+    CHECK(lc_flight_claim(&s.flight, LC_SECTION_SLOTS, 1) != NULL);
+    CHECK(dup2(STDERR_FILENO, theirs) == theirs);
+    CHECK(lc_flight_claim(&s.flight, LC_SECTION_LANES, 3) != NULL);
+    CHECK(lc_flight_claim(&s.flight, LC_SECTION_SLOTS, 2) != NULL);
+    CHECK(close(next) == 0 && dup(STDERR_FILENO) == next && close(next) == 0);
+    CHECK(unlink(s.path) == 0 && lc_flight_claim(&s.flight, LC_SECTION_LANES, 4) == NULL);
+    const int another = open(s.path, O_RDWR | O_CREAT | O_EXCL, 0600);
+    CHECK(lc_flight_claim(&s.flight, LC_SECTION_LANES, 4) == NULL && lseek(another, 0, SEEK_END) == 0);
+    CHECK(lc_flight_claim(&s.flight, LC_SECTION_LANES, 3) != NULL);
     lc_flight_close(&s.flight, true);
     CHECK(fcntl(theirs, F_GETFD) >= 0);
     close(theirs);
+    close(another);
 }
 
 /* Of those that came between lc_storing_begin and lc_storing_end when the engine stopped (module/agent.h). */
