@@ -257,6 +257,50 @@ assert not [n for n in range(3) if not os.path.exists(f"/proc/self/fd/{n}")]
     assert watched == plain
 
 
+def test_descriptors_stay_while_the_program_stalls_and_rests(place):
+    """Leak tests count them (uvloop, gevent), before and after what they test."""
+    program = place.program("""
+        import loopcanary
+        from pathlib import Path
+        from loopcanary.flight import FlightFile
+
+        def numbers():
+            return sorted(int(name) for name in os.listdir("/proc/self/fd"))
+
+        def is_storing():
+            return any("loopcanary.db" in os.path.realpath(entry) for entry in os.scandir("/proc/self/fd"))
+
+        def rest():
+            (link,) = Path(os.environ["LOOPCANARY_STORE"], "flight").glob("*.flight")
+            with FlightFile.open(link.resolve()) as flight:
+                while not flight.header.parked:
+                    time.sleep(0.01)
+            return numbers()
+
+        async def work():
+            with loopcanary.expect("5m"):
+                block("sampled", 0.02)
+            await asyncio.sleep(0)
+            return tuple(numbers())
+
+        stall("before", 1.1)
+        while not loopcanary.statistics().get("stalls_reported") or is_storing():
+            time.sleep(0.01)
+        before, samples_before = rest(), samples()
+        seen = {asyncio.run(work()) for _ in range(20)}
+        assert samples() >= samples_before + 20
+        assert len(seen) == 1, seen
+        assert rest() == before
+        if os.fork() == 0:
+            os._exit(0)
+        os.wait()
+        assert {asyncio.run(work()) for _ in range(5)} == seen
+        assert rest() == before
+        assert [number for number in before if number < 64] == [0, 1, 2, 3], before  # 3: of the list itself
+    """)
+    place.run(program, LOOPCANARY_THRESHOLD="1s", LOOPCANARY_SAMPLE_DELAY="5ms")
+
+
 def test_quiet_hides_our_own_failures(place):
     (place.folder / "store").write_text("a file where the store should be")
     program = place.program(STALL + "print('over')", prelude=PRELUDE)

@@ -122,10 +122,14 @@ static void open_version_1(lc_host_view *view, const char *text, size_t length)
     }
 }
 
-static void open_files(lc_host_view *view)
+void lc_host_view_open(lc_host_view *view)
 {
     char text[TEXT_BYTES];
     char folder[PATH_BYTES];
+    if (view->is_open && lc_kept_file_is_ours(&view->files[LC_HOST_FILE_STAT])) {
+        return;
+    }
+    lc_host_view_close(view);
     const size_t length = read_once("/proc/self/cgroup", text);
     lc_kept_file_open(&view->files[LC_HOST_FILE_STAT], "/proc/stat");
     lc_kept_file_open(&view->files[LC_HOST_FILE_MEMINFO], "/proc/meminfo");
@@ -179,10 +183,7 @@ void lc_host_view_read(lc_host_view *view, lc_host_entry *out)
 {
     char text[TEXT_BYTES];
     lc_throttle_fields throttle;
-    if (!view->is_open || !lc_kept_file_is_ours(&view->files[LC_HOST_FILE_STAT])) {
-        lc_host_view_close(view);
-        open_files(view);
-    }
+    lc_host_view_open(view);
     memset(out, 0, sizeof *out);
     out->at_ns = lc_now_ns();
     read_process(out);

@@ -26,7 +26,10 @@ typedef struct {
     lc_host_entry last; /* at_ns 0: none yet */
 } lc_host_view;
 
-/* Reads all there is; opens the files at the first call. A value that the kernel does not give has no bit in `told`.
+/* Opens the files, where they are not open or the program closed them. */
+void lc_host_view_open(lc_host_view *view);
+
+/* Reads all there is; opens the files first. A value that the kernel does not give has no bit in `told`.
  * Also kept in view->last. */
 void lc_host_view_read(lc_host_view *view, lc_host_entry *out);
 

@@ -76,6 +76,11 @@ void lc_thread_view_read(lc_thread_view *view, uint64_t cpu_ns, bool whole, lc_t
     if (view->tid == 0) {
         return;
     }
+    if (!lc_kept_file_is_ours(&view->files[LC_VIEW_STAT])) { /* the program closed what it did not open */
+        const uint64_t tid = view->tid;
+        lc_thread_view_close(view);
+        lc_thread_view_open(view, tid);
+    }
     /* What changes fastest first: the call the thread sleeps in, then its times. */
     const size_t length = lc_kept_file_read(&view->files[LC_VIEW_SYSCALL], text, sizeof text);
     if (cpu_ns != 0 && cpu_ns == view->last_cpu_ns && same_call(view, text, length)) {

@@ -5,33 +5,19 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 void lc_checkpoint_open(lc_checkpoint *checkpoint, const char *path, const lc_bell *life)
 {
     checkpoint->life = life;
-    checkpoint->fd = -1;
+    checkpoint->file = (lc_kept_file){0};
     checkpoint->path[0] = '\0';
     if (path != NULL && strlen(path) < sizeof checkpoint->path) {
         strcpy(checkpoint->path, path);
     }
 }
 
-static bool descriptor_is_ours(const lc_checkpoint *checkpoint)
-{
-    struct stat facts;
-    return checkpoint->fd >= 0 && fstat(checkpoint->fd, &facts) == 0 &&
-           (uint64_t)facts.st_dev == checkpoint->file_device && (uint64_t)facts.st_ino == checkpoint->file_inode;
-}
-
-void lc_checkpoint_close(lc_checkpoint *checkpoint)
-{
-    if (descriptor_is_ours(checkpoint)) {
-        close(checkpoint->fd);
-    }
-    checkpoint->fd = -1;
-}
+void lc_checkpoint_close(lc_checkpoint *checkpoint) { lc_kept_file_close(&checkpoint->file); }
 
 static bool put(const lc_checkpoint *checkpoint, const lc_flight *flight, uint64_t offset, uint64_t bytes)
 {
@@ -39,7 +25,7 @@ static bool put(const lc_checkpoint *checkpoint, const lc_flight *flight, uint64
         if (!lc_life_is(checkpoint->life, LC_LIFE_RUNS)) {
             return false;
         }
-        const ssize_t wrote = pwrite(checkpoint->fd, flight->base + offset, bytes, (off_t)offset);
+        const ssize_t wrote = pwrite(checkpoint->file.fd, flight->base + offset, bytes, (off_t)offset);
         if (wrote < 0 && errno != EINTR) {
             return false;
         }
@@ -59,19 +45,13 @@ static bool put_section(const lc_checkpoint *checkpoint, const lc_flight *flight
 
 static bool make_file(lc_checkpoint *checkpoint, uint64_t bytes)
 {
-    checkpoint->fd = open(checkpoint->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (checkpoint->fd < 0) {
+    if (!lc_kept_file_take(&checkpoint->file,
+                           open(checkpoint->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600))) {
         return false;
     }
-    struct stat facts;
-    if (fstat(checkpoint->fd, &facts) != 0) {
-        return false;
-    }
-    checkpoint->file_device = (uint64_t)facts.st_dev;
-    checkpoint->file_inode = (uint64_t)facts.st_ino;
     /* The lock says later whether the file's process lives, in any pid namespace. */
-    (void)flock(checkpoint->fd, LOCK_EX | LOCK_NB);
-    return ftruncate(checkpoint->fd, (off_t)bytes) == 0;
+    (void)flock(checkpoint->file.fd, LOCK_EX | LOCK_NB);
+    return ftruncate(checkpoint->file.fd, (off_t)bytes) == 0;
 }
 
 /* The header comes last: it makes the file one. */
@@ -94,7 +74,7 @@ bool lc_checkpoint_write(lc_checkpoint *checkpoint, const lc_flight *flight, uin
     if (!lc_life_is(checkpoint->life, LC_LIFE_RUNS)) {
         return false;
     }
-    const bool there = descriptor_is_ours(checkpoint) || make_file(checkpoint, flight->bytes);
+    const bool there = lc_kept_file_is_ours(&checkpoint->file) || make_file(checkpoint, flight->bytes);
     const bool written = there && put_all(checkpoint, flight, lane, slot);
     if (!written && !lc_life_is(checkpoint->life, LC_LIFE_RUNS)) {
         return false;

@@ -17,9 +17,7 @@
 typedef struct {
     char path[PATH_MAX]; /* empty: no checkpoints */
     const lc_bell *life; /* of the thread that writes */
-    int fd;              /* -1 until the first one; locked (flock) as long as the process lives */
-    uint64_t file_device; /* identity: the program may close the descriptor, */
-    uint64_t file_inode;  /* and get its number for a file of its own */
+    lc_kept_file file;   /* from the first one on; locked (flock) as long as the process lives */
 } lc_checkpoint;
 
 void lc_checkpoint_open(lc_checkpoint *checkpoint, const char *path, const lc_bell *life);

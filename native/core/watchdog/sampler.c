@@ -27,6 +27,13 @@ static void open_view(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch)
     w->views_open++;
 }
 
+void lc_sampler_prepare(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch)
+{
+    if (w->views_open < VIEWS_KEPT) {
+        open_view(w, lane, watch);
+    }
+}
+
 /* Context switches cost more to read than all else, so they are read now and then and carried on. */
 static void put_switches(lc_sample_entry *sample, lc_lane_watch *watch, const lc_thread_reading *reading)
 {

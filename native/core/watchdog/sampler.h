@@ -4,6 +4,9 @@
 
 #include "core/watchdog/watchdog.h"
 
+/* Opens the files that samples of the lane's thread are read from, where there is room for them. */
+void lc_sampler_prepare(lc_watchdog *watchdog, const lc_lane *lane, lc_lane_watch *watch);
+
 /* Reads the lane's thread between two looks at its epoch; what was not of one and the same callback (or of
  * one turn, between callbacks) is dropped and counted. */
 void lc_sampler_take(lc_watchdog *watchdog, const lc_lane *lane, lc_lane_watch *watch,

@@ -74,7 +74,12 @@ static void take_reading(lc_watchdog *w, lc_lane *lane, lc_lane_watch *watch, ui
         LC_STORE(lane->on_cpu_ns, readings->latest.sched.on_cpu_ns);
         LC_STORE(lane->run_queue_ns, readings->latest.sched.run_queue_ns);
     }
-    w->readings_open += (uint64_t)(readings->file.fd > 0) - (uint64_t)was_open;
+    const bool is_open = readings->file.fd > 0;
+    w->readings_open += (uint64_t)is_open - (uint64_t)was_open;
+    if (is_open && !was_open && lc_kept_files_may_stay()) {
+        lc_sampler_prepare(w, lane, watch);
+        lc_host_view_open(&w->host);
+    }
 }
 
 /* ---- what goes on ------------------------------------------------------------------------- */

@@ -56,7 +56,6 @@ int lc_watchdog_open(lc_watchdog *w, lc_flight *flight, lc_frame_source *source,
     return 0;
 }
 
-/* Descriptors are held while something is going on, and no longer. */
 static void close_files(lc_watchdog *w)
 {
     for (uint64_t i = 0; i < LC_LANE_COUNT && w->views_open + w->readings_open > 0; i++) {
@@ -64,6 +63,14 @@ static void close_files(lc_watchdog *w)
         lc_stall_watch_close_readings(w, i);
     }
     lc_host_view_close(&w->host);
+}
+
+/* Programs count their descriptors: ours do not come and go, but where each is missed. */
+static void rest_files(lc_watchdog *w)
+{
+    if (!lc_kept_files_may_stay()) {
+        close_files(w);
+    }
 }
 
 void lc_watchdog_close(lc_watchdog *w)
@@ -109,7 +116,7 @@ static bool some_lane_works(const lc_watchdog *w)
 static void park(lc_watchdog *w, uint32_t bell_seen)
 {
     lc_header *header = w->flight->header;
-    close_files(w);
+    rest_files(w);
     atomic_store_explicit(&header->parked, 1, memory_order_seq_cst);
     if (w->can_park) {
         membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
@@ -147,7 +154,7 @@ static void watch(lc_watchdog *w)
     }
     lc_watchdog_look(w, lc_now_ns());
     count_own_time(w);
-    close_files(w);
+    rest_files(w);
 }
 
 static void *run(void *argument)

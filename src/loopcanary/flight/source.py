@@ -153,7 +153,21 @@ def _open_checked(name: str) -> int:
     if problem is not None:
         os.close(fd)
         raise FlightError(name, problem)
-    return fd
+    return _moved_up(fd)
+
+
+def _moved_up(fd: int) -> int:
+    """The descriptor with a number above the program's, whose own are given out in order (kept_file.c)."""
+    try:
+        import fcntl
+        import resource
+
+        allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 512 if allowed < 0 else min(512, allowed // 2))
+    except (ImportError, OSError):
+        return fd
+    os.close(fd)
+    return moved
 
 
 def _why_not_opened(error: OSError | ValueError) -> str:

@@ -2,6 +2,7 @@
 #ifndef LOOPCANARY_BENCH_LANE_H
 #define LOOPCANARY_BENCH_LANE_H
 
+#include <dirent.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -23,6 +24,17 @@ typedef struct {
     lc_watchdog watchdog;
     lc_lane *lane;
 } stage;
+
+static inline unsigned open_descriptors(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    unsigned count = 0;
+    while (readdir(folder) != NULL) {
+        count++;
+    }
+    closedir(folder);
+    return count;
+}
 
 static inline lc_lane *stage_lane(stage *s, uint64_t index)
 {

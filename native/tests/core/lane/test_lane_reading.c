@@ -1,7 +1,6 @@
 /* Which of a thread's readings a stall is reckoned from. */
 #include "core/lane/lane_reading.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,17 +11,6 @@
 #define MILLI UINT64_C(1000000)
 
 static uint64_t own_tid(void) { return (uint64_t)syscall(SYS_gettid); }
-
-static unsigned open_descriptors(void)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    unsigned count = 0;
-    while (readdir(folder) != NULL) {
-        count++;
-    }
-    closedir(folder);
-    return count;
-}
 
 static lc_lane_readings of_times(uint64_t latest, uint64_t callback, uint64_t turn)
 {
@@ -81,21 +69,6 @@ TEST(another_thread_begins_again_and_one_that_is_gone_has_none)
     CHECK(!lc_lane_readings_take(&readings, UINT32_MAX, 0, 0));
     CHECK(before(readings, UINT64_MAX / 2) == 0);
     lc_lane_readings_close(&readings);
-}
-
-TEST(a_descriptor_that_the_program_has_reused_is_left_alone)
-{
-    lc_kept_file file = {0};
-    CHECK(lc_kept_file_open(&file, "/proc/self/schedstat"));
-    const int fd = file.fd;
-    close(fd);
-    const int other = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    CHECK(dup2(other, fd) == fd);
-    CHECK(!lc_kept_file_is_ours(&file));
-    lc_kept_file_close(&file);
-    CHECK(fcntl(fd, F_GETFD) >= 0);
-    close(fd);
-    close(other);
 }
 
 TEST(the_host_is_read_again_after_the_program_closed_its_files)
@@ -178,6 +151,46 @@ static void a_stall_knows_its_thread_and_host_from_before(void)
     LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
 }
 
+static void stall(void)
+{
+    lc_turn_begin(stage_context(&s), s.lane);
+    lc_callback_begin(s.lane, 7, 0);
+    look(&s);
+    lc_watchdog_look(&s.watchdog, lc_now_ns() + 2 * DELAY_MS * MS);
+    age_callback(&s, 200);
+    lc_callback_end(stage_context(&s), s.lane);
+    lc_turn_end(stage_context(&s), s.lane);
+    look(&s);
+    CHECK(LC_LOAD(slot(&s, 0)->state) == LC_SLOT_ENDED);
+    LC_STORE(slot(&s, 0)->state, LC_SLOT_FREE);
+}
+
+static void stalls_come_and_go_and_descriptors_stay(void)
+{
+    const unsigned descriptors = open_descriptors();
+    const uint64_t samples = counted(&s, LC_COUNTER_samples_taken);
+    for (int i = 0; i < 20; i++) {
+        stall();
+        CHECK(open_descriptors() == descriptors);
+    }
+    CHECK(counted(&s, LC_COUNTER_samples_taken) >= samples + 20);
+}
+
+static void the_program_may_close_all_descriptors(void)
+{
+    lc_thread_view *view = &s.watchdog.watches[0].view;
+    lc_thread_reading reading;
+    const int theirs = view->files[LC_VIEW_STAT].fd;
+    for (int fd = 512; fd < 1024; fd++) {
+        close(fd);
+    }
+    CHECK(dup2(STDERR_FILENO, theirs) == theirs);
+    stall();
+    lc_thread_view_read(view, 0, true, &reading);
+    CHECK(reading.complete && reading.sched.on_cpu_ns > 0);
+    CHECK(fcntl(theirs, F_GETFD) >= 0 && close(theirs) == 0);
+}
+
 static void a_watchdog_that_is_closed_holds_no_descriptor(unsigned descriptors)
 {
     CHECK(s.watchdog.readings_open == 1 && s.watchdog.host.is_open);
@@ -192,6 +205,8 @@ int main(void)
     const unsigned descriptors = open_descriptors();
     stage_open(&s);
     a_stall_knows_its_thread_and_host_from_before();
+    stalls_come_and_go_and_descriptors_stay();
+    the_program_may_close_all_descriptors();
     a_watchdog_that_is_closed_holds_no_descriptor(descriptors);
     return 0;
 }

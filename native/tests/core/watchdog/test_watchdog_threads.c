@@ -102,8 +102,12 @@ static void a_begin_wakes_a_parked_watchdog(void)
     s.watchdog.settings.park_ns = 1000;
     s.watchdog.settings.tick_ns = 100000;
     CHECK(lc_watchdog_start(&s.watchdog) == 0);
+    wait_until_parked();
+    const unsigned descriptors = open_descriptors();
+    CHECK(s.watchdog.host.is_open);
     for (int i = 0; i < 50; i++) {
         wait_until_parked();
+        CHECK(open_descriptors() == descriptors);
         lc_turn_begin(stage_context(&s), lanes[0]);
         while (LC_ACQUIRE(s.flight.header->parked)) {
             sched_yield();
