@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
+from pathlib import Path
 
 import pytest
 
@@ -254,3 +256,22 @@ print(json.dumps([runs, caught]))
 """,
     )
     assert told == [20, [1]]
+
+
+def test_waits_are_seen_where_the_binding_is_a_link(run_window, binding, tmp_path, monkeypatch):
+    """As package managers make them that keep one copy for all: the library's name is not its file's."""
+    needs(binding)
+    for name in {"PySide6": ("PySide6", "shiboken6")}.get(binding, (binding,)):
+        (tmp_path / name).symlink_to(Path(importlib.import_module(name).__file__ or "").parent)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    paths = run_window(
+        binding,
+        f"""
+import json, loopcanary
+from loopcanary import _native
+loopcanary.install(store={str(tmp_path / "store")!r}, quiet=True, engine="native", threshold="1h")
+from {binding} import QtCore
+print(json.dumps([path for path, _ in _native.hooked_waits()]))
+""",
+    )
+    assert any("/libQt6Core" in path for path in paths), paths

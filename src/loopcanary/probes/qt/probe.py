@@ -34,7 +34,7 @@ class QtProbe(PatchingProbe):
         self._tracers: Tracers | None = None
         self._windows: Windows | None = None
         self._traces: QtTraces | None = None
-        self._waits: list[str] = []
+        self._waits: list[int | str] = []
 
     def use_tracers(self, tracers: Tracers) -> None:
         self._tracers = tracers
@@ -60,7 +60,7 @@ class QtProbe(PatchingProbe):
             return
         # Which of the two a thread's dispatcher waits in depends on the platform and on QT_NO_GLIB.
         if not self._waits:
-            for where in (_qt_core_path(), _GLIB):
+            for where in (_qt_core(), _GLIB):
                 if where is not None and self._engine.hook_waits(where):
                     self._waits.append(where)
         if not self._waits:
@@ -71,11 +71,12 @@ class QtProbe(PatchingProbe):
             self._engine.qt_listen(self._traces.heard)
 
 
-def _qt_core_path() -> str | None:
-    """The library itself, as it is loaded."""
+def _qt_core() -> int | None:
+    """Where the library itself is loaded: by which name it was, is not known where links lead to it."""
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:  # noqa: PTH123
-            paths = {line.split(maxsplit=5)[-1].rstrip("\n") for line in maps if "Core.so" in line}
+            lines = [line for line in maps if "Core.so" in line]
     except OSError:
         return None
-    return next((path for path in sorted(paths) if "/libQt" in path), None)
+    places = sorted((line.split(maxsplit=5)[-1], int(line.partition("-")[0], 16)) for line in lines)
+    return next((address for path, address in places if "/libQt" in path), None)
