@@ -25,6 +25,7 @@ def sources() -> list[Path]:
     return [
         HERE / "walker_probe.c",
         native / "core" / "memory" / "memory_reader.c",
+        native / "core" / "host" / "kept_file.c",
         *sorted((native / "cpython").rglob("*.c")),
     ]
 
