@@ -270,7 +270,7 @@ def test_every_part_is_on_the_map(tree: Path):
 
 
 C_FILES = sorted((TREE / "native").rglob("*.[ch]"))
-# One contract, field by field: docs/flight-format.md and its readers have it in one place, too.
+# One contract, field by field: docs/internals/flight-format.md and its readers have it in one place, too.
 LONG_C_FILES = {"core/flight/flight_format.h": 559}
 
 

@@ -218,7 +218,7 @@ def test_a_turn_ends_and_begins_at_the_wait_of_every_selector(watch, kind):
     def many():
         for _ in range(10):
             loop.call_soon(time.sleep, LONG_S / 8)
-        loop.call_later(6 * LONG_S, loop.stop)  # waiting is no stall
+        loop.call_soon(loop.call_later, 3 * LONG_S, loop.stop)  # after these; waiting is no stall
 
     with watch.installed() as canary:
         loop.call_soon(slow)
@@ -337,7 +337,8 @@ def test_the_length_of_a_task_s_stall_carries_its_name(watch):
 
     with watch.installed():
         asyncio.run(main())
-    (stall,) = watch.stalls()
+    # A host that is busy may make stalls of callbacks that do nothing.
+    (stall,) = [one for one in watch.stalls() if one.culprit is not None and one.culprit.function == "slow"]
     assert stall.task == "checkout"
     assert stall.callback.endswith("work")
 

@@ -331,6 +331,17 @@ def test_an_answer_that_is_none_is_an_error(answer: bytes, tmp_path: Path):
         box.close()
 
 
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+def test_an_answer_that_is_no_file_is_an_error(make: Callable[[Path], None], tmp_path: Path):
+    with targets.running(OBEDIENT, tmp_path) as program:
+        box = asked(Process.of(program.pid), {"step": "load"}, "")
+        place = Path(box.folder, "answer.json")
+        make(place)
+        assert box.answer() == {"error": "the process gave an answer that cannot be read"}
+        place.rename(tmp_path / "answer")
+        box.close()
+
+
 def planted(tmp_path: Path, **places: str) -> Process:
     """A process as it is in a /proc of our own, with links and folders in its root."""
     root, process = tmp_path / "its root", tmp_path / "proc" / "41"

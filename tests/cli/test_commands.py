@@ -174,6 +174,11 @@ def test_the_command_for_details_names_the_store(filled: Store, capsys: Captured
     assert f"Details of a bug: loopcanary show 1 --store '{place}/two words'\n" in capsys.readouterr().out
 
 
+def test_the_command_for_details_names_the_bug_of_a_part(filled: Store, capsys: Captured) -> None:
+    assert main(["report", "--store", str(filled.folder), "--cause", KILLED.cause.value]) == 0
+    assert f"Details of a bug: loopcanary show {KILLED.fingerprint}\n" in capsys.readouterr().out
+
+
 @pytest.mark.usefixtures("filled")
 @pytest.mark.parametrize(
     ("options", "ids"),

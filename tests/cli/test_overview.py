@@ -118,9 +118,10 @@ def test_every_command_that_reads_takes_several_stores(
 def test_a_folder_that_is_no_store_is_left_alone(place: Path, capsys: Captured, arguments: list[str]) -> None:
     (place / "notes").mkdir()
     (place / "notes" / "today").touch()
+    (place / "notes" / ".gitignore").write_text("*.pyc\n")
     assert main([*arguments, "notes"]) == 2
     assert f"loopcanary: {place}/notes is no store: `loopcanary run" in capsys.readouterr().err
-    assert [path.name for path in (place / "notes").iterdir()] == ["today"]
+    assert sorted(path.name for path in (place / "notes").iterdir()) == [".gitignore", "today"]
 
 
 @pytest.mark.parametrize("arguments", _READING, ids=lambda words: words[0])

@@ -58,8 +58,8 @@ class Folder(click.ParamType[Path]):
         text = Word().convert(value, param, ctx)
         if "://" in text:
             self.fail(
-                "an address is no folder; a webhook's is a secret, and every user of the machine can read a "
-                "command line: put it into LOOPCANARY_WEBHOOK_URL, or into a file for --webhook-file",
+                "an address is no folder; that of a webhook for `notify` is a secret, which no command line "
+                "should show: it belongs into LOOPCANARY_WEBHOOK_URL or a file for --webhook-file",
                 param,
                 ctx,
             )

@@ -12,8 +12,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def as_in_main_thread() -> Iterator[None]:
-    """In this block the calling thread blocks the signals that the main thread blocks: no others come here,
-    as the kernel prefers the main thread."""
+    """In this block the calling thread blocks the signals that the main thread blocks, and no others.
+
+    Few of those sent to the process come here: the kernel prefers the main thread, but for CPU timers.
+    """
     import signal
 
     blocked = _blocked_in_main_thread()

@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import stat
 from contextlib import suppress
 from typing import Any
 
@@ -69,8 +70,13 @@ class Mailbox:
             descriptor = os.open(ANSWER, flags, dir_fd=self._here)
         except OSError:
             return None
-        with os.fdopen(descriptor, "rb") as file:
-            raw = file.read(_ANSWER_BYTES)
+        try:
+            # Its user may have put anything there: a pipe has nothing yet, a folder cannot be read.
+            raw = os.read(descriptor, _ANSWER_BYTES) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+        except OSError:
+            raw = b""
+        finally:
+            os.close(descriptor)
         with suppress(ValueError, RecursionError):
             found = json.loads(raw)
             if isinstance(found, dict):

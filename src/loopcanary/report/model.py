@@ -76,6 +76,8 @@ class Report:
     details: Details | None = None
     stores: Sequence[Path] = ()
     """What was read, to be named to people."""
+    is_filtered: bool = False
+    """Only a part was asked for: the numbers of its bugs are not those of the whole store."""
 
     @property
     def is_empty(self) -> bool:
@@ -128,6 +130,7 @@ def build(
             Loops(sessions, delays),
         ),
         stores=stores,
+        is_filtered=query != IssueQuery(),
     )
 
 

@@ -45,7 +45,9 @@ def _bugs(report: Report, *, in_detail: bool) -> Iterator[Block]:
     )
     yield NOTHING
     yield from bugs_of(report, report.groups, found.groups, in_detail=in_detail)
-    yield Indented((line(dim(f"Details of a bug: {reading('show 1', report.stores)}")),))
+    # `show` counts the bugs of the whole store.
+    which = report.groups[0].fingerprint if report.is_filtered and report.groups else "1"
+    yield Indented((line(dim(f"Details of a bug: {reading(f'show {which}', report.stores)}")),))
     numbers = {group.fingerprint: number for number, group in enumerate(report.groups, start=1)}
     yield from latest(report.stalls, found.issues, numbers)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from loopcanary.store import Store
 
 
-@click.command()
+@click.command(short_help="Delete stalls and runs that are stored.")
 @reads_stores
 @click.option("--older-than", type=Duration(), metavar="DURATION", help="Stalls older than this, such as 7d.")
 @click.option("--keep", type=Number(int, 0), metavar="N", help="All stalls but the newest N.")

@@ -22,7 +22,7 @@ _STATUS = 11
 _LEAST = 20
 
 
-@click.command()
+@click.command(short_help="Show what works here, what does not, and why.")
 @reads_stores
 @click.option(
     "--self-test/--no-self-test", default=True, help="Stall a child program, and check that it is seen."

@@ -16,6 +16,7 @@ FOLDER_MODE = 0o700
 FILE_MODE = 0o600
 _FIRST_NAMES = frozenset({"flight", "notifications"})
 """What the engine, and what follows a store, make in a store's folder before there is a database."""
+_GITIGNORE = "# Made by loopcanary: recorded stalls are no part of the source.\n*\n"
 _LOCK_PATIENCE_S = 3.0
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 
@@ -36,7 +37,7 @@ def make_private_folder(folder: Path) -> None:
     with suppress(OSError):
         descriptor = os.open(folder / ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
         with os.fdopen(descriptor, "w") as file:
-            file.write("# Made by loopcanary: recorded stalls are no part of the source.\n*\n")
+            file.write(_GITIGNORE)
 
 
 def may_be_store(folder: Path) -> bool:
@@ -47,7 +48,14 @@ def may_be_store(folder: Path) -> bool:
         return True
     except OSError:
         return False
-    return not names or bool(names & {FILE_NAME, ".gitignore", *_FIRST_NAMES})
+    return not names or bool(names & {FILE_NAME, *_FIRST_NAMES}) or _is_ours(folder / ".gitignore")
+
+
+def _is_ours(gitignore: Path) -> bool:
+    try:
+        return gitignore.read_text(errors="replace") == _GITIGNORE
+    except OSError:
+        return False
 
 
 def is_writable(path: Path) -> bool:
