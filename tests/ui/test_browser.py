@@ -263,7 +263,9 @@ def test_the_overview_tells_in_brief_what_changed(chromium: Any, environment: di
 def test_a_store_without_stalls_says_so_on_every_page(
     chromium: Any, environment: dict[str, str], tmp_path: Path
 ):
-    Store(tmp_path / "store", retention=Retention(age_ns=1 << 62)).put_session(SESSION)
+    store = Store(tmp_path / "store", retention=Retention(age_ns=1 << 62))
+    store.put_session(SESSION)
+    store.close()
     with served({**environment, "LOOPCANARY_RETENTION_AGE": "36500d"}, tmp_path / "store") as address:
         visit = Visit(chromium, address)
         assert "1 program run watched" in visit.page.locator("main").inner_text()
