@@ -11,6 +11,7 @@ from typing import Any
 from loopcanary import diagnosis, flight, store
 from loopcanary.engine.flight_place import forgotten, place_in_memory
 from loopcanary.model import Clock, Config, Session, Stall, StallEvidence, StallState
+from loopcanary.store.recovery import flight_files  # now: the drain, which recovers, shall import nothing
 
 CODE_PATHS = "code_paths"
 SETTINGS = "settings"
@@ -44,9 +45,9 @@ def recover(into: store.Store, own: Path | None = None, *, living: bool = True) 
         health=diagnosis.process_health,
         unreadable=(flight.FlightError, OSError),
     )
-    found = store.recover(into, forensics, living=living)
+    found = flight_files.recover(into, forensics, living=living)
     if living:
-        store.settle(into, found, host=host_name(), is_gone=_is_gone)
+        flight_files.settle(into, found, host=host_name(), is_gone=_is_gone)
         _give_memory_back(autopsy)
     return found
 
