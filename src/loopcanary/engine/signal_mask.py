@@ -34,8 +34,8 @@ def _blocked_in_main_thread() -> list[int] | None:
     import signal
 
     try:
-        with open("/proc/self/status", encoding="ascii", errors="replace") as status:  # noqa: PTH123
-            words = next(line for line in status if line.startswith("SigBlk:")).split()
+        with open("/proc/self/status", "rb") as status:  # noqa: PTH123
+            words = next(line for line in status if line.startswith(b"SigBlk:")).split()
     except (OSError, StopIteration):
         return None
     return [number for number in signal.valid_signals() if int(words[1], 16) >> (number - 1) & 1]
