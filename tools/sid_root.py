@@ -123,7 +123,7 @@ def _environment() -> dict[str, str]:
 def _pip_settings() -> Iterator[tuple[Path, Path]]:
     """What pip on this machine works with, and where it must be inside."""
     yield from _certificates()
-    for path in sorted({Path("/etc/resolv.conf"), *_pip_configurations(), *_local_indexes()}):
+    for path in sorted({Path("/etc/resolv.conf"), *_pip_configurations(), *_named_in_settings()}):
         if path.exists():
             yield path, path
 
@@ -145,12 +145,13 @@ def _pip_configurations() -> Iterator[Path]:
     yield from (Path(name).expanduser() for name in (*_PIP_CONFIGURATIONS, *([named] if named else [])))
 
 
-def _local_indexes() -> Iterator[Path]:
+def _named_in_settings() -> Iterator[Path]:
+    """Indexes, constraints and the like that pip's settings name by a path on this machine."""
     texts = [value for name, value in os.environ.items() if name.startswith("PIP_")]
     texts += [path.read_text(encoding="utf-8") for path in _pip_configurations() if path.is_file()]
     for word in " ".join(texts).split():
         path = Path(word.removeprefix("file://"))
-        if path.is_absolute() and path.is_dir():
+        if path.is_absolute() and path.exists():
             # The pages of an index link to files beside it.
             yield path.parent if path.name == "simple" else path
 
