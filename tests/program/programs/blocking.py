@@ -20,7 +20,8 @@ def until_sampled(seconds: float) -> Iterator[float]:
     before = _samples()
     yield asked
     while True:
-        is_sampled = before is None or _samples() != before
+        # One that was being taken as this began is of what was before.
+        is_sampled = before is None or (_samples() or 0) > before + 1
         lasted = time.monotonic() - began
         if (is_sampled and asked > 0.8 * lasted) or lasted > _GIVES_UP_S:
             return
