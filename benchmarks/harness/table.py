@@ -31,6 +31,11 @@ def at_most(what: str, value: float, budget: float, *, unit: str = "", note: str
     _row(what, f"{value:.3g}{_spaced(unit)}", f"<= {budget:g}{_spaced(unit)}", value <= budget, note)
 
 
+def at_least(what: str, value: float, budget: float, *, unit: str = "", note: str = "") -> None:
+    """A row whose figure shall not be below the budget."""
+    _row(what, f"{value:.3g}{_spaced(unit)}", f">= {budget:g}{_spaced(unit)}", value >= budget, note)
+
+
 def ratio_at_most(what: str, ratio: Ratio, budget: float, *, note: str = "") -> None:
     """A row whose ratio shall not be above the budget."""
     _row(what, str(ratio), f"<= {budget:.2f}", ratio.median <= budget, note)

@@ -198,6 +198,9 @@ static inline void made_up_interpreter(made_up_memory *m, uint64_t version_hex, 
         made_up_frame(m, i, previous, i % 4, 2 + i % 4);
         previous = made_up_frame_address(i);
     }
+    if (depth > 0 && l->frame_stack_bytes == 4) { /* the innermost one executes */
+        made_up_put(m, previous - MADE_UP_BASE + l->frame_stack, UINT32_MAX, 4);
+    }
     made_up_top(m, previous);
 }
 

@@ -6,7 +6,7 @@
 
 lc_agent lc_the_agent;
 
-static const char no_reader[] = "this process may read its own memory neither by process_vm_readv nor by "
+static const char no_reader[] = "this process may read its own memory neither by process_vm_writev or process_vm_readv nor by "
                                 "/proc/self/mem (seccomp?)";
 static const char still_there[] = "the watchdog of the engine before waits for a disk that does not answer";
 

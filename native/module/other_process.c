@@ -38,8 +38,9 @@ static const wanted_symbol wanted[] = {
     {"PyType_Type", offsetof(lc_outside_addresses, type_type)},
     {"PyMethodDescr_Type", offsetof(lc_outside_addresses, descriptor_type)},
     {"_PyWeakref_RefType", offsetof(lc_outside_addresses, reference_type)},
-    {"PyTuple_Type", offsetof(lc_outside_addresses, tuple_type)},
-    {"PyDict_Type", offsetof(lc_outside_addresses, dict_type)},
+    {"PyTuple_Type", offsetof(lc_outside_addresses, at.tuple_type)},
+    {"PyList_Type", offsetof(lc_outside_addresses, at.list_type)},
+    {"PyDict_Type", offsetof(lc_outside_addresses, at.dict_type)},
 };
 enum { WANTED = sizeof wanted / sizeof wanted[0] };
 
@@ -207,10 +208,9 @@ static PyObject *read_lock(PyObject *Py_UNUSED(module), PyObject *args)
 
 static PyObject *read_name(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    unsigned long long thread;
-    other_process *other = parse(args, &thread, NULL);
-    return other == NULL ? NULL
-                         : text_object(lc_outside_thread_name(&other->source, &other->addresses, thread));
+    unsigned long long thread, tid;
+    other_process *other = parse(args, &thread, &tid);
+    return other == NULL ? NULL : text_object(other->source.source.thread_name(&other->source.source, thread, tid));
 }
 
 static PyMethodDef methods[] = {

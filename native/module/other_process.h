@@ -4,7 +4,7 @@
  *   outside_threads(handle) -> [(interpreter, thread, tid)]  of all interpreters; also learns their locks
  *   outside_stack(handle, thread) -> (result, truncated, inner_cut, frames)
  *                                frames: (qualname, file, line, end_line, column, end_column, first_line, flags)
- *   outside_name(handle, thread) -> str    as `threading` has it, empty unknown
+ *   outside_name(handle, thread, tid) -> str    as `threading` has it, empty unknown
  *   outside_gil(handle, thread) -> (state, holder_tid, wait_low, wait_high)
  *   outside_lock(handle, thread, futex) -> (kind, proof, holder_tid, module)
  *

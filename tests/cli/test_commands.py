@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pty
+import shlex
 import subprocess
 import sys
 import time
@@ -333,6 +334,29 @@ def test_the_rank_of_a_report_is_enough(filled: Store, capsys: Captured) -> None
 def test_an_unknown_one_is_not_found(capsys: Captured) -> None:
     assert main(["show", "zzz\x1b[2J"]) == 1
     assert "begins with zzz\\x1b[2J; `loopcanary report` has them" in told(capsys)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["show", "99"],
+        ["show", "zzz"],
+        ["export", "--format", "csv", "--bug", "zzz"],
+        ["clean", "--bug", "zzz"],
+    ],
+)
+def test_the_command_that_an_error_names_works(
+    asked: list[str], store: Store, capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.put([SESSION], [STALL])
+    store.close()
+    elsewhere = (store.folder.parent / "a b").resolve()
+    store.folder.rename(elsewhere)
+    monkeypatch.chdir(tmp_path)
+    assert main([*asked, "--store", str(elsewhere)]) == 1
+    named = told(capsys).split("`")[1]
+    assert main(shlex.split(named)[1:]) == 0
+    assert STALL.fingerprint in capsys.readouterr().out
 
 
 # ---- clean ----------------------------------------------------------------------------------------

@@ -6,9 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from loopcanary.diagnosis import CodePaths, SourceLines, SourceReader, diagnose
+from loopcanary.diagnosis.advice import RemedyTable, Setting, advise
 from loopcanary.diagnosis.samples.syscalls import _X86_64
 from loopcanary.model import (
+    Blocker,
     CallbackNames,
+    Cause,
     Clock,
     Config,
     Frame,
@@ -24,6 +27,9 @@ from loopcanary.model import (
 )
 
 MS = 1_000_000
+ASYNC = 0x83
+"""CO_COROUTINE, and what every function has."""
+PLAIN = 0x03
 NUMBERS = {name: number for number, name in _X86_64.items()}
 STDLIB = "/usr/lib/python3.11"
 SITE = "/srv/venv/lib/python3.11/site-packages"
@@ -159,6 +165,21 @@ def judged(
     paths: CodePaths = PATHS,
     state: StallState = StallState.ENDED,
     session: Session = SESSION,
+    sources: SourceReader | None = None,
 ) -> Stall:
-    sources: SourceReader = Texts() if source is None else Texts(app=source)
+    if sources is None:
+        sources = Texts() if source is None else Texts(app=source)
     return diagnose(what, session, config or Config(), CLOCK, state=state, sources=sources, paths=paths)
+
+
+def advised(
+    cause: Cause,
+    blocker: Blocker | None,
+    reached: tuple[str, ...],
+    loop: str,
+    *,
+    table: RemedyTable | None = None,
+    **more: Any,
+) -> str | None:
+    """The advice where all time led through the same modules."""
+    return advise(cause, blocker, Setting(loop=loop, reached={reached: 1}, **more), table=table)

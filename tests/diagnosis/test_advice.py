@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.diagnosis.cases import APP, PATHS, SITE, at, evidence, frame, judged, samples, stack
+from tests.diagnosis.cases import APP, PATHS, SITE, advised, at, evidence, frame, judged, samples, stack
 
 from loopcanary.diagnosis import drop_reason
-from loopcanary.diagnosis.advice import advise
 from loopcanary.model import Blocker, Cause, Config
 
 CALLS = [
@@ -31,7 +30,7 @@ CALLS = [
 
 @pytest.mark.parametrize(("call", "cause", "names"), CALLS)
 def test_the_call_leads_to_its_remedy(call, cause, names):
-    assert names in advise(cause, Blocker(call=call, function=None), (), "asyncio")
+    assert names in advised(cause, Blocker(call=call, function=None), (), "asyncio")
 
 
 @pytest.mark.parametrize(
@@ -43,11 +42,11 @@ def test_the_call_leads_to_its_remedy(call, cause, names):
     ],
 )
 def test_the_modules_below_the_culprit_lead_to_a_remedy(modules, names):
-    assert names in advise(Cause.NETWORK_IO, Blocker(call="self.load()", function="x"), modules, "uvloop")
+    assert names in advised(Cause.NETWORK_IO, Blocker(call="self.load()", function="x"), modules, "uvloop")
 
 
 def test_a_name_does_not_fit_in_the_middle_of_a_word():
-    assert "AsyncClient` (its API" not in advise(
+    assert "AsyncClient` (its API" not in advised(
         Cause.NETWORK_IO, Blocker(call="requestsx.get(1)", function=None), ("requestsy.core",), "asyncio"
     )
 
@@ -55,7 +54,7 @@ def test_a_name_does_not_fit_in_the_middle_of_a_word():
 WITHOUT_A_CALL = {
     Cause.CPU: "`await asyncio.sleep(0)` between the pieces",
     Cause.NATIVE_CPU: "if it releases the GIL",
-    Cause.GIL: "the thread that holds the GIL",
+    Cause.GIL: "the work of the thread that holds it",
     Cause.SLEEP: "`await asyncio.sleep(...)`",
     Cause.LOCK: "an asyncio primitive",
     Cause.DISK_IO: "aiofiles",
@@ -71,21 +70,23 @@ WITHOUT_A_CALL = {
 
 @pytest.mark.parametrize(("cause", "says"), WITHOUT_A_CALL.items())
 def test_a_cause_without_a_call_has_a_remedy(cause, says):
-    assert says in advise(cause, None, (), "asyncio")
+    assert says in advised(cause, None, (), "asyncio")
 
 
 def test_every_cause_but_unknown_has_a_remedy():
     assert set(Cause) - set(WITHOUT_A_CALL) == {Cause.UNKNOWN}
-    assert advise(Cause.UNKNOWN, None, (), "asyncio") is None
+    assert advised(Cause.UNKNOWN, None, (), "asyncio") is None
 
 
 @pytest.mark.parametrize("cause", [Cause.SLEEP, Cause.NETWORK_IO, Cause.LOCK, Cause.CPU, Cause.DNS])
 def test_advice_for_other_loops_leaves_asyncio_out(cause):
-    assert "asyncio" not in advise(cause, Blocker(call="requests.get(u)", function=None), ("requests",), "qt")
+    assert "asyncio" not in advised(
+        cause, Blocker(call="requests.get(u)", function=None), ("requests",), "qt"
+    )
 
 
 def test_the_cause_overrides_the_call_where_the_call_is_chance():
-    assert "gc.freeze" in advise(Cause.GC, Blocker(call="time.sleep(1)", function=None), (), "asyncio")
+    assert "gc.freeze" in advised(Cause.GC, Blocker(call="time.sleep(1)", function=None), (), "asyncio")
 
 
 OWN = judged(evidence(samples(stack(frame("Api.handler", APP, 3)), syscall="poll")))
@@ -118,8 +119,8 @@ def test_only_stalls_with_own_code_where_asked_for():
 
 def test_an_aiohttp_application_is_advised_its_own_client():
     call = Blocker(call="requests.get(url)", function=None)
-    assert "httpx" in advise(Cause.NETWORK_IO, call, (), "asyncio")
-    assert "aiohttp.ClientSession" in advise(
+    assert "httpx" in advised(Cause.NETWORK_IO, call, (), "asyncio")
+    assert "aiohttp.ClientSession" in advised(
         Cause.NETWORK_IO, call, (), "asyncio", within=frozenset({"aiohttp"})
     )
 
@@ -141,17 +142,17 @@ def test_that_it_is_one_is_read_off_the_stacks():
 def test_an_endpoint_that_awaits_nothing_may_be_a_plain_function(within, says):
     call = Blocker(call="requests.get(url)", function=None)
     packages = frozenset({within, "uvicorn"})
-    assert says in advise(Cause.NETWORK_IO, call, (), "uvloop", within=packages)
-    assert says in advise(Cause.NETWORK_IO, None, (), "asyncio", within=packages)
+    assert says in advised(Cause.NETWORK_IO, call, (), "uvloop", within=packages)
+    assert says in advised(Cause.NETWORK_IO, None, (), "asyncio", within=packages)
     # A thread is no help for what holds the GIL, nor a word of another loop's.
-    assert says not in advise(Cause.CPU, None, (), "asyncio", within=packages)
-    assert says not in advise(Cause.NETWORK_IO, call, (), "trio", within=packages)
-    assert "a plain `def`" not in advise(Cause.NETWORK_IO, call, (), "asyncio")
+    assert says not in advised(Cause.CPU, None, (), "asyncio", within=packages)
+    assert says not in advised(Cause.NETWORK_IO, call, (), "trio", within=packages)
+    assert "a plain `def`" not in advised(Cause.NETWORK_IO, call, (), "asyncio")
 
 
 @pytest.mark.parametrize("cause", [cause for cause in Cause if cause is not Cause.UNKNOWN])
 def test_advice_for_games_speaks_of_frames(cause):
-    words = advise(cause, None, (), "pygame")
+    words = advised(cause, None, (), "pygame")
     assert words
     assert "asyncio" not in words
     if cause not in {Cause.HOST, Cause.BURST}:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -155,6 +156,30 @@ def test_sources_follow_the_files_own_encoding(tmp_path: Path):
     file = tmp_path / "a.py"
     file.write_bytes("# coding: latin-1\nx = 'é'\n".encode("latin-1"))
     assert FileSources().read(str(file)).lines[1] == "x = 'é'"
+
+
+@pytest.mark.parametrize("packed", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED], ids=["stored", "packed"])
+def test_sources_in_an_archive_are_read(tmp_path: Path, packed: int):
+    archive = tmp_path / "app.pyz"
+    with zipfile.ZipFile(archive, "w", packed) as opened:
+        opened.writestr("web/views.py", "one = 1\n")
+        opened.writestr("web/long.py", "#" * (4 << 20 | 1))
+    sources = FileSources()
+    assert sources.read(f"{archive}/web/views.py").lines[0] == "one = 1"
+    assert sources.read(f"{archive}/web/views.py").modified_wall_ns == archive.stat().st_mtime_ns
+    others = ("web/long.py", "web", "none.py", "../app.pyz", "web/views.py/none.py")
+    assert [name for name in others if sources.read(f"{archive}/{name}") is not None] == []
+
+
+def test_a_damaged_archive_has_no_text(tmp_path: Path):
+    archive = tmp_path / "app.pyz"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
+        opened.writestr("views.py", "one = 1\n" * 99)
+    whole = archive.read_bytes()
+    archive.write_bytes(whole[:40] + b"\xff" * 9 + whole[49:])
+    assert FileSources().read(f"{archive}/views.py") is None
+    archive.write_bytes(whole[:40])
+    assert FileSources().read(f"{archive}/views.py") is None
 
 
 def test_what_is_no_readable_text_gives_none(tmp_path: Path):

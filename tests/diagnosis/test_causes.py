@@ -22,8 +22,10 @@ from tests.diagnosis.cases import (
     stack,
 )
 
+from loopcanary.diagnosis import SourceLines
 from loopcanary.diagnosis.causes.verdict import Finding, judge
 from loopcanary.model import (
+    CallbackNames,
     Cause,
     Collection,
     Contributor,
@@ -140,6 +142,24 @@ STORIES = [
         "slept in futex",
     ),
     Story(
+        "fcntl that waits for a lock of a file is a lock",
+        asleep("file.read()", "fcntl", args=(9, 7, 1)),
+        Cause.LOCK,
+        "slept in fcntl",
+    ),
+    Story(
+        "so is fcntl that waits for a lock of an open file",
+        asleep("file.read()", "fcntl", args=(9, 38, 1)),
+        Cause.LOCK,
+        "slept in fcntl",
+    ),
+    Story(
+        "fcntl of another command tells no cause",
+        asleep("file.read()", "fcntl", args=(9, 1030, 1)),
+        Cause.UNKNOWN,
+        "slept in fcntl",
+    ),
+    Story(
         "a futex under `with lock` is a lock though another thread runs Python",
         asleep("self._lock", "futex", gil=GilState.OTHER),
         Cause.LOCK,
@@ -183,7 +203,7 @@ STORIES = [
             threads=(ThreadStack(tid=71, at_ns=0, name="worker-1"),),
         ),
         Cause.GIL,
-        "held by worker-1 in crunch (/srv/app/jobs.py:12)",
+        "held by worker-1 in crunch (jobs.py:12)",
     ),
     Story(
         "a stopped thread is the host's matter",
@@ -488,10 +508,55 @@ def test_samples_without_a_stack_still_tell_by_the_kernel():
     assert stall.title == "sleeping in handler"
 
 
+def moving_unread(*read: Stack) -> StallEvidence:
+    """25 samples of Python that computes, most stacks of which moved as they were read."""
+    return evidence(samples(*read, *[None] * (25 - len(read)), running=True, gil=GilState.SELF))
+
+
+def test_samples_without_a_stack_are_no_evidence_of_place():
+    stall = judged(moving_unread(*moving()[:2]), SOURCE)
+    assert stall.cause is Cause.CPU
+    assert "25 of 25 samples were on a CPU, at 2 places of the code." in stall.evidence
+    assert "23 of 25 stacks were moving as they were read, and are not known." in stall.evidence
+    assert (stall.grade, stall.coverage < 0.1, stall.confidence < 0.5) == (Grade.WEAK, True, True)
+    assert judged(moving_unread(), SOURCE).grade is Grade.WEAK
+
+
+def test_a_stack_that_stood_between_lost_ones_is_no_c_call():
+    # Only what keeps still can be read: that it does so again and again proves nothing.
+    call = at_call("re.match(pattern, text)")
+    lost = samples(*[call, call, call, None] * 8, running=True, gil=GilState.SELF)
+    assert judged(evidence(lost), SOURCE).cause is Cause.CPU
+    few = moving_unread(call, call)
+    assert judged(few, SOURCE).cause is Cause.CPU
+
+
+def test_the_stacks_of_all_samples_name_the_line():
+    # Those that speak for the cause have none.
+    lost = samples(*[None] * 20, running=True, gil=GilState.SELF)
+    asleep = shifted(samples(*[at_call("time.sleep(0.3)")] * 4, syscall="clock_nanosleep"), 20)
+    stall = judged(evidence((*lost, *asleep)), SOURCE)
+    assert stall.cause is Cause.CPU
+    assert (stall.culprit.function, stall.culprit.line) == ("handler", 3)
+
+
+@pytest.mark.parametrize("call", ["time.sleep(0.3)", "total += 1"])
+def test_a_glimpse_of_a_running_thread_is_no_cause(call):
+    # Its only sample is 0.5 ms before the end: the watchdog had no core before.
+    (sample,) = samples(at_call(call), running=True)
+    late = evidence((replace(sample, at_ns=150 * MS - MS // 2),), lasted_ms=150)
+    stall = judged(late, SOURCE)
+    assert stall.cause is Cause.UNKNOWN
+    told = "1 of 1 sample: the thread ran, but too little of the stall was seen to tell for the rest."
+    assert told in stall.evidence
+    seen = judged(evidence((replace(sample, at_ns=100 * MS),), lasted_ms=110), SOURCE)
+    assert seen.cause in (Cause.CPU, Cause.NATIVE_CPU)
+
+
 def test_thin_coverage_lowers_the_confidence():
     taken = samples(at_call("time.sleep(0.3)"), syscall="clock_nanosleep")
     thin = judged(evidence(taken, lasted_ms=1_000), SOURCE)
-    assert "The samples cover only 10.0 ms of 1.00 s." in thin.evidence
+    assert "The stacks that were read cover only 10.0 ms of 1.00 s." in thin.evidence
     assert thin.confidence < judged(evidence(taken), SOURCE).confidence
 
 
@@ -680,11 +745,55 @@ def test_a_position_that_calls_python_is_no_c_call():
     assert judged(evidence(taken), LOOPS).cause is Cause.CPU
 
 
+def test_a_quick_call_that_is_left_and_made_again_is_no_c_call():
+    source = "def parse(text):\n    return int(text)\ndef load():\n    parse(text)\n"
+    caller = at("parse(text)", source, function="load")
+    parses, between = stack(at("int(text)", source, function="parse"), caller), stack(caller)
+    again = [*[parses] * 6, between, *[parses] * 6]
+    taken = samples(*again, running=True, gil=GilState.SELF)
+    assert judged(evidence(taken), source).cause is Cause.CPU
+    once = samples(*[parses] * 12, between, running=True, gil=GilState.SELF)
+    assert judged(evidence(once), source).cause is Cause.NATIVE_CPU
+
+
+def test_an_operator_that_reaches_python_is_no_c_call():
+    source = "def handler():\n    return position not in self._positions\n"
+    search = at("position not in self._positions", source)
+    inner = stack(frame("Position.__eq__", APP, 12, column=5, end_column=9), search)
+    taken = samples(*[stack(search)] * 12, *[inner] * 3, running=True, gil=GilState.SELF)
+    assert judged(evidence(taken), source).cause is Cause.CPU
+    only_c = samples(*[stack(search)] * 15, running=True, gil=GilState.SELF)
+    assert judged(evidence(only_c), source).cause is Cause.NATIVE_CPU
+
+
 def test_without_the_source_one_position_is_a_doubtful_c_call():
     here = stack(frame("handler", APP, 5, column=9, end_column=20))
     stall = judged(evidence(samples(*[here] * 30, running=True, gil=GilState.SELF)))
     assert stall.cause is Cause.NATIVE_CPU
     assert stall.confidence < 0.7
+
+
+@pytest.mark.parametrize(
+    ("names", "title", "told"),
+    [
+        (
+            CallbackNames(name="consume", task="Task-2"),
+            "freeing objects in consume",
+            "No frame of the task was left: most likely the objects that it had kept were freed.",
+        ),
+        (
+            CallbackNames(name="compress"),
+            "a C call computing in compress",
+            "The loop had called no Python code: a callback written in C, or objects freed after one.",
+        ),
+    ],
+    ids=["a task", "a callback"],
+)
+def test_c_code_called_by_the_loop_has_its_own_words(names, title, told):
+    stall = judged(evidence(samples(*[stack()] * 12, running=True, gil=GilState.SELF), names=names))
+    assert (stall.cause, stall.culprit, stall.title) == (Cause.NATIVE_CPU, None, title)
+    assert told in stall.evidence
+    assert not any("handle._run" in sentence for sentence in stall.evidence)
 
 
 @pytest.mark.parametrize("call", ["os.fsync(journal)", "os.read(pipe, 100)"])
@@ -693,6 +802,29 @@ def test_work_on_a_file_that_lies_in_memory_is_the_files(call):
     stall = judged(evidence(samples(*[here] * 12, running=True, gil=GilState.FREE)), STDIN)
     assert stall.cause is Cause.DISK_IO
     assert "what it needed was in memory" in " ".join(stall.evidence)
+
+
+@pytest.mark.parametrize(
+    ("asleep_of_20", "gil", "cause"),
+    [
+        (10, GilState.FREE, Cause.DISK_IO),
+        (6, GilState.OTHER, Cause.DISK_IO),
+        (4, GilState.FREE, Cause.NATIVE_CPU),
+        (6, GilState.SELF, Cause.NATIVE_CPU),
+    ],
+    ids=["half", "a third", "only its end", "the rest holds the GIL"],
+)
+def test_a_call_that_syncs_is_the_disks_as_a_whole(asleep_of_20, gil, cause):
+    source = "def handler():\n    database.commit()\n"
+    here = stack(at("database.commit()", source))
+    asleep = samples(*[here] * 20, syscall="fdatasync")[:asleep_of_20]
+    running = shifted(samples(*[here] * (20 - asleep_of_20), running=True, gil=gil), asleep_of_20)
+    stall = judged(evidence((*asleep, *running)), source)
+    assert stall.cause is cause, stall.evidence
+    if cause is Cause.DISK_IO:
+        assert stall.cause_share == 1.0
+        told = f"{20 - asleep_of_20} of 20 samples were on a CPU in the same call, without the GIL."
+        assert told in stall.evidence
 
 
 def test_pages_read_as_they_are_touched_are_the_disk():
@@ -859,6 +991,22 @@ def test_the_holder_of_a_lock_is_named_with_its_proof():
     assert "in `flush`" in stall.advice
 
 
+def test_a_lock_is_held_where_it_was_taken():
+    inner = frame("download", "/srv/app/fetch.py", 5)
+    outer = (frame("refresh", "/srv/app/cache.py", 12), frame("Thread.run", f"{STDLIB}/threading.py"))
+    view = LockView(kind="lock", proof=LockProof.WITH, taken_at=2)
+    taken = samples(
+        *[at_call("lock.acquire()")] * 12,
+        syscall="futex",
+        lock=view,
+        holder_tid=71,
+        holder_stack=Stack(frames=(inner, *outer)),
+    )
+    stall = judged(evidence(taken, thread_names=((71, "worker-1"),)), SOURCE)
+    assert stall.title == "waiting for lock held by worker-1 in refresh (cache.py:12)"
+    assert "in `refresh`" in stall.advice
+
+
 def test_a_thread_that_is_joined_runs_and_is_not_held():
     stall = locked(LockProof.OWNER, kind="thread")
     assert stall.title == "waiting for thread worker-1 to end in flush (jobs.py:12)"
@@ -870,6 +1018,34 @@ def test_a_holder_that_is_not_proven_is_not_named():
     stall = locked(LockProof.NONE)
     assert stall.holders == ()
     assert "The holder is not known." in stall.evidence
+
+
+CONDITION = """\
+class Condition:
+    def wait(self):
+        waiter.acquire()
+        self._acquire_restore(saved_state)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("waiter.acquire()", "No thread holds it: it waits until another one wakes it."),
+        ("self._acquire_restore(saved_state)", "The holder is not known."),
+    ],
+    ids=["waits to be woken", "takes its lock again"],
+)
+def test_a_wait_to_be_woken_has_no_holder(call, told):
+    threading = f"{STDLIB}/threading.py"
+    queue = frame("Queue.get", f"{STDLIB}/queue.py", 180)
+    here = stack(at(call, CONDITION, function="Condition.wait", file=threading), queue)
+    view = LockView(kind="lock", proof=LockProof.NONE)
+    taken = evidence(samples(*[here] * 12, syscall="futex", lock=view))
+    text = SourceLines(lines=tuple(CONDITION.split("\n")), modified_wall_ns=0)
+    stall = judged(taken, sources=SimpleNamespace(read={threading: text}.get))
+    assert stall.cause is Cause.LOCK
+    assert told in stall.evidence
 
 
 def test_a_thread_that_waits_for_itself_is_a_deadlock():
@@ -923,6 +1099,28 @@ def test_an_import_lock_names_module_and_importer():
         "12 of 12 samples waited for the import lock of shop.reports, a module that another thread imports."
     ]
     assert any(sentence.startswith("It was held by thread 71 in load") for sentence in stall.evidence)
+    assert (stall.holder.thread, stall.holder.culprit.function) == ("thread 71", "load")
+    assert stall.title == "waiting for thread 71 to import shop.reports in handler (app.py:2)"
+    assert "await asyncio.to_thread" in stall.advice
+
+
+def test_an_import_that_began_with_a_wait_has_no_holder():
+    lock = frame("_ModuleLock.acquire", "<frozen importlib._bootstrap>", 120)
+    machinery = frame("_find_and_load", "<frozen importlib._bootstrap>", 9)
+    waits = samples(
+        *[stack(lock, machinery, frame("handler", APP, 2))] * 3,
+        syscall="futex",
+        lock=LockView(kind="import lock of shop", proof=LockProof.WITH),
+        **held_by(71, "load"),
+    )
+    runs = samples(
+        *[stack(frame("<module>", "/srv/app/shop.py", 3), machinery, frame("handler", APP, 2))] * 12,
+        running=True,
+    )
+    later = tuple(replace(sample, at_ns=sample.at_ns + 30 * MS) for sample in runs)
+    stall = judged(evidence((*waits, *later)))
+    assert (stall.cause, stall.holder) == (Cause.IMPORT, None)
+    assert any(sentence.startswith("It was held by thread 71") for sentence in stall.evidence)
 
 
 def test_a_forked_worker_waits_for_no_child():
@@ -1197,3 +1395,5 @@ def test_automatic_collections_yield_to_their_call():
     judged_so = judged(evidence(taken, collections=(collection(0, 220),)), SOURCE)
     assert (judged_so.cause, judged_so.second_cause) == (Cause.NATIVE_CPU, Cause.GC)
     assert judged_so.blocker.call == "re.match(pattern, text)"
+    assert "the pattern" in judged_so.advice
+    assert "`gc.freeze()`" in judged_so.advice

@@ -23,7 +23,7 @@ from tests.diagnosis.cases import (
 )
 
 from loopcanary.diagnosis import diagnose
-from loopcanary.model import CallbackNames, Cause, Config, Severity, Stack, StallScope, StallState
+from loopcanary.model import CallbackNames, Cause, Config, GilState, Severity, Stack, StallScope, StallState
 
 SOURCE = """\
 import time
@@ -75,6 +75,75 @@ def test_plumbing_alone_has_no_culprit():
     )
     assert stall.culprit is None
     assert stall.title == "sleeping in time.sleep"
+
+
+def test_a_template_is_not_blamed_but_who_renders_it():
+    """Its code has lines that the template does not have."""
+    views = "async def handler():\n    page.render(rows=rows)\n"
+    render = frame("Template.render", f"{SITE}/jinja2/environment.py", 1295)
+    page = frame("root", "/srv/app/templates/orders.html", 33, column=5, end_column=9)
+    taken = samples(*[stack(page, render, at("page.render(rows=rows)", views))] * 12, running=True)
+    texts = Texts(app=views)
+    texts.read = lambda file, read=texts.read: read(APP if file.endswith("orders.html") else file)
+    stall = judged(evidence(taken), sources=texts)
+    assert (stall.culprit.function, stall.culprit.line) == ("handler", 2)
+    assert stall.title == "page.render(rows=rows) in handler (app.py:2)"
+    assert "jinja2" in stall.advice
+    assert stall.stacks[0].frames[0].line == 0
+
+
+IMPORTS = "def handler():\n    import plugins\n"
+STATEMENT = at("import plugins", IMPORTS)
+MACHINERY = tuple(
+    frame(name, "<frozen importlib._bootstrap>", 9)
+    for name in ("_call_with_frames_removed", "_find_and_load_unlocked", "_find_and_load")
+)
+PACKAGE = "/srv/app/plugins"
+
+
+def import_of(*outer, **more):
+    """Twelve plug-ins, one after the other, by a package that is imported by these frames."""
+    bodies = [
+        (
+            frame("<module>", f"{PACKAGE}/plugin_{number}.py", 3),
+            *MACHINERY,
+            frame("<module>", f"{PACKAGE}/__init__.py", number + 1),
+            *MACHINERY,
+        )
+        for number in range(12)
+    ]
+    return judged(evidence(samples(*[stack(*body, *outer) for body in bodies], running=True)), **more)
+
+
+def test_an_import_is_blamed_on_its_statement():
+    stall = import_of(STATEMENT, source=IMPORTS)
+    assert (stall.cause, stall.culprit.function, stall.culprit.line) == (Cause.IMPORT, "handler", 2)
+    assert (stall.blocker.call, stall.blocker.function) == ("import plugins", None)
+    assert stall.title == "import plugins in handler (app.py:2)"
+    assert stall.portions == ()
+
+
+def test_no_function_of_importlib_is_in_a_title():
+    assert import_of(STATEMENT).title == "importing modules in handler (app.py:2)"
+
+
+def test_a_library_that_imports_late_is_called_by_the_culprit():
+    stall = import_of(frame("read_excel", f"{SITE}/pandas/io.py", 7), frame("load", APP, 5))
+    assert (stall.culprit.function, stall.culprit.line, stall.blocker.function) == ("load", 5, "read_excel")
+
+
+def test_a_server_that_imports_the_program_is_not_to_blame():
+    stall = import_of(frame("<module>", APP, 4), *MACHINERY, frame("load", f"{SITE}/uvicorn/config.py", 7))
+    assert (stall.culprit.file, stall.culprit.line) == (APP, 4)
+    body = stack(frame("<module>", APP, 4), *MACHINERY, frame("load", f"{SITE}/uvicorn/config.py", 7))
+    assert culprit_of(*[body] * 12).line == 4
+
+
+def test_foreign_code_is_blamed_where_it_imports():
+    inside = frame("<module>", f"{SITE}/numpy/core.py", 3)
+    taken = stack(inside, *MACHINERY, frame("load", f"{SITE}/server/config.py", 7))
+    found = culprit_of(*[taken] * 12)
+    assert (found.function, found.in_app) == ("load", False)
 
 
 def test_the_function_that_held_most_is_the_culprit():
@@ -184,13 +253,44 @@ def test_an_expression_of_a_computing_loop_is_no_blocker():
     assert judged(what, SOURCE).blocker is None
 
 
+def test_the_call_that_a_python_loop_is_at_is_not_its_work():
+    source = "def hold():\n    while time.time() < until:\n        pass\n"
+    here = stack(at("time.time()", source, function="hold"))
+    stall = judged(evidence(samples(*[here] * 12, running=True, gil=GilState.SELF)), source)
+    assert (stall.cause, stall.blocker) == (Cause.CPU, None)
+    assert stall.title == "Python code computing in hold (app.py:2)"
+
+
+def test_a_call_that_reached_python_is_the_work():
+    source = "def snapshot():\n    return copy.deepcopy(orders)\n"
+    call = at("copy.deepcopy(orders)", source, function="snapshot")
+    steps = [
+        stack(frame(name, f"{STDLIB}/copy.py", line), call)
+        for line, name in enumerate(("deepcopy", "_copy") * 6)
+    ]
+    stall = judged(evidence(samples(*steps, stack(call), running=True, gil=GilState.SELF)), source)
+    assert stall.cause is Cause.CPU
+    assert stall.title == "copy.deepcopy(orders) in snapshot (app.py:2)"
+
+
+@pytest.mark.parametrize(
+    ("times", "function"), [((7, 3), "lib_0"), ((5, 5), None)], ids=["one that held most", "many in turn"]
+)
+def test_a_function_is_named_if_it_held_most_of_the_time(times, function):
+    parts = [
+        stack(frame(f"lib_{i}", LIBRARY), at("first()", SOURCE)) for i in (0, 1) for _ in range(times[i])
+    ]
+    stall = judged(evidence(samples(*parts, running=True)), SOURCE)
+    assert (stall.blocker.call, stall.blocker.function) == ("first()", function)
+
+
 def test_calls_that_share_the_time_give_no_blocker_text():
     parts = [
         stack(frame(f"lib_{i}", LIBRARY), at(call, SOURCE))
         for i, call in enumerate(("first()", "second()") * 3)
     ]
     stall = judged(evidence(samples(*parts, running=True)), SOURCE)
-    assert stall.blocker.call is None
+    assert stall.blocker is None
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -95,7 +96,7 @@ def test_the_fingerprint_differs(title, stall):
 
 
 def test_it_is_versioned_and_explained():
-    assert BASE.fingerprint.startswith("2:")
+    assert BASE.fingerprint.startswith("3:")
     assert len(BASE.fingerprint) == 14
     assert explain(BASE, PATHS) == (
         "scope=callback",
@@ -105,9 +106,9 @@ def test_it_is_versioned_and_explained():
     )
 
 
-def test_version_two_gives_what_it_always_gave():
+def test_version_three_gives_what_it_always_gave():
     # Stores hold these: another value needs another version.
-    assert BASE.fingerprint == "2:4c9503c6b1ee"
+    assert BASE.fingerprint == "3:4c9503c6b1ee"
 
 
 def test_a_host_without_the_source_gives_the_same():
@@ -123,6 +124,66 @@ def test_a_host_without_the_source_gives_the_same():
 def test_construction_goes_by_the_name_of_the_class():
     called = stack(frame("Client.__init__", f"{SITE}/lib/client.py"), frame("handler", APP, 2))
     assert "blocker=Client" in explain(judged(evidence(samples(called, syscall="poll"))), PATHS)
+
+
+RUNS = """\
+def handler():
+    return prices.max() - prices.min()
+    numbers.append(int(text))
+    digest.update(chunk)
+    count += 1
+"""
+
+
+def drawn(seed, *weighed, unread=0):
+    """A run of a program that computes, in which each stack is as often as its weight says. `unread`: so many
+    samples more have none."""
+    chance = random.Random(seed)
+    stacks, weights = zip(*weighed, strict=True)
+    found = [*[None] * unread, *chance.choices(stacks, weights, k=20 - unread)]
+    taken = samples(*found, running=True, gil=GilState.SELF)
+    return judged(evidence(taken), RUNS)
+
+
+def reached(call, *names):
+    return stack(*[frame(name, f"{SITE}/pandas/series.py", 9) for name in names], at(call, RUNS))
+
+
+TAKING_TURNS = (
+    (reached("prices.max()", "reduce", "Series.max"), 5),
+    (reached("prices.max()", "check", "Series.max"), 5),
+    (reached("prices.min()", "reduce", "Series.min"), 10),
+)
+
+
+CALLS_IN_CALLS = (
+    (stack(frame("meets"), frame("fits"), frame("search"), frame("search"), frame("handler")), 4),
+    (stack(frame("fits"), frame("search"), frame("handler")), 5),
+    (stack(frame("search"), frame("search"), frame("handler")), 1),
+)
+
+
+@pytest.mark.parametrize(
+    ("stacks", "unread"),
+    [
+        (TAKING_TURNS, 0),
+        (TAKING_TURNS, 18),
+        (CALLS_IN_CALLS, 0),
+        (((reached("int(text)"), 12), (reached("numbers.append(int(text))"), 8)), 0),
+        (((reached("digest.update(chunk)"), 11), (reached("count += 1"), 9)), 0),
+    ],
+    ids=[
+        "calls in turn",
+        "two stacks",
+        "functions that call each other",
+        "a quick call in a loop",
+        "C calls in a loop",
+    ],
+)
+def test_a_bug_has_one_fingerprint_over_many_runs(stacks, unread):
+    runs = [drawn(seed, *stacks, unread=unread) for seed in range(20)]
+    assert {run.cause for run in runs} <= {Cause.CPU, Cause.NATIVE_CPU}
+    assert len({run.fingerprint for run in runs}) == 1
 
 
 def test_without_a_sample_the_callback_is_the_identity():

@@ -71,6 +71,19 @@ def _expected(stack: Stack) -> list[tuple[object, ...]]:
     return [_place_of(frame) for frame in stack.frames if not frame.file.startswith("/srv/env/loopcanary")]
 
 
+def _lines_told(stack: Stack) -> list[tuple[object, object]]:
+    """File and line of each frame, but for the function around a comprehension."""
+    places = _expected(stack)
+    told = [
+        place
+        for inner, place in itertools.pairwise([("", "", 0), *places])
+        if not (
+            str(inner[0]).endswith("<listcomp>") and place[0] in {inner[0], "handle"} and inner[1] == place[1]
+        )
+    ]
+    return [(place[1], place[2]) for place in told]
+
+
 @settings(max_examples=60)
 @given(_some_stacks())
 def test_every_stack_has_its_frames(stacks: list[Stack]) -> None:
@@ -80,9 +93,7 @@ def test_every_stack_has_its_frames(stacks: list[Stack]) -> None:
 
     for stack, found in zip(stacks, placed, strict=True):
         assert [_place_of(view.frame) for view in found.frames] == _expected(stack)
-        assert [(line.file, line.line) for line in found.shown.frames] == [
-            (place[1], place[2]) for place in _expected(stack)
-        ]
+        assert [(line.file, line.line) for line in found.shown.frames] == _lines_told(stack)
         assert bool(found) == bool(_expected(stack))
         if found:
             assert found.at(0) is found.frames[0]
@@ -96,7 +107,7 @@ def test_what_is_equal_is_one_object(stacks: list[Stack]) -> None:
     placed = [table.place(stack) for stack in stacks]
 
     frames = [found.frames for found in placed]
-    lines = [tuple(id(view.shown) for view in some) for some in frames]
+    lines = [tuple(map(id, found.shown.frames)) for found in placed]
     functions = [tuple(view.function for view in some) for some in frames]
     for one, other in itertools.combinations(range(len(placed)), 2):
         assert (placed[one] is placed[other]) == (frames[one] == frames[other])
@@ -119,6 +130,20 @@ def test_a_path_ends_where_the_loop_called_the_work(stacks: list[Stack]) -> None
         assert all(work.index(function) == index for function, index in placed.path.places.items())
         assert set(placed.path.whole) == set(functions)
         assert set(placed.path.roles) == {function.role for function in work} - {None}
+
+
+def test_a_comprehension_is_not_shown_as_a_recursion() -> None:
+    app = FILES[0]
+    frames = (
+        Frame(qualname="work.<locals>.<listcomp>.<dictcomp>", file=app, line=8),
+        Frame(qualname="work.<locals>.<listcomp>", file=app, line=7),
+        Frame(qualname="work", file=app, line=6),
+        Frame(qualname="work", file=app, line=9),
+        Frame(qualname="main", file=app, line=20),
+    )
+    shown = FrameTable(Ownership(PATHS)).place(Stack(frames=frames)).shown.frames
+
+    assert [(frame.function, frame.line) for frame in shown] == [("work", 8), ("work", 9), ("main", 20)]
 
 
 def test_a_stack_of_nothing_but_our_own_frames_is_none() -> None:

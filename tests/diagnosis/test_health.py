@@ -187,21 +187,25 @@ def test_a_turn_that_goes_on_congests_slices_too():
 def test_delays_without_stalls_are_those_of_other_turns():
     rest = [20 * MS] * 30
     health = loop_health(totals([*rest, S, S, S], 60 * S), now_ns=0)
-    assert delay_without(health, [S, S, S]) == pytest.approx(0, abs=MS)
+    assert delay_without(health, [(S, S)] * 3) == pytest.approx(0, abs=MS)
     only_rest = loop_health(totals(rest, 60 * S), now_ns=0)
-    assert delay_without(health, [S, S, S], 0.999) == pytest.approx(only_rest.delay_p999_ns, rel=0.07)
+    assert delay_without(health, [(S, S)] * 3, 0.999) == pytest.approx(only_rest.delay_p999_ns, rel=0.07)
 
 
 def test_what_is_left_of_a_turn_stays():
-    assert turns_without([(1_000.0, 1), (10.0, 5)], [700]) == [(10.0, 5), (300.0, 1)]
+    assert turns_without([(1_000.0, 1), (10.0, 5)], [(700, 700)]) == [(10.0, 5), (300.0, 1)]
+
+
+def test_a_turn_keeps_what_is_not_taken_of_its_stall():
+    assert turns_without([(1_000.0, 1), (400.0, 2)], [(1_000, 600)]) == [(400.0, 2), (400.0, 1)]
 
 
 def test_a_stall_leaves_the_shortest_turn_that_fits():
-    assert turns_without([(1_000.0, 1), (500.0, 2)], [510]) == [(500.0, 1), (1_000.0, 1)]
+    assert turns_without([(1_000.0, 1), (500.0, 2)], [(510, 510)]) == [(500.0, 1), (1_000.0, 1)]
 
 
 def test_stalls_take_no_more_than_the_histogram_has():
-    assert turns_without([(100.0, 1)], [900, 900]) == []
+    assert turns_without([(100.0, 1)], [(900, 900)] * 2) == []
 
 
 @given(
@@ -213,4 +217,6 @@ def test_without_agrees_with_a_loop_that_did_not_stall(others, stalls):
     with_stalls = loop_health(totals([*others, *stalls], window), now_ns=0)
     plain = loop_health(totals(others, window), now_ns=0)
     margin = 2 * BUCKET_WIDTH * max(*others, *stalls) + MS
-    assert delay_without(with_stalls, stalls) == pytest.approx(plain.delay_p99_ns, abs=margin)
+    assert delay_without(with_stalls, [(stall, stall) for stall in stalls]) == pytest.approx(
+        plain.delay_p99_ns, abs=margin
+    )

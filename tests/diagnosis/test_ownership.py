@@ -7,9 +7,11 @@ import json
 import pytest
 from tests.diagnosis.cases import APP, PATHS, SITE, STDLIB
 
-from loopcanary.diagnosis import CodePaths, drop_reason
+import loopcanary
+from loopcanary.diagnosis import CodePaths
 from loopcanary.diagnosis.code.code_paths import captured
 from loopcanary.diagnosis.code.ownership import Owner, Ownership, module_name, portable_path
+from loopcanary.engine import drain
 
 PLACES = CodePaths(
     stdlib=("/usr/lib/python3.11",),
@@ -39,6 +41,13 @@ PLACES = CodePaths(
         ("<string>", Owner.OWN),
         ("<__array_function__ internals>", Owner.SYNTHETIC),
         ("<ipython-input-3-abc>", Owner.OWN),
+        ("/srv/app/templates/orders.html", Owner.SYNTHETIC),
+        ("templates/invoice.txt.j2", Owner.SYNTHETIC),
+        ("/tmp/mako_modules/invoice.txt.py", Owner.SYNTHETIC),
+        ("_invoice_txt", Owner.SYNTHETIC),
+        ("memory:0x7f46a7902f90", Owner.SYNTHETIC),
+        ("/srv/app/bin/serve", Owner.OWN),
+        ("/srv/app/site.wsgi", Owner.OWN),
         ("/srv/venv/lib/python3.11/site-packages/loopcanary/engine/drain.py", Owner.OURS),
         ("/srv/venv/lib/python3.11/site-packages/loopcanary_plugin/x.py", Owner.INSTALLED),
     ],
@@ -70,6 +79,7 @@ def test_text_given_on_the_command_line_is_own_only_there():
         ("/srv/venv/lib/python3.11/site-packages/requests/api.py", Owner.INSTALLED),
         ("/srv/app/shop/cart/total.py", Owner.OWN),
         ("/srv/app/shop/views.py", Owner.OTHER),
+        ("/srv/app/billing/templates/bill.html", Owner.SYNTHETIC),
     ],
 )
 def test_owner_by_concern(file, owner):
@@ -110,7 +120,8 @@ def test_this_process_knows_its_own_places():
     ownership = Ownership(captured())
     assert ownership.of(json.__file__) is Owner.STDLIB
     assert ownership.of(pytest.__file__) is Owner.INSTALLED
-    assert ownership.of(drop_reason.__code__.co_filename) is Owner.OURS
+    assert ownership.of(drain.__file__) is Owner.OURS
+    assert ownership.of(loopcanary.__file__) is Owner.OURS
     assert ownership.of(__file__) is Owner.OWN
 
 

@@ -26,7 +26,7 @@ def test_the_time_between_two_samples_is_shared_at_its_middle():
 
 
 def test_the_head_before_the_first_sample_is_not_covered():
-    assert weigh([80, 90], 0, 100, 10).coverage == 0.2
+    assert weigh([80, 90], 0, 100, 10).covered_ns == 20
 
 
 def test_the_tail_is_covered_for_one_step_only():
@@ -36,7 +36,7 @@ def test_the_tail_is_covered_for_one_step_only():
 
 def test_without_a_sample_nothing_is_covered():
     weights = weigh([], 0, 100, 10)
-    assert (weights.weights_ns, weights.coverage, weights.duration_ns) == ((), 0.0, 100)
+    assert (weights.weights_ns, weights.covered_ns, weights.duration_ns) == ((), 0, 100)
 
 
 @given(stalls())
@@ -46,7 +46,7 @@ def test_weights_share_the_whole_duration_and_what_was_seen(stall):
     assert sum(weights.weights_ns) == (end - begin if times else 0)
     assert sum(weights.seen_ns) == weights.covered_ns <= end - begin
     assert all(0 <= seen <= weight for seen, weight in zip(weights.seen_ns, weights.weights_ns, strict=True))
-    assert 0.0 <= weights.coverage <= 1.0
+    assert 0 <= weights.covered_ns <= weights.duration_ns
 
 
 @given(stalls())

@@ -330,9 +330,10 @@ _SECCOMP = """
 
     def refuse(syscall, architecture):
         # BPF: load the architecture, compare; load the number, compare; EPERM or allow (seccomp(2)).
+        # process_vm_writev follows on process_vm_readv.
         program = [
-            (0x20, 0, 0, 4), (0x15, 0, 3, architecture), (0x20, 0, 0, 0), (0x15, 0, 1, syscall),
-            (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7FFF0000),
+            (0x20, 0, 0, 4), (0x15, 0, 4, architecture), (0x20, 0, 0, 0), (0x35, 2, 0, syscall + 2),
+            (0x35, 0, 1, syscall), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7FFF0000),
         ]
         text = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in program))
         filter_ = ctypes.create_string_buffer(struct.pack("HL", len(program), ctypes.addressof(text)))
@@ -346,7 +347,7 @@ _SECCOMP = """
 """
 
 
-def test_a_sandbox_that_refuses_process_vm_readv(place):
+def test_a_sandbox_that_refuses_to_copy_memory(place):
     program = place.program(
         _SECCOMP
         + """

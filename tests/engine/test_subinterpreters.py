@@ -41,3 +41,20 @@ def test_a_subinterpreter_is_not_watched(place, kind, engine):
     done = place.run(place.program(_RUN), kind, LOOPCANARY_ENGINE=engine)
     assert done.stderr == "loopcanary: subinterpreters are not watched\n"
     assert place.culprits() == ["after", "before"]
+
+
+def test_no_frames_are_made_beside_another_interpreter(place):
+    """Its frames would be made with our allocator, and freed with its own."""
+    program = place.program("""
+        import importlib
+        from loopcanary.thread_frames import thread_frames
+        name = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
+        interpreters = importlib.import_module(name)
+        seen = [len(thread_frames()) > 0]
+        other = interpreters.create()
+        seen.append(thread_frames())
+        interpreters.destroy(other)
+        seen.append(len(thread_frames()) > 0)
+        print(seen)
+    """)
+    assert place.run(program).stdout == "[True, {}, True]\n"

@@ -69,6 +69,12 @@ def test_a_name_that_is_none_does_no_harm():
     assert odd.native_id not in dict(ThreadNames().look())
 
 
+def holders(place) -> set[str]:
+    """Names of the guilty threads, without our own, which a busy machine may not run while it has the GIL."""
+    stalls = place.stalls()
+    return {stall.holder.thread for stall in stalls if stall.holder is not None} - {"loopcanary-drain"}
+
+
 @pytest.mark.native
 def test_a_thread_that_held_the_gil_and_has_ended_is_named(place):
     program = place.program("""
@@ -77,12 +83,58 @@ def test_a_thread_that_held_the_gil_and_has_ended_is_named(place):
 
         async def main():
             await asyncio.sleep(0)
-            thread.start()  # which waits until it has begun, and by then it has the GIL
+            # start() waits until it has begun, and by then it has the GIL
+            threading.Thread(target=hold, name="the number cruncher").start()
 
-        thread = threading.Thread(target=hold, name="the number cruncher")
         asyncio.run(main())
     """)
     place.run(program)
-    holders = [stall.holder.thread for stall in place.stalls() if stall.cause.value == "gil"]
-    # And our own thread, if a busy machine does not run it while it has the GIL.
-    assert set(holders) - {"loopcanary-drain"} == {"the number cruncher"}
+    assert holders(place) == {"the number cruncher"}
+
+
+@pytest.mark.native
+def test_a_thread_that_held_a_lock_and_has_ended_is_named(place):
+    program = place.program("""
+        lock, taken = threading.Lock(), threading.Event()
+
+        class Keeper(threading.Thread):
+            def run(self):
+                with lock:
+                    taken.set()
+                    time.sleep(0.3)
+
+        async def main():
+            Keeper(name="Verwälter", args=[1]).start()
+            taken.wait()
+            with lock:
+                pass
+
+        asyncio.run(main())
+    """)
+    place.run(program)
+    assert holders(place) == {"Verwälter"}
+
+
+@pytest.mark.native
+def test_a_killed_program_names_the_thread_that_held_its_lock(place):
+    program = place.program("""
+        import os, signal
+
+        lock, taken = threading.Lock(), threading.Event()
+
+        def keep():
+            with lock:
+                taken.set()
+                time.sleep(0.4)
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        async def main():
+            threading.Thread(target=keep, name="keeper").start()
+            taken.wait()
+            with lock:
+                pass
+
+        asyncio.run(main())
+    """)
+    place.run(program, status=-9)
+    assert holders(place) == {"keeper"}

@@ -229,11 +229,11 @@ def check_nesting(slices: list[tuple[float, float]]) -> None:
     open_until: list[float] = []
     latest = float("-inf")
     for begin, end in slices:
-        assert begin >= latest - 0.01
+        assert begin >= latest
         latest = begin
-        while open_until and open_until[-1] <= begin + 0.001:
+        while open_until and open_until[-1] <= begin:
             open_until.pop()
-        assert not open_until or end <= open_until[-1] + 0.01
+        assert not open_until or end <= open_until[-1]
         open_until.append(end)
 
 

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from tests.exporters import readers
 from tests.exporters.conftest import written
 from tests.exporters.proto_text import fields_of
 from tests.exporters.readers import PUBLISHED, csv_rows, perfetto_packets, pprof_profile
@@ -80,6 +81,21 @@ def test_the_messages_of_pprof_are_those_that_it_publishes() -> None:
     for message, fields in messages.items():
         for name, number, kind in fields:
             assert published[message][name] == (number, kind), f"{message}.{name}"
+
+
+@pytest.mark.parametrize("later", range(0, 20 * S, 1_234_567_891))
+def test_chrome_nests_when_a_reader_adds_up_its_numbers(later: int) -> None:
+    assert STALL.timeline is not None
+    spans = tuple(
+        replace(span, offset_ns=number * 33_333_337, length_ns=33_333_337, stack=number % 2)
+        for number, span in enumerate(STALL.timeline.spans * 5)
+    )
+    seen = replace(STALL.timeline, spans=spans, earlier=())
+    stalls = [
+        replace(STALL, id=f"s1-{begin}", began_wall_ns=BEGAN + begin, duration_ns=500_000_055, timeline=seen)
+        for begin in (0, S + later, 2 * S + later + 1)
+    ]
+    assert readers.chrome(written("chrome", stalls)) == 3 * 500_000_055
 
 
 def test_chrome_has_rows_for_thread_holders_and_gc() -> None:

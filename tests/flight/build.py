@@ -311,6 +311,8 @@ class SlotBuilder:
             self.put_sample(index, sample, epoch)
         for index, thread in enumerate(evidence.threads):
             self.put_thread(index, thread)
+        for tid, name in evidence.thread_names:
+            self.put_thread_name(tid, name)
 
     def put_sample(self, index: int, sample: Sample, epoch: int) -> None:
         flags = layout.SAMPLE_WAITS_FOR_GIL * sample.waits_for_gil | layout.SAMPLE_GC * sample.in_gc
@@ -356,7 +358,11 @@ class SlotBuilder:
             }
         if lock is not None:
             kind, _, module = lock.kind.partition(" of ")
-            fields |= {"lock_kind": _LOCK[kind], "lock_proof": _PROOF[lock.proof]}
+            fields |= {
+                "lock_kind": _LOCK[kind],
+                "lock_proof": _PROOF[lock.proof],
+                "lock_frame": lock.taken_at or 0,
+            }
             if module:
                 fields["target"] = self.text(module)
         return fields
@@ -401,6 +407,11 @@ class SlotBuilder:
             fields,
         )
         self.put(thread_count=index + 1)
+
+    def put_thread_name(self, tid: int, name: str) -> None:
+        before = layout.SLOT_FACTS.read(self._data, self._at)["thread_names"]
+        ref = self.text(name)
+        self.put(thread_names=self.store(struct.pack("<II", tid, before) + ref))
 
     def stack(self, stack: Stack | None) -> int:
         if stack is None:

@@ -86,6 +86,7 @@ def stall(**fields: object) -> StallEvidence:
             ThreadStack(tid=43, at_ns=BEGIN + 99, stack=HOLDER, thread_state="R", holds_gil=True),
             ThreadStack(tid=44, at_ns=BEGIN + 99, thread_state="S", waits_for_gil=True),
         ),
+        "thread_names": ((45, "resizer"), (46, "größe")),
         "turn_begin_ns": BEGIN - MS,
         "turn_callbacks": 2,
         "turn_callback_ns": 251 * MS,

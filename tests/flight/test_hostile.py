@@ -315,6 +315,19 @@ def test_what_lies_beyond_the_heaps_used_part_is_not_read():
     assert (evidence.samples[0].stack, evidence.names, evidence.scene) == (None, None, None)
 
 
+@pytest.mark.parametrize("step", [0, 1, -16], ids=["itself", "half of itself", "one behind it"])
+def test_names_of_threads_only_refer_to_what_comes_before_them(step):
+    flight, slot = one_slot()
+    last = slot.store(struct.pack("<II", 9, 0) + bytes(8))
+    struct.pack_into("<I", flight.data, flight.at(SectionKind.SLOTS) + last + 4, last - step)
+    slot.put(thread_names=last)
+
+    evidence = FlightFile(bytes(flight)).slot_evidence(0)
+
+    assert evidence is not None
+    assert evidence.thread_names == ((9, ""),)
+
+
 def test_a_stack_with_too_few_frames_is_truncated():
     flight, slot = one_slot()
     code = slot.store(layout.CODE.struct.pack(bytes(8), bytes(8), 1, 0))

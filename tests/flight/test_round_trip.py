@@ -360,6 +360,18 @@ def test_threads_get_the_names_of_their_lanes():
     assert [thread.name for thread in evidence.threads] == ["worker", ""]
 
 
+def test_a_name_read_with_the_stall_goes_before_the_lanes():
+    flight = FlightBuilder()
+    slot = flight.add_stall(stall(thread_names=((43, "resizer"),)))
+    flight.add_lane(tid=43, thread_name="worker")
+
+    evidence = read(flight).slot_evidence(slot)
+
+    assert evidence is not None
+    assert evidence.thread_names == ((43, "resizer"),)
+    assert [thread.name for thread in evidence.threads] == ["resizer", ""]
+
+
 def test_equal_stacks_are_one_object():
     flight = FlightBuilder()
     evidence = read_one(flight, stall(samples=stall().samples[:2]))
@@ -425,6 +437,11 @@ def test_a_sample_says_what_its_thread_waited_for():
         {"target": Target(kind=TargetKind.CHILD, name="sleep 5", pid=77)},
         {"target": Target(kind=TargetKind.FILE, name="")},
         {"lock": LockView(kind="RLock", proof=LockProof.OWNER), "holder_tid": 43, "holder_stack": HOLDER},
+        {
+            "lock": LockView(kind="lock", proof=LockProof.WITH, taken_at=2),
+            "holder_tid": 43,
+            "holder_stack": HOLDER,
+        },
         {"lock": LockView(kind="import lock of numpy.linalg", proof=LockProof.WITH), "holder_tid": 44},
         {"lock": LockView(kind="thread", proof=LockProof.NONE)},
     ]
@@ -439,7 +456,12 @@ def test_a_wait_of_a_kind_without_a_name_here_is_none():
     flight = FlightBuilder()
     slot = flight.add_stall(stall(samples=(sample(20),)))
     at = flight.at(SectionKind.SLOTS, slot) + layout.SLOT_SAMPLES_OFFSET
-    put(flight.data, layout.SAMPLE, at, {"target_kind": 200, "lock_kind": 200, "lock_proof": 200})
+    put(
+        flight.data,
+        layout.SAMPLE,
+        at,
+        {"target_kind": 200, "lock_kind": 200, "lock_proof": 200, "lock_frame": 200},
+    )
 
     (found,) = read(flight).slot_evidence(slot).samples
 

@@ -129,13 +129,19 @@ def assert_told(
         if (name, function) in found:
             found[name, function].append(stall)
         elif stall["scene"] is not None or stall["loop"] == "thread":
-            assert "host" in admitted(stall, ()) or is_by_the_host(stall), stall
+            assert "host" in admitted(stall, ()) or is_by_the_host(stall) or is_first_import(stall), stall
     assert {place: len(stalls) for place, stalls in found.items()} == expected
     for (_, function), stalls in found.items():
         for stall in stalls:
             assert stall["culprit"]["line"] == line_of(program, function)
             assert stall["cause"] in admitted(stall, ("sleep",)), stall["evidence"]
     return [stall for stalls in found.values() for stall in stalls]
+
+
+def is_first_import(stall: dict[str, Any]) -> bool:
+    """What a server imports with its first request; how long the host held that up is not always known."""
+    culprit = stall["culprit"]
+    return stall["cause"] == "import" and (culprit is None or not culprit["in_app"])
 
 
 def line_of(program: str, function: str) -> int:

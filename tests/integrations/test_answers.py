@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from loopcanary.integrations.answer_times import ONE_OF
+from loopcanary.model.figures.lags import REQUESTS_ONE_OF as ONE_OF
 
 from .h2_client import H2Connection
 from .serving import GIVES_UP_S, PROGRAMS
@@ -155,10 +155,6 @@ def test_a_server_ended_by_sigterm_has_stored_its_figures(watched, tmp_path, eng
     assert [each["events"] for each in session["input"]] == [1]
 
 
-SEEN_OF = 16
-"""Of so many requests of other servers one is timed (native/core/answers/answers.h)."""
-
-
 def told_by(child, line=""):
     if line:
         child.stdin.write(line)
@@ -171,9 +167,9 @@ def told_by(child, line=""):
 def ask_while_blocked(server, port, folder, child, way="tcp"):
     """Three times as many requests as are needed for one to be timed: one of the quick ones, the one that
     blocks, one of those that wait for it."""
-    for _ in range(SEEN_OF):
+    for _ in range(ONE_OF):
         ask(port, f"/{server}/quick", way)
-    waiting = [connection_to(port, way) for _ in range(2 * SEEN_OF - 1)]
+    waiting = [connection_to(port, way) for _ in range(2 * ONE_OF - 1)]
     if way != "tcp":  # HTTP/2 has to be agreed on while the loop answers
         for connection in waiting:
             connection.connect()
@@ -273,9 +269,9 @@ def test_answers_over_http_2_are_timed(watched, tmp_path, loop, way):
         _, more = figures_since(child, {})
     (stored,) = inputs(one)
     assert stored["loop"] == "HTTP/2 requests"
-    assert stored["events"] == more["events"] == 3 * SEEN_OF / ONE_OF
+    assert stored["events"] == more["events"] == 3
     # Of those that wait, and the one for which they do.
-    waiting = 2 * SEEN_OF / ONE_OF - 1
+    waiting = 1
     assert stored["queued_ms"] >= waiting * 1000 * (SHORTLY_S - TICK_S)
     assert stored["lag_ms"] >= stored["queued_ms"] + 1000 * SHORTLY_S
 

@@ -13,6 +13,7 @@
 
 #include "cpython/source/cpython_source.h"
 #include "core/memory/memory_reader.h"
+#include "cpython/source/self_test.h"
 #include "cpython/walker/walker.h"
 
 #define THREADS_ROOM 256
@@ -563,7 +564,38 @@ static PyObject *probe_hold_gil(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* ---- the self-test ------------------------------------------------------------------------------- */
+
+/* Of a source whose layout has another number for one fact: why it is refused, or None. */
+static PyObject *probe_self_test(PyObject *self, PyObject *args)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } facts[] = {
+#define FACT(name, ...) {#name, offsetof(lc_layout, name)},
+        LC_LAYOUT_TABLE(FACT)
+#undef FACT
+    };
+    (void)self;
+    const char *name;
+    int shift;
+    const char *why_not = NULL;
+    if (!PyArg_ParseTuple(args, "si", &name, &shift)) {
+        return NULL;
+    }
+    lc_cpython_source other = source;
+    for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
+        if (strcmp(facts[i].name, name) == 0) {
+            *(uint32_t *)((char *)&other.layout + facts[i].offset) += (uint32_t)shift;
+        }
+    }
+    lc_self_test(&other, &why_not);
+    return Py_BuildValue("z", why_not);
+}
+
 static PyMethodDef methods[] = {
+    {"self_test", probe_self_test, METH_VARARGS, NULL},
     {"walk", probe_walk, METH_VARARGS, NULL},
     {"gil", probe_gil, METH_VARARGS, NULL},
     {"waits_for_gil", probe_waits_for_gil, METH_VARARGS, NULL},

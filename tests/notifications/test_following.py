@@ -222,6 +222,7 @@ class Told:
             tell=self.notices.append,
             errors=(StoreError,),
             complain=self.complaints.append,
+            details="loopcanary report --store /srv/shop",
         )
 
     def look(self, at_s: int) -> list[str]:

@@ -61,7 +61,9 @@ def test_what_was_withheld_has_its_time():
     assert late.more == "12 of this line in the last 60.0 s, 4.10 s in all, longest 1.00 s"
     assert late.stalls == 12
     assert told(HANG, replace(withheld, count=1), is_counted=True).more == ""
-    assert rest_of(withheld).title == "12 more stalls until the end, 4.10 s in all"
+    rest = rest_of(withheld, "loopcanary report --store /srv/shop")
+    assert rest.title == "12 more stalls until the end, 4.10 s in all"
+    assert rest.more == "longest 1.00 s; `loopcanary report --store /srv/shop` has them all"
 
 
 @pytest.mark.parametrize(
@@ -131,7 +133,9 @@ def test_other_issues_say_what_they_are_by_how_much_and_where(found, title, caus
     assert notice.place.startswith("shop (pid")
     withheld = Withheld(count=3, total_ns=2 * S, max_ns=S, since_ns=40 * S)
     assert told(found, withheld).more.startswith("3 more like this in the last 60.0 s")
-    assert rest_of(withheld, "issue").title == "3 more issues until the end, 2.00 s in all"
+    assert (
+        rest_of(withheld, "loopcanary report", "issue").title == "3 more issues until the end, 2.00 s in all"
+    )
 
 
 def test_every_kind_of_issue_has_a_notice():

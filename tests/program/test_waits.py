@@ -152,6 +152,9 @@ def test_a_lock_is_named_with_its_holder_and_the_holders_stack(waiting, kind):
         assert said["function"] in {frame.qualname.rpartition(".")[2] for frame in sample.holder_stack.frames}
         assert sample.target is None
         assert not sample.waits_for_gil
+        frames, number = sample.holder_stack.frames, sample.lock.taken_at
+        taken_by = None if number is None else frames[-number].qualname.rpartition(".")[2]
+        assert taken_by == (said["function"] if said["lock"] == "lock" else said.get("taken_by"))
 
 
 def test_the_other_threads_that_wait_for_the_lock_are_named(waiting):

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from tests.report.schema_check import Place, problems
 from tests.report.test_report import GOLDEN, RAW, golden, on_screen
-from tests.store.samples import BEGAN, HOSTILE, MS, STALL, S, hostile_stall, session, stall
+from tests.store.samples import BEGAN, CULPRIT, HOSTILE, MS, STALL, S, hostile_stall, session, stall
 
 import loopcanary.report
 from loopcanary.document import markdown
-from loopcanary.model import Session, Stall
+from loopcanary.model import Cause, Holder, Session, Stall
 from loopcanary.model.search import IssueQuery
 from loopcanary.report.diff import comparison as comparison_module
 from loopcanary.report.diff import json as diff_json
@@ -215,6 +215,16 @@ def test_very_many_runs_are_compared(stores: tuple[Store, Store], monkeypatch: p
     monkeypatch.setattr(comparison_module, "_ASKED_BY_NAME_MAX", 2)
     assert compare(*sides, now_wall_ns=NOW) == by_name
     assert (by_name.before.stalls, by_name.after.stalls) == (90, 30)
+
+
+@pytest.mark.parametrize("cause", [Cause.GIL, Cause.LOCK])
+def test_a_wait_is_placed_at_the_line_of_its_holder(stores: tuple[Store, Store], cause: Cause) -> None:
+    of = ran("a")
+    hog = replace(CULPRIT, file="/srv/shop/hog.py", function="hog")
+    holder = Holder(thread="pool-1", culprit=hog)
+    put(stores[0], of, (replace(one, cause=cause, holder=holder) for one in spread(of, 3)))
+    said = f"/srv/shop/hog.py:87 in hog held the {'GIL' if cause is Cause.GIL else 'lock'}"
+    assert said in text_of(compared(stores))
 
 
 def test_versions_of_one_store(stores: tuple[Store, Store]) -> None:

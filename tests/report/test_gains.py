@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
-from tests.store.samples import MS, STALL, S, session
+from tests.store.samples import CULPRIT, MS, STALL, S, frame, session
 
 from loopcanary.assembly.explanations import delays, why_grouped
 from loopcanary.diagnosis.code.code_paths import CodePaths
 from loopcanary.diagnosis.fingerprint import fingerprint
-from loopcanary.model import LoopHealth, Session
-from loopcanary.model.search import IssueMark
+from loopcanary.model import Cause, Holder, LoopHealth, Portion, Session, WeightedStack
+from loopcanary.model.search import IssueMark, IssueQuery
+from loopcanary.report.figures.gain_words import gain_words
 from loopcanary.report.figures.loops import LoopKey, Loops, names
+from loopcanary.report.figures.own_share import own_part
+from loopcanary.report.model import build
+from loopcanary.store import Store
 
 LOOP = LoopHealth(
     thread="MainThread",
@@ -42,7 +47,7 @@ def mark(session_id: str = "s1", thread: str = "MainThread", loop: str = "asynci
 
 
 def test_a_loop_without_its_stalls_makes_events_wait_less() -> None:
-    [gain] = Loops([ran(1)], delays).gains([mark()] * 10).loops
+    [gain] = Loops([ran(1)], delays).gains([mark()] * 10, 1.0).loops
     assert gain.loop == LoopKey("shop", "MainThread", "asyncio")
     # P(delay > x) = 10 (500 ms - x) / 100 s + ..., which is 1 % at 400 ms.
     assert gain.p99_ns == pytest.approx(400 * MS, rel=0.02)
@@ -50,19 +55,77 @@ def test_a_loop_without_its_stalls_makes_events_wait_less() -> None:
 
 
 def test_half_of_the_stalls_are_half_of_the_gain() -> None:
-    [gain] = Loops([ran(1)], delays).gains([mark()] * 5).loops
+    [gain] = Loops([ran(1)], delays).gains([mark()] * 5, 1.0).loops
     assert gain.p99_without_ns == pytest.approx(300 * MS, rel=0.02)
 
 
+def test_without_one_line_of_two_the_other_s_time_stays() -> None:
+    measured = replace(
+        LOOP,
+        delay_mean_ns=(1_000 * MS**2 + 10 * (215 * MS) ** 2) // (200 * S),
+        delay_max_ns=215 * MS,
+        histogram=((MS, 1_000), (215 * MS, 10)),
+    )
+    [gain] = Loops([ran(1)], delays).gains([mark()] * 10, own_part(PARTS)).loops
+    assert gain.p99_without_ns == pytest.approx(delays([measured])(()), rel=0.2)
+
+
+OTHER = replace(CULPRIT, line=CULPRIT.line + 1)
+PARTS = replace(
+    STALL,
+    portions=(
+        Portion(share=0.57, cause=Cause.NATIVE_CPU, culprit=CULPRIT, blocker=None),
+        Portion(share=0.43, cause=Cause.SLEEP, culprit=OTHER, blocker=None),
+    ),
+)
+STRUCK = Portion(share=0.4, cause=Cause.GC, culprit=None, blocker=None)
+TWO_CALLS = {
+    "portions": (),
+    "stacks": tuple(
+        WeightedStack(weight_ns=weight, frames=(frame("load_orders", CULPRIT.file, line, in_app=True),))
+        for weight, line in ((60, CULPRIT.line), (40, CULPRIT.line + 1))
+    ),
+}
+HELD = Holder(thread="pool", culprit=OTHER, share=0.8)
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [
+        pytest.param({"portions": (), "cause_share": 0.94}, 0.94, id="one cause"),
+        pytest.param({}, 0.57, id="two lines"),
+        pytest.param({"culprit": replace(CULPRIT, line=1)}, 0.57, id="a caller of both"),
+        pytest.param({**TWO_CALLS, "cause": Cause.SLEEP}, 0.6, id="one call of two in a function"),
+        pytest.param({**TWO_CALLS, "cause": Cause.CPU}, 1.0, id="two lines that compute"),
+        pytest.param({"cause": Cause.GC, "portions": (STRUCK, *PARTS.portions)}, 0.4, id="automatic gc"),
+        pytest.param({"cause": Cause.GIL, "holder": HELD}, 0.8, id="a line that held the GIL"),
+    ],
+)
+def test_the_part_of_a_stall_that_ends_with_its_bug(changes: dict[str, Any], part: float) -> None:
+    assert own_part(replace(PARTS, **changes)) == part
+
+
+def test_a_report_s_gain_is_that_of_the_bug_s_own_line(store: Store) -> None:
+    store.put([ran(1)], [replace(PARTS, thread="MainThread", duration_ns=500 * MS)])
+    report = build(store.reader, IssueQuery(), limit=9, now_wall_ns=STALL.began_wall_ns, delays=delays)
+    alone = Loops([ran(1)], delays).gains([mark()], 0.57)
+    assert report.figures[STALL.fingerprint].gains == alone
+
+
+def test_a_delay_of_almost_nothing_is_said_as_such() -> None:
+    gains = Loops([ran(1)], delays).gains([mark()] * 10, 1.0)
+    assert "p99 loop delay 400 ms -> under 1 ms" in gain_words(gains)
+
+
 def test_loops_of_several_sessions_are_one() -> None:
-    once = Loops([ran(1)], delays).gains([mark()] * 10)
-    both = Loops([ran(1), ran(2)], delays).gains([mark()] * 10 + [mark("s2")] * 10)
+    once = Loops([ran(1)], delays).gains([mark()] * 10, 1.0)
+    both = Loops([ran(1), ran(2)], delays).gains([mark()] * 10 + [mark("s2")] * 10, 1.0)
     assert both.loops == once.loops
     assert both.waiting_ns == 2 * (once.waiting_ns or 0)
 
 
 def test_others_waiting_follows_from_the_queue() -> None:
-    gains = Loops([ran(1)], None).gains([mark()] * 10)
+    gains = Loops([ran(1)], None).gains([mark()] * 10, 1.0)
     assert gains.waiting_ns == 5 * S * (3 * MS * 2_000) // (6 * S)
     assert gains.loops == ()
 
@@ -77,17 +140,17 @@ def test_others_waiting_follows_from_the_queue() -> None:
     ids=["an old stall of a session with two loops", "a session that is not there", "another thread"],
 )
 def test_what_is_not_known_is_not_made_up(loops: tuple[LoopHealth, ...], at: IssueMark) -> None:
-    gains = Loops([ran(1, *loops)], delays).gains([at])
+    gains = Loops([ran(1, *loops)], delays).gains([at], 1.0)
     assert gains.loops == ()
     assert gains.waiting_ns is None
 
 
 def test_an_old_stall_is_of_its_session_s_only_loop() -> None:
-    assert Loops([ran(1)], delays).gains([mark(thread="", loop="")]).loops
+    assert Loops([ran(1)], delays).gains([mark(thread="", loop="")], 1.0).loops
 
 
 def test_a_loop_without_a_histogram_has_no_gain() -> None:
-    gains = Loops([ran(1, replace(LOOP, histogram=(), queue_mean_ns=0))], delays).gains([mark()])
+    gains = Loops([ran(1, replace(LOOP, histogram=(), queue_mean_ns=0))], delays).gains([mark()], 1.0)
     assert gains.loops == ()
     assert gains.waiting_ns is None
 

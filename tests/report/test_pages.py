@@ -90,6 +90,15 @@ def test_a_part_without_culprit_is_not_unreadable(store, cause):
     assert re.search(r" 10 %  lock *no frame could be read\n", shown)
 
 
+def test_a_thread_that_is_joined_is_waited_for(store: Store) -> None:
+    joined = Holder(thread="audit", culprit=CULPRIT, lock="thread", proof=LockProof.OWNER)
+    store.put([SESSION], [replace(STALL, cause=Cause.LOCK, holder=joined, holders=(joined,))])
+    shown = as_shown(group_of(store), width=100)
+    assert "waited for thread audit" in shown
+    assert "ran at /srv/shop" in shown
+    assert "held by" not in shown
+
+
 @pytest.mark.parametrize(
     "said",
     [
@@ -97,7 +106,7 @@ def test_a_part_without_culprit_is_not_unreadable(store, cause):
         "waited on socket to 10.0.0.5:5432",
         "held by  thread pool-1 for 70 %, holding the RLock (the lock itself says so)",
         "held by  thread pool-2 for 30 %, holding the RLock (not certain)",
-        " 30 %  disk-io  /srv/shop/orders.py:87 in save         os.fsync(fd)",
+        " 30 %  disk-io  /srv/shop/orders.py:87 in save                       os.fsync(fd)",
         "200 ms    900  222 us  2.00 ms  Feed.poll",
         "scheduled at /srv/app/feed.py:31 (880), /srv/app/web.py:7 (20)",
         "± 3.00 ms",
@@ -171,7 +180,7 @@ def test_the_report_says_what_fixing_a_group_buys(store: Store) -> None:
     )
     store.put([session(loops=(loop,))], [replace(KILLED, thread="MainThread")])
     report = build(store.reader, ALL, limit=9, now_wall_ns=NOW, delays=delays)
-    said = "p99 loop delay 6.54 s -> 0 ns, at least 18.3 ms less waiting for other callbacks"
+    said = "p99 loop delay 6.54 s -> under 1 ms, at least 18.3 ms less waiting for other callbacks"
     assert said in " ".join(as_shown(report).split())
     assert said.replace("->", "-&gt;") in as_markdown(report)
     [group] = as_json.report_to_dict(report)["groups"]
@@ -276,6 +285,43 @@ def test_a_group_of_waits_is_placed_where_it_was_made_to_wait(
     ]
     store.put([SESSION], waiting)
     assert f"   /srv/shop/hog.py:87 in hog {did}\n" in as_shown(report_of(store))
+
+
+HOG = replace(CULPRIT, file="/srv/shop/hog.py", function="hog", qualname="hog")
+STRUCK = stall(
+    cause=Cause.GIL,
+    title="GIL held by pool-1 in hog (hog.py:87)",
+    culprit=None,
+    holder=Holder(thread="pool-1", culprit=HOG, share=0.6),
+    holders=(Holder(thread="pool-1", culprit=HOG, share=0.6),),
+    portions=(
+        Portion(share=0.6, cause=Cause.GIL, culprit=None, blocker=None),
+        Portion(share=0.4, cause=Cause.HOST, culprit=None, blocker=None),
+    ),
+)
+
+
+def test_a_wait_of_the_loop_itself_shows_the_holder_s_line(store: Store) -> None:
+    store.put([SESSION], [STRUCK])
+    shown = as_shown(report_of(store))
+    held = shown.index("held at /srv/shop/hog.py:87 in hog")
+    assert shown.index("json.loads(body)]", held) < shown.index("^~~~", held) < shown.index("gil (certain)")
+
+
+def test_a_part_that_was_a_wait_has_the_holder_s_line(store: Store) -> None:
+    store.put([SESSION], [STRUCK])
+    parts = as_shown(group_of(store)).partition("what it consisted of")[2]
+    assert re.search(r" 60 %  gil *hog.py:87 in hog held the GIL\n", parts.replace("/srv/shop/", ""))
+    assert re.search(r" 40 %  host *no line of this thread is at fault\n", parts)
+
+
+def test_a_library_s_line_goes_by_its_short_path(store: Store) -> None:
+    folder = "/srv/app/.venv/lib/python3.12/site-packages/"
+    victim = replace(CULPRIT, file=f"{folder}aiohttp/http_writer.py", line=116, in_app=False)
+    store.put([SESSION], [replace(STRUCK, culprit=victim)])
+    shown = as_shown(report_of(store))
+    assert "waited at aiohttp/http_writer.py:116 in load_orders" in shown
+    assert "site-packages" not in shown
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from tests.store.samples import (
     ISSUES,
     JANK,
     KILLED,
+    REQUESTS,
     SESSION,
     SOURCE,
     STALL,
@@ -34,7 +35,7 @@ from tests.store.samples import (
 import loopcanary.report
 from loopcanary.document import markdown
 from loopcanary.document.parts import Document
-from loopcanary.model import Cause, Holder, Session, Stall
+from loopcanary.model import Cause, Holder, Session, Stall, TraceFigures
 from loopcanary.model.search import IssueQuery, Totals
 from loopcanary.report import as_json
 from loopcanary.report import text as text_printer
@@ -134,6 +135,18 @@ def test_a_report_that_is_cut_says_what_it_leaves_out(full: Store) -> None:
     assert "4 stalls in 3 bugs" in text
     assert "and 2 more bugs (--limit 0 shows all)" in text
     assert "and 3 before" in text
+
+
+def test_requests_are_said_to_be_a_sample(store: Store) -> None:
+    store.put([replace(SESSION, traces=TraceFigures(input=(REQUESTS,)))], [STALL])
+    said = (
+        "20 of some 320 requests timed: p50 254 us, p98 4.39 ms, slowest of these 4.39 ms (GET /orders); "
+        "25 % of it waiting"
+    )
+    text = " ".join(as_shown(report_of(store)).split())
+    assert f"Requests MainThread {said}" in text
+    assert "Input" not in text
+    assert said in as_markdown(report_of(store))
 
 
 def test_frames_input_and_idle_work(store: Store) -> None:

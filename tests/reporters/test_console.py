@@ -131,6 +131,10 @@ LOCKED = stall(
         Holder(thread="pool-2", culprit=None, share=0.3, lock="RLock", proof=LockProof.OWNER),
     ),
 )
+JOINED = stall(
+    cause=Cause.LOCK,
+    holder=Holder(thread="audit", culprit=None, lock="thread", proof=LockProof.OWNER),
+)
 BURST = stall(
     cause=Cause.BURST,
     contributors=tuple(
@@ -144,9 +148,10 @@ BURST = stall(
     ("one", "said"),
     [
         (LOCKED, "waited on file /var/lib/shop.db; held by thread pool-1 for 70 % and 1 more"),
+        (JOINED, "waited for thread audit"),
         (BURST, "mostly Feed.poll x1,100, 220 ms, tick x90, 18.0 ms"),
     ],
-    ids=["a lock", "a burst"],
+    ids=["a lock", "the end of a thread", "a burst"],
 )
 def test_what_it_waited_for_takes_one_line_more(one: Stall, said: str) -> None:
     block, plain = stall_block(one, PLAIN).splitlines(), stall_block(STALL, PLAIN).splitlines()
@@ -216,6 +221,16 @@ def test_stalls_by_the_host_in_several_places_have_none(reporter: ConsoleReporte
     reporter.close(ENDED, [])
     [row] = [line for line in screen.text.splitlines() if "  host  " in line]
     assert row.endswith(f"host   {title}")
+
+
+def test_the_summary_names_a_bug_by_time_and_confidence(reporter: ConsoleReporter, screen: Screen) -> None:
+    guess = {"cause": Cause.NATIVE_CPU, "confidence": 0.24, "duration_ns": S}
+    sure = {"cause": Cause.SLEEP, "confidence": 0.98, "duration_ns": S // 3}
+    for number, changes in enumerate((guess, sure, sure)):
+        reporter.report(stall(id=f"s1-{number}", **changes), 0)
+    reporter.close(ENDED, [])
+    [row] = [line for line in screen.text.splitlines() if line.strip().startswith("1.67 s")]
+    assert row.split()[2:6] == ["3", "1.00", "s", "sleep"]
 
 
 def test_a_line_that_the_host_struck_is_not_underlined(reporter: ConsoleReporter, screen: Screen) -> None:

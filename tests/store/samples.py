@@ -349,6 +349,18 @@ SCENE = SceneFrames(
     figures=FIGURES,
     slices=(FrameSlice(began_wall_ns=BEGAN, ended_wall_ns=BEGAN + 6 * S, figures=FIGURES),),
 )
+REQUESTS = InputFigures(
+    thread="MainThread",
+    loop="requests",
+    events=20,
+    p50_ns=254_000,
+    p98_ns=4_390_000,
+    worst_ns=4_390_000,
+    worst="GET /orders",
+    queued_ns=3_000_000,
+    lag_ns=12_000_000,
+    one_of=16,
+)
 TRACES = TraceFigures(
     frames=(SCENE,),
     input=(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from tests.store.samples import BEGAN, HOSTILE, SESSION, S, session, stall
@@ -55,6 +56,28 @@ def test_cells_add_up_to_the_groups(full: Store, monkeypatch: pytest.MonkeyPatch
         assert 0 <= cell.cell < 10
         sums[cell.key] += cell.total_ns
     assert sums == {fingerprint: group.total_ns for fingerprint, group in groups.items()}
+
+
+@pytest.mark.parametrize("is_by_index", [True, False])
+@pytest.mark.parametrize("key", ["fingerprint", "cause"])
+def test_a_long_issue_is_in_all_cells_that_it_lasts_in(
+    make_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch, key: Any, is_by_index: bool
+):
+    monkeypatch.setattr(grouping_module, "_is_by_index", lambda _: is_by_index)
+    store = make_store()
+    hang = stall(id="s1-hang", began_wall_ns=BEGAN + 15 * S, duration_ns=20 * S)
+    store.put([], [hang, stall(id="s1-short", began_wall_ns=BEGAN + 16 * S, duration_ns=S)])
+    keys = {"fingerprint": hang.fingerprint, "cause": hang.cause.value}
+    cells = store.reader.time_cells(
+        STALLS, key, begin_wall_ns=BEGAN, step_ns=10 * S, cells=4, keys=[keys[key]]
+    )
+    times, begun = Counter[int](), Counter[int]()
+    for cell in cells:
+        times[cell.cell] += cell.total_ns
+        begun[cell.cell] += cell.issues
+    assert times == {1: 6 * S, 2: 10 * S, 3: 5 * S}
+    assert +begun == {1: 2}
+    assert store.reader.totals(STALLS).end_wall_ns == BEGAN + 35 * S
 
 
 def test_cells_outside_of_the_time_are_left_out(full: Store):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.store.samples import BEGAN, HOSTILE, KILLED, MS, SESSION, STALL, S, hostile_stall, session, stall
 
-from loopcanary.model import Cause, SessionEnd, StallState
+from loopcanary.model import Cause, SessionEnd, Stall, StallState
 from loopcanary.model.search import STALLS, IssueMark, IssueQuery, SessionMark
 from loopcanary.store import Retention, Store
 
@@ -96,9 +96,43 @@ def test_stalls_by_the_host_have_no_one_place(store: Store) -> None:
     assert store.reader.groups(STALLS)[0].culprit is None
 
 
-def test_a_group_is_titled_by_its_latest_stall(store: Store) -> None:
-    store.put([], [stall(id="a", title="old"), stall(id="b", title="new", began_wall_ns=BEGAN + 1)])
-    assert store.reader.groups(STALLS)[0].title == "new"
+def of_causes(*stalls: tuple[Cause, int, float]) -> list[Stall]:
+    """One bug's stalls, in order of time: cause, milliseconds, confidence."""
+    return [
+        stall(
+            id=f"s1-{number}",
+            began_wall_ns=BEGAN + number,
+            cause=cause,
+            title=f"{cause.value} {length} ms",
+            advice=f"less {cause.value}",
+            duration_ns=length * MS,
+            confidence=confidence,
+        )
+        for number, (cause, length, confidence) in enumerate(stalls)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("stalls", "cause", "length"),
+    [
+        ([(Cause.SLEEP, 150, 0.9), (Cause.SLEEP, 200, 0.9), (Cause.SLEEP, 120, 0.9)], Cause.SLEEP, 200),
+        (
+            [(Cause.SLEEP, 150, 0.98), (Cause.SLEEP, 160, 0.98), (Cause.NATIVE_CPU, 400, 0.24)],
+            Cause.SLEEP,
+            160,
+        ),
+        ([(Cause.SLEEP, 150, 0.98), (Cause.NATIVE_CPU, 400, 0.9)], Cause.NATIVE_CPU, 400),
+        ([(Cause.LOCK, 110, 0.9), (Cause.SLEEP, 130, 0.9), (Cause.LOCK, 120, 0.9)], Cause.LOCK, 120),
+    ],
+    ids=["the longest", "a sure cause before a guess", "time", "the sum of times"],
+)
+def test_time_and_confidence_name_a_bug(
+    store: Store, stalls: list[tuple[Cause, int, float]], cause: Cause, length: int
+) -> None:
+    store.put([], of_causes(*stalls))
+    [group] = store.reader.groups(STALLS)
+    assert (group.cause, group.title) == (cause, f"{cause.value} {length} ms")
+    assert group.advice == f"less {cause.value}"
 
 
 QUERIES = {

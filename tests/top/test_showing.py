@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loopcanary import diagnosis
-from loopcanary.model import StallState
+from loopcanary.model import Cause, Culprit, Holder, StallState
 from loopcanary.model.live import Life, Work
 from loopcanary.top import as_json, as_text
 from loopcanary.top.about import LINES, about
 from loopcanary.top.choosing import DEAD_SHOWN_NS, ORDERS, RowChoice, chosen
-from loopcanary.top.columns import COLUMNS, NOTHING, fitted, fitting, headline
+from loopcanary.top.columns import COLUMNS, NOTHING, fitted, fitting, headline, last_words
 from loopcanary.top.past import Past
 from loopcanary.top.rows import LaneRow, State, rows
 from loopcanary.words.text import display_width
@@ -164,6 +164,13 @@ def test_without_programs_it_says_what_to_do():
     assert list(as_text.lines([], 0, 80)) == list(NOTHING)
     assert any("loopcanary run" in line for line in NOTHING)
     assert max(map(len, NOTHING)) <= 72
+
+
+def test_the_last_stall_is_at_the_line_of_who_held_the_gil():
+    hog = Culprit(function="hog", qualname="hog", file="/srv/shop/hog.py", line=7, source=None, in_app=True)
+    [row] = rows_of(process(last={0: stall(cause=Cause.GIL, holder=Holder(thread="pool", culprit=hog))}))
+    assert last_words(row, "/srv/shop") == "250 ms gil hog.py:7"
+    assert any(("hog.py:7", "place") in line for line in about(row, "/srv/shop"))
 
 
 def test_as_json():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopcanary.model.figures.histogram import bucket_of, quantile_ns, upper_ns
+from loopcanary.model.figures.lags import REQUESTS_ONE_OF
 from loopcanary.tracers.idle import NAMES_MAX, IdleTracer
 from loopcanary.tracers.input import InputTracer
+from loopcanary.words.frames import input_words
 
 MS = 1_000_000
 
@@ -29,6 +32,19 @@ class Sink:
 
     def failed(self, error: Exception) -> None:
         self.errors.append(error)
+
+
+def test_requests_are_timed_as_often_by_every_part():
+    header = Path(__file__).parents[2] / "native/core/answers/answers.h"
+    assert f"#define LC_ANSWERS_ONE_OF {REQUESTS_ONE_OF}u\n" in header.read_text()
+
+
+def test_figures_say_how_many_were_timed():
+    trace = InputTracer(Sink(), thread="main", loop="requests", one_of=16)
+    trace.handled("GET /", 0, MS, 2 * MS)
+    assert trace.read().is_sampled
+    said = "1 of some 16 requests timed: p50 2.00 ms, p98 2.00 ms, slowest of these 2.00 ms (GET /)"
+    assert input_words(trace.read()) == f"{said}; 50 % of it waiting"
 
 
 @given(st.integers(0, 2**62))

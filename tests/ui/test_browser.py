@@ -230,6 +230,25 @@ def test_the_overview_answers_which_line_why_and_what_to_do(visit: Visit):
     assert page.locator(".chart canvas").count() == 1
 
 
+def test_the_chart_of_a_single_stall_spans_seconds(
+    chromium: Any, environment: dict[str, str], tmp_path: Path
+):
+    store = Store(tmp_path / "store", retention=Retention(age_ns=1 << 62))
+    store.put([dataclasses.replace(SESSION, started_wall_ns=STALL.began_wall_ns)], [STALL])
+    store.close()
+    with served({**environment, "LOOPCANARY_RETENTION_AGE": "36500d"}, tmp_path / "store") as address:
+        visit = Visit(chromium, address, timezone_id="UTC")
+        over = visit.page.locator(".chart .u-over")
+        box = over.bounding_box()
+        shown = []
+        for x in (1, box["width"] - 1):
+            over.hover(position={"x": x, "y": 20})
+            shown.append(visit.page.locator(".chart .u-legend .u-value").first.inner_text())
+        assert shown == ["2023-11-14 22:13:01", "2023-11-14 22:13:20"]
+        assert visit.wrong == []
+        visit.context.close()
+
+
 def test_the_overview_tells_in_brief_what_changed(chromium: Any, environment: dict[str, str], tmp_path: Path):
     hour_ns = 3_600_000_000_000
     later = session(id="s2", started_wall_ns=SESSION.started_wall_ns + hour_ns, ended_wall_ns=None)
@@ -368,6 +387,18 @@ def test_a_group_has_its_flame_graph_and_keys_zoom_it(visit: Visit):
     frame.focus()
     page.keyboard.press("Enter")
     assert visit.wrong == []
+
+
+def test_a_flame_graph_is_as_wide_as_its_card(visit: Visit):
+    page = visit.to(visit.address_of("/", ".rank a"))
+    page.locator(".flame g.frame").first.wait_for()
+    for width in (700, 390, 1400):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(
+            "() => { const place = document.querySelector('.flame');"
+            " return +place.querySelector('svg').getAttribute('width') === place.clientWidth"
+            " && +place.querySelector('g.frame rect').getAttribute('width') === place.clientWidth; }"
+        )
 
 
 @pytest.mark.parametrize(

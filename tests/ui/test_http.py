@@ -14,21 +14,26 @@ from tests.store.samples import (
     ISSUES,
     JANK,
     KILLED,
+    MS,
+    REQUESTS,
     SESSION,
     SLOW_METHOD,
     STALL,
     STARTUP,
+    S,
     hostile_stall,
     session,
     stall,
 )
-from tests.ui.conftest import HOST, client_of, let_in
+from tests.ui.conftest import HOST, TOOLS, client_of, let_in
 
-from loopcanary.model import SessionEnd, StallState
+from loopcanary.model import Cause, Culprit, Holder, LateFrame, Portion, SessionEnd, StallState, TraceFigures
 from loopcanary.model.search import OTHERS, STALLS, IssueQuery, Remark
 from loopcanary.registry import KINDS, REGISTRY
 from loopcanary.store import Store
+from loopcanary.ui.document import document
 from loopcanary.ui.live import Sight
+from loopcanary.ui.pages.report import report_page
 from loopcanary.ui.rendering import url
 
 PAGES = (
@@ -57,6 +62,7 @@ class Checked(HTMLParser):
         self.addresses: list[str] = []
         self.open: list[str] = []
         self.ids: list[str] = []
+        self.fills: set[str] = set()
         self._script: str | None = None
         self.feed(text)
         self.close()
@@ -66,6 +72,7 @@ class Checked(HTMLParser):
         self.wrong += [f"<{tag} {name}>" for name in given if name.startswith("on") or name == "style"]
         self.addresses += [given[name] or "" for name in ("href", "src", "action") if name in given]
         self.ids += [given["id"] or ""] if "id" in given else []
+        self.fills |= set(re.findall(r"url\(#(.*)\)", given.get("fill") or ""))
         if tag == "style" or (
             tag == "script" and "src" not in given and given.get("type") != "application/json"
         ):
@@ -97,6 +104,7 @@ def checked(text: str) -> Checked:
     assert page.wrong == []
     assert page.open == []
     assert len(set(page.ids)) == len(page.ids)
+    assert page.fills <= set(page.ids)
     for script in page.scripts:
         json.loads(script)
     foreign = [
@@ -128,6 +136,19 @@ def all_pages(client: TestClient, store: Store) -> dict[str, str]:
 def test_every_page_is_whole_and_keeps_to_the_policy(client: TestClient, filled: Store):
     for text in all_pages(client, filled).values():
         checked(text)
+
+
+def test_every_wait_for_the_gil_is_hatched_alike(store: Store):
+    assert STALL.timeline is not None
+    wait = STALL.timeline.spans[1]
+    spans = [replace(wait, offset_ns=number * 20 * MS, length_ns=10 * MS) for number in range(9)]
+    store.put([SESSION], [replace(STALL, timeline=replace(STALL.timeline, spans=tuple(spans)))])
+    client = let_in(client_of(store))
+    text = client.get("/issue", params={"id": STALL.id}).text
+    checked(text)
+    swatches = 1  # beside its words
+    assert text.count('class="t-gil-wait"') == len(spans) + swatches
+    assert text.count('fill="url(#hatch)"') == len(spans) + swatches
 
 
 @pytest.mark.parametrize(
@@ -210,11 +231,81 @@ def test_hostile_names_stay_text(store: Store, text: str):
         assert client.get("/stall/export", params={"id": "h-0", "form": form}).status_code == 200
 
 
+def test_each_late_frame_has_the_words_of_its_own_stall(store: Store):
+    asleep = stall(id="s1-7", cause=Cause.SLEEP, title="time.sleep(0.3) in save (boss.py:7)", duration_ns=9)
+    child = stall(id="s1-8", cause=Cause.SUBPROCESS, title="run() in shoot (boss.py:8)")
+    frames = [
+        LateFrame(began_wall_ns=STALL.began_wall_ns, duration_ns=400 * MS - number, dropped=9, stalls=stalls)
+        for number, stalls in enumerate([("s1-7", "s1-8"), ("s1-7",), (), ("s1-gone",)])
+    ]
+    store.put([SESSION], [asleep, child])
+    store.put_issue(replace(JANK, cause=Cause.LOCK, worst=tuple(frames)))
+    text = let_in(client_of(store)).get("/frames").text
+    rows = text.split("<tr><td>")[1:]
+    said = [
+        ("subprocess", "run() in shoot (boss.py:8)"),
+        ("sleep", "time.sleep(0.3) in save (boss.py:7)"),
+        ("no stall recorded",),
+        ("its stall is no longer stored",),
+    ]
+    assert [all(word in row for word in words) for row, words in zip(rows, said, strict=True)] == [True] * 4
+    assert "c-lock" not in text
+
+
+def test_requests_are_on_overview_and_run_and_not_on_frames(store: Store):
+    store.put([replace(SESSION, traces=TraceFigures(input=(REQUESTS,)))], [STALL])
+    client = let_in(client_of(store))
+    for path in ("/", f"/session?id={SESSION.id}"):
+        text = client.get(path).text
+        checked(text)
+        assert "20 of some 320 requests timed" in text
+        assert "slowest of these" in text
+    page = report_page(store.reader, STALLS, TOOLS, limit=9, now_wall_ns=STALL.began_wall_ns)
+    assert b"20 of some 320 requests timed" in document(page, "")
+    frames = client.get("/frames").text
+    assert "requests timed" not in frames
+    assert "No frames were seen" in frames
+
+
+def test_bugs_are_listed_with_the_line_that_held_the_gil(store: Store):
+    hog = Culprit(function="hog", qualname="hog", file="/srv/hog.py", line=7, source=None, in_app=True)
+    holder = Holder(thread="pool", culprit=hog)
+    parts = (Portion(share=0.6, cause=Cause.GIL, culprit=None, blocker=None),)
+    store.put([SESSION], [stall(cause=Cause.GIL, holder=holder, holders=(holder,), portions=parts)])
+    client = let_in(client_of(store))
+    said = "<code>hog.py:7</code> in <code>hog</code></span> held the GIL"
+    assert said in client.get("/groups").text
+    assert "orders.py:87" not in client.get("/groups").text.partition("<tbody>")[2].replace(STALL.title, "")
+    assert said in client.get("/issue", params={"id": STALL.id}).text
+
+
+def test_the_flame_graph_is_that_of_the_thread_that_held_the_gil(store: Store):
+    holder = Holder(thread="pool-1", culprit=STALL.culprit)
+    store.put([SESSION], [stall(cause=Cause.GIL, holder=holder)])
+    client = let_in(client_of(store))
+    page = report_page(store.reader, STALLS, TOOLS, limit=9, now_wall_ns=STALL.began_wall_ns)
+    texts = [client.get(path).text for path in (f"/issue?id={STALL.id}", f"/group?f={STALL.fingerprint}")]
+    for text in (*texts, document(page, "").decode()):
+        held, _, waited = text.partition("Stacks of the thread that waited")
+        assert 'held-flame-data"' in held
+        assert 'flame-data"' in waited
+    for text in texts:
+        checked(text)
+
+
 def test_an_empty_store_says_how_to_begin(store: Store):
     client = let_in(client_of(store))
     for text in all_pages(client, store).values():
         checked(text)
-    assert "loopcanary run app.py" in client.get("/").text
+    for path in ("/", "/sessions"):
+        assert f"<pre>loopcanary run --store {store.folder} app.py</pre>" in client.get(path).text
+
+
+def test_changes_name_the_command_for_other_comparisons(store: Store):
+    later = session(id="s2", started_wall_ns=SESSION.started_wall_ns + 3_600 * S, ended_wall_ns=None)
+    store.put([SESSION, later], [STALL, stall(id="s2-1", session="s2")])
+    text = let_in(client_of(store)).get("/changes").text
+    assert f"<code>loopcanary diff --before 1d --store {store.folder}</code>" in text
 
 
 def test_a_store_that_was_watched_without_a_stall(store: Store):

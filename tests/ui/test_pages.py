@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.store.samples import BEGAN, CULPRIT, ISSUES, KILLED, MS, SESSION, STALL, S, session, stall
+from tests.store.samples import BEGAN, CULPRIT, ISSUES, KILLED, MS, SESSION, STALL, S, frame, session, stall
 from tests.ui.conftest import TOOLS
 
 from loopcanary.model import (
     Cause,
     EarlierWork,
+    Holder,
     SessionEnd,
     ShortWork,
     StackFrame,
@@ -27,7 +28,7 @@ from loopcanary.ui.pages.bug import bug_page
 from loopcanary.ui.pages.changes import changes_page
 from loopcanary.ui.pages.code import code_view
 from loopcanary.ui.pages.earlier import EarlierView, earlier_view
-from loopcanary.ui.pages.flame import flame
+from loopcanary.ui.pages.flame import flame, holding_flame
 from loopcanary.ui.pages.frames import frames_page
 from loopcanary.ui.pages.groups import ROWS, Filters, groups_page
 from loopcanary.ui.pages.issue import issue_page
@@ -176,6 +177,25 @@ def test_causes_beyond_the_first_are_put_together(store: Store):
     assert sum(one.total_ns for one in chart.causes) == sum(one.duration_ns for one in stalls)
 
 
+def test_the_chart_shows_how_much_of_each_second_was_stalled(store: Store):
+    ran = session(started_wall_ns=BEGAN, ended_wall_ns=BEGAN + 10 * S)
+    store.put([ran], [stall(began_wall_ns=BEGAN + 2 * S + 250 * MS, duration_ns=3 * S)])
+    chart = overview_page(store.reader, TOOLS, (), NOW).chart
+    assert chart is not None
+    assert chart.scale.cells == 20
+    [one] = chart.causes
+    assert one.shares[-5:] == (0.0, 0.75, 1.0, 1.0, 0.25)
+    assert one.total_ns == 3 * S
+
+
+def test_no_cell_of_the_chart_is_stalled_by_more_than_all(store: Store):
+    both = [stall(id=f"s1-{n}", thread=f"loop {n}", began_wall_ns=BEGAN, duration_ns=2 * S) for n in range(2)]
+    store.put([session(started_wall_ns=BEGAN, ended_wall_ns=BEGAN + 2 * S)], both)
+    chart = overview_page(store.reader, TOOLS, (), NOW).chart
+    assert chart is not None
+    assert max(chart.causes[0].shares) == 1.0
+
+
 # ---- one of each -----------------------------------------------------------------------------
 
 
@@ -225,7 +245,7 @@ def test_sessions_tell_how_they_ended(filled: Store):
 def test_frames_and_issues_have_their_pages(filled: Store):
     frames = frames_page(filled.reader)
     assert [one.session.id for one in frames.sessions] == ["s1"]
-    assert [(one.dropped, one.stall) for one in frames.worst] == [(23, "s1-1")]
+    assert [(one.frame.dropped, one.stall and one.stall.id) for one in frames.worst] == [(23, "s1-1")]
     kinds = {
         row.group.kind.value for row in groups_page(filled.reader, Filters(query=OTHERS, kind="other")).rows
     }
@@ -300,7 +320,7 @@ def test_a_flame_graph_has_every_stack_by_its_weight():
             weights(child)
 
     weights(graph.tree)
-    assert graph.tree["children"][0]["name"] == "main"
+    assert graph.tree["children"][0]["name"] == "handle"
     assert (graph.hot[0].function, graph.hot[0].line, graph.hot[0].share) == ("load_orders", 87, 1.0)
 
 
@@ -338,10 +358,69 @@ def test_levels_show_one_beside_many():
 
 @pytest.mark.parametrize("length", [0, 1, S, 59 * S, 86_400 * S, 400 * 86_400 * S, 1 << 61])
 def test_scales_cover_their_time(length: int):
-    for scale in (round_scale(BEGAN, BEGAN + length, 60), exact_scale(BEGAN, BEGAN + length, 60)):
+    rounded = round_scale(BEGAN, BEGAN + length, least=20, most=60)
+    assert rounded.cells >= 20
+    for scale in (rounded, exact_scale(BEGAN, BEGAN + length, 60)):
         assert scale.begin_wall_ns <= BEGAN
         assert scale.end_wall_ns > BEGAN + length
         assert scale.cells <= 60
+
+
+MAIN = frame("main", "/srv/shop/__main__.py", 30, in_app=True)
+LOOP = tuple(
+    frame(name, "/usr/lib/python3.12/asyncio/base_events.py", 1) for name in ("_run_once", "run_forever")
+)
+SELECT = frame("select", "/usr/lib/python3.12/selectors.py", 468)
+HELD = (frame("hog", "/srv/shop/hog.py", 7, in_app=True), frame("run", "/usr/lib/python3.12/threading.py", 9))
+WAITED = dataclasses.replace(
+    STALL,
+    cause=Cause.GIL,
+    holder=Holder(thread="pool-1", culprit=dataclasses.replace(CULPRIT, file="/srv/shop/hog.py")),
+    stacks=(WeightedStack(weight_ns=100 * MS, frames=(SELECT, *LOOP, MAIN)),),
+    timeline=Timeline(
+        spans=(
+            Span(
+                offset_ns=0,
+                length_ns=60 * MS,
+                samples=3,
+                stack=0,
+                activity=Activity(doing=Doing.GIL_WAIT, holder="pool-1", holder_frames=HELD),
+            ),
+        ),
+        seen_from_ns=0,
+        seen_until_ns=60 * MS,
+    ),
+)
+
+
+def test_the_line_that_started_the_loop_is_no_part_of_the_stall():
+    view = timeline_view(WAITED)
+    assert view is not None
+    assert [block.label for block in view.lanes[1].blocks] == ["select (selectors.py:468)"]
+    graph = flame([WAITED])
+    assert graph.tree is not None
+    assert [node["name"] for node in graph.tree["children"]] == ["select"]
+    assert graph.hot == ()
+
+
+def test_the_stack_of_a_stall_is_that_of_the_work(store: Store):
+    store.put([SESSION], [WAITED])
+    page = issue_page(store.reader, WAITED.id, TOOLS)
+    assert page is not None
+    assert page.stacks[0].rows == (SELECT,)
+    assert page.stacks[0].frames[-1] == MAIN
+
+
+def test_what_held_the_gil_has_a_flame_graph():
+    graph = holding_flame([WAITED, STALL])
+    assert graph is not None
+    assert graph.tree is not None
+    assert (graph.stalls, graph.total_ns) == (1, 60 * MS)
+    assert graph.tree["children"] == [
+        {"name": "hog", "place": "/srv/shop/hog.py", "own": True, "value": 60 * MS, "children": []}
+    ]
+    assert [(line.function, line.line) for line in graph.hot] == [("hog", 7)]
+    assert holding_flame([STALL]) is None
 
 
 def test_a_timeline_covers_the_stall_without_gaps():

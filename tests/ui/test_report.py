@@ -6,6 +6,7 @@ import base64
 import dataclasses
 import hashlib
 import json
+import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -48,6 +49,7 @@ class Parsed(HTMLParser):
         self.contents: dict[str, list[str]] = {"script": [], "style": [], "json": []}
         self.addresses: list[str] = []
         self.ids: list[str] = []
+        self.fills: set[str] = set()
         self.policy = ""
         self.text = ""
         self._open: list[str] = []
@@ -61,6 +63,7 @@ class Parsed(HTMLParser):
         self.wrong += [f"<{tag} {name}>" for name in given if name.startswith("on") or name == "style"]
         self.addresses += [given[name] for name in ("href", "src", "action", "formaction") if name in given]
         self.ids += [given["id"]] if "id" in given else []
+        self.fills |= set(re.findall(r"url\(#(.*)\)", given.get("fill", "")))
         if given.get("http-equiv") == "Content-Security-Policy":
             self.policy = given["content"]
         if tag not in _VOID:
@@ -95,6 +98,7 @@ def parsed(store: Store, query: IssueQuery = ALL, limit: int = 20) -> Parsed:
     found = Parsed(document(page_of(store, query, limit), "/srv"))
     assert found.wrong == []
     assert len(set(found.ids)) == len(found.ids)
+    assert found.fills <= set(found.ids)
     assert found.contents["script"] == [str(script) for script in bundle().scripts]
     assert found.contents["style"] == [str(bundle().style)]
     for text in found.contents["json"]:

@@ -173,7 +173,7 @@ def test_keys_open_a_bug_and_zoom_its_graph(chromium: Any, report: str):
     page = visit.page
     page.locator("#top-title a").focus()
     page.keyboard.press("Enter")
-    page.locator("details.bug[open] .flame g.frame").last.focus()
+    page.locator("details.bug[open] .flame:visible g.frame").last.focus()
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.closest('details.bug') !== null")
     page.locator("details.bug > summary").nth(1).focus()
@@ -189,7 +189,7 @@ def test_it_is_read_without_scripts(chromium: Any, report: str):
     assert page.locator(".filters").is_hidden()
     page.locator("details.bug > summary").first.click()
     bug = page.locator("details.bug[open]")
-    assert bug.get_by_text("Your lines in it").is_visible()
+    assert bug.get_by_text("Your lines in it").first.is_visible()
     assert bug.locator(".timeline").is_visible()
     assert visit.wrong == []
     visit.context.close()

@@ -437,7 +437,7 @@ typedef struct {
     uint8_t target_kind;  /* lc_target_kind */
     uint8_t lock_kind;    /* lc_lock_kind */
     uint8_t lock_proof;   /* lc_lock_proof */
-    uint8_t reserved;
+    uint8_t lock_frame;   /* the frame that took it: its number in holder_stack, the outermost is 1; 0 not known */
 } lc_sample_entry;
 
 _Static_assert(sizeof(lc_sample_entry) == 128, "two cache lines");
@@ -453,6 +453,14 @@ typedef struct { /* a thread of the process at the time of the hang */
 } lc_thread_entry;
 
 _Static_assert(sizeof(lc_thread_entry) == 24, "three words");
+
+typedef struct { /* in the heap: what a thread that the slot speaks of was called then */
+    uint32_t tid;
+    uint32_t before; /* offset of the entry before it, LC_NO_REF none */
+    lc_ref name;
+} lc_thread_name_entry;
+
+_Static_assert(sizeof(lc_thread_name_entry) == 16, "two words");
 
 enum { /* bits of lc_host_entry.told */
     LC_HOST_PROCESS_CPU = 1u << 0,
@@ -542,7 +550,8 @@ typedef struct {
     lc_word contributors_dropped; /* callbacks for which there was no entry */
     lc_word waiter_count; /* other threads that waited for the lock that the thread waits for: the most at one look */
     lc_word waiters[LC_SLOT_WAITERS_MAX]; /* thread ids of the first of them */
-    char reserved[32];
+    lc_word thread_names; /* offset of the last lc_thread_name_entry, LC_NO_REF none */
+    char reserved[24];
     lc_thread_entry threads[LC_SLOT_THREADS_MAX];
     lc_host_entry hosts[LC_HOST_MAX];
     lc_contributor_entry contributors[LC_TALLY_COUNT];

@@ -197,3 +197,31 @@ bool lc_slot_put_thread(lc_slot_writer *writer, const lc_thread_entry *thread)
     LC_RELEASE(slot->thread_count, count + 1u);
     return true;
 }
+
+bool lc_slot_wants_thread_name(const lc_slot_writer *writer, uint64_t tid)
+{
+    for (uint32_t i = 0; i < writer->thread_count; i++) {
+        if (writer->threads[i] == tid) {
+            return false;
+        }
+    }
+    return writer->thread_count < LC_KNOWN_THREADS;
+}
+
+void lc_slot_put_thread_name(lc_slot_writer *writer, uint64_t tid, lc_text name)
+{
+    lc_slot *slot = writer->slot;
+    const lc_thread_name_entry entry = {
+        .tid = (uint32_t)tid,
+        .before = (uint32_t)LC_LOAD(slot->thread_names),
+        .name = lc_slot_put_text(writer, name),
+    };
+    const uint32_t offset = entry.name.bytes == 0 ? LC_NO_REF : reserve(slot, sizeof entry);
+    if (offset == LC_NO_REF) {
+        return;
+    }
+    memcpy(in_slot(slot, offset), &entry, sizeof entry);
+    LC_RELEASE(slot->heap_used, offset + sizeof entry);
+    LC_RELEASE(slot->thread_names, offset);
+    writer->threads[writer->thread_count++] = (uint32_t)tid;
+}

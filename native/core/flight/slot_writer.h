@@ -13,7 +13,7 @@
 #include "core/watchdog/frame_source.h"
 
 /* What a writer remembers of the slot it fills; about 16 KiB, set aside with the watchdog. */
-enum { LC_KNOWN_CODES = 512, LC_KNOWN_STACKS = 256, LC_KNOWN_STRINGS = 128 };
+enum { LC_KNOWN_CODES = 512, LC_KNOWN_STACKS = 256, LC_KNOWN_STRINGS = 128, LC_KNOWN_THREADS = 96 };
 
 typedef struct {
     lc_slot *slot; /* NULL: not in use */
@@ -29,6 +29,8 @@ typedef struct {
         uint64_t hash;
         lc_ref ref;
     } strings[LC_KNOWN_STRINGS];
+    uint32_t threads[LC_KNOWN_THREADS]; /* numbers of those whose names are stored */
+    uint32_t thread_count;
     uint8_t contributors[LC_TALLY_COUNT]; /* of each entry of the lane's tally: its contributor's number, from 1 */
     uint64_t host_interval_ns; /* between readings of the host, now */
 } lc_slot_writer;
@@ -53,5 +55,11 @@ void lc_slot_put_host(lc_slot_writer *writer, const lc_host_entry *host);
 
 /* Appends a thread; false where there is no room. */
 bool lc_slot_put_thread(lc_slot_writer *writer, const lc_thread_entry *thread);
+
+/* Whether the name of this thread is to be stored: it is not there yet, and there is room. */
+bool lc_slot_wants_thread_name(const lc_slot_writer *writer, uint64_t tid);
+
+/* Stores it, unless it is empty. */
+void lc_slot_put_thread_name(lc_slot_writer *writer, uint64_t tid, lc_text name);
 
 #endif

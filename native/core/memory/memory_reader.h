@@ -2,7 +2,8 @@
  *
  * The frames of a running thread are freed and reused under the reader's hands; a plain load can
  * fault (CPython #140815, #116008). The kernel copies instead and says how much it could
- * copy: process_vm_readv, or, where seccomp refuses that, pread on /proc/PID/mem.
+ * copy: process_vm_writev from one's own process, process_vm_readv from another, or, where seccomp
+ * refuses these, pread on /proc/PID/mem.
  *
  * Thread-safe, no lock, no allocation, async-signal-safe; needs no Python. Tests and fuzz targets
  * put their own functions in place of the kernel's.
@@ -37,7 +38,8 @@ struct lc_memory_reader {
 typedef enum {
     LC_READER_NONE = 0, /* neither way works here: the portable engine takes over */
     LC_READER_VM_READV = 1,
-    LC_READER_PROC_MEM = 2
+    LC_READER_PROC_MEM = 2,
+    LC_READER_VM_WRITEV = 3
 } lc_reader_kind;
 
 /* Finds a way to read the memory of process `pid` (one's own included) that works, by reading `probe`

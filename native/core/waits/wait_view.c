@@ -78,6 +78,7 @@ static uint64_t put_lock(lc_wait_memory *memory, lc_frame_source *source, const 
     memory->holder_thread_state = lock.holder_thread_state;
     sample->lock_kind = (uint8_t)lock.kind;
     sample->lock_proof = (uint8_t)lock.proof;
+    sample->lock_frame = lock.frame;
     sample->target = module;
     sample->holder_tid = lock.holder_tid;
     return lock.holder_thread_state;

@@ -102,6 +102,7 @@ typedef struct {
     lc_lock_proof proof;
     uint64_t holder_thread_state; /* 0 where the proof is LC_PROOF_NONE */
     uint32_t holder_tid;
+    uint8_t frame; /* of the holder's frames the one in whose block it took the lock, the outermost is 1; 0 not known */
     lc_text module; /* LC_LOCK_MODULE: whose import lock it is */
     uint64_t object; /* address of the lock; tells it from others while a thread waits for it */
 } lc_lock_view;
@@ -115,6 +116,8 @@ struct lc_frame_source {
     /* All threads of that interpreter; answers how many were written to `out`. */
     uint32_t (*threads)(lc_frame_source *self, uint64_t thread_state, lc_thread_ref *out,
                         uint32_t room);
+    /* What `threading` calls the thread with this number; empty where that is not known. */
+    lc_text (*thread_name)(lc_frame_source *self, uint64_t thread_state, uint64_t tid);
     /* Names of the running work of a thread, whose `stack` is of the same moment; NULL: it could not be read. */
     void (*work)(lc_frame_source *self, uint64_t work, uint64_t thread_state, const lc_stack *stack,
                  lc_work_names *out);

@@ -86,6 +86,14 @@ static bool still_the_same(const lc_lane *lane, const lc_slot *slot, uint64_t tu
            (LC_LOAD(lane->epoch) == epoch && LC_LOAD(slot->epoch) == epoch);
 }
 
+/* It may have ended before the drain can ask for it. */
+static void put_thread_name(lc_watchdog *w, lc_slot_writer *writer, uint64_t thread_state, uint64_t tid)
+{
+    if (lc_slot_wants_thread_name(writer, tid)) {
+        lc_slot_put_thread_name(writer, tid, w->source->thread_name(w->source, thread_state, tid));
+    }
+}
+
 /* `holder`: thread state of the thread whose stack belongs to the sample too, 0 none. It is read when the first stack is
  * stored: a walk may put other code in the place of code that the walk before it has named. */
 static void store(lc_watchdog *w, lc_lane_watch *watch, lc_sample_entry *sample, bool has_stack, uint64_t holder)
@@ -108,6 +116,9 @@ static void store(lc_watchdog *w, lc_lane_watch *watch, lc_sample_entry *sample,
     }
     if (holder != 0 && w->source->walk(w->source, holder, w->holder_stack) == LC_WALK_OK) {
         sample->holder_stack = lc_slot_put_stack(writer, w->holder_stack);
+    }
+    if (holder != 0) {
+        put_thread_name(w, writer, holder, sample->holder_tid);
     }
     lc_slot_put_sample(writer, sample);
     lc_flight_count(w->flight, LC_COUNTER_samples_taken, 1);
@@ -234,5 +245,6 @@ void lc_sampler_take_threads(lc_watchdog *w, const lc_lane *lane, lc_lane_watch 
         const lc_syscall_fields call = lc_thread_call(threads[i].tid);
         entry.waits_for_gil = !entry.holds_gil && sleeps_on_gil(&gil, &call);
         lc_slot_put_thread(watch->writer, &entry);
+        put_thread_name(w, watch->writer, threads[i].thread_state, threads[i].tid);
     }
 }

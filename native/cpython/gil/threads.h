@@ -31,4 +31,7 @@ uint32_t lc_threads(lc_cpython_source *source, uint64_t thread_state, lc_thread_
                     uint32_t room);
 void lc_gil(lc_cpython_source *source, uint64_t thread_state, lc_gil_view *out);
 
+/* lc_frame_source.thread_name. The same. */
+lc_text lc_thread_name(lc_cpython_source *source, uint64_t thread_state, uint64_t tid);
+
 #endif

@@ -25,6 +25,7 @@
  *   frame_instr      3.11, 3.12: prev_instr, the last instruction begun; from 3.13: instr_ptr, the
  *                    current one. For a position both are looked up the same way
  *   frame_tags       low bits of f_executable that are not address (a _PyStackRef from 3.14)
+ *   frame_entry      3.11: 1 where C code called the frame; later a shim lies between
  *   owner_generator  value of `owner` of a frame inside a generator object
  *   owner_shim       lowest value of `owner` of frames that are no Python code: an eval loop's entry
  *                    frame (3.12+), the interpreter's base frame (3.14+)
@@ -70,6 +71,7 @@
     X(frame_instr,                  56,        56,        56,   56,   56)      \
     X(frame_stack,                  64,        64,        64,   64,   64)      \
     X(frame_stack_bytes,             4,         4,         4,    8,    8)      \
+    X(frame_entry,                  68, LC_ABSENT, LC_ABSENT, LC_ABSENT, LC_ABSENT) \
     X(frame_owner,                  69,        70,        70,   74,   74)      \
     X(frame_tags,                    0,         0,         0,    3,    3)      \
     X(owner_generator,               1,         1,         1,    1,    1)      \

@@ -120,6 +120,7 @@ AT(frame_instr, _PyInterpreterFrame, instr_ptr);
 
 #if PY_VERSION_HEX < 0x030C0000
 AT(runtime_gil, _PyRuntimeState, ceval.gil);
+AT(frame_entry, _PyInterpreterFrame, is_entry);
 IS(owner_end, FRAME_OWNED_BY_FRAME_OBJECT + 1);
 AT(long_tag, PyVarObject, ob_size);
 AT(long_digits, PyLongObject, ob_digit);

@@ -127,11 +127,30 @@ static bool loads_module(const lc_cpython_source *source, const lc_chain *chain,
 
 /* ---- proofs ---------------------------------------------------------------------------------------- */
 
-/* The frame that proves it, 0 none. */
-static uint64_t proof(lc_cpython_source *source, const lc_found_lock *lock, uint64_t thread_state,
-                      uint32_t *frame_budget)
+typedef struct {
+    uint64_t address; /* 0 none */
+    uint8_t number;   /* from the outermost frame on, from 1; 0 not known */
+} proving_frame;
+
+static proving_frame frame_at(const lc_chain *chain, uint32_t i)
+{
+    proving_frame found = {.address = chain->frames[i].address};
+    uint32_t outer = 0;
+    for (uint32_t j = i; j < chain->count; j++) {
+        outer += !chain->frames[j].shim;
+    }
+    if (!chain->cut && outer <= UINT8_MAX) {
+        found.number = (uint8_t)outer;
+    }
+    return found;
+}
+
+/* The frame that proves it; of an RLock, which may be taken again in inner blocks, the outermost. */
+static proving_frame proof(lc_cpython_source *source, const lc_found_lock *lock, uint64_t thread_state,
+                           uint32_t *frame_budget)
 {
     const lc_chain *chain = lc_chain_of_thread(source, thread_state, FRAMES_EACH);
+    proving_frame found = {0};
     for (uint32_t i = 0; chain != NULL && i < chain->count && *frame_budget > 0; i++) {
         if (chain->frames[i].shim) {
             continue;
@@ -139,21 +158,30 @@ static uint64_t proof(lc_cpython_source *source, const lc_found_lock *lock, uint
         (*frame_budget)--;
         const bool holds = lock->kind == LC_LOCK_MODULE ? loads_module(source, chain, i, lock->module)
                                                         : is_in_with(source, &chain->frames[i], lock);
-        if (holds) {
-            const bool let_go = lock->kind == LC_LOCK_PLAIN && waits_in_condition(source, chain, i, lock->object);
-            return let_go ? 0 : chain->frames[i].address;
+        if (!holds) {
+            continue;
+        }
+        if (lock->kind == LC_LOCK_PLAIN && waits_in_condition(source, chain, i, lock->object)) {
+            return (proving_frame){0};
+        }
+        found = frame_at(chain, i);
+        if (lock->kind != LC_LOCK_RECURSIVE) {
+            break;
         }
     }
-    return 0;
+    return found;
 }
 
-/* Whether the thread is inside a `with` block of the lock, or loads the module. */
-static bool is_held_by(lc_cpython_source *source, const lc_found_lock *lock, uint64_t thread_state,
-                       uint32_t *frame_budget)
+/* The frame of the thread's `with` block of the lock, or that loads the module. */
+static proving_frame proving(lc_cpython_source *source, const lc_found_lock *lock, uint64_t thread_state,
+                             uint32_t *frame_budget)
 {
     /* Twice: a frame may end while it is read, and its memory be used for another. A thread that holds the lock keeps its frame. */
-    const uint64_t first = proof(source, lock, thread_state, frame_budget);
-    return first != 0 && proof(source, lock, thread_state, frame_budget) == first;
+    const proving_frame first = proof(source, lock, thread_state, frame_budget);
+    if (first.address != 0 && proof(source, lock, thread_state, frame_budget).address == first.address) {
+        return first;
+    }
+    return (proving_frame){0};
 }
 
 static uint64_t ident_of(const lc_cpython_source *source, uint64_t thread_state)
@@ -178,12 +206,20 @@ typedef struct {
     const lc_found_lock *lock;
     uint64_t owner; /* ident of the thread that owns it by the lock's own word, 0 none */
     uint32_t frame_budget;
+    uint8_t frame; /* of the last proof, as in lc_lock_view */
 } search;
 
 static lc_lock_proof proof_of(lc_cpython_source *source, search *s, uint64_t thread_state)
 {
+    s->frame = 0;
+    if (s->owner != 0 && ident_of(source, thread_state) != s->owner) {
+        return LC_PROOF_NONE;
+    }
     if (s->owner != 0) {
-        return ident_of(source, thread_state) == s->owner ? LC_PROOF_OWNER : LC_PROOF_NONE;
+        if (s->lock->kind == LC_LOCK_RECURSIVE) {
+            s->frame = proving(source, s->lock, thread_state, &s->frame_budget).number;
+        }
+        return LC_PROOF_OWNER;
     }
     if (s->lock->kind == LC_LOCK_PLAIN && ends_by(source, thread_state, s->lock->object)) {
         return LC_PROOF_OWNER;
@@ -191,10 +227,13 @@ static lc_lock_proof proof_of(lc_cpython_source *source, search *s, uint64_t thr
     if (s->lock->kind != LC_LOCK_PLAIN && s->lock->kind != LC_LOCK_MODULE) {
         return LC_PROOF_NONE;
     }
-    return is_held_by(source, s->lock, thread_state, &s->frame_budget) ? LC_PROOF_WITH : LC_PROOF_NONE;
+    const proving_frame found = proving(source, s->lock, thread_state, &s->frame_budget);
+    s->frame = s->lock->kind == LC_LOCK_PLAIN ? found.number : 0;
+    return found.address != 0 ? LC_PROOF_WITH : LC_PROOF_NONE;
 }
 
-static void take(lc_cpython_source *source, uint64_t thread_state, lc_lock_proof proof, lc_lock_view *out)
+static void take(lc_cpython_source *source, const search *s, uint64_t thread_state, lc_lock_proof proof,
+                 lc_lock_view *out)
 {
     lc_thread_words words;
     if (proof == LC_PROOF_NONE || !lc_thread_words_read(source, thread_state, &words) || words.tid == 0) {
@@ -203,6 +242,7 @@ static void take(lc_cpython_source *source, uint64_t thread_state, lc_lock_proof
     out->proof = proof;
     out->holder_thread_state = thread_state;
     out->holder_tid = words.tid;
+    out->frame = s->frame;
 }
 
 /* Two that seem to hold it are one too many: then it is not known. */
@@ -216,9 +256,10 @@ static void search_all(lc_cpython_source *source, uint64_t waiting, search *s, l
             out->proof = LC_PROOF_NONE;
             out->holder_thread_state = 0;
             out->holder_tid = 0;
+            out->frame = 0;
             return;
         }
-        take(source, threads[i].thread_state, proof, out);
+        take(source, s, threads[i].thread_state, proof, out);
         if (out->proof == LC_PROOF_OWNER) {
             return; /* there is no other */
         }
@@ -262,7 +303,8 @@ void lc_lock(lc_cpython_source *source, const lc_lock_question *question, lc_loc
     }
     search s = {.lock = &lock, .owner = owner_of(source, &lock), .frame_budget = LC_LOCK_FRAMES_MAX};
     if (question->known_holder != 0) {
-        take(source, question->known_holder, proof_of(source, &s, question->known_holder), out);
+        const lc_lock_proof proof = proof_of(source, &s, question->known_holder);
+        take(source, &s, question->known_holder, proof, out);
     }
     if (out->proof == LC_PROOF_NONE && (question->search || s.owner != 0)) {
         search_all(source, question->thread_state, &s, out);

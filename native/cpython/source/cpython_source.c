@@ -29,6 +29,9 @@ static lc_interpreter_addresses addresses(void)
         .cfunction_type = address_of(&PyCFunction_Type),
         .coroutine_type = address_of(&PyCoro_Type),
         .generator_type = address_of(&PyGen_Type),
+        .tuple_type = address_of(&PyTuple_Type),
+        .list_type = address_of(&PyList_Type),
+        .dict_type = address_of(&PyDict_Type),
     };
 }
 

@@ -30,6 +30,9 @@ typedef struct {
     uint64_t cfunction_type;
     uint64_t coroutine_type;
     uint64_t generator_type;
+    uint64_t tuple_type;
+    uint64_t list_type;
+    uint64_t dict_type;
 } lc_interpreter_addresses;
 
 /* What lc_cpython_source_learn_asyncio found out; read only after `learned` (acquire). */

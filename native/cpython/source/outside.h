@@ -17,8 +17,6 @@ typedef struct {
     uint64_t type_type;       /* PyType_Type */
     uint64_t descriptor_type; /* PyMethodDescr_Type */
     uint64_t reference_type;  /* _PyWeakref_RefType */
-    uint64_t tuple_type;      /* PyTuple_Type */
-    uint64_t dict_type;       /* PyDict_Type */
 } lc_outside_addresses;
 
 /* Opens the source for a process of this CPython version (PY_VERSION_HEX of that process). The reader must outlive
@@ -34,9 +32,5 @@ uint32_t lc_outside_interpreters(const lc_cpython_source *source, uint64_t *out,
  * again. */
 void lc_outside_learn_locks(lc_cpython_source *source, const lc_outside_addresses *addresses,
                             const lc_thread_ref *threads, uint32_t count);
-
-/* What `threading` calls this thread; empty where that is not known. Valid until the source's next call. */
-lc_text lc_outside_thread_name(lc_cpython_source *source, const lc_outside_addresses *addresses,
-                               uint64_t thread_state);
 
 #endif

@@ -127,6 +127,8 @@ bool lc_self_test(lc_cpython_source *source, const char **why_not)
         *why_not = "thread states or the GIL of this CPython build are not laid out as its version's are";
     } else if (!frames_agree(source, self)) {
         *why_not = "frames of this CPython build are not laid out as its version's are";
+    } else if (!lc_values_agree(source)) {
+        *why_not = "functions or the values of frames of this CPython build are not laid out as its version's are";
     }
     return *why_not == NULL;
 }

@@ -8,4 +8,8 @@
  * lifetime, if anything differs from the public API's answer. */
 bool lc_self_test(lc_cpython_source *source, const char **why_not);
 
+/* Of it what needs objects of its own: functions, methods, generators, and the values of a frame. GIL held; runs a few lines
+ * of Python. */
+bool lc_values_agree(lc_cpython_source *source);
+
 #endif

@@ -30,6 +30,11 @@ static uint32_t threads(lc_frame_source *self, uint64_t thread_state, lc_thread_
     return lc_threads(own(self), thread_state, out, room);
 }
 
+static lc_text thread_name(lc_frame_source *self, uint64_t thread_state, uint64_t tid)
+{
+    return lc_thread_name(own(self), thread_state, tid);
+}
+
 static void work(lc_frame_source *self, uint64_t address, uint64_t thread_state, const lc_stack *stack,
                  lc_work_names *out)
 {
@@ -74,6 +79,7 @@ bool lc_cpython_source_init(lc_cpython_source *source, const lc_memory_reader *r
         .source = {.walk = walk,
                    .gil = gil,
                    .threads = threads,
+                   .thread_name = thread_name,
                    .work = work,
                    .name_ended = name_ended,
                    .text = text, .lock = lock, .waits_for = waits_for,

@@ -1,45 +1,136 @@
 #include "cpython/walker/chain.h"
 
+#include <string.h>
+
+#define PAGE_BYTES 4096u
+#define CALLED_MAX 8u /* frames that begin between a look and a copy */
+#define FRAMES_BEFORE_KEPT 3u /* of the chain, in its plan */
+#define ROOM_BYTES 512u /* for the frames that the innermost one calls: they lie right behind it */
+
 static bool plausible(uint64_t address)
 {
     return address >= 4096 && address < UINT64_C(1) << 56 && address % 8 == 0;
 }
 
-/* Where the thread state says which frame is the innermost one: a word of its own, or of a _PyCFrame
- * that one of its words leads to. */
-static lc_chain_result top_word(lc_snapshot *snapshot, const lc_layout *layout,
-                                uint64_t thread_state, uint64_t *word, lc_read_plan *plan)
+/* Where the thread state says which frame is the innermost one: a word of its own, or (3.11, 3.12) of a _PyCFrame
+ * that it leads to. */
+typedef struct {
+    uint64_t word_at[2];
+    uint64_t word[2];
+    uint32_t count;
+} top_words;
+
+static lc_chain_result find_top(lc_snapshot *snapshot, const lc_layout *layout, uint64_t thread_state, top_words *top,
+                                lc_read_plan *plan)
 {
     const uint32_t thread_bytes = layout->thread_native_id + 8; /* behind all that is read of it */
     if (!plausible(thread_state)) {
         return LC_CHAIN_UNREADABLE;
     }
-    lc_read_plan_add(plan, thread_state, thread_bytes);
+    lc_read_plan_add_top(plan, thread_state, thread_bytes);
     const uint8_t *thread = lc_snapshot_get(snapshot, thread_state, thread_bytes);
     if (thread == NULL) {
         return LC_CHAIN_UNREADABLE;
     }
-    *word = thread_state + layout->thread_frame;
-    if (layout->cframe_frame != LC_ABSENT) {
-        const uint64_t cframe = lc_u64_at(thread, layout->thread_frame);
-        *word = cframe + layout->cframe_frame;
-        return plausible(cframe) ? LC_CHAIN_OK : LC_CHAIN_BROKEN;
+    *top = (top_words){.count = 1, .word_at = {thread_state + layout->thread_frame},
+                       .word = {lc_u64_at(thread, layout->thread_frame)}};
+    if (layout->cframe_frame == LC_ABSENT) {
+        return LC_CHAIN_OK;
     }
+    if (!plausible(top->word[0])) {
+        return LC_CHAIN_BROKEN;
+    }
+    top->count = 2;
+    top->word_at[1] = top->word[0] + layout->cframe_frame;
+    const uint8_t *word = lc_snapshot_get(snapshot, top->word_at[1], 8);
+    if (word == NULL) {
+        return LC_CHAIN_UNREADABLE;
+    }
+    top->word[1] = lc_u64_at(word, 0);
     return LC_CHAIN_OK;
 }
 
-/* The frames were read between two looks at the innermost one: whether it changed meanwhile. */
-static bool top_moved(lc_snapshot *snapshot, uint64_t word, uint64_t top, lc_read_plan *plan)
+/* Whether the words were read together with the quick ranges. */
+static bool top_is_quick(const lc_snapshot *snapshot, const top_words *top)
 {
-    lc_read_plan_add_last(plan, word, 8);
-    const uint8_t *again = lc_snapshot_get_last(snapshot, word, 8);
-    return again == NULL || lc_u64_at(again, 0) != top;
+    return lc_snapshot_is_top(snapshot, top->word_at[0], 8) &&
+           (top->count == 1 || lc_snapshot_is_top(snapshot, top->word_at[1], 8));
+}
+
+static bool innermost_runs(const lc_chain *chain)
+{
+    return chain->quick > 0 && chain->frames[0].runs && chain->frames[0].settled;
+}
+
+/* Or calls, or is just being made. */
+static bool innermost_ended(const lc_chain *chain)
+{
+    return chain->quick > 0 && chain->frames[0].calls && !chain->frames[0].shim;
+}
+
+/* Whether the thread has another one by now. */
+static bool top_moved(const lc_snapshot *snapshot, const top_words *top)
+{
+    for (uint32_t i = 0; i < top->count; i++) {
+        uint64_t now = 0;
+        if (!lc_read(snapshot->reader, top->word_at[i], &now, sizeof now) || now != top->word[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint32_t count_quick(const lc_chain *chain)
+{
+    uint32_t count = 0;
+    while (count < chain->count && chain->frames[count].quick >= 0) {
+        count++;
+    }
+    return count;
+}
+
+static void add_kept(lc_read_plan *plan, void (*add)(lc_read_plan *, uint64_t, uint32_t), const lc_kept_ranges *kept)
+{
+    for (uint32_t i = 0; i < LC_KEPT_RANGES && kept->ranges[i].bytes > 0; i++) {
+        add(plan, kept->ranges[i].address, kept->ranges[i].bytes);
+    }
+}
+
+static void plan_top(lc_read_plan *plan, const top_words *top)
+{
+    if (top->count == 2) {
+        lc_keep_range(&plan->kept_tops, top->word_at[1], 8);
+        add_kept(plan, lc_read_plan_add_top, &plan->kept_tops);
+    }
+}
+
+/* With the innermost frame, if it is one of the data stack, goes what its page has behind it: frames that it calls. */
+static void plan_frames(lc_read_plan *plan, const lc_layout *layout, const lc_chain *chain)
+{
+    const uint32_t bytes = layout->frame_bytes;
+    const lc_raw_frame *innermost = &chain->frames[0];
+    const uint32_t left = PAGE_BYTES - (uint32_t)(innermost->address % PAGE_BYTES);
+    const uint32_t with_room = left < bytes + ROOM_BYTES ? left : bytes + ROOM_BYTES;
+    lc_keep_range(&plan->kept_frames, innermost->address,
+                  innermost->owner != 0 || with_room < bytes ? bytes : with_room);
+    if (chain->count > 1 && chain->frames[1].shim) {
+        lc_keep_range(&plan->kept_frames, chain->frames[1].address, bytes);
+    }
+    for (uint32_t i = 0; i < chain->count; i++) {
+        if (i == FRAMES_BEFORE_KEPT) {
+            add_kept(plan, lc_read_plan_add, &plan->kept_frames);
+        }
+        lc_read_plan_add(plan, chain->frames[i].address, bytes);
+    }
+    if (chain->count <= FRAMES_BEFORE_KEPT) {
+        add_kept(plan, lc_read_plan_add, &plan->kept_frames);
+    }
 }
 
 static bool decode(const uint8_t *bytes, const lc_layout *layout, uint64_t address,
                    lc_raw_frame *frame)
 {
-    frame->address = address;
+    *frame = (lc_raw_frame){.address = address, .quick = -1};
     frame->previous = lc_u64_at(bytes, layout->frame_previous);
     frame->code = lc_u64_at(bytes, layout->frame_code) & ~(uint64_t)layout->frame_tags;
     frame->instr = lc_u64_at(bytes, layout->frame_instr);
@@ -47,9 +138,101 @@ static bool decode(const uint8_t *bytes, const lc_layout *layout, uint64_t addre
                                                   : lc_u32_at(bytes, layout->frame_stack);
     frame->owner = bytes[layout->frame_owner];
     frame->shim = frame->owner >= layout->owner_shim;
+    frame->by_c = layout->frame_entry != LC_ABSENT && bytes[layout->frame_entry] != 0;
+    const bool tells = layout->frame_stack_bytes == 4; /* `stacktop`: -1 while the frame executes */
+    frame->runs = tells && (int32_t)frame->stack < 0;
+    frame->calls = tells && !frame->runs;
     /* A frame that a frame object owns has ended: it is in no running chain. */
     return frame->owner < layout->owner_end && frame->owner != layout->owner_frame_object &&
            frame->previous != address && (frame->shim || plausible(frame->code));
+}
+
+static bool is_activation(const uint8_t *bytes, const lc_layout *layout, const lc_raw_frame *frame, lc_raw_frame *copy)
+{
+    return decode(bytes, layout, frame->address, copy) && copy->code == frame->code && copy->previous == frame->previous;
+}
+
+/* The frame at the address; of a quick one, the first copy, compared with the others. */
+static lc_chain_result read_frame(lc_snapshot *snapshot, const lc_layout *layout, uint64_t address, lc_raw_frame *frame)
+{
+    const uint8_t *copies[LC_QUICK_COPIES];
+    const int32_t quick = lc_snapshot_quick(snapshot, address, layout->frame_bytes, copies);
+    const uint8_t *bytes = quick >= 0 ? copies[0] : lc_snapshot_get_frame(snapshot, address, layout->frame_bytes);
+    if (bytes == NULL) {
+        return LC_CHAIN_UNREADABLE;
+    }
+    if (!decode(bytes, layout, address, frame)) {
+        return LC_CHAIN_BROKEN;
+    }
+    frame->quick = quick;
+    if (quick >= 0) {
+        lc_raw_frame copy;
+        frame->stood = memcmp(bytes, copies[1], layout->frame_bytes) == 0;
+        frame->stood_long = memcmp(bytes, copies[2], layout->frame_bytes) == 0;
+        frame->settled = is_activation(copies[1], layout, frame, &copy);
+        frame->ran_on = is_activation(copies[2], layout, frame, &copy) && copy.runs == frame->runs;
+    }
+    return LC_CHAIN_OK;
+}
+
+/* Whether it is the frame itself or a shim, in a quick copy, that it is the next one outside of. */
+static bool leads_to(lc_snapshot *snapshot, const lc_layout *layout, uint64_t previous, uint64_t frame, lc_raw_frame *shim)
+{
+    shim->address = 0;
+    if (previous == frame) {
+        return true;
+    }
+    const uint8_t *copies[LC_QUICK_COPIES];
+    if (layout->frame_entry == LC_ABSENT && plausible(previous) &&
+        lc_snapshot_quick(snapshot, previous, layout->frame_bytes, copies) >= 0 &&
+        read_frame(snapshot, layout, previous, shim) == LC_CHAIN_OK && shim->shim && shim->previous == frame) {
+        return true;
+    }
+    shim->address = 0;
+    return false;
+}
+
+/* The frame behind `caller` on the data stack that it has called, and the shim between (address 0: none). */
+static bool find_callee(lc_snapshot *snapshot, const lc_layout *layout, const lc_raw_frame *caller, lc_raw_frame *shim,
+                        lc_raw_frame *callee)
+{
+    const lc_range *range = &snapshot->ranges[snapshot->tops + (uint32_t)caller->quick];
+    const uint64_t end = range->address + range->bytes - layout->frame_bytes;
+    for (uint64_t at = caller->address + layout->frame_bytes; at <= end; at += 8) {
+        if (read_frame(snapshot, layout, at, callee) == LC_CHAIN_OK && callee->owner == 0 &&
+            leads_to(snapshot, layout, callee->previous, caller->address, shim)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Since the look at the innermost frame it may have called: adds the frames that run by now, if their copies have them.
+ * Frames that have ended lie there, too, but none of them runs. */
+static void add_called(lc_snapshot *snapshot, const lc_layout *layout, lc_chain *chain)
+{
+    lc_raw_frame called[CALLED_MAX]; /* outermost first */
+    uint32_t count = 0;
+    const lc_raw_frame *caller = &chain->frames[0];
+    lc_raw_frame shim;
+    lc_raw_frame callee;
+    while (count + 2 <= CALLED_MAX && caller->quick >= 0 && caller->owner == 0 &&
+           find_callee(snapshot, layout, caller, &shim, &callee) &&
+           caller->calls == (shim.address == 0 && !callee.by_c)) {
+        if (shim.address != 0) {
+            called[count++] = shim;
+        }
+        called[count++] = callee;
+        caller = &called[count - 1];
+    }
+    if (count == 0 || !caller->runs || chain->count + count > LC_CHAIN_MAX) {
+        return;
+    }
+    memmove(&chain->frames[count], &chain->frames[0], chain->count * sizeof chain->frames[0]);
+    for (uint32_t i = 0; i < count; i++) {
+        chain->frames[count - 1 - i] = called[i];
+    }
+    chain->count += count;
 }
 
 /* A generator's frame is unlinked by setting its `previous` to NULL: it then looks like the outermost
@@ -70,18 +253,13 @@ lc_chain_result lc_chain_follow(lc_snapshot *snapshot, const lc_layout *layout,
     chain->count = 0;
     chain->cut = false;
     chain->moved = false;
-    uint64_t word = 0;
-    const lc_chain_result result = top_word(snapshot, layout, thread_state, &word, plan);
+    chain->quick = 0;
+    top_words top = {.count = 0};
+    const lc_chain_result result = find_top(snapshot, layout, thread_state, &top, plan);
     if (result != LC_CHAIN_OK) {
         return result;
     }
-    lc_read_plan_add(plan, word, 8);
-    const uint8_t *top = lc_snapshot_get(snapshot, word, 8);
-    if (top == NULL) {
-        return LC_CHAIN_UNREADABLE;
-    }
-    const uint64_t innermost = lc_u64_at(top, 0);
-    uint64_t address = innermost;
+    uint64_t address = top.word[top.count - 1];
     uint32_t shown = 0;
     while (address != 0) {
         if (chain->count == LC_CHAIN_MAX || shown == limit) {
@@ -91,103 +269,27 @@ lc_chain_result lc_chain_follow(lc_snapshot *snapshot, const lc_layout *layout,
         if (!plausible(address)) {
             return LC_CHAIN_BROKEN;
         }
-        const uint8_t *bytes = lc_snapshot_get_frame(snapshot, address, layout->frame_bytes);
-        if (bytes == NULL) {
-            return LC_CHAIN_UNREADABLE;
-        }
         lc_raw_frame *frame = &chain->frames[chain->count++];
-        if (!decode(bytes, layout, address, frame)) {
-            return LC_CHAIN_BROKEN;
+        const lc_chain_result read = read_frame(snapshot, layout, address, frame);
+        if (read != LC_CHAIN_OK) {
+            return read;
         }
-        lc_read_plan_add(plan, address, layout->frame_bytes);
         shown += !frame->shim;
         address = frame->previous;
     }
     if (!ends_well(chain, layout)) {
         return LC_CHAIN_BROKEN;
     }
-    chain->moved = top_moved(snapshot, word, innermost, plan);
+    if (plan != NULL) {
+        plan_top(plan, &top);
+    }
+    if (plan != NULL && chain->count > 0) {
+        plan_frames(plan, layout, chain);
+    }
+    if (chain->count > 0 && top_is_quick(snapshot, &top)) {
+        add_called(snapshot, layout, chain);
+        chain->quick = count_quick(chain);
+    }
+    chain->moved = innermost_ended(chain) || (!innermost_runs(chain) && top_moved(snapshot, &top));
     return LC_CHAIN_OK;
-}
-
-static bool same_activation(const lc_raw_frame *a, const lc_raw_frame *b)
-{
-    return a->address == b->address && a->previous == b->previous && a->owner == b->owner &&
-           a->code == b->code;
-}
-
-static bool same_words(const lc_raw_frame *a, const lc_raw_frame *b)
-{
-    if (a->shim && b->shim) { /* CPython sets only some of a shim's words */
-        return a->address == b->address && a->previous == b->previous && a->owner == b->owner;
-    }
-    return same_activation(a, b) && a->instr == b->instr && a->stack == b->stack;
-}
-
-/* Chains that were cut end at different frames if the depth changed: finds where they overlap. */
-static bool align(const lc_chain *a, const lc_chain *b, uint32_t *end_a, uint32_t *end_b)
-{
-    *end_a = a->count;
-    *end_b = b->count;
-    if (a->count == 0 || b->count == 0) {
-        return false;
-    }
-    if (!a->cut && !b->cut) {
-        return true;
-    }
-    for (uint32_t i = b->count; i > 0; i--) {
-        if (b->frames[i - 1].address == a->frames[a->count - 1].address) {
-            *end_b = i;
-            return true;
-        }
-    }
-    for (uint32_t i = a->count; i > 0; i--) {
-        if (a->frames[i - 1].address == b->frames[b->count - 1].address) {
-            *end_a = i;
-            return true;
-        }
-    }
-    return false;
-}
-
-lc_agreement lc_chains_agree(const lc_chain *first, const lc_chain *second)
-{
-    uint32_t i = 0;
-    uint32_t j = 0;
-    if (!align(first, second, &i, &j)) {
-        return (lc_agreement){.any = false};
-    }
-    lc_agreement agreement = {.any = false};
-    while (i > 0 && j > 0) {
-        const lc_raw_frame *a = &first->frames[--i];
-        const lc_raw_frame *b = &second->frames[--j];
-        if (!same_activation(a, b) && !(a->shim && b->shim && same_words(a, b))) {
-            break;
-        }
-        agreement = (lc_agreement){.any = true, .in_first = i, .in_second = j};
-        if (!same_words(a, b)) {
-            break; /* it moved on: what it called in one reading is not what it called in the other */
-        }
-    }
-    const bool innermost_doubtful = (first->moved && agreement.in_first == 0) ||
-                                    (second->moved && agreement.in_second == 0);
-    if (agreement.any && innermost_doubtful) {
-        agreement.in_first++;
-        agreement.in_second++;
-        agreement.any = agreement.in_first < first->count && agreement.in_second < second->count;
-    }
-    return agreement;
-}
-
-bool lc_chains_equal(const lc_chain *first, const lc_chain *second)
-{
-    if (first->count != second->count || first->cut != second->cut) {
-        return false;
-    }
-    for (uint32_t i = 0; i < first->count; i++) {
-        if (!same_words(&first->frames[i], &second->frames[i])) {
-            return false;
-        }
-    }
-    return true;
 }

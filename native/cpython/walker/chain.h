@@ -1,4 +1,4 @@
-/* A thread's chain of frames as it lies in memory, and how far two readings of it agree. */
+/* A thread's chain of frames as it lies in memory. */
 #ifndef LOOPCANARY_CHAIN_H
 #define LOOPCANARY_CHAIN_H
 
@@ -21,12 +21,21 @@ typedef struct {
     uint64_t stack; /* where the frame's value stack was when it last called: part of its identity */
     uint32_t owner;
     bool shim;
+    bool by_c;  /* 3.11: C code called it; later there is a shim outside of it */
+    bool calls; /* 3.11 to 3.13: it is in a call that the interpreter makes without C, or has ended */
+    bool runs;  /* 3.11 to 3.13: it executes, a call of C code included */
+    int32_t quick;   /* which quick range it is of; -1: of none */
+    bool stood;      /* its second copy is the same */
+    bool stood_long; /* so is the third */
+    bool settled;    /* the second is of the same code and caller: the first was not copied while a frame was made there */
+    bool ran_on;     /* the third is, too, and executes if the first does */
 } lc_raw_frame;
 
 typedef struct {
     uint32_t count;
     bool cut;   /* there are more outside */
     bool moved; /* the thread had another innermost frame when the last of these had been read */
+    uint32_t quick; /* so many, from the innermost one, are of the quick ranges, copied right after the look at which one that is */
     lc_raw_frame frames[LC_CHAIN_MAX]; /* innermost first */
 } lc_chain;
 
@@ -41,20 +50,5 @@ typedef enum {
 lc_chain_result lc_chain_follow(lc_snapshot *snapshot, const lc_layout *layout,
                                 uint64_t thread_state, uint32_t limit, lc_chain *chain,
                                 lc_read_plan *plan);
-
-/* Indices of the innermost frames from which on outwards two readings agree. */
-typedef struct {
-    bool any;
-    uint32_t in_first;
-    uint32_t in_second;
-} lc_agreement;
-
-/* Frames agree if all their words do; the innermost one that agrees may be at different
- * instructions, since it may be running. Of a chain that moved while it was read, the innermost frame counts for
- * nothing: it may have ended before its words were copied. */
-lc_agreement lc_chains_agree(const lc_chain *first, const lc_chain *second);
-
-/* Whether every word is the same, the innermost frame's included. */
-bool lc_chains_equal(const lc_chain *first, const lc_chain *second);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 
 #define PAGE_BYTES 4096u
+#define QUICK_BYTES 1024u /* of a quick range: what it holds is copied in some 20 ns */
 #define MERGE_GAP_BYTES 1024u /* less than a page: no unmapped page can lie in between */
 #define MERGE_LOOK_BACK 4u    /* data stack, C stack and heap alternate along a chain */
 #define PROBES 16u
@@ -12,14 +13,14 @@ static uint32_t slot_of(uint64_t page)
     return (uint32_t)((page * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & (LC_PAGE_SLOTS - 1);
 }
 
-static bool merge(lc_range *range, uint64_t address, uint32_t bytes)
+static bool merge(lc_range *range, uint32_t bytes_max, uint64_t address, uint32_t bytes)
 {
     const uint64_t low = address < range->address ? address : range->address;
     const uint64_t end = address + bytes;
     const uint64_t range_end = range->address + range->bytes;
     const uint64_t high = end > range_end ? end : range_end;
     const uint64_t union_bytes = high - low;
-    if (union_bytes > PAGE_BYTES || union_bytes > (uint64_t)bytes + range->bytes + MERGE_GAP_BYTES) {
+    if (union_bytes > bytes_max || union_bytes > (uint64_t)bytes + range->bytes + MERGE_GAP_BYTES) {
         return false;
     }
     range->address = low;
@@ -27,20 +28,46 @@ static bool merge(lc_range *range, uint64_t address, uint32_t bytes)
     return true;
 }
 
-void lc_read_plan_add(lc_read_plan *plan, uint64_t address, uint32_t bytes)
+/* Joins one of the latest `most` ranges, or is one more. */
+static void add(lc_read_plan *plan, uint32_t most, uint32_t bytes_max, uint64_t address, uint32_t bytes)
 {
-    if (plan == NULL) {
-        return;
-    }
-    const uint32_t look_back = plan->count < MERGE_LOOK_BACK ? plan->count : MERGE_LOOK_BACK;
-    for (uint32_t i = 1; i <= look_back; i++) {
-        if (merge(&plan->ranges[plan->count - i], address, bytes)) {
+    for (uint32_t i = 1; i <= most; i++) {
+        if (merge(&plan->ranges[plan->count - i], bytes_max, address, bytes)) {
             return;
         }
     }
     if (plan->count < LC_PLAN_RANGES_MAX) {
         plan->ranges[plan->count++] = (lc_range){.address = address, .bytes = bytes};
     }
+}
+
+void lc_read_plan_add_top(lc_read_plan *plan, uint64_t address, uint32_t bytes)
+{
+    if (plan != NULL && plan->tops == plan->count) {
+        add(plan, plan->count, QUICK_BYTES, address, bytes);
+        plan->tops = plan->count;
+    }
+}
+
+void lc_read_plan_add(lc_read_plan *plan, uint64_t address, uint32_t bytes)
+{
+    if (plan == NULL) {
+        return;
+    }
+    const uint32_t frames = plan->count - plan->tops;
+    const bool quick = frames <= LC_QUICK_RANGES;
+    const uint32_t look_back = quick || frames < MERGE_LOOK_BACK ? frames : MERGE_LOOK_BACK;
+    add(plan, look_back, quick ? QUICK_BYTES : PAGE_BYTES, address, bytes);
+}
+
+void lc_keep_range(lc_kept_ranges *kept, uint64_t address, uint32_t bytes)
+{
+    uint32_t at = 0;
+    while (at < LC_KEPT_RANGES - 1 && kept->ranges[at].address != address) {
+        at++;
+    }
+    memmove(&kept->ranges[1], &kept->ranges[0], at * sizeof kept->ranges[0]);
+    kept->ranges[0] = (lc_range){.address = address, .bytes = bytes};
 }
 
 /* All pages of the joint range hold a part of a wanted object: it is as readable as they are. */
@@ -76,13 +103,6 @@ void lc_read_plan_add_object(lc_read_plan *plan, uint64_t address, uint32_t byte
     }
 }
 
-void lc_read_plan_add_last(lc_read_plan *plan, uint64_t address, uint32_t bytes)
-{
-    if (plan != NULL) {
-        plan->last = (lc_range){.address = address, .bytes = bytes};
-    }
-}
-
 static uint32_t aligned(uint32_t bytes)
 {
     return (bytes + 7u) & ~7u;
@@ -109,6 +129,75 @@ static void put_range(lc_snapshot *snapshot, uint64_t address, uint32_t bytes)
     }
 }
 
+static void put_ranges(lc_snapshot *snapshot, const lc_range *ranges, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        put_range(snapshot, ranges[i].address, ranges[i].bytes);
+    }
+}
+
+/* By their addresses: frames of the data stack lie behind those that they were called by. */
+static void sort(lc_range *ranges, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++) {
+        const lc_range range = ranges[i];
+        uint32_t at = i;
+        for (; at > 0 && ranges[at - 1].address > range.address; at--) {
+            ranges[at] = ranges[at - 1];
+        }
+        ranges[at] = range;
+    }
+}
+
+static uint32_t bytes_of(const lc_range *ranges, uint32_t count)
+{
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        bytes += aligned(ranges[i].bytes);
+    }
+    return bytes;
+}
+
+/* What leads to the innermost frame; the quick ranges, each of them twice in a row; and these once more. Answers how many
+ * ranges have been copied: none, where one of them cannot be read. */
+static uint32_t take_quick(lc_snapshot *snapshot, const lc_read_plan *plan)
+{
+    const uint32_t tops = plan->tops;
+    const uint32_t behind = plan->count - tops;
+    const uint32_t quick = behind < LC_QUICK_RANGES ? behind : LC_QUICK_RANGES;
+    if (tops == 0 || tops > LC_TOP_RANGES || quick == 0) {
+        return 0;
+    }
+    lc_range order[LC_TOP_RANGES + LC_QUICK_RANGES];
+    memcpy(order, plan->ranges, (tops + quick) * sizeof order[0]);
+    sort(&order[tops], quick);
+    const uint32_t later = bytes_of(&order[tops], quick);
+    lc_read_request batch[LC_TOP_RANGES + LC_QUICK_COPIES * LC_QUICK_RANGES];
+    size_t size = 0;
+    uint8_t *into = snapshot->data;
+    for (uint32_t i = 0; i < tops + quick; i++) {
+        batch[size++] = (lc_read_request){order[i].address, into, order[i].bytes};
+        if (i >= tops) {
+            batch[size++] = (lc_read_request){order[i].address, into + later, order[i].bytes};
+        }
+        into += aligned(order[i].bytes);
+    }
+    into += later;
+    for (uint32_t i = tops; i < tops + quick; i++) {
+        batch[size++] = (lc_read_request){order[i].address, into, order[i].bytes};
+        into += aligned(order[i].bytes);
+    }
+    if (snapshot->reader->read(snapshot->reader, batch, size) != size) {
+        return 0;
+    }
+    put_ranges(snapshot, order, tops + quick);
+    snapshot->tops = tops;
+    snapshot->quick = quick;
+    snapshot->later = later;
+    snapshot->used += (LC_QUICK_COPIES - 1) * later;
+    return tops + quick;
+}
+
 void lc_snapshot_take(lc_snapshot *snapshot, const lc_memory_reader *reader,
                       const lc_read_plan *plan)
 {
@@ -118,16 +207,16 @@ void lc_snapshot_take(lc_snapshot *snapshot, const lc_memory_reader *reader,
     snapshot->count = 0;
     snapshot->used = 0;
     snapshot->cursor = 0;
-    snapshot->grown = false;
+    snapshot->tops = 0;
+    snapshot->quick = 0;
     snapshot->proven_str = 0;
-    snapshot->last.bytes = 0;
     memset(snapshot->slots, 0, sizeof snapshot->slots);
-    uint32_t next = 0;
+    uint32_t next = take_quick(snapshot, plan);
     while (next < plan->count) { /* each turn moves `next` on */
         lc_read_request batch[LC_READ_BATCH_MAX];
         uint32_t size = 0;
         uint32_t at = snapshot->used;
-        while (size < LC_READ_BATCH_MAX - 1 && next + size < plan->count &&
+        while (size < LC_READ_BATCH_MAX && next + size < plan->count &&
                at + plan->ranges[next + size].bytes <= LC_SNAPSHOT_BYTES - PAGE_BYTES) {
             const lc_range *range = &plan->ranges[next + size];
             batch[size] = (lc_read_request){range->address, snapshot->data + at, range->bytes};
@@ -137,17 +226,8 @@ void lc_snapshot_take(lc_snapshot *snapshot, const lc_memory_reader *reader,
         if (size == 0) {
             return;
         }
-        const bool with_last = next + size == plan->count && plan->last.bytes == 8;
-        batch[size] = (lc_read_request){plan->last.address, snapshot->last_data, 8};
-        const size_t done = reader->read(reader, batch, size + with_last);
-        const size_t got = done < size ? done : size;
-        if (done > size) {
-            snapshot->last = plan->last;
-        }
-        for (size_t i = 0; i < got; i++) {
-            const lc_range *range = &plan->ranges[next + i];
-            put_range(snapshot, range->address, range->bytes);
-        }
+        const size_t got = reader->read(reader, batch, size);
+        put_ranges(snapshot, &plan->ranges[next], got);
         next += got == size ? size : (uint32_t)got + 1; /* leave out the one that failed */
     }
 }
@@ -202,23 +282,31 @@ static const uint8_t *read_now(lc_snapshot *snapshot, uint64_t from, uint64_t ad
         return NULL;
     }
     put_range(snapshot, from, whole);
-    snapshot->grown = true;
     return into + lead;
 }
 
-const uint8_t *lc_snapshot_get_last(lc_snapshot *snapshot, uint64_t address, uint32_t bytes)
+bool lc_snapshot_is_top(const lc_snapshot *snapshot, uint64_t address, uint32_t bytes)
 {
-    const bool have = !snapshot->grown && snapshot->last.address == address &&
-                      snapshot->last.bytes >= bytes;
-    if (have) {
-        return snapshot->last_data;
+    for (uint32_t i = 0; i < snapshot->tops; i++) {
+        if (in_range(snapshot, i, address, bytes) != NULL) {
+            return true;
+        }
     }
-    snapshot->last.bytes = 0;
-    if (bytes > sizeof snapshot->last_data ||
-        !lc_read(snapshot->reader, address, snapshot->last_data, bytes)) {
-        return NULL;
+    return false;
+}
+
+int32_t lc_snapshot_quick(const lc_snapshot *snapshot, uint64_t address, uint32_t bytes, const uint8_t *copies[LC_QUICK_COPIES])
+{
+    for (uint32_t i = 0; i < snapshot->quick; i++) {
+        const uint8_t *copy = in_range(snapshot, snapshot->tops + i, address, bytes);
+        if (copy != NULL) {
+            for (uint32_t n = 0; n < LC_QUICK_COPIES; n++) {
+                copies[n] = copy + (size_t)n * snapshot->later;
+            }
+            return (int32_t)i;
+        }
     }
-    return snapshot->last_data;
+    return -1;
 }
 
 const uint8_t *lc_snapshot_get(lc_snapshot *snapshot, uint64_t address, uint32_t bytes)

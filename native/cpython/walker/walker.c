@@ -3,6 +3,7 @@
  *   - a reading whose thread did not run meanwhile, by its CPU clock, is one state;
  *   - of two readings in a row, words that agree had their value all the time in between, unless they
  *     changed and changed back; so all that agrees was true together, at the time between them;
+ *   - of frames that come and go too fast for that, copies that were made within a microsecond (chain_proof.c);
  *   - facts of a code object are read between two proofs that it is the same object;
  *   - further readings, at random distances, make "changed and changed back, each time in step"
  *     improbable.
@@ -13,13 +14,16 @@
 
 #include "core/clock/thread_clock.h"
 #include "cpython/gil/threads.h"
+#include "cpython/walker/chain_proof.h"
 #include "cpython/walker/reading_codes.h"
 
-#define TRIES 8u
-#define WHOLE_TRIES 5u /* attempts; then the outer frames alone will do */
+#define TRIES 24u
+#define WHOLE_TRIES 8u /* attempts; then the outer frames alone will do */
+#define TRIES_AT_ONCE 2u
 #define CONFIRMED_FRAMES 16u /* from the innermost one: outer frames move less */
 #define CONFIRMATIONS_QUIET 1u  /* the two readings were equal to the last word: a C call, mostly */
 #define CONFIRMATIONS_MOVING 3u
+#define LOOKS_MAX 9u /* for as many confirmations: of a chain that moves, some looks find none */
 #define HEAD_RANGES 24u
 #define SPIN_MASK 255u
 
@@ -61,14 +65,18 @@ static lc_remembered_thread *remembered(lc_walker *walker, uint64_t thread_state
     oldest->tid = 0;
     oldest->still.still_cpu_ns = 0;
     lc_read_plan_clear(&oldest->plan);
+    memset(&oldest->plan.kept_tops, 0, sizeof oldest->plan.kept_tops);
+    memset(&oldest->plan.kept_frames, 0, sizeof oldest->plan.kept_frames);
     return oldest;
 }
 
 static void copy_plan(lc_read_plan *to, const lc_read_plan *from)
 {
     to->count = from->count;
-    to->last = from->last;
     memcpy(to->ranges, from->ranges, from->count * sizeof from->ranges[0]);
+    to->tops = from->tops;
+    to->kept_tops = from->kept_tops;
+    to->kept_frames = from->kept_frames;
 }
 
 /* ---- one reading ----------------------------------------------------------------------------- */
@@ -87,7 +95,7 @@ static bool still(const lc_reading *reading)
 static void keep_head(lc_read_plan *head, const lc_read_plan *plan)
 {
     head->count = plan->count < HEAD_RANGES ? plan->count : HEAD_RANGES;
-    head->last = plan->last;
+    head->tops = plan->tops;
     memcpy(head->ranges, plan->ranges, head->count * sizeof plan->ranges[0]);
 }
 
@@ -126,11 +134,11 @@ static bool is_thread(const lc_cpython_source *source, lc_reading *reading, uint
 
 /* ---- from a reading to a stack ----------------------------------------------------------------- */
 
-static lc_walk_result fill(const lc_reading *reading, uint32_t from, lc_stack *out)
+static lc_walk_result fill(const lc_reading *reading, uint32_t from, bool inner_cut, lc_stack *out)
 {
     out->count = 0;
     out->truncated = reading->chain.cut;
-    out->inner_cut = from != 0;
+    out->inner_cut = inner_cut;
     out->hash = lc_mix(0, out->inner_cut);
     for (uint32_t i = from; i < reading->chain.count; i++) {
         const lc_walk_frame *frame = &reading->frames[i];
@@ -157,42 +165,46 @@ static lc_walk_result fill(const lc_reading *reading, uint32_t from, lc_stack *o
     return out->count == 0 ? LC_WALK_EMPTY : LC_WALK_OK;
 }
 
-/* More looks at the inner frames, out of step with the program. */
+/* More looks at the frames that the first reading proved, out of step with the program. Where a shortened stack will do, what
+ * one of them does not find is left out. */
 static bool confirmed(lc_cpython_source *source, uint64_t thread_state, const lc_reading *reading,
-                      uint32_t from, uint32_t looks)
+                      uint32_t wanted, bool want_whole, lc_proof *proof)
 {
     lc_walker *walker = source->walker;
     lc_chain *chain = &walker->confirmation_chain;
-    for (uint32_t look = 0; look < looks; look++) {
+    uint32_t confirmations = 0;
+    for (uint32_t look = 0; look < LOOKS_MAX && confirmations < wanted; look++) {
         wait_a_random_moment(walker);
         lc_snapshot_take(&walker->confirmation, source->reader, &walker->head_plan);
         if (lc_chain_follow(&walker->confirmation, &source->layout, thread_state,
-                            CONFIRMED_FRAMES + from, chain, NULL) != LC_CHAIN_OK) {
-            return false;
+                            CONFIRMED_FRAMES + proof->agreed, chain, NULL) != LC_CHAIN_OK) {
+            continue;
         }
         const lc_agreement agreement = lc_chains_agree(&reading->chain, chain);
-        if (!agreement.any || agreement.in_first > from) {
+        if (!agreement.any || (want_whole && agreement.in_first > proof->agreed)) {
             return false;
         }
+        if (agreement.in_first > proof->agreed) {
+            *proof = (lc_proof){.any = true, .cut = true, .from = agreement.in_first, .agreed = agreement.in_first};
+        }
+        confirmations++;
     }
-    return true;
+    return confirmations == wanted;
 }
 
-/* Whether the two readings prove frames [*from, ...) of the first. A whole stack is wanted; in the
- * end, the outer frames that did not move are better than nothing: they hold most of a stall. */
+/* What the two readings prove of the second. A whole stack is wanted; in the end, the outer frames that did not move are
+ * better than nothing: they hold most of a stall. */
 static bool proven(lc_cpython_source *source, uint64_t thread_state, lc_reading *first,
-                   lc_reading *second, bool want_whole, uint32_t *from)
+                   lc_reading *second, bool want_whole, lc_proof *proof)
 {
-    const bool codes_proven = lc_reading_settle(source, first, &second->snapshot);
-    const lc_agreement agreement = lc_chains_agree(&first->chain, &second->chain);
-    *from = agreement.in_first;
-    const bool whole = agreement.any && agreement.in_first == 0 && agreement.in_second == 0;
-    if (!codes_proven || !agreement.any || (want_whole && !whole)) {
+    lc_reading_settle(source, first, &second->snapshot);
+    *proof = lc_chains_prove(&first->chain, &second->chain);
+    if (!proof->any || (want_whole && proof->cut)) {
         return false;
     }
     const bool quiet = lc_chains_equal(&first->chain, &second->chain);
-    return confirmed(source, thread_state, first, *from,
-                     quiet ? CONFIRMATIONS_QUIET : CONFIRMATIONS_MOVING);
+    return confirmed(source, thread_state, second, quiet ? CONFIRMATIONS_QUIET : CONFIRMATIONS_MOVING, want_whole, proof) &&
+           lc_reading_settle(source, second, &source->walker->confirmation);
 }
 
 typedef enum { READ, READ_FAILED, READ_EMPTY } read_outcome;
@@ -266,7 +278,10 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
     lc_walk_result why = LC_WALK_UNREADABLE;
     lc_reading *first = NULL;
     for (uint32_t try = 0; try < TRIES; try++) {
-        lc_reading *reading = &walker->readings[try % 2];
+        if (try >= TRIES_AT_ONCE) {
+            wait_a_random_moment(walker);
+        }
+        lc_reading *reading = &walker->readings[first == &walker->readings[0]];
         const read_outcome outcome = read_stack(source, thread, cpu_before_ns, reading, &why);
         cpu_before_ns = 0; /* a thread that ran during the first try will hardly be still during the next */
         if (outcome == READ_EMPTY) {
@@ -275,35 +290,26 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
         }
         if (outcome == READ_FAILED) {
             lc_reading_settle_now(source, reading);
-            if (first != NULL) {
-                lc_reading_settle_now(source, first);
-                first = NULL;
-            }
             copy_plan(&walker->plan, &thread->plan); /* still the best guess */
             continue;
         }
-        uint32_t from = 0;
+        copy_plan(&thread->plan, &walker->plan);
         if (still(reading)) {
-            if (first != NULL) {
-                lc_reading_settle(source, first, &reading->snapshot);
-            }
             lc_walk_count(&source->counts.still);
             lc_reading_trust(reading, true);
-            copy_plan(&thread->plan, &walker->plan);
-            const lc_walk_result result = fill(reading, 0, out);
+            const lc_walk_result result = fill(reading, 0, false, out);
             out->still_cpu_ns = reading->cpu_after_ns;
             if (result == LC_WALK_OK) {
                 keep_still(walker, thread, out);
             }
             return result;
         }
+        lc_proof proof = {.any = false};
         if (first != NULL &&
-            proven(source, thread_state, first, reading, try < WHOLE_TRIES, &from)) {
-            lc_reading_settle_now(source, reading);
-            lc_reading_trust(first, false);
-            lc_walk_count(from == 0 ? &source->counts.agreed : &source->counts.shortened);
-            copy_plan(&thread->plan, &walker->plan);
-            return fill(first, from, out);
+            proven(source, thread_state, first, reading, try < WHOLE_TRIES, &proof)) {
+            lc_reading_trust(reading, false);
+            lc_walk_count(proof.cut ? &source->counts.shortened : &source->counts.agreed);
+            return fill(reading, proof.from, proof.cut, out);
         }
         if (first != NULL) {
             lc_walk_count(&source->counts.retries);

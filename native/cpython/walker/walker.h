@@ -82,7 +82,7 @@ struct lc_walker {
 };
 
 /* lc_frame_source.walk. Watchdog's thread; no GIL, lock, allocation; at most about
- * 10 readings, each bounded by LC_PLAN_RANGES_MAX system calls (in practice one or two). */
+ * 24 readings with 9 looks behind each, all bounded by LC_PLAN_RANGES_MAX system calls (in practice one or two). */
 lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stack *out);
 
 #endif

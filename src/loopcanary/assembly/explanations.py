@@ -18,6 +18,7 @@ from loopcanary.tracers.reported import identity, reported_fingerprint
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from loopcanary.diagnosis.health.loop import Cut
     from loopcanary.model import Issue, LoopHealth
 
 
@@ -64,14 +65,14 @@ def _possible_paths(stall: Stall) -> Iterator[CodePaths]:
             folder = folder.rpartition("/")[0]
 
 
-def delays(loops: Sequence[LoopHealth]) -> Callable[[Sequence[int]], int | None]:
-    """A function from stalls of these loops to the p99 delay that they would have had together without those;
-    it gives None where their histograms are not known."""
+def delays(loops: Sequence[LoopHealth]) -> Callable[[Sequence[Cut]], int | None]:
+    """A function from stalls of these loops to the p99 delay that they would have had together with those
+    shortened; it gives None where their histograms are not known."""
     known = [loop for loop in loops if loop.histogram and loop.window_ns > 0]
     if not known:
         return lambda _: None
     together = _together(known)
-    return lambda stalls_ns: delay_without(together, stalls_ns)
+    return lambda cuts: delay_without(together, cuts)
 
 
 def _together(loops: Sequence[LoopHealth]) -> LoopHealth:

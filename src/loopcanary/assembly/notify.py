@@ -17,6 +17,7 @@ from loopcanary.notifications.feed import Feed, Live
 from loopcanary.notifications.notice import Notice
 from loopcanary.notifications.outlet import Outlet, Receiver
 from loopcanary.store import Store, StoreError
+from loopcanary.words.commands import reading
 
 _LOOK_EVERY_S = 1.0
 _CLOSE_S = 30.0
@@ -95,6 +96,7 @@ class Follower:
             tell=self._tell,
             errors=(StoreError, OSError),
             complain=self._complain,
+            details=reading("report", [store.folder for store in self._stores]),
         )
         while True:
             self._until_nothing_runs(desk, end)

@@ -21,7 +21,7 @@ EXAMPLES = {
         "loopcanary report /srv/shop/.loopcanary --since 2h --cause lock",
         "loopcanary report --format html -o stalls.html",
     ),
-    "show": ("loopcanary show 1", "loopcanary show 2:4a5385ab0398 --format markdown"),
+    "show": ("loopcanary show 1", "loopcanary show 3:4a5385ab0398 --format markdown"),
     "ui": ("loopcanary ui", "loopcanary ui web/.loopcanary worker/.loopcanary --no-browser"),
     "top": ("loopcanary top", "loopcanary top --once --filter shop"),
     "dump": ("loopcanary dump 4711", "loopcanary dump --all 4711"),
@@ -38,7 +38,7 @@ EXAMPLES = {
     "import": ("loopcanary import stalls.zip --store collected",),
     "upload": ("loopcanary upload https://stalls.example.org/in --since 1d",),
     "doctor": ("loopcanary doctor",),
-    "clean": ("loopcanary clean --older-than 7d", "loopcanary clean --bug 2:4a5385ab0398"),
+    "clean": ("loopcanary clean --older-than 7d", "loopcanary clean --bug 3:4a5385ab0398"),
 }
 
 

@@ -13,6 +13,8 @@ from loopcanary.cli.times import Moment
 from loopcanary.cli.words import Renamed, Word
 from loopcanary.model.search import STALLS, IssueQuery
 from loopcanary.model.stall import Cause
+from loopcanary.ui.sources import as_one
+from loopcanary.words.commands import reading
 from loopcanary.words.text import printable
 
 if TYPE_CHECKING:
@@ -20,12 +22,13 @@ if TYPE_CHECKING:
 
     from loopcanary.model import Issue, IssueKind
     from loopcanary.protocols.stores import IssueStore
+    from loopcanary.store import Store
 
 CANDIDATES_MAX = 5
 """Named where the start of an id is that of several."""
 _ENOUGH = CANDIDATES_MAX + 1
 """To know that there are more."""
-_VERSIONS = ("2:", "1:")
+_VERSIONS = ("3:", "2:", "1:")
 """What fingerprints begin with, the present one first (docs/internals/diagnosis.md). People leave it out."""
 
 _OPTIONS = (
@@ -109,11 +112,14 @@ class Choice:
     loop: str | None
     thread: str | None
 
-    def in_full(self, source: IssueStore) -> Choice:
+    def in_full(self, stores: Sequence[Store]) -> Choice:
         """The same, with the stall and the bug in full whose starts were given. NotFoundError where there is
         none, ClickException where there are several."""
-        stall = None if self.stall is None else _only("stall", self.stall, ids_like(source, self.stall))
-        return replace(self, stall=stall, group=None if self.group is None else the_bug(source, self.group))
+        stall, group = self.stall, self.group
+        if stall is not None:
+            source = as_one([store.reader for store in stores])
+            stall = _only("stall", stall, ids_like(source, stall), stores)
+        return replace(self, stall=stall, group=None if group is None else the_bug(stores, group))
 
     @property
     def query(self) -> IssueQuery:
@@ -164,15 +170,15 @@ def bugs_like(source: IssueStore, start: str) -> Sequence[str]:
     return found
 
 
-def the_bug(source: IssueStore, start: str) -> str:
+def the_bug(stores: Sequence[Store], start: str) -> str:
     """The fingerprint that begins so. NotFoundError where none does, ClickException where several do."""
-    return _only("bug", start, bugs_like(source, start))
+    return _only("bug", start, bugs_like(as_one([store.reader for store in stores]), start), stores)
 
 
-def _only(what: str, start: str, found: Sequence[str]) -> str:
+def _only(what: str, start: str, found: Sequence[str], stores: Sequence[Store]) -> str:
     if not found:
-        shown = printable(start, 60)
-        raise NotFoundError(f"no {what} in the store begins with {shown}; `loopcanary report` names them")
+        names_them = f"`{reading('report', [store.folder for store in stores])}` names them"
+        raise NotFoundError(f"no {what} in the store begins with {printable(start, 60)}; {names_them}")
     if len(found) > 1:
         raise click.ClickException(ambiguity(start, found))
     return found[0]

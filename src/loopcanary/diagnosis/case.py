@@ -30,8 +30,10 @@ class StallCase:
 
     evidence: StallEvidence
     weights: SampleWeights
-    seen_ns: tuple[int, ...]
+    placed_ns: tuple[int, ...]
+    """Of each sample that has a stack, the seen time that it stands for."""
     coverage: float
+    """Their share of the stall's time, 0 to 1."""
     table: FrameTable
     observation: Observation
     paths: CodePaths
@@ -56,7 +58,7 @@ def open_case(
     sites = CallSites(sources, session.started_wall_ns)
     seen = see(evidence.samples, votes, table.place, sites, session.machine or _own_machine())
     frozen_ns = sum(gap.length_ns for gap in gaps)
-    share = counted.covered_ns / weights.duration_ns if gaps and weights.duration_ns else weights.coverage
+    placed_ns = tuple(ns for ns, one in zip(counted.seen_ns, seen, strict=True) if one.stack)
     observation = Observation(
         evidence=evidence,
         duration_ns=weights.duration_ns,
@@ -69,13 +71,14 @@ def open_case(
         surroundings=around,
         sites=sites,
         place=table.place,
+        place_outer=table.place_outer,
         threads=thread_names(evidence),
     )
     return StallCase(
         evidence=evidence,
         weights=weights,
-        seen_ns=counted.seen_ns,
-        coverage=share,
+        placed_ns=placed_ns,
+        coverage=sum(placed_ns) / weights.duration_ns if weights.duration_ns else float(bool(placed_ns)),
         table=table,
         observation=observation,
         paths=paths,

@@ -13,9 +13,9 @@ from loopcanary.diagnosis.code.call_sites import callee_of
 from loopcanary.diagnosis.code.code_paths import CodePaths, captured
 from loopcanary.diagnosis.code.ownership import Owner, Ownership, portable_path
 from loopcanary.diagnosis.culprit.blocker import STEADY_SHARE
-from loopcanary.model import Cause, Culprit, Stall
+from loopcanary.model import Cause, Culprit, StackFrame, Stall
 
-VERSION = 2
+VERSION = 3
 """Raised when the same stall would get another fingerprint than before."""
 _DIGITS = 12
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
@@ -24,15 +24,16 @@ _NUMBER = re.compile(r"(?<![A-Za-z0-9_])\d+")
 _OBJECT_NAME = re.compile(r' "[^"]*"(?=: |$)')
 """What the program calls one of its objects: `QPushButton "buy": Timer`."""
 
-_HELD = frozenset({Cause.GIL, Cause.LOCK})
-"""Stalls that another thread's code caused: the line that waits is chance, or one of many."""
+_AROUND_SHARE = 2 / 3
+_PYTHON_SHARE = 1 / 3
+_COMPUTING = frozenset({Cause.CPU, Cause.NATIVE_CPU})
 _ASKED_FOR = "gc.collect"
 _GENERIC = re.compile(r"\.?<generic parameters of [^>]*>")
 _SYNTHETIC_NAMES = re.compile(r"\.?<(?:listcomp|dictcomp|setcomp|genexpr|locals)>")
 
 
 def fingerprint(stall: Stall, paths: CodePaths) -> str:
-    """The fingerprint: `2:` and twelve hexadecimal digits. Line numbers, times, processes and hosts do not
+    """The fingerprint: `3:` and twelve hexadecimal digits. Line numbers, times, processes and hosts do not
     count."""
     digest = blake2s("\0".join(explain(stall, paths)).encode("utf-8", "replace"))
     return f"{VERSION}:{digest.hexdigest()[:_DIGITS]}"
@@ -43,27 +44,52 @@ def explain(stall: Stall, paths: CodePaths | None = None) -> tuple[str, ...]:
     with; None: this process's."""
     identity = _identity(stall, paths or captured())
     # Whether the holder struck a callback or the loop between two is chance.
-    return identity if _held_by(stall) is not None else (f"scope={stall.scope.value}", *identity)
-
-
-def _held_by(stall: Stall) -> Culprit | None:
-    """The code of another thread that is the bug, where it is known."""
-    return stall.holder.culprit if stall.cause in _HELD and stall.holder is not None else None
+    return identity if stall.blamed_holder is not None else (f"scope={stall.scope.value}", *identity)
 
 
 def _identity(stall: Stall, paths: CodePaths) -> tuple[str, ...]:
     cause = f"cause={stall.cause.value}"
     if stall.cause is Cause.HOST or (stall.cause is Cause.GC and not _is_asked_for(stall)):
         return (cause,)  # they strike code by chance: all their stalls of one scope are one group
-    if (holder := _held_by(stall)) is not None:
-        return (cause, *_place("holder", holder, paths))
+    if stall.blamed_holder is not None and stall.blamed is not None:
+        return (cause, *_place("holder", stall.blamed, paths))
     if stall.cause is Cause.BURST and not _is_steady(stall):
         return (cause, *_top_contributor(stall))
     if stall.culprit is None:
         return (f"callback={_plain_name(stall.callback)}",)
+    if _computes_in_python(stall):
+        return _place("culprit", _around(stall, stall.culprit), paths)
     place = _place("culprit", stall.culprit, paths)
     reached = _reached(stall, stall.culprit)
     return (*place, f"blocker={reached}") if reached else place
+
+
+def _computes_in_python(stall: Stall) -> bool:
+    """Whether Python code computed, alone or for a third of what C calls and it computed together."""
+    if stall.cause not in _COMPUTING:
+        return False
+    shares = {
+        cause: sum(part.share for part in stall.portions if part.cause is cause) for cause in _COMPUTING
+    }
+    return stall.cause is Cause.CPU or shares[Cause.CPU] >= _PYTHON_SHARE * sum(shares.values()) > 0
+
+
+def _around(stall: Stall, culprit: Culprit) -> Culprit | StackFrame:
+    """The innermost function that held two thirds of the time, from the culprit outwards. Of functions that
+    call each other, another one may hold half, as the culprit did, in the next run."""
+    own = [stack for stack in stall.stacks if any(frame.in_app for frame in stack.frames)]
+    held: dict[tuple[str, str], int] = {}
+    for stack in own:
+        for place in {(frame.file, frame.qualname) for frame in stack.frames if frame.in_app}:
+            held[place] = held.get(place, 0) + stack.weight_ns
+    wanted = _AROUND_SHARE * sum(stack.weight_ns for stack in own)
+    for stack in own:
+        places = [(frame.file, frame.qualname) for frame in stack.frames]
+        if (culprit.file, culprit.qualname) in places:
+            outwards = stack.frames[places.index((culprit.file, culprit.qualname)) :]
+            found = (frame for frame in outwards if held.get((frame.file, frame.qualname), 0) >= wanted)
+            return next(found, culprit)
+    return culprit
 
 
 def _is_asked_for(stall: Stall) -> bool:
@@ -86,7 +112,7 @@ def _plain_function(qualname: str) -> str:
     return _SYNTHETIC_NAMES.sub("", _GENERIC.sub("", qualname)).strip(".") or "<module>"
 
 
-def _plain_file(culprit: Culprit, paths: CodePaths) -> str:
+def _plain_file(culprit: Culprit | StackFrame, paths: CodePaths) -> str:
     """The file's portable path; of the standard library the module only, whose files move: `pathlib.py` is
     `pathlib/__init__.py` since 3.13."""
     path = portable_path(culprit.file, paths)
@@ -95,7 +121,7 @@ def _plain_file(culprit: Culprit, paths: CodePaths) -> str:
     return path.removesuffix(".py").partition("/")[0]
 
 
-def _place(role: str, culprit: Culprit, paths: CodePaths) -> tuple[str, str]:
+def _place(role: str, culprit: Culprit | StackFrame, paths: CodePaths) -> tuple[str, str]:
     return (
         f"{role}.file={_plain_file(culprit, paths)}",
         f"{role}.function={_plain_function(culprit.qualname)}",
@@ -110,7 +136,8 @@ def _plain_name(name: str | None) -> str:
 
 def _reached(stall: Stall, culprit: Culprit) -> str:
     """The plain name of what the culprit called: `get` of `requests.get(url)`, and equally of the frame
-    `get` under the culprit, so that a host without the source text gives the same."""
+    `get` under the culprit, so that a host without the source text gives the same. Empty where none was
+    steady."""
     callee = callee_of(stall.blocker.call) if stall.blocker is not None and stall.blocker.call else None
     if callee is not None:
         return callee.rpartition(".")[2]

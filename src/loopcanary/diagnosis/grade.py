@@ -13,14 +13,15 @@ _WEAK_COVERAGE = 0.3
 _WEAK_HEAVIEST = 0.9
 
 
-def make_grade(seen_ns: Sequence[int], coverage: float, cause: Cause) -> Grade:
+def make_grade(seen_ns: Sequence[int], coverage: float, cause: Cause, *, sampled: bool) -> Grade:
     """Strong: eight samples and more, over 70 % of the stall, none of which carries a third. Weak: one
-    sample carries all, or most of the stall was not seen. `seen_ns`: the time each sample stands for.
+    sample carries all, or most of the stall was not seen. `seen_ns`: the time each sample with a stack stands
+    for; `coverage`: their share; `sampled`: there are samples, with a stack or without.
 
     Without any sample, a cause that is known rests on records of the thread itself: fair.
     """
     if not seen_ns:
-        return Grade.WEAK if cause is Cause.UNKNOWN else Grade.FAIR
+        return Grade.WEAK if sampled or cause is Cause.UNKNOWN else Grade.FAIR
     total = sum(seen_ns)
     heaviest = max(seen_ns) / total if total > 0 else 1.0 / len(seen_ns)
     if len(seen_ns) == 1 or heaviest >= _WEAK_HEAVIEST or coverage < _WEAK_COVERAGE:

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from loopcanary.diagnosis.advice import advise
+from loopcanary.diagnosis.advice import Setting, advise
+from loopcanary.diagnosis.advice.circumstances import find_setting
 from loopcanary.diagnosis.case import StallCase, open_case, thread_names
 from loopcanary.diagnosis.causes import rules
 from loopcanary.diagnosis.causes.marks import main_target
 from loopcanary.diagnosis.causes.unknown import no_sample
 from loopcanary.diagnosis.causes.verdict import Verdict, judge
-from loopcanary.diagnosis.code.call_sites import callee_of
 from loopcanary.diagnosis.code.code_paths import CodePaths, captured
 from loopcanary.diagnosis.code.frame_table import FrameTable
-from loopcanary.diagnosis.code.ownership import module_name
 from loopcanary.diagnosis.code.sources import FileSources, SourceReader
+from loopcanary.diagnosis.culprit.blamed import blamed_stacks
 from loopcanary.diagnosis.culprit.blocker import find_blocker
+from loopcanary.diagnosis.culprit.polling import Polling, find_polling
 from loopcanary.diagnosis.culprit.portions import find_portions
 from loopcanary.diagnosis.culprit.suspect import Suspect, find_suspect, to_culprit
 from loopcanary.diagnosis.fingerprint import fingerprint
 from loopcanary.diagnosis.grade import make_grade
-from loopcanary.diagnosis.samples.observation import Observation
-from loopcanary.diagnosis.samples.views import SampleView, WeighedSample, weigh_stacks
+from loopcanary.diagnosis.samples.views import SampleView, WeighedSample
 from loopcanary.diagnosis.samples.weights import (
     MergedStacks,
     merge_stacks,
@@ -45,7 +46,7 @@ from loopcanary.model import (
     ThreadView,
 )
 from loopcanary.model.stall import ANR_NS, HANG_NS
-from loopcanary.words.sentences import say
+from loopcanary.words.sentences import Sentence, say
 
 _FILE_SOURCES = FileSources()
 _THIN_COVERAGE = 0.5
@@ -84,25 +85,18 @@ def _to_stall(case: StallCase, verdict: Verdict, session: Session, clock: Clock,
     evidence, observation, first, second = case.evidence, case.observation, verdict.first, verdict.second
     suspect, holders, merged = _suspect(case, verdict), _holders(verdict), _merge(case)
     culprit = None if suspect is None else to_culprit(suspect, observation.sites)
-    blocker = _blocker(suspect, observation, verdict.cause)
+    blocker = None if suspect is None else find_blocker(suspect, observation.sites, verdict.cause)
     holder = holders[0] if holders else None
+    polling = find_polling(observation, verdict, suspect, blocker)
     return Stall(
         **_seen(case, session, clock),
         fingerprint="",
-        title=make_title(evidence, first, culprit, blocker, holder),
+        title=make_title(evidence, first, culprit, blocker, holder, polling=polling),
         state=state,
         cause=verdict.cause,
         confidence=verdict.confidence,
-        evidence=_sentences(case, verdict),
-        advice=advise(
-            verdict.cause,
-            blocker,
-            _reached(suspect, case.paths),
-            evidence.loop_kind,
-            topic=None if first is None else first.topic,
-            holder=holder,
-            within=_within(case),
-        ),
+        evidence=(*_sentences(case, verdict), *_polled(polling)),
+        advice=_advice(verdict, blocker, find_setting(case, verdict, suspect, blocker, polling)),
         culprit=culprit,
         blocker=blocker,
         holder=holder,
@@ -112,12 +106,21 @@ def _to_stall(case: StallCase, verdict: Verdict, session: Session, clock: Clock,
         second_cause=None if second is None else second.cause,
         second_share=0.0 if second is None else round(min(1.0, second.share), 4),
         portions=find_portions(observation, verdict, suspect),
-        grade=make_grade(case.seen_ns, case.coverage, verdict.cause),
+        grade=make_grade(case.placed_ns, case.coverage, verdict.cause, sampled=bool(evidence.samples)),
         holders=holders,
         waited_on=_waited_on(verdict),
         surroundings=observation.surroundings,
         timeline=make_timeline(observation, case.weights, merged.numbers),
     )
+
+
+def _advice(verdict: Verdict, blocker: Blocker | None, setting: Setting) -> str | None:
+    """What helps against the cause; and against garbage collection that took more of the time."""
+    advice, first, second = advise(verdict.cause, blocker, setting), verdict.first, verdict.second
+    if first is None or second is None or second.cause is not Cause.GC or second.share <= first.share:
+        return advice
+    less = advise(Cause.GC, None, replace(setting, topic=second.topic))
+    return say("both", first=advice, second=less) if advice and less else advice or less
 
 
 def _seen(case: StallCase, session: Session, clock: Clock) -> dict[str, Any]:
@@ -152,12 +155,12 @@ def severity_of(duration_ns: int) -> Severity:
 
 def _suspect(case: StallCase, verdict: Verdict) -> Suspect | None:
     """The culprit of the samples that speak for the cause, so that both belong together; of all samples if
-    the cause is not about a line, or was found without samples."""
+    the cause is not about a line, or none of these has a stack."""
     first = verdict.first
     samples: tuple[WeighedSample, ...] = case.observation.seen
     if first is not None and first.explained and not first.blameless and first.cause is not Cause.UNKNOWN:
         samples = first.explained
-    stacks = weigh_stacks(samples)
+    stacks = blamed_stacks(samples) or blamed_stacks(case.observation.seen)
     suspect = find_suspect(stacks)
     if suspect is None or suspect.in_app or verdict.cause is not Cause.GIL:
         return suspect
@@ -179,33 +182,6 @@ def _waited_on(verdict: Verdict) -> Target | None:
     return None
 
 
-def _blocker(suspect: Suspect | None, observation: Observation, cause: Cause) -> Blocker | None:
-    """The call that the culprit was in. Where Python code computes, an expression is no blocker."""
-    blocker = None if suspect is None else find_blocker(suspect, observation.sites)
-    if blocker is None or cause is not Cause.CPU or blocker.call is None:
-        return blocker
-    if callee_of(blocker.call) is not None:
-        return blocker
-    return None if blocker.function is None else replace(blocker, call=None)
-
-
-def _reached(suspect: Suspect | None, paths: CodePaths) -> tuple[str, ...]:
-    """Modules of the frames below the culprit, outermost first; its own where there are none."""
-    if suspect is None:
-        return ()
-    files = dict.fromkeys(view.shown.file for view in reversed(suspect.below))
-    if not suspect.in_app:
-        files = {suspect.view.shown.file: None, **files}
-    return tuple(module_name(file, paths) for file in files)
-
-
-def _within(case: StallCase) -> frozenset[str]:
-    """The packages that the samples' stacks lead through: a framework, say."""
-    paths = {seen.view.stack.path for seen in case.observation.seen}
-    files = {function.file for function in set().union(*[path.whole for path in paths])}
-    return frozenset([module_name(file, case.paths).partition(".")[0] for file in files])
-
-
 def _sentences(case: StallCase, verdict: Verdict) -> tuple[str, ...]:
     """The verdict's sentences, then what holds for any cause."""
     evidence, sentences = case.evidence, list(verdict.evidence)
@@ -213,7 +189,7 @@ def _sentences(case: StallCase, verdict: Verdict) -> tuple[str, ...]:
     if missing is not None and missing not in sentences:
         sentences.append(missing)
     if evidence.samples and case.coverage < _THIN_COVERAGE:
-        sentences.append(say("thin", seen=sum(case.seen_ns), whole=case.weights.duration_ns))
+        sentences.append(say("thin", seen=sum(case.placed_ns), whole=case.weights.duration_ns))
     if evidence.queue_ns >= max(_LATE_NS, evidence.threshold_ns // 10):
         sentences.append(say("late", late=evidence.queue_ns))
     if evidence.allowance_ns > evidence.threshold_ns:
@@ -221,6 +197,12 @@ def _sentences(case: StallCase, verdict: Verdict) -> tuple[str, ...]:
     if evidence.first_turn and evidence.loop_kind != _THREAD:
         sentences.append(say("starting"))
     return tuple(sentences)
+
+
+def _polled(polling: Polling | None) -> Iterator[Sentence]:
+    if polling is not None:
+        line = None if polling.loop_line is None else str(polling.loop_line)
+        yield say("in-a-row", count=polling.count, call=polling.call, line=line)
 
 
 def _merge(case: StallCase) -> MergedStacks:
@@ -243,12 +225,12 @@ def _other_threads(evidence: StallEvidence, case: StallCase) -> tuple[ThreadView
 
 
 def _view(thread: ThreadStack, name: str, table: FrameTable) -> ThreadView:
-    placed = () if thread.stack is None else table.place(thread.stack).frames
+    frames = () if thread.stack is None else table.place(thread.stack).shown.frames
     return ThreadView(
         tid=thread.tid,
         name=name,
         state=thread.thread_state,
         holds_gil=thread.holds_gil,
         waits_for_gil=thread.waits_for_gil,
-        frames=tuple([view.shown for view in placed]),
+        frames=frames,
     )

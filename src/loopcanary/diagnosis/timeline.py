@@ -187,7 +187,7 @@ class _Activities:
 
 
 def _frames(stack: PlacedStack | None) -> tuple[StackFrame, ...]:
-    return () if stack is None else tuple([view.shown for view in stack.frames])
+    return () if stack is None else stack.shown.frames
 
 
 def doing_of(seen: WeighedSample) -> Doing:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from loopcanary.diagnosis.causes.holders import THREAD
 from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.culprit.polling import Polling
 from loopcanary.model import Blocker, Cause, Culprit, Holder, StallEvidence, StallScope
+from loopcanary.model.waiting import THREAD_END
 from loopcanary.words.sentences import Sentence, say
 from loopcanary.words.titles import TITLES
+from loopcanary.words.waiting import thread_by_name
 
 _EVERYWHERE = frozenset({"__init__.py", "__main__.py"})
 """Names of files that say nothing without their folder."""
@@ -19,30 +21,40 @@ def make_title(
     culprit: Culprit | None,
     blocker: Blocker | None,
     holder: Holder | None,
+    *,
+    polling: Polling | None,
 ) -> str:
     """Such as `time.sleep(0.3) in handler (app.py:41)`. `finding`: of the cause; None: unknown."""
     cause = Cause.UNKNOWN if finding is None else finding.cause
     if finding is not None and finding.title is not None:
         # What strikes any code names none: its stalls of many places are one group.
         what = say(f"title:{finding.title}") if finding.title in TITLES else finding.title
-        return what if finding.blameless else say("title:what", what=what, place=_place(culprit))
+        if finding.blameless:
+            return what
+        return _of(what, evidence, culprit)
     if holder is not None and (cause is Cause.GIL or (cause is Cause.LOCK and holder.lock is not None)):
         return _held(holder, culprit)
     if cause is Cause.BURST:
         return say("title:callbacks", count=evidence.turn_callbacks, most=_most(evidence, culprit))
+    if polling is not None:
+        return _of(say("title:polling", call=polling.call), evidence, culprit)
     what = say(f"title:{cause.value}")
     call = None if blocker is None else blocker.call or f"{blocker.function}()"
+    return _of(call or what, evidence, culprit)
+
+
+def _of(what: str, evidence: StallEvidence, culprit: Culprit | None) -> Sentence:
     if culprit is None:
-        return say("title:what-in", what=call or what, work=_work(evidence))
-    return say("title:what", what=call or what, place=_place(culprit))
+        return say("title:what-in", what=what, work=_work(evidence))
+    return say("title:what", what=what, place=_place(culprit))
 
 
 def _held(holder: Holder, culprit: Culprit | None) -> Sentence:
     place = _place(holder.culprit or culprit)
     if holder.lock is None:
         return say("title:gil-held", holder=holder.thread, place=place)
-    if holder.lock == THREAD:
-        return say("title:thread-runs", holder=holder.thread, place=place)
+    if holder.lock == THREAD_END:
+        return say("title:thread-runs", holder=thread_by_name(holder.thread), place=place)
     return say("title:lock-held", lock=holder.lock, holder=holder.thread, place=place)
 
 
@@ -64,7 +76,14 @@ def _work(evidence: StallEvidence) -> str:
 def _place(culprit: Culprit | None) -> Sentence | None:
     if culprit is None:
         return None
-    folder, _, name = culprit.file.replace("\\", "/").rpartition("/")
-    if name in _EVERYWHERE:
-        name = f"{folder.rpartition('/')[2]}/{name}"
-    return say("title:place", function=culprit.function, file=name, line=culprit.line)
+    return say("title:place", function=culprit.function, file=_short_file(culprit.file), line=culprit.line)
+
+
+def short_place(file: str, line: int) -> str:
+    """`app.py:41`."""
+    return f"{_short_file(file)}:{line}"
+
+
+def _short_file(file: str) -> str:
+    folder, _, name = file.replace("\\", "/").rpartition("/")
+    return f"{folder.rpartition('/')[2]}/{name}" if name in _EVERYWHERE else name

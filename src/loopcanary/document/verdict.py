@@ -6,6 +6,7 @@ from loopcanary.document.makers import NAME_MAX, Said, dim, line, name, place_of
 from loopcanary.document.parts import Block, Piece, Pieces, SourceLine, Tone
 from loopcanary.model import Cause, Culprit, Holder, Severity, Stall, StallState
 from loopcanary.model.units import format_duration
+from loopcanary.model.waiting import THREAD_END
 from loopcanary.words.causes import (
     cause_words,
     confidence_word,
@@ -13,7 +14,14 @@ from loopcanary.words.causes import (
     severity_words,
     struck_words,
 )
-from loopcanary.words.waiting import holder_words, second_cause_words, target_words
+from loopcanary.words.text import library_path
+from loopcanary.words.waiting import (
+    did_words,
+    holder_label,
+    holder_words,
+    second_cause_words,
+    target_words,
+)
 
 SEVERITY_TONES = {Severity.STALL: Tone.NUMBER, Severity.HANG: Tone.WARN, Severity.ANR: Tone.ALARM}
 STATE_WORDS = {
@@ -33,7 +41,17 @@ def spot(culprit: Culprit | None, cause: Cause) -> Pieces:
     """Where, in a few words; without a line, why there is none."""
     if culprit is None:
         return said(dim(no_line_words(cause)))
-    return said(place_of(culprit.file, culprit.line), " in ", name(culprit.function))
+    return said(_place(culprit), " in ", name(culprit.function))
+
+
+def spot_held(holder: Holder, cause: Cause) -> Pieces:
+    """Where it was held."""
+    return said(spot(holder.culprit, cause), f" {did_words(holder, cause)}")
+
+
+def _place(culprit: Culprit) -> Piece:
+    shown = "" if culprit.in_app else library_path(culprit.file)
+    return place_of(culprit.file, culprit.line, is_own=culprit.in_app, shown=shown)
 
 
 def where(culprit: Culprit | None, cause: Cause, label: str = "") -> tuple[Block, ...]:
@@ -42,7 +60,7 @@ def where(culprit: Culprit | None, cause: Cause, label: str = "") -> tuple[Block
         return (line(dim(no_line_words(cause))),)
     foreign = dim("" if culprit.in_app else " (not your code)")
     lead: Said = f"{label} " if label else ""
-    place = line(lead, place_of(culprit.file, culprit.line), " in ", name(culprit.qualname), foreign)
+    place = line(lead, _place(culprit), " in ", name(culprit.qualname), foreign)
     if struck := struck_words(cause):
         return place, line(dim(f"  {struck}"))
     if not culprit.source:
@@ -54,7 +72,7 @@ def where_held(culprit: Culprit | None, cause: Cause, holder: Holder | None) -> 
     """The line to change: that of the thread that held what was waited for, where it is known."""
     if holder is None or holder.culprit is None:
         return where(culprit, cause)
-    held = where(holder.culprit, cause, "held at")
+    held = where(holder.culprit, cause, "ran at" if holder.lock == THREAD_END else "held at")
     if culprit is None:
         return held
     if holder.culprit.source is None:
@@ -81,10 +99,10 @@ def holders_of(stall: Stall) -> tuple[Holder, ...]:
     return stall.holders or ((stall.holder,) if stall.holder is not None else ())
 
 
-def held_by(holder: Holder, cause: Cause, *, is_placed: bool = False) -> Pieces:
+def holder_fact(holder: Holder, cause: Cause, *, is_placed: bool = False) -> tuple[str, Pieces]:
     """The thread that held it, and where. `is_placed`: the place is said already."""
     at = () if holder.culprit is None or is_placed else said(" at ", spot(holder.culprit, cause))
-    return said(holder_words(holder), at)
+    return holder_label(holder), said(holder_words(holder), at)
 
 
 def advice(text: str | None, limit: int = 1_000) -> Pieces | None:

@@ -6,7 +6,6 @@ has not made.
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from loopcanary.engine.boundary import Boundary
 from loopcanary.engine.signal_mask import as_in_main_thread
 from loopcanary.protocols.engine import Backend
+from loopcanary.thread_frames import thread_frames
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -133,7 +133,7 @@ class Drain:
         turn = self._turn
         while turn is not None:
             # Not bound: this frame is among them, and such a cycle keeps all threads' variables alive.
-            if turn.ident is not None and _imports(sys._current_frames().get(turn.ident)):  # noqa: SLF001
+            if turn.ident is not None and _imports(thread_frames().get(turn.ident)):
                 return True
             turn = turn.before
         return False

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 
 from loopcanary.model.evidence import StallEvidence
+from loopcanary.thread_frames import thread_frames
 
 _CACHED_NS = 500_000_000
 _NO_DEBUGGERS = ("coverage", "trace", "hypothesis")
@@ -89,7 +90,7 @@ def _trace_function() -> str | None:
     # sys.gettrace() is of the calling thread only; what threading hands to new threads, and what the
     # frames of the others carry, shows a debugger that was attached elsewhere.
     functions = [sys.gettrace(), threading.gettrace()]
-    functions.extend(frame.f_trace for frame in sys._current_frames().values())  # noqa: SLF001
+    functions.extend(frame.f_trace for frame in thread_frames().values())
     for function in functions:
         owner = _module_of(function)
         if owner is not None and owner.partition(".")[0] not in _NO_DEBUGGERS:

@@ -186,7 +186,8 @@ class NativeBackend:
                 taken.append(evidence)
                 self._announced.add(evidence.serial)
         names = (*self._thread_names.look(), (self._drain_tid, _DRAIN)) if taken else ()
-        named = [replace(evidence, thread_names=names) for evidence in taken]
+        # What the watchdog read counts: numbers are given out again.
+        named = [replace(evidence, thread_names=(*names, *evidence.thread_names)) for evidence in taken]
         return sorted(named, key=lambda evidence: evidence.begin_ns)
 
     def _is_new_anr(self, evidence: StallEvidence) -> bool:

@@ -7,6 +7,7 @@ instant events (`i`), metadata (`M`). Events stand alone: one that is lost leave
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf, ulp
 from typing import IO, Any
 
 from loopcanary.exporters.formats import Format
@@ -42,14 +43,19 @@ class _EventWriter:
         self._metadata(track.pid, track.number, "thread_sort_index", {"sort_index": track.number})
 
     def slices(self, track: Track, slices: Iterable[Slice]) -> None:
+        open_until: list[tuple[int, float]] = []
         for one in slices:
+            while open_until and open_until[-1][0] <= one.begin_ns:
+                open_until.pop()
+            ts, dur = _microseconds(one, open_until[-1][1] if open_until else inf)
+            open_until.append((one.begin_ns + one.length_ns, ts + dur))
             self._put(
                 {
                     "ph": "X",
                     "name": one.name,
                     "cat": one.category,
-                    "ts": one.begin_ns / 1_000,
-                    "dur": one.length_ns / 1_000,
+                    "ts": ts,
+                    "dur": dur,
                     "pid": track.pid,
                     "tid": track.number,
                     "args": one.facts,
@@ -76,6 +82,18 @@ class _EventWriter:
     def _put(self, event: dict[str, Any]) -> None:
         self._out.write((("" if self._is_first else ",\n") + encoded(event)).encode("ascii"))
         self._is_first = False
+
+
+def _microseconds(one: Slice, until: float) -> tuple[float, float]:
+    """Begin and length. Their sum is later neither than `until`, the sum of the slice around it, nor than the
+    next slice: Speedscope adds them up and nests by the result, in which a last bit counts."""
+    ts, dur = one.begin_ns / 1_000, one.length_ns / 1_000
+    until = min(until, (one.begin_ns + one.length_ns) / 1_000)
+    if ts + dur > until:
+        dur = max(until - ts, 0.0)
+    while dur > 0 and ts + dur > until:
+        dur = max(dur - ulp(max(abs(ts), abs(until), dur)), 0.0)
+    return ts, dur
 
 
 FORMAT = Format(name="chrome", write=write, opened_by="ui.perfetto.dev, chrome://tracing, Speedscope")

@@ -11,7 +11,7 @@ from typing import IO
 from loopcanary.exporters.formats import Format
 from loopcanary.exporters.source import Exported
 from loopcanary.exporters.spans import weights
-from loopcanary.exporters.texts import frame_name, name_of, short_file, whole
+from loopcanary.exporters.texts import frame_name, name_of, short_place, whole
 from loopcanary.model import StackFrame
 
 
@@ -26,7 +26,7 @@ def write(exported: Exported, out: IO[bytes]) -> None:
 
 
 def _label(frame: StackFrame) -> str:
-    place = f" ({short_file(frame.file)}:{frame.line})" if frame.file else ""
+    place = f" ({short_place(frame)})" if frame.file else ""
     return frame_name(frame) + place
 
 

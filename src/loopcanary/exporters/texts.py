@@ -7,7 +7,8 @@ from typing import Any
 
 from loopcanary.model import Activity, EarlierWork, StackFrame, Stall
 from loopcanary.model.earlier import WorkKind
-from loopcanary.words.text import count_of, printable
+from loopcanary.words.text import count_of, place, printable
+from loopcanary.words.waiting import lock_words
 
 NAME_MAX = 200
 _INT64_MAX = (1 << 63) - 1
@@ -38,9 +39,9 @@ def frame_name(frame: StackFrame) -> str:
     return name_of(frame.qualname or frame.function or "?")
 
 
-def short_file(file: str) -> str:
-    """The last part of a path."""
-    return name_of(file.rpartition("/")[2] or file)
+def short_place(frame: StackFrame) -> str:
+    """`app.py:12`; the file alone where the line is not known."""
+    return place(name_of(frame.file.rpartition("/")[2] or frame.file), frame.line, "")
 
 
 def activity_words(activity: Activity) -> str:
@@ -50,11 +51,8 @@ def activity_words(activity: Activity) -> str:
         words += f": {activity.syscall}"
         if activity.waited_on is not None and activity.waited_on.name:
             words += f" of {activity.waited_on.name}"
-    if activity.lock is not None:
-        words += f" for {activity.lock}"
-    if activity.holder is not None:
-        words += f", held by {activity.holder}"
-    return name_of(words)
+    held = lock_words(activity.lock, activity.holder)
+    return name_of(f"{words}{' ' if activity.lock else ', '}{held}" if held else words)
 
 
 def earlier_name(work: EarlierWork) -> str:

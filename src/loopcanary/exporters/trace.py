@@ -19,12 +19,13 @@ from loopcanary.exporters.texts import (
     frame_name,
     name_of,
     place_of,
-    short_file,
+    short_place,
     whole,
 )
 from loopcanary.model import Activity, EarlierWork, StackFrame, Stall, Timeline
 from loopcanary.model.earlier import WorkKind
 from loopcanary.model.timeline import Doing
+from loopcanary.words.waiting import held_words
 
 _STOLEN_PIDS = 1 << 22
 """Linux has no pid of this size: processes of other hosts and times that share a pid get one from here on."""
@@ -244,9 +245,8 @@ def _holders(timeline: Timeline, begin_ns: int) -> Iterator[Slice]:
 def _holder_words(activity: Activity) -> str:
     if activity.holder is None:
         return ""
-    what = activity.lock or "GIL"
     running = f": {frame_name(activity.holder_frames[0])}" if activity.holder_frames else ""
-    return name_of(f"{what} held by {activity.holder}{running}")
+    return name_of(f"{held_words(activity.lock, activity.holder)}{running}")
 
 
 def _merged(timeline: Timeline, words: Any) -> Iterator[tuple[str, Activity, int, int]]:
@@ -296,5 +296,5 @@ def _earlier_facts(work: EarlierWork) -> dict[str, Any]:
 def _stack_facts(frames: tuple[StackFrame, ...]) -> dict[str, Any]:
     if not frames:
         return {}
-    lines = [f"{frame_name(frame)} ({short_file(frame.file)}:{frame.line})" for frame in frames]
+    lines = [f"{frame_name(frame)} ({short_place(frame)})" for frame in frames]
     return {"stack": "\n".join(lines)}

@@ -308,11 +308,13 @@ SAMPLE = Layout(
     Q gc_total_ns
     8s target
     I target_pid
-    B target_kind lock_kind lock_proof reserved
+    B target_kind lock_kind lock_proof lock_frame
     """,
 )
 
 THREAD = Layout("lc_thread_entry", "Q tid at_ns\nI stack\nB thread_state holds_gil waits_for_gil reserved")
+
+THREAD_NAME = Layout("lc_thread_name_entry", "I tid before\n8s name")
 
 HOST = Layout(
     "lc_host_entry",
@@ -343,7 +345,8 @@ SLOT_FACTS = Layout(
     Q before_at_ns before_on_cpu_ns before_run_queue_ns
     Q host_count contributor_count contributors_from_ns contributors_dropped waiter_count
     {8 * SLOT_WAITERS_MAX}s waiters
-    32s reserved
+    Q thread_names
+    24s reserved
     """,
 )
 

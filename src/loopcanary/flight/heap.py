@@ -49,6 +49,16 @@ class SlotHeap:
             self._strings[key] = text
         return text
 
+    def thread_names(self, offset: int) -> tuple[tuple[int, str], ...]:
+        """(thread id, name) of the entry at this offset and of those before it, the first one first."""
+        found = []
+        end = self._end
+        while self._holds(offset, layout.THREAD_NAME.size) and offset <= end - layout.THREAD_NAME.size:
+            tid, before, ref = layout.THREAD_NAME.struct.unpack_from(self._data, offset)
+            found.append((tid, self.text(ref) or ""))
+            offset, end = before, offset
+        return tuple(reversed(found))
+
     def stack(self, offset: int) -> Stack | None:
         """The stack at this offset; None for none, and for one that does not lie in the heap."""
         if offset == layout.NO_REF:

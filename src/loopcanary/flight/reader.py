@@ -168,7 +168,9 @@ class FlightFile:
         return replace(
             evidence,
             earlier_collections=tuple(one for one in collections if one.end_ns <= evidence.begin_ns),
-            threads=slot.threads(self._thread_names()) if slot.facts["thread_count"] else (),
+            threads=slot.threads(self._thread_names() | dict(evidence.thread_names))
+            if slot.facts["thread_count"]
+            else (),
             collections=overlapping(collections, header, evidence.begin_ns, until_ns),
         )
 

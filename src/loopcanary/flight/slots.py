@@ -155,6 +155,10 @@ class SlotCopy:
         tids = struct.unpack(f"<{layout.SLOT_WAITERS_MAX}Q", self.facts["waiters"])
         return tuple(bounded(tid) for tid in tids[:count]), count
 
+    def thread_names(self) -> tuple[tuple[int, str], ...]:
+        """(thread id, name) of holders, and of all threads of a hang, as they were called then."""
+        return self.heap.thread_names(self.facts["thread_names"])
+
     def threads(self, thread_names: Mapping[int, str]) -> tuple[ThreadStack, ...]:
         """All threads, the stalled one included, as they were when the stall became a hang."""
         count = min(self.facts["thread_count"], layout.SLOT_THREADS_MAX)
@@ -179,12 +183,12 @@ class SlotCopy:
     def _sample(self, fields: tuple[Any, ...]) -> Sample:
         (at_ns, _epoch, on_cpu, queue, voluntary, involuntary, faults, syscall, syscall_args) = fields[:9]
         (stack, holder_stack, holder_tid, gil, thread_state, flags, gc_total) = fields[9:16]
-        (target_ref, target_pid, target_kind, lock_kind, lock_proof, _) = fields[16:]
+        (target_ref, target_pid, target_kind, lock_kind, lock_proof, lock_frame) = fields[16:]
         target = lock = None
         if target_kind or lock_kind:
             target_name = self.heap.text(target_ref)
             target = target_of(target_kind, target_name, target_pid)
-            lock = lock_view(lock_kind, lock_proof, target_name)
+            lock = lock_view(lock_kind, lock_proof, target_name, lock_frame)
         kernel = None
         if not flags & layout.SAMPLE_NO_KERNEL_VIEW:
             kernel = KernelView(

@@ -70,7 +70,7 @@ def settle(slot: SlotCopy, lane: LaneView | None, *, include_open: bool) -> Exte
 
 
 def slot_evidence(slot: SlotCopy, extent: Extent) -> StallEvidence:
-    """The stall with its samples. Threads' names and collections are the caller's to add."""
+    """The stall with its samples. Threads and collections are the caller's to add."""
     facts, record = slot.facts, extent.record
     turn = extent.scope is StallScope.TURN
     epoch = None if turn else (record.epoch if record else facts["epoch"])
@@ -110,6 +110,7 @@ def slot_evidence(slot: SlotCopy, extent: Extent) -> StallEvidence:
         contributors_dropped=without_name,
         waiters=waiters,
         waiter_count=waiter_count,
+        thread_names=slot.thread_names(),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from loopcanary.flight import format as layout
 from loopcanary.flight.format import LockKind
 from loopcanary.model import LockProof, LockView, Target, TargetKind
+from loopcanary.model.waiting import IMPORT_LOCK, THREAD_END
 
 _TARGETS: Final = {
     layout.TargetCode.FILE: TargetKind.FILE,
@@ -20,8 +21,8 @@ _TARGETS: Final = {
 _LOCKS: Final = {
     LockKind.PLAIN: "lock",
     LockKind.RECURSIVE: "RLock",
-    LockKind.MODULE: "import lock",
-    LockKind.THREAD: "thread",
+    LockKind.MODULE: IMPORT_LOCK,
+    LockKind.THREAD: THREAD_END,
 }
 _PROOFS: Final = {layout.ProofCode.OWNER: LockProof.OWNER, layout.ProofCode.WITH: LockProof.WITH}
 
@@ -35,11 +36,12 @@ def target_of(kind: int, name: str | None, pid: int) -> Target | None:
 
 
 @lru_cache(maxsize=64)
-def lock_view(kind: int, proof: int, module: str | None) -> LockView | None:
-    """The lock that was waited for. `module`: whose import lock it is, where it is one."""
+def lock_view(kind: int, proof: int, module: str | None, frame: int) -> LockView | None:
+    """The lock that was waited for. `module`: whose import lock it is, where it is one. `frame`: as in
+    `lc_sample_entry`."""
     known = _LOCKS.get(kind)  # type: ignore[call-overload]
     if known is None:
         return None
     if kind == LockKind.MODULE and module:
         known = f"{known} of {module}"
-    return LockView(kind=known, proof=_PROOFS.get(proof, LockProof.NONE))  # type: ignore[call-overload]
+    return LockView(kind=known, proof=_PROOFS.get(proof, LockProof.NONE), taken_at=frame or None)  # type: ignore[call-overload]

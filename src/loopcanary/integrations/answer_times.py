@@ -16,11 +16,9 @@ from itertools import cycle
 from typing import Any
 
 from loopcanary.integrations.telling import Telling, method_word
+from loopcanary.model.figures.lags import REQUESTS_ONE_OF
 from loopcanary.protocols.tracing import InputTrace
 
-ONE_OF = 16
-"""One of this many requests is timed, as by the engine (native/core/answers/answers.h). By count: by time it
-would miss requests that come in a crowd, as they do after the loop was blocked."""
 _NO_LIMIT_NS = (1 << 63) - 1
 """A slow answer is no issue: it may wait for others. What holds up the loop is a stall."""
 _LEVEL, _INFO = int(socket.IPPROTO_TCP), int(getattr(socket, "TCP_INFO", 0))
@@ -61,7 +59,7 @@ class AnswerTraces:
         self._tell = tell
         self._kind = kind
         self._traces: dict[int, InputTrace] = {}
-        self.is_due = cycle((True,) + (False,) * (ONE_OF - 1)).__next__
+        self.is_due = cycle((True,) + (False,) * (REQUESTS_ONE_OF - 1)).__next__
         """Whether the next request is timed. Asked for each request, so it runs no Python code."""
 
     def answered(self, method: object, times: Times) -> None:
@@ -69,5 +67,7 @@ class AnswerTraces:
         ident = threading.get_ident()
         trace = self._traces.get(ident)
         if trace is None:
-            trace = self._traces[ident] = self._tell.tracers().input(self._kind, limit_ns=_NO_LIMIT_NS)
+            tracers = self._tell.tracers()
+            trace = tracers.input(self._kind, limit_ns=_NO_LIMIT_NS, one_of=REQUESTS_ONE_OF)
+            self._traces[ident] = trace
         trace.handled(self._tell.scene_now() or method_word(method), *times, time.monotonic_ns())

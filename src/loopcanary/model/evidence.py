@@ -204,7 +204,8 @@ class StallEvidence:
     """How late the callback began: after its due time, or after the turn in which it was ready began."""
     allowance_ns: int = 0
     thread_names: tuple[tuple[int, str], ...] = ()
-    """(native thread id, name) of the process's threads, those that lived when the stall was taken."""
+    """(native thread id, name) of the process's threads, those that lived when the stall was taken; and
+    of those that held what the stalled thread waited for, though they may have ended."""
     engine: str = "native"
     first_turn: bool = False
     """It is the first turn of its loop, which had never waited before."""

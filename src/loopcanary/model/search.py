@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 from loopcanary.model.issues.kind import IssueKind
-from loopcanary.model.stall import Cause, Culprit
+from loopcanary.model.stall import Cause, Culprit, Holder
 
 _T = TypeVar("_T")
 
@@ -67,13 +67,16 @@ class Totals:
     total_ns: int
     first_wall_ns: int | None = None
     """When the first one began; None: nothing was found, or nothing says it."""
+    end_wall_ns: int | None = None
+    """When the last one ended; None: nothing was found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssueGroup:
     """All issues with one fingerprint: one bug.
 
-    Title, cause and culprit are those of its latest stall, and of its longest issue of every other kind.
+    Title, cause, culprit, holder and advice are those of its longest issue; of stalls with several causes, of
+    the longest with the cause that most of the time speaks for, weighed by how sure that is.
     """
 
     fingerprint: str
@@ -89,6 +92,15 @@ class IssueGroup:
     culprit: Culprit | None
     worst_id: str
     """The longest issue of the group."""
+    advice: str | None = None
+    """What helps; None: nothing is known to."""
+    holder: Holder | None = None
+    """The thread that held the GIL or lock, where its line is the bug."""
+
+    @property
+    def blamed(self) -> Culprit | None:
+        """The line to change."""
+        return self.culprit if self.holder is None else self.holder.culprit
 
 
 class GroupSums(NamedTuple):
@@ -98,6 +110,8 @@ class GroupSums(NamedTuple):
     issues: int
     """Their number."""
     total_ns: int
+    end_wall_ns: int
+    """When the last of them ended."""
 
 
 IssueTime = tuple[str, str, int, int]
@@ -136,7 +150,22 @@ class TimeCell(NamedTuple):
     cell: int
     """Which span, from 0."""
     issues: int
+    """Those that began in it."""
     total_ns: int
+    """Time of issues in it."""
+
+
+def time_in_cells(
+    span_wall_ns: tuple[int, int], begin_wall_ns: int, step_ns: int, cells: int
+) -> Iterator[tuple[int, int]]:
+    """Of the time between two moments, each cell that it covers and the time in it: `cells` spans of
+    `step_ns` from `begin_wall_ns` on. What lies outside of them is left out."""
+    low, high = max(span_wall_ns[0], begin_wall_ns), min(span_wall_ns[1], begin_wall_ns + cells * step_ns)
+    while low < high:
+        cell = (low - begin_wall_ns) // step_ns
+        edge = min(begin_wall_ns + (cell + 1) * step_ns, high)
+        yield cell, edge - low
+        low = edge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

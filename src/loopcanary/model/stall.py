@@ -87,7 +87,8 @@ class Blocker:
     call: str | None
     """Source text of the call, such as `json.loads(body)`; None: unknown."""
     function: str | None
-    """Qualified name of the innermost frame below the culprit; None: the culprit called C directly."""
+    """Qualified name of the innermost frame below the culprit; None: the culprit called C directly, or no one
+    function for most of its time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,7 +255,7 @@ class Stall:
     samples: int
     """Readings of the thread."""
     coverage: float
-    """Share of the duration that the samples saw, 0 to 1."""
+    """Share of the duration that the samples with a stack saw, 0 to 1."""
     dropped_samples: int
     """Readings that were lost."""
     stacks: tuple[WeightedStack, ...]
@@ -284,6 +285,18 @@ class Stall:
     """It was before the loop first waited."""
     timeline: Timeline | None = None
     """None if the writer of the stall kept none."""
+
+    @property
+    def blamed_holder(self) -> Holder | None:
+        """The thread whose code is the bug: it held the GIL or the lock, and its line is known."""
+        if self.cause not in (Cause.GIL, Cause.LOCK) or self.holder is None or self.holder.culprit is None:
+            return None
+        return self.holder
+
+    @property
+    def blamed(self) -> Culprit | None:
+        """The line to change: the holder's, where that of the thread that waited is chance."""
+        return self.culprit if self.blamed_holder is None else self.blamed_holder.culprit
 
     @property
     def felt_ns(self) -> int:

@@ -45,9 +45,17 @@ class LockProof(Enum):
     OWNER = "owner"
     """The lock says so (RLock)."""
     WITH = "with"
-    """The thread is in a `with` block of this very lock."""
+    """The thread is in a `with` block of this very lock, or runs the module whose import lock it is."""
     NONE = "none"
     """It is not known."""
+
+
+THREAD_END = "thread"
+"""The `kind` of lock that a join waits for. No thread holds it: the one that is named runs."""
+
+
+IMPORT_LOCK = "import lock"
+"""What the `kind` of a module's lock begins with; ` of <module>` follows where the module is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +65,8 @@ class LockView:
     kind: str
     """Name of its type: `lock`, `RLock`."""
     proof: LockProof
+    taken_at: int | None = None
+    """The holder's frame that took it in a `with`: its number from the outermost, 1, on; None: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

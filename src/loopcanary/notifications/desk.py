@@ -34,8 +34,10 @@ class Desk:
         tell: Callable[[Notice], object],
         errors: tuple[type[Exception], ...],
         complain: Callable[[str], object],
+        details: str,
     ) -> None:
-        """`errors`: what a store may raise; `complain` gets each once."""
+        """`errors`: what a store may raise; `complain` gets each once. `details`: the command that shows
+        what was not notified."""
         self._feeds = feeds
         self._news = News(from_ns, kinds)
         self._noun = "stall"
@@ -44,6 +46,7 @@ class Desk:
         self._tell = tell
         self._errors = errors
         self._complain = complain
+        self._details = details
         self._complaints: set[str] = set()
         self._unfinished: dict[str, None] = {}
         """Ids of stalls that were notified in progress, and whose end was not."""
@@ -73,7 +76,7 @@ class Desk:
         """Says how many were not notified."""
         rest = self._limit.rest()
         if rest.count:
-            self._tell(rest_of(rest, self._noun))
+            self._tell(rest_of(rest, self._details, self._noun))
 
     def _take(self, feed: Feed, now_ns: int) -> None:
         for issue in feed.take():

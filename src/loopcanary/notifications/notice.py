@@ -66,12 +66,13 @@ def over_of(stall: Stall, session: Session | None) -> Notice:
     return Notice(title=title, place=_place(stall, session), stalls=0)
 
 
-def rest_of(withheld: Withheld, noun: str = "stall") -> Notice:
-    """The last notification, about those withheld. `noun`: for all of them."""
+def rest_of(withheld: Withheld, details: str, noun: str = "stall") -> Notice:
+    """The last notification, about those withheld. `details`: the command that shows them; `noun`: for all of
+    them."""
     total = format_duration(withheld.total_ns)
     return Notice(
         title=f"{count_of(withheld.count, f'more {noun}')} until the end, {total} in all",
-        more=f"longest {format_duration(withheld.max_ns)}; `loopcanary report` has them all",
+        more=f"longest {format_duration(withheld.max_ns)}; `{details}` has them all",
         stalls=withheld.count,
     )
 

@@ -39,7 +39,7 @@ class Walker(Protocol):
     def outside_stack(self, handle: Any, thread: int, /) -> tuple[int, bool, bool, tuple[Any, ...]]:
         """(result, whether outer frames, whether inner ones were left out, frames)."""
 
-    def outside_name(self, handle: Any, thread: int, /) -> str:
+    def outside_name(self, handle: Any, thread: int, tid: int, /) -> str:
         """What `threading` calls the thread; empty unknown."""
 
     def outside_gil(self, handle: Any, thread: int, /) -> tuple[int, int, int, int]:
@@ -152,7 +152,7 @@ class _Eyes:
         )
 
     def _thread_name(self, task: Task, python: _PythonThread | None) -> str:
-        known = self._walker.outside_name(self._handle, python.state) if python is not None else ""
+        known = "" if python is None else self._walker.outside_name(self._handle, python.state, task.tid)
         return known or (task.name if task.name != self._program else "")
 
     def _call_name(self, task: Task) -> str | None:

@@ -23,11 +23,6 @@ class Place(NamedTuple):
     line: int
 
 
-def current_frames() -> dict[int, FrameType]:
-    """The innermost frame of every thread, by thread ident."""
-    return sys._current_frames()  # noqa: SLF001 - documented, in spite of its name
-
-
 class Reading(NamedTuple):
     """The places of one thread, innermost first, the handle whose callback it was in, and what its loop's
     runner had called."""

@@ -28,7 +28,7 @@ from loopcanary.model.evidence import (
 from loopcanary.model.waiting import GilState
 from loopcanary.portable.clocks import ThreadClocks
 from loopcanary.portable.evidence import make_evidence
-from loopcanary.portable.frame_reader import FrameCache, Reading, current_frames, read
+from loopcanary.portable.frame_reader import FrameCache, Reading, read
 from loopcanary.portable.gc_log import CollectionLog
 from loopcanary.portable.lane import Lane, Ongoing
 from loopcanary.portable.names import (
@@ -40,6 +40,7 @@ from loopcanary.portable.names import (
     runners_of,
 )
 from loopcanary.portable.stall_watch import LATE_NS, Limits, Spent, StallWatch, Wish, holder_while_late
+from loopcanary.thread_frames import thread_frames
 
 THREADS_MAX = 64
 OWN_THREADS = "loopcanary"
@@ -127,7 +128,7 @@ class Observer:
         clocks: ThreadClocks,
         collections: CollectionLog,
         publish: Callable[[StallEvidence], None],
-        frames: Callable[[], dict[int, FrameType]] = current_frames,
+        frames: Callable[[], dict[int, FrameType]] = thread_frames,
     ) -> None:
         self._clock = clock
         self._clocks = clocks

@@ -69,7 +69,7 @@ def figures(native: Native) -> Sequence[InputFigures]:
     if not rows:
         return ()
     from loopcanary.model.figures.histogram import quantile_ns
-    from loopcanary.model.figures.lags import InputFigures
+    from loopcanary.model.figures.lags import REQUESTS_ONE_OF, InputFigures
 
     return [
         InputFigures(
@@ -82,6 +82,7 @@ def figures(native: Native) -> Sequence[InputFigures]:
             worst=worst or None,
             queued_ns=waited_ns,
             lag_ns=lag_ns,
+            one_of=REQUESTS_ONE_OF,
         )
         for thread, events, lag_ns, waited_ns, worst_ns, worst, counts in rows
     ]

@@ -91,8 +91,9 @@ class IssueStore(Protocol):
         cells: int,
         keys: Sequence[str] | None = None,
     ) -> Sequence[TimeCell]:
-        """Issues by key and span of time, in no order: `cells` spans of `step_ns` from `begin_wall_ns` on; a
-        key and span may occur several times. `keys`: these only."""
+        """Issues that began in these spans of time, by key and span, in no order: `cells` spans of `step_ns`
+        from `begin_wall_ns` on. One that lasts into later spans has its time in each; what lasts beyond the
+        last is left out. A key and span may occur several times. `keys`: these only."""
 
     def scenes(self) -> Sequence[str]:
         """Names of all scenes of issues, in order."""

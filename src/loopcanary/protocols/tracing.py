@@ -69,8 +69,9 @@ class Tracers(Protocol):
     def frames(self, loop_kind: str, refresh_hz: float = 60.0) -> FrameTrace:
         """For one surface of the calling thread."""
 
-    def input(self, loop_kind: str, *, limit_ns: int | None = None) -> InputTrace:
-        """For the calling thread. What takes longer than `limit_ns` is an issue; None: the usual limit."""
+    def input(self, loop_kind: str, *, limit_ns: int | None = None, one_of: int = 1) -> InputTrace:
+        """For the calling thread. What takes longer than `limit_ns` is an issue; None: the usual limit. One
+        of `one_of` events is told."""
 
     def idle(self, loop_kind: str) -> IdleTrace:
         """For the calling thread."""

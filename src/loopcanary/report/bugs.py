@@ -16,8 +16,17 @@ from loopcanary.document.makers import (
     strong,
 )
 from loopcanary.document.parts import Block, Head, Heading, Indented, Piece, Pieces, Table, TableRow, Tone
-from loopcanary.document.verdict import advice, held_by, holders_of, spot, verdict, waited_on, where_held
-from loopcanary.model import Cause, Holder, Issue, IssueKind, Stall
+from loopcanary.document.verdict import (
+    advice,
+    holder_fact,
+    holders_of,
+    spot,
+    spot_held,
+    verdict,
+    waited_on,
+    where_held,
+)
+from loopcanary.model import Cause, Issue, IssueKind, Stall
 from loopcanary.model.search import IssueGroup
 from loopcanary.model.units import format_duration
 from loopcanary.report.anywhere import ANYWHERE, is_anywhere
@@ -34,7 +43,6 @@ IN_FULL = 3
 _STACKS_MAX = 3
 _CALLS_NOTHING = frozenset({Cause.BURST, Cause.GIL, Cause.HOST})
 """Causes whose title says more than the place."""
-_HELD = {Cause.GIL: "held the GIL", Cause.LOCK: "held the lock"}
 _TREND_TONES = {"rising": Tone.ALARM, "falling": Tone.GOOD}
 _COLUMNS = (
     *(Head(words, is_number=True) for words in ("#", "total", "count", "median", "max")),
@@ -76,7 +84,7 @@ def _row(at: int, group: IssueGroup, report: Report, below: Iterator[Block]) -> 
         said(age(group.last_wall_ns, report.generated_wall_ns)),
         said(strong(group.cause.value)),
         said(Piece(printable(group.fingerprint, 40), Tone.DIM)),
-        _place(group, report),
+        _place(group),
     )
     title = said(f"{at}. ", printable(group.title, 200)) if is_of_stalls else ()
     return TableRow(cells, title, tuple(below))
@@ -100,20 +108,11 @@ def _in_short(group: IssueGroup, worst: Issue | None) -> Iterator[Block]:
         yield facts(("try", advice(worst.advice, 300)))
 
 
-def _holder(group: IssueGroup, report: Report) -> Holder | None:
-    """The thread that held what the bug's longest stall waited for."""
-    worst = report.worst.get(group.fingerprint)
-    return worst.holder if isinstance(worst, Stall) and group.cause in _HELD else None
-
-
-def _place(group: IssueGroup, report: Report) -> Pieces:
+def _place(group: IssueGroup) -> Pieces:
     if is_anywhere(group):
         return said(dim(ANYWHERE))
-    holder = _holder(group, report)
-    if holder is not None and holder.culprit is not None:
-        # Where the thread waited is chance; who made it wait is the bug.
-        did = _HELD[group.cause] if holder.lock != "thread" else "was waited for"
-        return said(spot(holder.culprit, group.cause), f" {did}")
+    if group.holder is not None:
+        return spot_held(group.holder, group.cause)
     if group.culprit is None:
         return said(printable(group.title, 100))
     return spot(group.culprit, group.cause)
@@ -123,21 +122,21 @@ def _facts(group: IssueGroup, report: Report) -> Iterator[Block]:
     """What one must know at once of a bug of stalls."""
     figures, worst = report.figures.get(group.fingerprint), report.worst.get(group.fingerprint)
     stall = worst if isinstance(worst, Stall) else None
-    if group.cause in _CALLS_NOTHING or group.culprit is None:
+    if group.cause in _CALLS_NOTHING or group.blamed is None:
         yield Heading(said(strong(printable(group.title, 300))))
     if is_anywhere(group):
         yield line(dim(ANYWHERE))
-    elif group.culprit is not None:
-        yield from where_held(group.culprit, group.cause, _holder(group, report))
+    elif group.blamed is not None:
+        yield from where_held(group.culprit, group.cause, group.holder)
     yield line(verdict(group.cause, stall))
     gain = ", ".join(gain_words(figures.gains)) if figures else ""
     holders = holders_of(stall) if stall else ()
     yield facts(
         ("waited on", waited_on(stall) if stall else None),
-        ("held by", held_by(holders[0], group.cause, is_placed=group.cause in _HELD) if holders else None),
+        *(holder_fact(one, group.cause, is_placed=group.holder is not None) for one in holders[:1]),
         ("and by", count_of(len(holders) - 1, "more thread") if len(holders) > 1 else None),
         ("gain", gain),
-        ("try", advice(stall.advice) if stall else None),
+        ("try", advice(group.advice)),
     )
 
 

@@ -8,8 +8,7 @@ from itertools import groupby
 from pathlib import PurePath
 
 from loopcanary.model import StackFrame
-
-_LIBRARY_FOLDERS = ("site-packages", "dist-packages")
+from loopcanary.words.text import library_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,13 +44,3 @@ def package_of(file: str) -> str:
     return (
         inside.parts[0].removesuffix(".py") if inside.parts and str(inside) != file else inside.stem or file
     )
-
-
-def library_path(file: str) -> str:
-    """The path below the library folder it lies in, `json/decoder.py`; the path as it is elsewhere."""
-    parts = PurePath(file).parts
-    for index, part in enumerate(parts[:-1]):
-        is_library = part in _LIBRARY_FOLDERS or (part.startswith("python3") and parts[index - 1] == "lib")
-        if is_library and parts[index + 1] not in _LIBRARY_FOLDERS:
-            return str(PurePath(*parts[index + 1 :]))
-    return file

@@ -11,6 +11,7 @@ from loopcanary.model.search import IssueQuery, Totals, of_type
 from loopcanary.report.figures.affected import EXAMINED, affected
 from loopcanary.report.figures.loops import Gains, Loops
 from loopcanary.report.figures.open_stalls import with_open_stalls
+from loopcanary.report.figures.own_share import own_share
 from loopcanary.report.figures.trend import Trend, trend
 from loopcanary.report.figures.watched import NEVER, Watched
 
@@ -128,6 +129,7 @@ def build(
             source.marks(query.stalls, [group.fingerprint for group in groups]),
             _Programs(marks, query, now_wall_ns),
             Loops(sessions, delays),
+            lambda fingerprint: own_share(source, query, fingerprint),
         ),
         stores=stores,
         is_filtered=query != IssueQuery(),
@@ -209,7 +211,9 @@ def _watched(marks: Iterable[SessionMark], query: IssueQuery, now_wall_ns: int) 
     return Watched.by(marks, now_wall_ns, query.since_wall_ns, query.until_wall_ns)
 
 
-def _figures(marks: Iterable[IssueMark], programs: _Programs, loops: Loops) -> dict[str, Figures]:
+def _figures(
+    marks: Iterable[IssueMark], programs: _Programs, loops: Loops, share_of: Callable[[str], float]
+) -> dict[str, Figures]:
     groups: dict[str, list[IssueMark]] = defaultdict(list)
     for mark in marks:
         groups[mark.fingerprint].append(mark)
@@ -218,7 +222,7 @@ def _figures(marks: Iterable[IssueMark], programs: _Programs, loops: Loops) -> d
             trend=trend(
                 (mark.began_wall_ns for mark in found), programs.watched({mark.session for mark in found})
             ),
-            gains=loops.gains(found),
+            gains=loops.gains(found, share_of(fingerprint)),
         )
         for fingerprint, found in groups.items()
     }

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from loopcanary.document.makers import dim, name, part, place_of, said
 from loopcanary.document.parts import Block, Frames, Indented, Piece, Pieces, Tone
 from loopcanary.model import StackFrame, WeightedStack
+from loopcanary.model.loop_frames import work_of
 from loopcanary.model.units import format_duration
-from loopcanary.report.folding import Fold, folded, library_path
-from loopcanary.words.text import count_of, printable
+from loopcanary.report.folding import Fold, folded
+from loopcanary.words.text import count_of, library_path, printable
 
 _ROWS_MAX = 100
 
@@ -22,9 +23,14 @@ def stack_parts(stacks: Sequence[WeightedStack], most: int) -> Iterator[Block]:
 
 
 def stack_frames(stack: WeightedStack) -> Frames:
-    """One stack, innermost frame first."""
-    outer = "outer frames were not read" if stack.truncated else ""
-    return frames_of(stack.frames, outer)
+    """The work of one stack, innermost frame first."""
+    work = work_of(stack.frames)
+    outer = len(stack.frames) - len(work)
+    notes = (
+        f"{count_of(outer, 'outer frame')}: the loop, and what runs it" if outer else "",
+        "outer frames were not read" if stack.truncated else "",
+    )
+    return frames_of(work, "; ".join(filter(None, notes)))
 
 
 def frames_of(frames: Sequence[StackFrame], note: str = "") -> Frames:

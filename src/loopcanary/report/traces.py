@@ -1,4 +1,4 @@
-"""What each run showed, and how fast its input and idle work were."""
+"""What each run showed, and how fast its input, idle work and answers were."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from loopcanary.words.frames import (
     fps_words,
     frozen_words,
     idle_words,
+    input_of,
     input_words,
     level_words,
+    requests_of,
     scene_name,
     thread_words,
-    traced,
 )
 from loopcanary.words.text import count_of
 
@@ -32,12 +33,20 @@ _HEADS = (
 
 
 def trace_parts(sessions: Sequence[Session]) -> Iterator[Block]:
-    """A part for each run with frames, input or idle work."""
-    for session in traced(sessions)[:_RUNS_MAX]:
-        title = "Frames" if session.traces.frames else "Input"
+    """A part for each run with frames, input or idle work, and one for each that answered requests."""
+    traced = [session for session in sessions if not session.traces.is_empty]
+    for session in traced[:_RUNS_MAX]:
         who = f"  {name(session.name).text} (pid {session.pid})" if len(sessions) > 1 else ""
-        blocks = [Indented(tuple(_traces(session)))]
-        yield from part(said(Piece(title, Tone.STRONG), dim(who)), blocks)
+        titles = "Frames" if session.traces.frames else "Input", "Requests"
+        for title, blocks in zip(titles, (tuple(_traces(session)), tuple(_requests(session))), strict=True):
+            if blocks:
+                yield from part(said(Piece(title, Tone.STRONG), dim(who)), [Indented(blocks)])
+
+
+def _requests(session: Session) -> Iterator[Block]:
+    """How long their answers took."""
+    if rows := [Fact(one.thread, said(input_words(one))) for one in requests_of(session)]:
+        yield Facts(tuple(rows))
 
 
 def _traces(session: Session) -> Iterator[Block]:
@@ -48,8 +57,7 @@ def _traces(session: Session) -> Iterator[Block]:
         yield line(dim(f"and {count_of(len(scenes) - _SCENES_MAX, 'more scene')}"))
     rows = [
         Fact("input", said(f"{thread_words(one.thread, one.loop)}, {input_words(one)}"))
-        for one in session.traces.input
-        if one.events
+        for one in input_of(session)
     ]
     rows += [Fact("idle", said(idle_words(work))) for work in session.traces.idle[:_IDLE_MAX]]
     if rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from loopcanary.document.layout import Sheet, lines
@@ -33,7 +33,13 @@ from loopcanary.model import Cause, StallState
 from loopcanary.model.units import format_duration
 from loopcanary.words.kinds import kind_words
 from loopcanary.words.text import count_of, printable
-from loopcanary.words.waiting import contributor_words, share_words, target_words, thread_by_name
+from loopcanary.words.waiting import (
+    contributor_words,
+    holder_label,
+    share_words,
+    target_words,
+    thread_by_name,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,26 +64,45 @@ _STATES = {
 
 
 @dataclass(slots=True, kw_only=True)
-class Tally:
-    """What there was of one fingerprint in this session."""
+class _Named:
+    """What the stalls of one cause are called."""
 
     cause: Cause
     culprit: Culprit | None
     title: str
+    weight: float = 0.0
+    """Their time, each weighed by how sure its cause is."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    """What there was of one fingerprint in this session."""
+
     count: int = 0
     total_ns: int = 0
     max_ns: int = 0
+    _names: dict[Cause, _Named] = field(default_factory=dict)
 
-    def add(self, duration_ns: int) -> None:
-        self.count += 1
-        self.total_ns += duration_ns
-        self.max_ns = max(self.max_ns, duration_ns)
+    def add(self, stall: Stall, counted_ns: int | None) -> None:
+        """Counts a stall. `counted_ns`: what was counted of it before; None: nothing."""
+        more_ns = stall.duration_ns - (counted_ns or 0)
+        self.count += counted_ns is None
+        self.total_ns += more_ns
+        self.max_ns = max(self.max_ns, stall.duration_ns)
+        empty = _Named(cause=stall.cause, culprit=stall.blamed, title=stall.title)
+        named = self._names.setdefault(stall.cause, empty)
+        named.weight += more_ns * stall.confidence
+        if stall.cause is Cause.HOST and _place(stall.blamed) != _place(named.culprit):
+            named.culprit = None  # it strikes any code: none of the places is the group's
+
+    @property
+    def named(self) -> _Named:
+        """By the cause that most of the time speaks for."""
+        return max(self._names.values(), key=lambda named: named.weight)
 
 
-def blamed(stall: Stall) -> Culprit | None:
-    """The line to change: the holder's, where that of the thread that waited is chance."""
-    holder = stall.holder if stall.cause in (Cause.GIL, Cause.LOCK) else None
-    return holder.culprit if holder is not None and holder.culprit is not None else stall.culprit
+def _place(culprit: Culprit | None) -> tuple[str, str] | None:
+    return None if culprit is None else (culprit.file, culprit.qualname)
 
 
 def stall_block(stall: Stall, look: Look, process: str = "") -> str:
@@ -98,7 +123,7 @@ def repeat_line(stall: Stall, tally: Tally, look: Look, process: str = "") -> st
     """The same bug again: one line."""
     now = Piece(format_duration(stall.duration_ns), SEVERITY_TONES[stall.severity])
     sums = f" ({count_of(tally.count, 'stall')}, {format_duration(tally.total_ns)} in all)"
-    place = _spot(blamed(stall), stall.title)
+    place = _spot(stall.blamed, stall.title)
     return _shown(look, line(_TAG, "again: ", now, " at ", place, sums, *_ending(process)))
 
 
@@ -112,7 +137,7 @@ def issue_line(issue: LagIssue, repeated: int, look: Look, process: str = "") ->
 def over_line(stall: Stall, look: Look, process: str = "") -> str:
     """A stall that was shown while it lasted has ended."""
     length = Piece(format_duration(stall.duration_ns), SEVERITY_TONES[stall.severity])
-    place = _spot(blamed(stall), stall.title)
+    place = _spot(stall.blamed, stall.title)
     return _shown(look, line(_TAG, "over after ", length, ": ", place, *_ending(process)))
 
 
@@ -151,7 +176,7 @@ def _waited_for(stall: Stall) -> Iterator[Paragraph]:
         holder, more = stall.holder, len(holders_of(stall)) - 1
         share = "" if holder.share >= _WHOLE else f" for {share_words(holder.share)}"
         others = f" and {more} more" if more else ""
-        parts.append(said(f"held by {thread_by_name(holder.thread)}{share}{others}"))
+        parts.append(said(f"{holder_label(holder)} {thread_by_name(holder.thread)}{share}{others}"))
     if stall.contributors and not parts:
         found = stall.contributors[:_CONTRIBUTORS_MAX]
         parts.append(said(f"mostly {', '.join(map(contributor_words, found))}"))
@@ -183,8 +208,8 @@ def _table(ranked: Sequence[Tally]) -> Iterator[Block]:
                 said(format_duration(tally.total_ns)),
                 said(f"{tally.count:,}"),
                 said(format_duration(tally.max_ns)),
-                said(tally.cause.value),
-                _spot(tally.culprit, tally.title),
+                said(tally.named.cause.value),
+                _spot(tally.named.culprit, tally.named.title),
             )
         )
         for tally in ranked[:_ROWS_MAX]

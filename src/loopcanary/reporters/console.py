@@ -7,10 +7,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from loopcanary.model import Cause, Issue, Session, Stall, StallState
+from loopcanary.model import Issue, Session, Stall, StallState
 from loopcanary.reporters.blocks import (
     Tally,
-    blamed,
     issue_line,
     over_line,
     repeat_line,
@@ -107,15 +106,8 @@ class ConsoleReporter:
         if tally is None:
             # A program that makes up fingerprints without end must not make us grow.
             key = stall.fingerprint if len(self._tallies) < _BUGS_MAX else _OTHERS
-            empty = Tally(cause=stall.cause, culprit=blamed(stall), title=stall.title)
-            tally = self._tallies.setdefault(key, empty)
-        elif stall.cause is Cause.HOST and _place(stall) != _place(tally):
-            tally.culprit = None  # it strikes any code: none of the places is the group's
-        if counted_ns is None or is_new:
-            tally.add(stall.duration_ns)
-        else:
-            tally.total_ns += stall.duration_ns - counted_ns
-            tally.max_ns = max(tally.max_ns, stall.duration_ns)
+            tally = self._tallies.setdefault(key, Tally())
+        tally.add(stall, None if is_new else counted_ns)
         return tally, is_new
 
     def _may_speak(self, fingerprint: str) -> bool:
@@ -124,10 +116,6 @@ class ConsoleReporter:
     def _quiet(self, fingerprint: str) -> None:
         if len(self._quiet_until_ns) < _BUGS_MAX or fingerprint in self._quiet_until_ns:
             self._quiet_until_ns[fingerprint] = self._monotonic_ns() + _QUIET_NS
-
-
-def _place(found: Stall | Tally) -> tuple[str, str] | None:
-    return None if found.culprit is None else (found.culprit.file, found.culprit.qualname)
 
 
 def _is_run_by_hand(environ: Mapping[str, str]) -> bool:

@@ -5,11 +5,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from loopcanary.model import Cause, IssueKind
-from loopcanary.model.search import IssueGroup, IssueQuery, IssueTime, TimeCell
+from loopcanary.model import Cause, IssueKind, Stall
+from loopcanary.model.search import IssueGroup, IssueQuery, IssueTime, TimeCell, time_in_cells
 from loopcanary.store.records import issue_of
 from loopcanary.store.search import bounded, narrowed, storable, summed_condition
 
@@ -31,13 +30,18 @@ class _Sums(NamedTuple):
     last_wall_ns: int
 
 
+_Found = tuple[int, int, int, str]
+"""Duration, begin, row and cause of an issue."""
+
+
 class _Picked(NamedTuple):
     """What of a group is of one issue."""
 
     p50_ns: int
     worst_id: str
     worst_row: int
-    latest_row: int
+    by_cause: list[tuple[int, int]]
+    """Of each cause in it the sum of durations, and the row of the longest issue."""
 
 
 def groups(
@@ -105,11 +109,22 @@ def _picked(connection: sqlite3.Connection, sums: _Sums, clause: str, values: li
         return connection.execute(statement, values).fetchone()
 
     worst_id, worst_row = pick("id, row", "duration_ns DESC, began_wall_ns DESC")
+    statement = f"""SELECT cause, CAST(total(duration_ns) AS INTEGER), max(duration_ns) FROM issues
+                    INDEXED BY issues_by_group {clause} GROUP BY cause ORDER BY cause"""
+    causes = connection.execute(statement, values).fetchall()
+    by_cause = [(sums.total_ns, worst_row)]
+    if len(causes) > 1:
+        longest = f"""SELECT row FROM issues {clause} AND cause = ? AND duration_ns = ?
+                      ORDER BY began_wall_ns DESC LIMIT 1"""
+        by_cause = [
+            (total_ns, connection.execute(longest, [*values, cause, max_ns]).fetchone()[0])
+            for cause, total_ns, max_ns in causes
+        ]
     return _Picked(
         p50_ns=pick("duration_ns", "duration_ns", (sums.issues - 1) // 2)[0],
         worst_id=worst_id,
         worst_row=worst_row,
-        latest_row=pick("row", "began_wall_ns DESC")[0],
+        by_cause=by_cause,
     )
 
 
@@ -118,7 +133,8 @@ def _picked_of_filtered(
 ) -> _Picked:
     """Reads the group's part of the index once: the index by duration does not know the filters."""
     clause = narrowed(clause, "fingerprint = ?")
-    statement = f"SELECT duration_ns, began_wall_ns, row FROM issues INDEXED BY issues_by_group {clause}"
+    columns = "duration_ns, began_wall_ns, row, cause"
+    statement = f"SELECT {columns} FROM issues INDEXED BY issues_by_group {clause}"
     return _picked_of(connection, connection.execute(statement, [*values, sums.fingerprint]).fetchall())
 
 
@@ -128,10 +144,10 @@ def _by_scan(
     """Reads the rows once: picking each group's issues by their own statements would search all texts again
     and again."""
     clause, values = _of_these(query, fingerprints)
-    found: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
-    statement = f"SELECT fingerprint, duration_ns, began_wall_ns, row FROM issues {clause}"
-    for fingerprint, duration_ns, began_ns, row in connection.execute(statement, values):
-        found[fingerprint].append((duration_ns, began_ns, row))
+    found: dict[str, list[_Found]] = defaultdict(list)
+    statement = f"SELECT fingerprint, duration_ns, began_wall_ns, row, cause FROM issues {clause}"
+    for fingerprint, *issue in connection.execute(statement, values):
+        found[fingerprint].append(tuple(issue))
     sums = sorted(
         (_summed(fingerprint, stalls) for fingerprint, stalls in found.items()),
         key=lambda one: (-one.total_ns, one.fingerprint),
@@ -142,30 +158,31 @@ def _by_scan(
     ]
 
 
-def _picked_of(connection: sqlite3.Connection, found: list[tuple[int, int, int]]) -> _Picked:
-    """Of (duration, begin, row) of all issues of a group."""
+def _picked_of(connection: sqlite3.Connection, found: list[_Found]) -> _Picked:
+    """Of all issues of a group."""
     issues = sorted(found)
-    worst_row, latest_row = issues[-1][2], max(issues, key=lambda issue: issue[1])[2]
+    worst_row = issues[-1][2]
+    by_cause: dict[str, tuple[int, int]] = {}
+    for duration_ns, _, row, cause in issues:
+        by_cause[cause] = (by_cause.get(cause, (0, 0))[0] + duration_ns, row)
     worst_id = connection.execute("SELECT id FROM issues WHERE row = ?", [worst_row]).fetchone()[0]
     return _Picked(
         p50_ns=issues[(len(issues) - 1) // 2][0],
         worst_id=worst_id,
         worst_row=worst_row,
-        latest_row=latest_row,
+        by_cause=[by_cause[cause] for cause in sorted(by_cause)],
     )
 
 
-def _summed(fingerprint: str, stalls: Sequence[tuple[int, int, int]]) -> _Sums:
-    durations, moments = [stall[0] for stall in stalls], [stall[1] for stall in stalls]
-    return _Sums(fingerprint, len(stalls), sum(durations), max(durations), min(moments), max(moments))
+def _summed(fingerprint: str, issues: Sequence[_Found]) -> _Sums:
+    durations, moments = [issue[0] for issue in issues], [issue[1] for issue in issues]
+    return _Sums(fingerprint, len(issues), sum(durations), max(durations), min(moments), max(moments))
 
 
 def _group(connection: sqlite3.Connection, sums: _Sums, picked: _Picked) -> IssueGroup:
-    latest = _issue(connection, picked.latest_row)
-    # The title of a stall is the same for the whole group; other kinds have their figures in it.
-    named = latest if latest.kind == IssueKind.STALL else _issue(connection, picked.worst_row)
-    # The host strikes any code: the latest place says nothing of the group.
-    is_anywhere = latest.kind == IssueKind.STALL and latest.cause is Cause.HOST and sums.issues > 1
+    named = _named(connection, picked)
+    # The host strikes any code: one place says nothing of the group.
+    is_anywhere = named.kind == IssueKind.STALL and named.cause is Cause.HOST and sums.issues > 1
     return IssueGroup(
         fingerprint=sums.fingerprint,
         kind=named.kind,
@@ -179,7 +196,21 @@ def _group(connection: sqlite3.Connection, sums: _Sums, picked: _Picked) -> Issu
         last_wall_ns=sums.last_wall_ns,
         culprit=None if is_anywhere else named.culprit,
         worst_id=picked.worst_id,
+        holder=named.blamed_holder if isinstance(named, Stall) else None,
+        advice=named.advice,
     )
+
+
+def _named(connection: sqlite3.Connection, picked: _Picked) -> Issue:
+    """The issue that the group is named by: the longest; of stalls with several causes the longest of the one
+    with most time, each weighed by how sure its longest is."""
+    if len(picked.by_cause) == 1:
+        return _issue(connection, picked.worst_row)
+    found = [(total_ns, _issue(connection, row)) for total_ns, row in picked.by_cause]
+    stalls = [(total_ns, issue) for total_ns, issue in found if isinstance(issue, Stall)]
+    if len(stalls) < len(found):
+        return _issue(connection, picked.worst_row)
+    return max(stalls, key=lambda one: (one[0] * one[1].confidence, one[0]))[1]
 
 
 def _issue(connection: sqlite3.Connection, row: int) -> Issue:
@@ -211,37 +242,80 @@ def time_cells(
     cells: int,
     keys: Sequence[str] | None,
 ) -> list[TimeCell]:
-    """Issues by key and span of time: `cells` spans of `step_ns` from `begin_wall_ns` on. `keys`: these
-    only."""
-    begin, step = bounded(begin_wall_ns), max(step_ns, 1)
-    edges = [bounded(begin + cell * step) for cell in range(cells + 1)]
+    """Issues that began in `cells` spans of `step_ns` from `begin_wall_ns` on, by key and span; the time of
+    each is in all spans that it lasted in. `keys`: these only."""
+    spans = _Spans(bounded(begin_wall_ns), max(step_ns, 1), cells)
     if key == "fingerprint" and keys is not None and _is_by_index(query) and not _is_covered(connection):
-        return list(_cells_by_index(connection, query, keys, edges))
+        return list(_cells_by_index(connection, query, keys, spans))
+    return list(_cells_by_scan(connection, query, key, keys, spans))
+
+
+class _Spans(NamedTuple):
+    """Equal spans of wall time."""
+
+    begin_wall_ns: int
+    step_ns: int
+    cells: int
+
+    def edge(self, cell: int) -> int:
+        """Where a span begins."""
+        return bounded(self.begin_wall_ns + cell * self.step_ns)
+
+    def cut(self, key: str, began_ns: int, duration_ns: int) -> Iterator[TimeCell]:
+        """One issue, in all spans that it lasted in."""
+        issues = 1
+        for cell, length_ns in time_in_cells((began_ns, began_ns + duration_ns), *self):
+            yield TimeCell(key, cell, issues, length_ns)
+            issues = 0
+
+
+def _cells_by_scan(
+    connection: sqlite3.Connection,
+    query: IssueQuery,
+    key: Literal["fingerprint", "cause"],
+    keys: Sequence[str] | None,
+    spans: _Spans,
+) -> Iterator[TimeCell]:
     clause, values = summed_condition(query)
     # The sign keeps the index by time out: it would lead to every row.
     clause = narrowed(clause, "+began_wall_ns >= ? AND +began_wall_ns < ?")
-    values = [begin, step, *values, begin, edges[-1]]
+    begin, step = spans.begin_wall_ns, spans.step_ns
+    values = [begin, step, begin, step, step, *values, begin, spans.edge(spans.cells)]
     if keys is not None:
         clause = narrowed(clause, f"{key} IN ({', '.join('?' * len(keys))})")
         values += map(storable, keys)
+    # What lasts beyond its span is a group of its own, to be cut.
     rows = connection.execute(
-        f"""SELECT {key}, (began_wall_ns - ?) / ?, count(*), CAST(total(duration_ns) AS INTEGER)
-            FROM issues {clause} GROUP BY +{key}, 2""",
+        f"""SELECT {key}, (began_wall_ns - ?) / ?, count(*), CAST(total(duration_ns) AS INTEGER),
+                   max(began_wall_ns), (began_wall_ns - ?) % ? + duration_ns > ? AS lasts
+            FROM issues {clause} GROUP BY +{key}, 2, CASE WHEN lasts THEN row END""",
         values,
     )
-    return [TimeCell._make(row) for row in rows]
+    for name, cell, issues, total_ns, began_ns, lasts in rows:
+        if lasts:
+            yield from spans.cut(name, began_ns, total_ns)
+        else:
+            yield TimeCell(name, cell, issues, total_ns)
 
 
 def _cells_by_index(
-    connection: sqlite3.Connection, query: IssueQuery, fingerprints: Sequence[str], edges: Sequence[int]
+    connection: sqlite3.Connection, query: IssueQuery, fingerprints: Sequence[str], spans: _Spans
 ) -> Iterator[TimeCell]:
     """A range of the index each: a GROUP BY would sort every issue first."""
     clause, values = summed_condition(query)
     clause = narrowed(clause, "fingerprint = ? AND began_wall_ns >= ? AND began_wall_ns < ?")
-    statement = f"""SELECT count(*), CAST(total(duration_ns) AS INTEGER)
-                    FROM issues INDEXED BY issues_by_group {clause}"""
+    statement = f"FROM issues INDEXED BY issues_by_group {clause}"
+    sums = (
+        f"SELECT count(*), CAST(total(duration_ns) AS INTEGER), max(began_wall_ns + duration_ns) {statement}"
+    )
+    each = f"SELECT began_wall_ns, duration_ns {statement}"
     for fingerprint in fingerprints:
-        for cell, (low, high) in enumerate(pairwise(edges)):
-            count, total_ns = connection.execute(statement, [*values, fingerprint, low, high]).fetchone()
-            if count:
+        for cell in range(spans.cells):
+            low, high = spans.edge(cell), spans.edge(cell + 1)
+            asked = [*values, fingerprint, low, high]
+            count, total_ns, end = connection.execute(sums, asked).fetchone()
+            if count and end > high:
+                for began_ns, duration_ns in connection.execute(each, asked):
+                    yield from spans.cut(fingerprint, began_ns, duration_ns)
+            elif count:
                 yield TimeCell(fingerprint, cell, count, total_ns)

@@ -47,16 +47,17 @@ class Reader:
     def totals(self, query: IssueQuery) -> Totals:
         clause, values = search.summed_condition(query)
         statement = f"""SELECT count(*), count(DISTINCT fingerprint), CAST(total(duration_ns) AS INTEGER),
-                               min(began_wall_ns)
+                               min(began_wall_ns), CAST(max(began_wall_ns + duration_ns) AS INTEGER)
                         FROM issues {clause}"""
-        issues, groups, total_ns, first = self._database.row(statement, values)
-        return Totals(issues=issues, groups=groups, total_ns=total_ns, first_wall_ns=first)
+        issues, groups, total_ns, first, end = self._database.row(statement, values)
+        return Totals(issues=issues, groups=groups, total_ns=total_ns, first_wall_ns=first, end_wall_ns=end)
 
     def group_sums(self, query: IssueQuery) -> list[GroupSums]:
         clause, values = search.summed_condition(query)
         # The sign keeps the index of groups out where texts are read: it would lead to each row by itself.
         key = "+fingerprint" if query.words else "fingerprint"
-        statement = f"""SELECT fingerprint, count(*), CAST(total(duration_ns) AS INTEGER)
+        statement = f"""SELECT fingerprint, count(*), CAST(total(duration_ns) AS INTEGER),
+                               CAST(max(began_wall_ns + duration_ns) AS INTEGER)
                         FROM issues {clause} GROUP BY {key} ORDER BY 3 DESC, 1"""
         return [GroupSums._make(row) for row in self._database.rows(statement, values)]
 

@@ -75,9 +75,9 @@ def _last(row: LaneRow) -> Iterator[Cell]:
 
 def _source(row: LaneRow, folder: str) -> Iterator[Cell]:
     last = row.last
-    if last is None or last.culprit is None:
+    if last is None or last.blamed is None:
         return
-    culprit = last.culprit
+    culprit = last.blamed
     yield place(culprit.file, culprit.line, folder), "place"
     yield f" in {printable(culprit.qualname, NAME_MAX)}", ""
     if culprit.source:

@@ -68,6 +68,6 @@ def _has(row: LaneRow, words: Iterable[str]) -> bool:
         parts += [part for part in (work.callback, work.task, work.scene) if part]
     if last is not None:
         parts += [last.cause.value, last.fingerprint]
-        parts += [last.culprit.qualname, last.culprit.file] if last.culprit is not None else []
+        parts += [last.blamed.qualname, last.blamed.file] if last.blamed is not None else []
     text = "\n".join(parts).lower()
     return all(word in text for word in words)

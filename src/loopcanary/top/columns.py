@@ -79,7 +79,7 @@ def last_words(row: LaneRow, folder: str = "") -> str:
     duration_ns = last.duration_ns
     if last.state is StallState.ONGOING and row.state in _LATE:
         duration_ns = max(duration_ns, row.state_ns or 0)
-    where = "" if last.culprit is None else place(last.culprit.file, last.culprit.line, folder)
+    where = "" if last.blamed is None else place(last.blamed.file, last.blamed.line, folder)
     return f"{format_duration(duration_ns)} {last.cause.value} {where}".rstrip()
 
 
@@ -98,9 +98,9 @@ def _last_cell(row: LaneRow) -> Cell:
     if last is None:
         return ("" if row.latest_stall_ns is None else format_duration(row.latest_stall_ns)), ""
     words = last_words(row)
-    if last.culprit is not None:  # the end of a path tells most
-        head = words[: len(words) - len(place(last.culprit.file, last.culprit.line, ""))]
-        words = f"{head}{place(last.culprit.file.rpartition('/')[2], last.culprit.line, '')}"
+    if last.blamed is not None:  # the end of a path tells most
+        head = words[: len(words) - len(place(last.blamed.file, last.blamed.line, ""))]
+        words = f"{head}{place(last.blamed.file.rpartition('/')[2], last.blamed.line, '')}"
     return words, "warn" if last.state is not StallState.ENDED else ""
 
 

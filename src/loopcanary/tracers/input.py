@@ -58,11 +58,14 @@ class RawInputLag:
 class InputTracer:
     """Counts the lags of one thread's input; see protocols.InputTrace."""
 
-    def __init__(self, sink: LagSink, *, thread: str, loop: str, limit_ns: int = INPUT_LAG_NS) -> None:
+    def __init__(
+        self, sink: LagSink, *, thread: str, loop: str, limit_ns: int = INPUT_LAG_NS, one_of: int = 1
+    ) -> None:
         self.thread = thread
         self.loop = loop
         self._sink = sink
         self._limit_ns = limit_ns
+        self._one_of = one_of
         self._counts: dict[int, int] = {}
         self._events = self._lag_ns = self._queued_ns = self._worst_ns = 0
         self._worst: str | None = None
@@ -122,4 +125,5 @@ class InputTracer:
             worst=self._worst,
             queued_ns=self._queued_ns,
             lag_ns=self._lag_ns,
+            one_of=self._one_of,
         )

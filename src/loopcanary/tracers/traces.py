@@ -93,11 +93,15 @@ class InputTraces(_Kept[LagSink, InputTracer]):
 
     name = "input"
 
-    def trace(self, loop_kind: str, limit_ns: int | None) -> InputTracer:
+    def trace(self, loop_kind: str, limit_ns: int | None, one_of: int) -> InputTracer:
         """For the calling thread."""
         limit = INPUT_LAG_NS if limit_ns is None else limit_ns
-        make = lambda: InputTracer(self._desk, thread=thread_name(), loop=loop_kind, limit_ns=limit)  # noqa: E731
-        return self._trace((threading.get_ident(), loop_kind), make)
+        return self._trace(
+            (threading.get_ident(), loop_kind),
+            lambda: InputTracer(
+                self._desk, thread=thread_name(), loop=loop_kind, limit_ns=limit, one_of=one_of
+            ),
+        )
 
     @property
     def events(self) -> int:

@@ -66,9 +66,9 @@ class Tracing:
         trace: FrameTrace = self._tracer("frames").trace(loop_kind, refresh_hz)
         return trace
 
-    def input(self, loop_kind: str, *, limit_ns: int | None = None) -> InputTrace:
+    def input(self, loop_kind: str, *, limit_ns: int | None = None, one_of: int = 1) -> InputTrace:
         """For the calling thread."""
-        trace: InputTrace = self._tracer("input").trace(loop_kind, limit_ns)
+        trace: InputTrace = self._tracer("input").trace(loop_kind, limit_ns, one_of)
         return trace
 
     def idle(self, loop_kind: str) -> IdleTrace:

@@ -38,14 +38,16 @@ def exact_scale(first_wall_ns: int, last_wall_ns: int, cells: int) -> TimeScale:
     return TimeScale(begin_wall_ns=first_wall_ns, step_ns=max(-(-length // cells), 1), cells=cells)
 
 
-def round_scale(first_wall_ns: int, last_wall_ns: int, most: int) -> TimeScale:
-    """A scale of at most `most` spans of a round length, each beginning at a multiple of that length."""
+def round_scale(first_wall_ns: int, last_wall_ns: int, *, least: int, most: int) -> TimeScale:
+    """A scale of `least` to `most` spans of a round length, each beginning at a multiple of that length. Too
+    short a time is at the end."""
     length = max(last_wall_ns - first_wall_ns, 1)
     step = next((step for step in _STEPS_NS if length // step + 2 <= most), None)
     if step is None:
         step = -(-length // (most - 2) // _STEPS_NS[-1]) * _STEPS_NS[-1] or _STEPS_NS[-1]
-    begin = first_wall_ns // step * step
-    return TimeScale(begin_wall_ns=begin, step_ns=step, cells=max((last_wall_ns - begin) // step + 1, 1))
+    end = last_wall_ns // step + 1
+    begin = min(first_wall_ns // step, end - least)
+    return TimeScale(begin_wall_ns=begin * step, step_ns=step, cells=end - begin)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,21 +15,26 @@ from markupsafe import Markup
 
 from loopcanary.document import html
 from loopcanary.document.parts import Document
-from loopcanary.model import FrameSlice
+from loopcanary.model import Culprit, FrameSlice
 from loopcanary.model.units import format_duration, format_number, format_size
-from loopcanary.report.folding import Fold, library_path
+from loopcanary.report.folding import Fold
 from loopcanary.report.times import age, moment, span
 from loopcanary.ui import drawing
+from loopcanary.ui.pages.code import CodeView
 from loopcanary.ui.pages.overview import CauseTime
 from loopcanary.ui.pages.trees import tree_of
 from loopcanary.words import frames as frame_words
 from loopcanary.words.causes import cause_words, confidence_word, no_line_words, severity_word, struck_words
+from loopcanary.words.commands import reading
 from loopcanary.words.kinds import issues_title, kind_words
 from loopcanary.words.lags import evidence_of
-from loopcanary.words.text import count_of, place, printable
+from loopcanary.words.text import count_of, library_path, place, printable
 from loopcanary.words.traced import phase_words
 from loopcanary.words.waiting import (
     contributor_words,
+    did_words,
+    held_in,
+    holder_label,
     holder_words,
     scheduler_words,
     second_cause_words,
@@ -72,6 +77,7 @@ class Renderer:
         }
         self._environment.globals |= _GLOBALS | {
             "place": self.place,
+            "culprit_place": self.culprit_place,
             "editor": self.editor,
             "scheduler_words": lambda one: scheduler_words(one, folder),
         }
@@ -87,6 +93,10 @@ class Renderer:
     def place(self, file: str, line: int) -> str:
         """`path:line`, relative to the current folder where it is below it."""
         return printable(place(file, line, self._folder), 200)
+
+    def culprit_place(self, culprit: Culprit | CodeView) -> str:
+        """The same of a line that may be a library's: its path is that below the library folder."""
+        return self.place(culprit.file if culprit.in_app else library_path(culprit.file), culprit.line)
 
     def editor(self, file: str, line: int) -> str | None:
         """The address by which an editor opens the line; None for what is no file."""
@@ -142,9 +152,13 @@ def _source(text: str) -> str:
 
 
 def _series(causes: Iterable[CauseTime]) -> list[dict[str, Any]]:
-    """Stalled seconds by cause, for the chart."""
+    """Stalled time by cause, in seconds and as a share of the time watched, for the chart."""
     return [
-        {"label": one.cause, "stacked": True, "values": [round(ns / _S, 4) for ns in one.cells_ns]}
+        {
+            "label": one.cause,
+            "values": [round(share, 4) for share in one.shares],
+            "seconds": [round(ns / _S, 4) for ns in one.cells_ns],
+        }
         for one in causes
     ]
 
@@ -207,11 +221,15 @@ _GLOBALS: dict[str, Any] = {
     "severity_word": severity_word,
     "confidence_word": confidence_word,
     "second_cause_words": second_cause_words,
+    "holder_label": holder_label,
     "holder_words": holder_words,
     "target_words": target_words,
     "contributor_words": contributor_words,
     "library_path": library_path,
     "evidence_of": evidence_of,
+    "held_in": held_in,
+    "did_words": did_words,
+    "reading": lambda command, folders: reading(command, map(Path, folders)),
     "is_fold": lambda row: isinstance(row, Fold),
     "spark_bars": drawing.spark_bars,
     "frame_words": frame_words,

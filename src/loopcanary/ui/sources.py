@@ -144,7 +144,7 @@ class _ManyStores:
         latest = max(parts, key=lambda group: group.last_wall_ns)
         durations = sorted(mark.duration_ns for mark in self.marks(query, [longest.fingerprint]))
         return replace(
-            latest if latest.kind == IssueKind.STALL else longest,
+            max(parts, key=lambda group: group.total_ns) if longest.kind == IssueKind.STALL else longest,
             count=sum(group.count for group in parts),
             total_ns=sum(group.total_ns for group in parts),
             p50_ns=durations[(len(durations) - 1) // 2] if durations else latest.p50_ns,
@@ -212,9 +212,12 @@ def _first_said(parts: Sequence[dict[str, Remark]], limit: int) -> dict[str, Rem
 def _joined(parts: Iterable[Sequence[GroupSums]], limit: int) -> list[GroupSums]:
     found: dict[str, GroupSums] = {}
     for one in _all(parts, limit):
-        known = found.get(one.fingerprint, GroupSums(one.fingerprint, 0, 0))
+        known = found.get(one.fingerprint, GroupSums(one.fingerprint, 0, 0, one.end_wall_ns))
         found[one.fingerprint] = GroupSums(
-            one.fingerprint, known.issues + one.issues, known.total_ns + one.total_ns
+            one.fingerprint,
+            known.issues + one.issues,
+            known.total_ns + one.total_ns,
+            max(known.end_wall_ns, one.end_wall_ns),
         )
     return sorted(found.values(), key=lambda one: (-one.total_ns, one.fingerprint))
 
@@ -242,4 +245,5 @@ def summed(groups: Sequence[GroupSums]) -> Totals:
         issues=sum(group.issues for group in groups),
         groups=len(groups),
         total_ns=sum(group.total_ns for group in groups),
+        end_wall_ns=max((group.end_wall_ns for group in groups), default=None),
     )

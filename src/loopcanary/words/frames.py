@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 from loopcanary.model.figures.frames import LEVELS
 from loopcanary.model.units import format_duration, format_number
 from loopcanary.words.text import count_of, printable
+from loopcanary.words.waiting import share_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from loopcanary.model import FrameFigures, IdleFigures, InputFigures, Session
 
 NAME_MAX = 60
@@ -44,14 +43,32 @@ def frozen_words(figures: FrameFigures) -> str:
 
 
 def input_words(figures: InputFigures) -> str:
-    """How long input took on one thread."""
-    worst = f" ({printable(figures.worst, NAME_MAX)})" if figures.worst else ""
-    waited = figures.queued_ns / figures.lag_ns if figures.lag_ns else 0.0
+    """How long input, or a server's answers, took on one thread."""
+    longest = "slowest of these" if figures.is_sampled else "worst"
     return (
-        f"{count_of(figures.events, 'event')}: p50 {format_duration(figures.p50_ns)}, "
-        f"p98 {format_duration(figures.p98_ns)}, worst {format_duration(figures.worst_ns)}{worst}; "
-        f"{waited * 100:.0f} % of it waiting"
+        f"{timed_words(figures)}: p50 {format_duration(figures.p50_ns)}, "
+        f"p98 {format_duration(figures.p98_ns)}, {longest} {worst_words(figures)}; "
+        f"{share_words(waited_share(figures))} of it waiting"
     )
+
+
+def timed_words(figures: InputFigures) -> str:
+    """How many were timed: `12 events`, `20 of some 320 requests timed`."""
+    if not figures.is_sampled:
+        return count_of(figures.events, "event")
+    asked = f"{figures.events * figures.one_of:,} {printable(figures.loop, NAME_MAX)}"
+    return f"{figures.events:,} of some {asked} timed"
+
+
+def worst_words(figures: InputFigures) -> str:
+    """The longest of those that were timed."""
+    name = f" ({printable(figures.worst, NAME_MAX)})" if figures.worst else ""
+    return f"{format_duration(figures.worst_ns)}{name}"
+
+
+def waited_share(figures: InputFigures) -> float:
+    """Of their time, what they waited for the loop, 0 to 1."""
+    return figures.queued_ns / figures.lag_ns if figures.lag_ns else 0.0
 
 
 def idle_words(figures: IdleFigures) -> str:
@@ -68,6 +85,11 @@ def thread_words(thread: str, loop: str) -> str:
     return f"{printable(thread, NAME_MAX)} ({printable(loop, NAME_MAX)})"
 
 
-def traced(sessions: Sequence[Session]) -> list[Session]:
-    """Those that have frames, input or idle work to show."""
-    return [session for session in sessions if not session.traces.is_empty]
+def requests_of(session: Session) -> list[InputFigures]:
+    """Of servers' requests, by thread."""
+    return [one for one in session.traces.input if one.is_sampled and one.events]
+
+
+def input_of(session: Session) -> list[InputFigures]:
+    """Of windows' and games' input, by thread."""
+    return [one for one in session.traces.input if not one.is_sampled and one.events]

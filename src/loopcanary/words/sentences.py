@@ -11,13 +11,14 @@ from typing import Any, Self
 
 from loopcanary.model.units import format_duration
 from loopcanary.words.evidence import EVIDENCE
-from loopcanary.words.remedies import REMEDIES, Remedy
+from loopcanary.words.remedies import AROUND, REMEDIES, Remedy
 from loopcanary.words.text import count_of
 from loopcanary.words.titles import TITLES
 
 TEMPLATES: Mapping[str, str] = {
     **EVIDENCE,
     **{f"title:{code}": template for code, template in TITLES.items()},
+    **AROUND,
     **{f"try:{remedy.id}": remedy.text for remedy in REMEDIES},
 }
 _SPOKEN_FIELDS = ("title", "evidence", "advice")
@@ -138,11 +139,16 @@ class _Shown:
 
 
 def _show(value: Any, form: str) -> str:
-    """`ns`: a duration; `%`: a share; `n`: a count; `#thing`: things counted; `and`: a list. A blank or
-    punctuation goes before a value that is there."""
+    """`ns`: a duration; `%`: a share; `n`: a count; `#thing`: things counted; `and`: a list; `inner`: a
+    sentence within another; `base`: a file without its folder. A blank or punctuation goes before a value
+    that is there."""
     if isinstance(value, (int, float)):
         return _figure(value, form)
     words = _listed(value, form) if isinstance(value, list) else "" if value is None else str(value)
+    if form == "inner" and words[1:2].islower():
+        return words[0].lower() + words[1:]
+    if form == "base":
+        return words.replace("\\", "/").rpartition("/")[2]
     return form + words if words and form.startswith(_BEFORE) else words
 
 

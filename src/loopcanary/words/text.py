@@ -12,6 +12,7 @@ import unicodedata
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _ELLIPSIS = "..."
 
+_LIBRARY_FOLDERS = ("site-packages", "dist-packages")
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")  # RFC 3986
 
 
@@ -99,6 +100,16 @@ def place(file: str, line: int, folder: str) -> str:
     """`path:line` as terminals and editors recognise it, relative to `folder` where it is below it."""
     shown = file.removeprefix(folder.rstrip("/") + "/") if folder else file
     return printable(f"{shown}:{line}" if line > 0 else shown)
+
+
+def library_path(file: str) -> str:
+    """The path below the library folder it lies in, `json/decoder.py`; the path as it is elsewhere."""
+    parts = file.replace("\\", "/").split("/")
+    for index, part in enumerate(parts[:-1]):
+        is_library = part in _LIBRARY_FOLDERS or (part.startswith("python3") and parts[index - 1] == "lib")
+        if is_library and parts[index + 1] not in _LIBRARY_FOLDERS:
+            return "/".join(parts[index + 1 :])
+    return file
 
 
 def file_url(file: str, line: int) -> str | None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from loopcanary.model.stall import Cause, Holder, Stall
+from loopcanary.model.stall import Cause, Holder, Portion, Stall
 from loopcanary.model.units import format_duration
-from loopcanary.model.waiting import Contributor, LockProof, Target, TargetKind
+from loopcanary.model.waiting import IMPORT_LOCK, THREAD_END, Contributor, LockProof, Target, TargetKind
 from loopcanary.words.text import count_of, place, printable
 
 _NAME_MAX = 60
 _PLACES_MAX = 2
+_YIELDS = {Cause.HOST: "which code cannot change", Cause.GC: "which this set off"}
+"""What is said of causes that yield to a smaller one."""
 _KIND_WORDS = {
     TargetKind.FILE: "file",
     TargetKind.SOCKET: "socket to",
@@ -17,7 +19,7 @@ _KIND_WORDS = {
     TargetKind.CHILD: "child process",
     TargetKind.OTHER: "",
 }
-PROOF_WORDS = {
+_PROOF_WORDS = {
     LockProof.OWNER: "the lock itself says so",
     LockProof.WITH: "it is inside a with block of this lock",
     LockProof.NONE: "not certain",
@@ -32,6 +34,13 @@ def target_words(target: Target, limit: int = 200) -> str:
         kind = kind.removesuffix(" to") or "a descriptor"
     pid = f" (pid {target.pid})" if target.pid is not None else ""
     return f"{kind} {name}".strip() + pid
+
+
+def proof_words(lock: str, proof: LockProof) -> str:
+    """How it is known who holds a lock of this kind: `it is inside a with block of this lock`."""
+    if lock.startswith(IMPORT_LOCK) and proof is LockProof.WITH:
+        return "it is importing the module"
+    return _PROOF_WORDS[proof]
 
 
 def share_words(share: float) -> str:
@@ -49,18 +58,51 @@ def thread_by_name(name: str) -> str:
     return shown if is_nameless else f"thread {shown}"
 
 
+def holder_label(holder: Holder) -> str:
+    """What comes before the holder's words: `held by`, or `waited for` where the end of the thread was."""
+    return "waited for" if holder.lock == THREAD_END else "held by"
+
+
+def did_words(holder: Holder, cause: Cause) -> str:
+    """What the line of a holder did: `held the GIL`, `held the lock`, `was waited for`."""
+    if holder.lock == THREAD_END:
+        return "was waited for"
+    return "held the GIL" if cause is Cause.GIL else "held the lock"
+
+
+def held_in(stall: Stall, portion: Portion) -> Holder | None:
+    """Who held what the stalled thread waited for in a part of the stall, where its line is known."""
+    if portion.cause not in (Cause.GIL, Cause.LOCK):
+        return None
+    is_gil = portion.cause is Cause.GIL
+    return next((one for one in stall.holders if one.culprit and (one.lock is None) == is_gil), None)
+
+
+def held_words(lock: str | None, holder: str) -> str:
+    """`RLock held by pool-1`, `GIL held by pool-1`, `thread pool-1 running`; `lock`: None for the GIL."""
+    return f"thread {holder} running" if lock == THREAD_END else f"{lock or 'GIL'} held by {holder}"
+
+
+def lock_words(lock: str | None, holder: str | None) -> str:
+    """`for RLock, held by pool-1`, `held by pool-1` of the GIL, `for the end of thread pool-1`; empty where
+    neither is known."""
+    if lock == THREAD_END:
+        return f"for the end of thread {holder}" if holder else "for the end of a thread"
+    return ", ".join([*([f"for {lock}"] if lock else []), *([f"held by {holder}"] if holder else [])])
+
+
 def holder_words(holder: Holder) -> str:
     """Which thread, how much of the stall, what it held, how that is known: `thread pool-1`, `thread pool-1
     for 62 %, holding the RLock (the lock itself says so)`."""
     words = thread_by_name(holder.thread)
     if holder.share < 0.995:
         words += f" for {share_words(holder.share)}"
-    if holder.lock == "thread":
+    if holder.lock == THREAD_END:
         return words  # what a join waits for: the thread runs, and holds nothing
     if holder.lock is not None:
         words += f", holding the {printable(holder.lock, _NAME_MAX)}"
     if holder.proof is not None:
-        words += f" ({PROOF_WORDS[holder.proof]})"
+        words += f" ({proof_words(holder.lock or '', holder.proof)})"
     return words
 
 
@@ -86,7 +128,11 @@ def scheduler_words(contributor: Contributor, folder: str = "") -> str:
 
 
 def second_cause_words(stall: Stall) -> str:
-    """`25 % lock`, of a stall that had two causes; else empty."""
+    """`25 % lock`, of a stall that had two causes; else empty. Where the second one took more time, why it
+    is the second: `23 % of it; 77 % host, which code cannot change`."""
     if stall.second_cause is None or stall.second_cause is Cause.UNKNOWN:
         return ""
-    return f"{share_words(stall.second_share)} {stall.second_cause.value}"
+    words = f"{share_words(stall.second_share)} {stall.second_cause.value}"
+    if stall.second_share <= stall.cause_share or stall.second_cause not in _YIELDS:
+        return words
+    return f"{share_words(stall.cause_share)} of it; {words}, {_YIELDS[stall.second_cause]}"

@@ -60,11 +60,16 @@ def rlock_in_with():
     lock = threading.RLock()
 
     def keep_recursive(taken):
-        with lock, lock:
+        with lock:
+            again(taken)
+
+    def again(taken):
+        with lock:
             taken()
             NEVER.wait()
 
-    ready(lock="RLock", proof="owner", tid=keeps(keep_recursive), function="keep_recursive")
+    tid = keeps(keep_recursive)
+    ready(lock="RLock", proof="owner", tid=tid, function="keep_recursive", taken_by="keep_recursive")
     with lock:
         pass
 
@@ -225,7 +230,9 @@ def lock_of_logging():
         stream.taken = taken
         log.warning("first")
 
-    ready(lock="RLock", proof="owner", tid=keeps(keep_logging), function="keep_logging")
+    # Since 3.13 in a `with` of its own.
+    handle = "handle" if sys.version_info >= (3, 13) else None
+    ready(lock="RLock", proof="owner", tid=keeps(keep_logging), function="keep_logging", taken_by=handle)
     log.warning("second")
 
 

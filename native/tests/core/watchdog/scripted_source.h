@@ -57,6 +57,13 @@ static uint32_t scripted_threads(lc_frame_source *self, uint64_t thread_state, l
     return 2;
 }
 
+static lc_text scripted_thread_name(lc_frame_source *self, uint64_t thread_state, uint64_t tid)
+{
+    (void)self;
+    (void)thread_state;
+    return tid == 2 ? (lc_text){"worker", 6} : (lc_text){NULL, 0};
+}
+
 static void scripted_work(lc_frame_source *self, uint64_t work, uint64_t thread_state, const lc_stack *stack,
                           lc_work_names *out)
 {
@@ -101,6 +108,7 @@ static inline scripted_source scripted(void)
         .source = {.walk = scripted_walk,
                    .gil = scripted_gil,
                    .threads = scripted_threads,
+                   .thread_name = scripted_thread_name,
                    .work = scripted_work,
                    .text = scripted_text,
                    .kind_name = scripted_kind_name,

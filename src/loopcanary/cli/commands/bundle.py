@@ -48,7 +48,7 @@ def command(
     redaction = redactor(redact, redact_key)
     with opened(stores) as found:
         source = as_one([store.reader for store in found])
-        contents = _with_something(contents_of(source, Choice(**asked).in_full(source)))
+        contents = _with_something(contents_of(source, Choice(**asked).in_full(found)))
         if contents is None:
             refuse("no stall matches, nothing was written")
             return NOTHING_FOUND

@@ -13,7 +13,6 @@ from loopcanary.cli.selecting import bug_option, the_bug
 from loopcanary.cli.times import Duration, Size
 from loopcanary.cli.words import Number
 from loopcanary.model.search import STALLS, IssueQuery
-from loopcanary.ui.sources import as_one
 from loopcanary.words.text import count_of
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def command(
             "say what to delete: one of --older-than, --keep, --max-size, --bug, --id and --all"
         )
     with opened(stores, live=False) as found:
-        bug = None if group is None else the_bug(as_one([store.reader for store in found]), group)
+        bug = None if group is None else the_bug(found, group)
         since = None if older_than is None else time.time_ns() - older_than
         query = IssueQuery(until_wall_ns=since, fingerprint=bug)
         if everything and not yes:

@@ -63,7 +63,7 @@ def command(*, stores: tuple[Path, ...], form: Format, output: str, kind: str, *
         return refuse(f"{form.name} takes no issues of kind {kind}")
     with opened(stores) as opened_stores:
         source = as_one([store.reader for store in opened_stores])
-        choice = Choice(**asked).in_full(source)
+        choice = Choice(**asked).in_full(opened_stores)
         found = choice.of_kind(source, IssueKind(kind))
         first = next(found, None)
         if first is None:

@@ -14,10 +14,11 @@ from loopcanary.cli.selecting import ambiguity, bugs_like, ids_like
 from loopcanary.cli.words import Word
 from loopcanary.model.search import OTHERS, STALLS, IssueQuery
 from loopcanary.ui.sources import as_one
+from loopcanary.words.commands import reading
 from loopcanary.words.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from loopcanary.protocols.stores import IssueStore
@@ -40,7 +41,7 @@ def command(which: str, stores: tuple[Path, ...], form: str) -> int:
         source = as_one([store.reader for store in opened_stores])
         found = _of_rank(source, int(which)) if _is_rank(which) else _matches(source, which)
         if not found:
-            raise NotFoundError(_missing(which, " and ".join(str(store.folder) for store in opened_stores)))
+            raise NotFoundError(_missing(which, [store.folder for store in opened_stores]))
         if len(found) > 1:
             raise click.ClickException(ambiguity(which, [name for _, name in found]))
         [(show, name)] = found
@@ -48,13 +49,11 @@ def command(which: str, stores: tuple[Path, ...], form: str) -> int:
         return 0
 
 
-def _missing(which: str, place: str) -> str:
+def _missing(which: str, folders: Sequence[Path]) -> str:
+    place, report = " and ".join(map(str, folders)), f"`{reading('report', folders)}`"
     if _is_rank(which):
-        return f"{place} has no bug number {which}; `loopcanary report` numbers them"
-    return (
-        f"no fingerprint or id in {place} begins with {printable(which, 60)}; "
-        "`loopcanary report` has them at the end of their lines"
-    )
+        return f"{place} has no bug number {which}; {report} numbers them"
+    return f"no fingerprint or id in {place} begins with {printable(which, 60)}; {report} has them"
 
 
 _Show: TypeAlias = "Callable[[IssueStore, str, str], None]"

@@ -16,7 +16,6 @@ from loopcanary.cli.bundling import contents_of, made_by, redaction_options, red
 from loopcanary.cli.opening import opened, reads_stores
 from loopcanary.cli.selecting import Choice, choice_options
 from loopcanary.cli.times import Duration, Size
-from loopcanary.ui.sources import as_one
 from loopcanary.words.text import count_of
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ def command(
     redaction = redactor(redact, redact_key)
     progress = Progress()
     with opened(stores, live=False) as found:
-        choice = Choice(**asked).in_full(as_one([store.reader for store in found]))
+        choice = Choice(**asked).in_full(found)
         with connected(receiver, headers, timeout_s=timeout / _S_NS, agent=made_by()) as post:
             for store in found:
                 with closing(Journal(store.folder)) as journal:

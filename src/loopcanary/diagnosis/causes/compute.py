@@ -17,7 +17,7 @@ def find_compute(observation: Observation) -> Finding | None:
     running = observation.select(lambda seen: seen.on_cpu is True)
     moving = _moving(observation.select(lambda seen: seen.on_cpu is None and bool(seen.stack)))
     explained = (*running, *moving)
-    if not explained:
+    if not explained or observation.is_glimpse(explained):
         return None
     return Finding(
         cause=Cause.CPU,
@@ -41,8 +41,11 @@ def _sentences(
     observation: Observation, running: tuple[WeighedSample, ...], moving: tuple[WeighedSample, ...]
 ) -> Iterator[Sentence]:
     if running:
-        places = len({seen.view.stack for seen in running})
-        yield say("on-cpu", some=observation.of_all(running), places=places)
+        read = [seen.view.stack for seen in running if seen.stack]
+        unread = len(running) - len(read)
+        yield say("on-cpu", some=observation.of_all(running), places=len(set(read)))
+        if unread:
+            yield say("unread", some=say("stacks", count=unread, whole=len(running)))
     if moving:
         yield say("moving", some=observation.of_all(moving))
     on_cpu_ns = observation.ledger.on_cpu_ns

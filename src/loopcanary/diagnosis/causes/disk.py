@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from loopcanary.diagnosis.causes.marks import (
@@ -13,6 +14,7 @@ from loopcanary.diagnosis.causes.marks import (
     target_kind,
 )
 from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.code.stack_frames import PlacedFrame
 from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.diagnosis.samples.syscalls import FILE_CALLS, STREAM_CALLS
 from loopcanary.diagnosis.samples.views import WeighedSample
@@ -48,6 +50,9 @@ FILE_TEXT_CALLS = frozenset(
         *("copy2", "copytree", "stat", "exists", "is_file", "is_dir", "glob", "mkdir", "makedirs"),
     }
 )
+_SYNC_SHARE = 0.25
+"""Of a call's time, what it must wait for the disk to be the disk's as a whole: a query that computes for
+long waits at its end, too."""
 _FAULTS_PER_MS = 0.5
 _FEWEST_FAULTS = 10
 _BUSY = 0.6
@@ -57,12 +62,12 @@ _NOT_FILES = (TargetKind.SOCKET, TargetKind.PIPE, TargetKind.TERMINAL, TargetKin
 def find_disk(observation: Observation) -> Finding | None:
     """By the state D, or a system call on files; by text if the kernel named no call. A call that only has
     the kernel work on a file counts on a CPU too: the file is in memory then, and the kernel copies it.
-    Pages that are read from disk as they are touched show as major faults."""
+    So does the rest of a call that waits until the disk has the data, such as SQLite's commit. Pages that are
+    read from disk as they are touched show as major faults."""
     waiting = observation.select(lambda seen: _waits(observation, seen))
     copying = observation.select(lambda seen: _copies(observation, seen))
-    faulting = _faulting(observation)
-    taken = {id(seen) for seen in (*waiting, *copying)}
-    explained = (*waiting, *copying, *(seen for seen in faulting if id(seen) not in taken))
+    syncing, faulting = _syncing(observation), _faulting(observation)
+    explained = tuple({id(seen): seen for seen in (*waiting, *copying, *syncing, *faulting)}.values())
     if not explained:
         return None
     sure = [seen for seen in explained if seen.state == "D" or _names_file(seen)]
@@ -71,7 +76,7 @@ def find_disk(observation: Observation) -> Finding | None:
         cause=Cause.DISK_IO,
         share=observation.share(explained),
         confidence=certainty(explained, named=named, guessed=0.6 if not sure else 0.7),
-        evidence=tuple(_sentences(observation, waiting, copying, explained)),
+        evidence=tuple(_sentences(observation, waiting, copying, syncing, explained)),
         explained=explained,
     )
 
@@ -96,6 +101,26 @@ def _copies(observation: Observation, seen: WeighedSample) -> bool:
         return False
     name = last_name(observation.callee(seen))
     return name in SYNCING_CALLS or (name in KERNEL_CALLS and released_gil(seen))
+
+
+def _syncing(observation: Observation) -> tuple[WeighedSample, ...]:
+    """Samples on a CPU, without the GIL, at a call that waits for the disk in others."""
+    slept: Counter[PlacedFrame] = Counter()
+    ran: dict[PlacedFrame, list[WeighedSample]] = {}
+    for seen in observation.seen:
+        if seen.innermost is None or not _is_whole(seen):
+            continue
+        if seen.syscall in SYNCING_CALLS:
+            slept[seen.innermost] += seen.weight_ns
+        elif seen.on_cpu is True and released_gil(seen):
+            ran.setdefault(seen.innermost, []).append(seen)
+    found = [(slept[call], running) for call, running in ran.items() if call in slept]
+    return tuple(
+        seen
+        for slept_ns, running in found
+        if slept_ns >= _SYNC_SHARE * (slept_ns + sum(seen.weight_ns for seen in running))
+        for seen in running
+    )
 
 
 def _is_whole(seen: WeighedSample) -> bool:
@@ -124,6 +149,7 @@ def _sentences(
     observation: Observation,
     waiting: tuple[WeighedSample, ...],
     copying: tuple[WeighedSample, ...],
+    syncing: tuple[WeighedSample, ...],
     explained: tuple[WeighedSample, ...],
 ) -> Iterator[Sentence]:
     if any(seen.syscall is not None for seen in waiting) or (
@@ -135,6 +161,8 @@ def _sentences(
         yield say("uninterruptible", some=observation.of_all(uninterruptible))
     if copying:
         yield say("copying", some=observation.of_all(copying))
+    if syncing:
+        yield say("syncing", some=observation.of_all(syncing))
     faults = _major_faults(explained)
     if faults:
         yield say("faults", count=faults)

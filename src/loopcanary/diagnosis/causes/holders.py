@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from loopcanary.diagnosis.code.stack_frames import PlacedStack
 from loopcanary.diagnosis.culprit.suspect import Weighed, find_suspect, to_culprit
 from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Holder, LockProof, LockView
+from loopcanary.model.waiting import THREAD_END
 from loopcanary.words.sentences import Sentence, say
 
 _HOLDERS_MAX = 8
-THREAD = "thread"
-"""What a join waits for: no thread holds it, the thread itself runs."""
 _WORTH_SAYING = 0.02
 """Below this share of the stall a holder is named only if there is no other."""
 
@@ -35,9 +35,9 @@ def _is_known(lock: LockView | None) -> bool:
 
 def _holder(observation: Observation, tid: int, samples: list[WeighedSample]) -> Holder:
     stacks: list[Weighed] = [
-        (observation.place(seen.sample.holder_stack), max(1, seen.weight_ns))
+        (stack, max(1, seen.weight_ns))
         for seen in samples
-        if seen.sample.holder_stack is not None
+        if (stack := _stack_of_holder(observation, seen)) is not None
     ]
     suspect = find_suspect(stacks)
     locks = [seen.sample.lock for seen in samples if seen.sample.lock is not None]
@@ -50,6 +50,17 @@ def _holder(observation: Observation, tid: int, samples: list[WeighedSample]) ->
     )
 
 
+def _stack_of_holder(observation: Observation, seen: WeighedSample) -> PlacedStack | None:
+    """The holder's stack; of a lock that it took in a `with`, from that frame outwards: what it called inside
+    the block did not take the lock."""
+    stack, lock = seen.sample.holder_stack, seen.sample.lock
+    if stack is None:
+        return None
+    if lock is None or lock.taken_at is None or stack.truncated:
+        return observation.place(stack)
+    return observation.place_outer(stack, lock.taken_at)
+
+
 def holder_sentences(holders: tuple[Holder, ...]) -> tuple[Sentence, ...]:
     """`It was held by worker-1 in flush (/srv/app/db.py:12), 84 % of the time.`, one a holder."""
     return tuple(
@@ -59,7 +70,7 @@ def holder_sentences(holders: tuple[Holder, ...]) -> tuple[Sentence, ...]:
 
 
 def _code(holder: Holder, index: int) -> str:
-    if holder.lock == THREAD:
+    if holder.lock == THREAD_END:
         return "thread-ran"
     return "also-held-by" if index else "held-by"
 

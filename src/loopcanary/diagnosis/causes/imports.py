@@ -10,8 +10,9 @@ from loopcanary.diagnosis.causes.verdict import Finding
 from loopcanary.diagnosis.code.stack_frames import PlacedFrame, Role
 from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.diagnosis.samples.views import WeighedSample
-from loopcanary.model import Cause
+from loopcanary.model import Cause, Holder
 from loopcanary.words.sentences import Sentence, say
+from loopcanary.words.waiting import thread_by_name
 
 _WORTH_SAYING = 0.25
 
@@ -24,6 +25,9 @@ def find_imports(observation: Observation) -> Finding | None:
         return None
     statement = _heaviest((_source(observation, seen), seen.weight_ns) for seen in explained)
     some = observation.of_all(explained)
+    locked = _locked(explained)
+    holders = find_holders(observation, [seen for seen in locked if seen.sample.lock is not None])
+    is_lock = bool(holders) and 2 * observation.share(locked) > observation.share(explained)
     return Finding(
         cause=Cause.IMPORT,
         share=observation.share(explained),
@@ -31,11 +35,19 @@ def find_imports(observation: Observation) -> Finding | None:
         evidence=(
             say("in-import", some=some, statement=statement) if statement else say("importing", some=some),
             *_modules(explained),
-            *_locked(observation, explained),
+            *_lock_sentences(observation, locked, holders),
             *_asleep(observation, explained),
         ),
         explained=explained,
+        holders=holders if is_lock else (),
+        title=_title(holders[0]) if is_lock else None,
+        topic="held-import" if is_lock else None,
     )
+
+
+def _title(holder: Holder) -> Sentence:
+    module = (holder.lock or "").partition(" of ")[2] or "a module"
+    return say("title:thread-imports", holder=thread_by_name(holder.thread), module=module)
 
 
 def _heaviest(weighed: Iterable[tuple[str | None, int]]) -> str | None:
@@ -82,20 +94,24 @@ def _modules(explained: tuple[WeighedSample, ...]) -> tuple[Sentence, ...]:
     return (say("module-code-for", module=innermost, wanted=outermost),)
 
 
-def _locked(observation: Observation, explained: tuple[WeighedSample, ...]) -> tuple[Sentence, ...]:
-    """The wait for a module that another thread is importing."""
-    locked = [
+def _locked(explained: tuple[WeighedSample, ...]) -> list[WeighedSample]:
+    """Those that waited for a module that another thread was importing."""
+    return [
         seen
         for seen in explained
         if seen.innermost is not None
         and seen.innermost.role is Role.IMPORT
         and seen.innermost.shown.qualname.startswith("_ModuleLock")
     ]
+
+
+def _lock_sentences(
+    observation: Observation, locked: list[WeighedSample], holders: tuple[Holder, ...]
+) -> tuple[Sentence, ...]:
     if not locked:
         return ()
     kinds = {seen.sample.lock.kind for seen in locked if seen.sample.lock is not None}
     lock = say("lock-of-module", lock=kinds.pop()) if len(kinds) == 1 else say("some-module")
-    holders = find_holders(observation, [seen for seen in locked if seen.sample.lock is not None])
     return (
         say("module-lock", some=observation.of_all(locked), lock=lock),
         *holder_sentences(holders),

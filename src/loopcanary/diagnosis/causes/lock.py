@@ -5,14 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from loopcanary.diagnosis.causes.holders import THREAD, find_holders, holder_sentences, waiter_sentences
-from loopcanary.diagnosis.causes.marks import call_sentence, certainty, in_file, last_name, sleep_sentence
+from loopcanary.diagnosis.causes.holders import find_holders, holder_sentences, waiter_sentences
+from loopcanary.diagnosis.causes.marks import (
+    call_sentence,
+    certainty,
+    in_file,
+    is_file,
+    last_name,
+    sleep_sentence,
+)
 from loopcanary.diagnosis.causes.verdict import Finding
 from loopcanary.diagnosis.code.call_sites import CallSite
 from loopcanary.diagnosis.samples.observation import Observation
-from loopcanary.diagnosis.samples.syscalls import FUTEX_CALLS, LOCK_CALLS
+from loopcanary.diagnosis.samples.syscalls import FUTEX_CALLS, LOCK_CALLS, LOCK_COMMANDS
 from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause, GilState, Holder, LockProof
+from loopcanary.model.waiting import THREAD_END
 from loopcanary.words.sentences import Sentence, say
 
 WAITING_CALLS = frozenset(
@@ -79,11 +87,16 @@ def _holds_it_itself(observation: Observation, explained: tuple[WeighedSample, .
 
 
 def _waits(observation: Observation, seen: WeighedSample) -> bool:
-    if seen.syscall in LOCK_CALLS:
+    if seen.syscall in LOCK_CALLS or _locks_by_fcntl(seen):
         return True
     if seen.syscall in FUTEX_CALLS or seen.sample.lock is not None:
         return True
     return seen.waits_unseen and looks_like_lock(observation, seen)
+
+
+def _locks_by_fcntl(seen: WeighedSample) -> bool:
+    kernel = seen.sample.kernel
+    return seen.syscall == "fcntl" and kernel is not None and kernel.syscall_args[1] in LOCK_COMMANDS
 
 
 def looks_like_lock(observation: Observation, seen: WeighedSample) -> bool:
@@ -101,14 +114,24 @@ def _enters_lock(site: CallSite) -> bool:
     return site.source.startswith("with ") and _LOCK_NAME.search(site.text) is not None
 
 
+def _waits_to_be_woken(observation: Observation, seen: WeighedSample) -> bool:
+    """Whether it waits in a condition, as queues, events, barriers and futures do. The condition's own lock,
+    which is taken again afterwards, has a holder."""
+    inner = seen.innermost
+    if inner is None or not is_file(inner, "threading.py") or inner.shown.qualname != "Condition.wait":
+        return False
+    return last_name(observation.callee(seen)) != "_acquire_restore"
+
+
 def _holder_sentences(
     observation: Observation, explained: tuple[WeighedSample, ...], holders: tuple[Holder, ...]
 ) -> Iterator[Sentence]:
     if not holders and any(seen.sample.lock is not None for seen in explained):
-        yield say("holder-unknown")
+        woken = [seen for seen in explained if _waits_to_be_woken(observation, seen)]
+        yield say("held-by-none" if 2 * len(woken) > len(explained) else "holder-unknown")
     if holders:
         yield from holder_sentences(holders)
-        if holders[0].proof in _PROOFS and holders[0].lock != THREAD:
+        if holders[0].proof in _PROOFS and holders[0].lock != THREAD_END:
             yield say(_PROOFS[holders[0].proof])
         if _holds_it_itself(observation, explained):
             yield say("self-deadlock")

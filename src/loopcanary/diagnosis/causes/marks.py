@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable
 
 from loopcanary.diagnosis.code.ownership import Owner
-from loopcanary.diagnosis.code.plumbing import tail
 from loopcanary.diagnosis.code.stack_frames import PlacedFrame
 from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.diagnosis.samples.views import WeighedSample, count_views
 from loopcanary.model import GilState, Target, TargetKind
+from loopcanary.model.loop_frames import tail
 from loopcanary.words.sentences import Sentence, say
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from loopcanary.diagnosis.causes.marks import call_sentence, last_name, released_gil
 from loopcanary.diagnosis.causes.verdict import Finding
@@ -37,43 +38,63 @@ QUICK_CALLS = frozenset(
 def find_native(observation: Observation) -> Finding | None:
     """By samples on a CPU whose stack does not move, where one instruction can last that long: a call, or an
     operation that no loop of the function repeats. Without the GIL, only C code can run."""
-    running = observation.select(lambda seen: seen.on_cpu is True and bool(seen.stack) and _is_whole(seen))
-    needed = min(STEADY_RUN, len(running))
+    on_cpu = observation.select(lambda seen: seen.on_cpu is True)
+    running = tuple(filter(_is_whole, on_cpu))
+    needed = min(STEADY_RUN, len(on_cpu))
+    runs = _runs(on_cpu)
+    returned = {stack for stack, count in Counter(run[0].stack for run in runs).items() if count > 1}
     explained = tuple(
         seen
-        for run in _runs(running)
-        if len(run) >= needed and _is_native(observation, run, running)
+        for run in runs
+        if len(run) >= needed and _is_native(observation, run, running, returned=run[0].stack in returned)
         for seen in run
     )
-    if not explained:
+    if not explained or observation.is_glimpse(on_cpu):
         return None
+    bare, ended = _is_bare(explained), _has_ended(observation)
     return Finding(
         cause=Cause.NATIVE_CPU,
         share=observation.share(explained),
         confidence=_confidence(observation, explained),
         evidence=(
             say("steady", some=observation.of_all(explained)),
-            *call_sentence(observation, explained),
+            *((say("freed" if ended else "bare"),) if bare else call_sentence(observation, explained)),
             _gil_sentence(explained),
         ),
         explained=explained,
+        title="freeing" if bare and ended else None,
     )
 
 
+def _is_bare(explained: tuple[WeighedSample, ...]) -> bool:
+    """Whether the loop was in them with no frame of the work that it had called."""
+    bare = [seen for seen in explained if not seen.work]
+    return 2 * len(bare) > len(explained)
+
+
+def _has_ended(observation: Observation) -> bool:
+    """Whether work without a frame is over: a task's has one as long as it runs."""
+    names = observation.evidence.names
+    return names is not None and names.task is not None
+
+
 def _is_whole(seen: WeighedSample) -> bool:
-    """Whether the stack has its innermost frame: frames that could not be read there were Python's."""
-    return seen.sample.stack is not None and not seen.sample.stack.inner_cut
+    """Whether the stack has its innermost frame: what could not be read there was Python's, and moving."""
+    stack = seen.sample.stack
+    return bool(seen.stack) and stack is not None and not stack.inner_cut
 
 
 def _runs(samples: tuple[WeighedSample, ...]) -> list[list[WeighedSample]]:
-    """Neighbouring samples with the very same stack."""
-    runs: list[list[WeighedSample]] = []
+    """Neighbouring samples with the very same stack, with none between them that could not be read."""
+    runs: list[list[WeighedSample]] = [[]]
     for seen in samples:
-        if runs and runs[-1][-1].stack is seen.stack:
+        if runs[-1] and runs[-1][-1].stack is not seen.stack:
+            runs.append([])
+        if _is_whole(seen):
             runs[-1].append(seen)
-        else:
-            runs.append([seen])
-    return runs
+        elif runs[-1]:
+            runs.append([])
+    return [run for run in runs if run]
 
 
 def _python_calls(running: tuple[WeighedSample, ...], view: PlacedFrame) -> set[str]:
@@ -87,20 +108,22 @@ def _python_calls(running: tuple[WeighedSample, ...], view: PlacedFrame) -> set[
 
 
 def _is_native(
-    observation: Observation, run: list[WeighedSample], running: tuple[WeighedSample, ...]
+    observation: Observation, run: list[WeighedSample], running: tuple[WeighedSample, ...], *, returned: bool
 ) -> bool:
+    """`returned`: the thread left the position and came back to it, so that some loop repeats the call."""
     first, alone = run[0], len(run) == 1
     view, site = first.stack.at(0), observation.site(first)
     name = last_name(site.callee)
-    if name and name in _python_calls(running, view):
-        return False  # a Python function, seen just before or after it ran
+    reached = _python_calls(running, view)
+    if name in reached if name else reached:
+        return False  # a Python function, seen just before or after it ran: the call's, or an operator's
     if 2 * sum(released_gil(seen) for seen in run) > len(run) and not alone:
         return True
     if site.text is None:
         return not alone
     repeated, in_head = observation.sites.repetition(view) or (True, False)
     if site.callee is not None:
-        return not (repeated or alone or in_head) or name not in QUICK_CALLS
+        return not (repeated or returned or alone or in_head) or name not in QUICK_CALLS
     return len(run) >= _OPERATION_RUN and not repeated and _OPERATION.search(site.text) is not None
 
 

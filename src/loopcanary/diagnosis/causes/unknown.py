@@ -40,6 +40,8 @@ def _missing(seen: WeighedSample) -> Sentence:
         return say("no-kernel")
     if seen.syscall is not None:
         return say("slept-unknown", call=seen.syscall)
+    if seen.on_cpu:
+        return say("glimpse")
     if not seen.stack:
         return say("no-stack")
     return say("no-call", state=seen.state) if seen.state else say("no-state")

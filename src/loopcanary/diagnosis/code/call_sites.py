@@ -8,7 +8,8 @@ import re
 import tokenize
 from dataclasses import dataclass
 
-from loopcanary.diagnosis.code.repetition import is_loop_head, is_repeated
+from loopcanary.diagnosis.code.blocks import block_at, headers_around
+from loopcanary.diagnosis.code.repetition import is_loop, is_loop_head, is_repeated
 from loopcanary.diagnosis.code.sources import SourceLines, SourceReader
 from loopcanary.diagnosis.code.stack_frames import PlacedFrame
 from loopcanary.model import Frame
@@ -54,27 +55,57 @@ class CallSites:
         """The call that a frame was in."""
         site = self._sites.get(view)
         if site is None:
-            site = self._sites[view] = self._find(view.frame)
+            site = self._sites[view] = self._find(view)
         return site
 
     def repetition(self, view: PlacedFrame) -> tuple[bool, bool] | None:
         """Whether a loop of the frame's own function repeats its position, and whether it is in the head of
         a `for`; None without the source."""
         if view not in self._repeated:
-            self._repeated[view] = self._look_for_loop(view.frame)
+            self._repeated[view] = self._look_for_loop(view)
         return self._repeated[view]
 
-    def _look_for_loop(self, frame: Frame) -> tuple[bool, bool] | None:
-        text = self._source(frame.file)
-        if text is None or not 1 <= frame.line <= len(text.lines):
-            return None
-        return is_repeated(text.lines, frame), is_loop_head(text.lines, frame)
+    def blocks(self, view: PlacedFrame) -> tuple[tuple[int, str], ...]:
+        """Line and text of the headers of the blocks that a frame was in, innermost first; none without the
+        source."""
+        text = self._text(view)
+        return () if text is None else tuple(headers_around(text.lines, view.frame))
 
-    def _find(self, frame: Frame) -> CallSite:
-        text = self._source(frame.file)
-        if text is None or not 1 <= frame.line <= len(text.lines):
-            return NO_SITE
-        return find_call(text.lines, frame)
+    def loop_around(self, view: PlacedFrame) -> tuple[str, ...]:
+        """The lines of the innermost loop that repeats a frame; none without one, or without the source."""
+        text, repeated = self._source(view.frame.file), self.repetition(view)
+        if text is None or repeated is None or not repeated[0]:
+            return ()
+        headers = (row for row, header in self.blocks(view) if is_loop(header))
+        return block_at(text.lines, next(headers, view.frame.line))
+
+    def lines_before(self, view: PlacedFrame) -> tuple[str, ...]:
+        """The lines of a frame's function before its own; none without the source."""
+        text, blocks = self._text(view), self.blocks(view)
+        return text.lines[blocks[-1][0] - 1 : view.frame.line - 1] if text is not None and blocks else ()
+
+    def defines(self, file: str, name: str) -> bool:
+        """Whether a file has a function of that name."""
+        text = self._source(file)
+        return text is not None and any(line.lstrip().startswith(f"def {name}(") for line in text.lines)
+
+    def _look_for_loop(self, view: PlacedFrame) -> tuple[bool, bool] | None:
+        text = self._text(view)
+        if text is None:
+            return None
+        return is_repeated(text.lines, view.frame), is_loop_head(text.lines, view.frame)
+
+    def _find(self, view: PlacedFrame) -> CallSite:
+        text = self._text(view)
+        return NO_SITE if text is None else find_call(text.lines, view.frame)
+
+    def _text(self, view: PlacedFrame) -> SourceLines | None:
+        """The text that has the frame's line. None also where a file of the code's name has another text, as
+        of a template."""
+        if view.function.is_generated:
+            return None
+        text = self._source(view.frame.file)
+        return text if text is not None and 1 <= view.frame.line <= len(text.lines) else None
 
     def _source(self, file: str) -> SourceLines | None:
         """The file's text. None if it was written after the run began: the process may run another text, and
@@ -124,7 +155,7 @@ def _header(lines: tuple[str, ...], frame: Frame) -> CallSite:
     pieces = [body, *lines[frame.line : frame.line + _CHAIN_LINES_MAX]]
     for count in range(1, len(pieces) + 1):
         text = one_line(pieces[:count])
-        end = _header_end(text)
+        end = header_end(text)
         if end is not None:
             column = first.find(body) - (len(first) - len(first.lstrip())) + 1
             header = text[:end]
@@ -133,8 +164,8 @@ def _header(lines: tuple[str, ...], frame: Frame) -> CallSite:
     return CallSite(source=first.strip() or None)
 
 
-def _header_end(text: str) -> int | None:
-    """Index of the colon outside of all brackets; None if it is on a later line."""
+def header_end(text: str) -> int | None:
+    """Index of a header's colon, outside of all brackets; None if it is on a later line."""
     depth = 0
     for index, character in enumerate(text):
         depth += (character in "([{") - (character in ")]}")
@@ -255,6 +286,25 @@ def callee_of(text: str) -> str | None:
         flat = f"str.{flat.rpartition('.')[2]}"
     match = _NAME.fullmatch(flat.strip("."))
     return match[0] if match else None
+
+
+def operator_of(text: str) -> str | None:
+    """The operator of a text that is no call, by its function in the module `operator`; `del` of that
+    statement. None for those that no advice is about."""
+    try:
+        statement = ast.parse(text).body[0]
+    except (SyntaxError, ValueError, IndexError):
+        return None
+    match statement:
+        case ast.Delete():
+            return "del"
+        case ast.AugAssign(op=ast.Add()):
+            return "operator.iadd"
+        case ast.Expr(ast.BinOp(op=ast.Add())):
+            return "operator.add"
+        case ast.Expr(ast.Compare(ops=[ast.In() | ast.NotIn()])):
+            return "operator.contains"
+    return None
 
 
 def _without_brackets(text: str) -> str:

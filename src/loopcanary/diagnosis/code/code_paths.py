@@ -48,7 +48,7 @@ class CodePaths:
             stdlib=_folders([places.get("stdlib", ""), places.get("platstdlib", ""), *_frozen_archives()]),
             site=_folders(installed),
             editable=_folders(_editable_folders(_folders(installed))),
-            ours=_folders([str(Path(__file__).parent.parent)]),
+            ours=_folders([str(Path(__file__).parents[2])]),
             roots=_folders(entry or os.curdir for entry in sys.path),
             working=_working_folder(),
             main=_main_file(),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from loopcanary.diagnosis.code.ownership import Owner, Ownership
-from loopcanary.diagnosis.code.plumbing import boundaries, carriers, is_child_control, is_import_machinery
+from loopcanary.diagnosis.code.plumbing import carriers, is_child_control, is_import_machinery
 from loopcanary.diagnosis.code.stack_frames import (
     NO_STACK,
     Function,
@@ -18,6 +19,7 @@ from loopcanary.diagnosis.code.stack_frames import (
     ShownStack,
 )
 from loopcanary.model import Frame, Stack, StackFrame
+from loopcanary.model.loop_frames import boundaries
 
 _COMPREHENSIONS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
 _BYTE = 256
@@ -71,6 +73,7 @@ class FrameTable:
         self._by_id: dict[int, int] = {}
         self._by_value: dict[tuple[str, str, int, int, int, int], int] = {}
         self._ours: set[int] = set()
+        self._comprehensions: set[int] = set()
         self._functions: list[Function] = []
         self._function_numbers: dict[tuple[str, str], int] = {}
         self._by_name: dict[tuple[str, str], int] = {}
@@ -91,12 +94,17 @@ class FrameTable:
             placed = self._stack_by_id[id(stack)] = self._place(self._number(stack.frames))
         return placed
 
+    def place_outer(self, stack: Stack, count: int) -> PlacedStack:
+        """The stack of its `count` outer frames, likewise."""
+        return self._place(self._number(stack.frames[-count:]))
+
     def _place(self, frames: Numbers) -> PlacedStack:
         if not frames:
             return NO_STACK
         placed = self._stacks.get(frames)
         if placed is None:
-            lines, functions = self._line_of_frame.of(frames), self._function_of_frame.of(frames)
+            functions = self._function_of_frame.of(frames)
+            lines = self._line_of_frame.of(self._told_once(frames, functions))
             shown = self._shown.get(lines)
             if shown is None:
                 shown = self._shown[lines] = ShownStack(lines=lines, known=self._lines)
@@ -107,6 +115,19 @@ class FrameTable:
                 numbers=frames, known=self._frames, shown=shown, path=path
             )
         return placed
+
+    def _told_once(self, frames: Numbers, functions: Numbers) -> Numbers:
+        """The frames without those that a comprehension of the same function lies in: up to 3.11 that has a
+        frame of its own, and both go by the function's name."""
+        if self._comprehensions.isdisjoint(frames):
+            return frames
+        doubled = {
+            index + 1
+            for index, (inner, outer) in enumerate(pairwise(functions))
+            if inner == outer and frames[index] in self._comprehensions
+        }
+        kept = [number for index, number in enumerate(frames) if index not in doubled]
+        return bytes(kept) if isinstance(frames, bytes) else tuple(kept)
 
     def _number(self, frames: tuple[Frame, ...]) -> Numbers:
         before, known = self._last
@@ -150,6 +171,8 @@ class FrameTable:
             self._line_of_frame.append(line)
             if owner.owner is Owner.OURS:
                 self._ours.add(number)
+            if frame.qualname.endswith(_COMPREHENSIONS):
+                self._comprehensions.add(number)
             if number == _BYTE:
                 self._widen()
         self._by_id[id(frame)] = number
@@ -194,7 +217,7 @@ class FrameTable:
                     function=known.name,
                     qualname=known.qualname,
                     file=known.file,
-                    line=line,
+                    line=0 if known.is_generated else line,
                     in_app=known.owner is Owner.OWN,
                 )
             )

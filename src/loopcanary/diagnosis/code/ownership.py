@@ -9,6 +9,12 @@ from loopcanary.diagnosis.code.code_paths import CodePaths
 
 _INSTALLED_PARTS = ("/site-packages/", "/dist-packages/")
 _OUR_PART = "-packages/loopcanary/"
+_TEMPLATES = re.compile(
+    r"\.(?:html?|xhtml|xml|svg|css|js|json|txt|md|rst|tex|csv|sql|ya?ml|toml|ini|cfg|conf|eml|sh"
+    r"|j2|jinja2?|mako?|tmpl|tpl)(?:\.py)?$",
+    re.IGNORECASE,
+)
+"""Files of which Jinja2 and Mako make Python code under the template's name, with lines of its own."""
 _STDLIB_PART = re.compile(r"/lib(?:64)?/python3\.\d+t?/|/lib/python3\d+\.zip/")
 
 
@@ -22,7 +28,7 @@ class Owner(Enum):
     INSTALLED = "installed"
     STDLIB = "stdlib"
     SYNTHETIC = "synthetic"
-    """Code without a file: `<string>` of exec and dataclasses, `<__array_function__ internals>`."""
+    """Code without a file of its own: `<string>` of exec and dataclasses, templates."""
     OURS = "ours"
     """loopcanary; never shown and never blamed."""
 
@@ -52,7 +58,7 @@ class Ownership:
 
     def _judge(self, file: str) -> Owner:
         owner = self._by_place(file)
-        if not self._concern or owner is Owner.OURS:
+        if not self._concern or owner in (Owner.OURS, Owner.SYNTHETIC):
             return owner
         if self.is_in(file, self._concern):
             return Owner.OWN
@@ -61,6 +67,8 @@ class Ownership:
     def _by_place(self, file: str) -> Owner:
         if file.startswith("<"):
             return self._synthetic(file)
+        if file != self._paths.main and not _is_python(file):
+            return Owner.SYNTHETIC
         path = absolute(file, self._paths)
         folder = _longest_root(path, self._roots)
         owner = Owner.OWN if folder is None else self._roots[folder]
@@ -86,6 +94,13 @@ class Ownership:
             for package in packages
             for place in places
         )
+
+
+def _is_python(file: str) -> bool:
+    """Whether the lines of the code are those of a file: not of a template, nor of what has a name only, as
+    Mako's templates in memory."""
+    has_place = "/" in file or "\\" in file or file.endswith((".py", ".pyw"))
+    return has_place and _TEMPLATES.search(file) is None
 
 
 def absolute(file: str, paths: CodePaths) -> str:

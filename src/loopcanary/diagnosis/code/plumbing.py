@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+
+from loopcanary.model.loop_frames import tail
 
 _NONE: frozenset[str] = frozenset()
 _ANY: frozenset[str] = frozenset({"*"})
@@ -31,22 +32,6 @@ PLUMBING_FUNCTIONS: Mapping[str, frozenset[str]] = {
 }
 """Files of the standard library some of whose functions do."""
 
-BOUNDARIES: Mapping[str, frozenset[str]] = {
-    "asyncio/base_events.py": frozenset({"_run_once", "run_forever", "run_until_complete"}),
-    "asyncio/events.py": frozenset({"_run"}),
-    "asyncio/runners.py": frozenset({"run"}),
-    "_core/_run.py": frozenset({"unrolled_run", "run", "guest_tick"}),
-    "tkinter/__init__.py": frozenset({"mainloop", "update", "update_idletasks"}),
-    "gevent/hub.py": frozenset({"run"}),
-    "overrides/GLib.py": frozenset({"run"}),
-    "internet/base.py": frozenset({"mainLoop", "run"}),
-    # A forked worker's stack still has the frames that forked it, as if it waited for a child.
-    "multiprocessing/process.py": frozenset({"_bootstrap"}),
-    "billiard/process.py": frozenset({"_bootstrap"}),
-}
-"""Where the loop calls the work, or a process its worker: what lies outside called it, and is not part of the
-stall."""
-
 IMPORT_FILES: frozenset[str] = frozenset(
     {"<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>", "importlib/__init__.py"}
 )
@@ -55,13 +40,6 @@ CHILD_FILES: frozenset[str] = frozenset(
     {"multiprocessing/popen_fork.py", "multiprocessing/popen_spawn_posix.py"}
 )
 """What starts child processes and waits for them, beside subprocess.py."""
-
-
-@lru_cache(maxsize=256)
-def tail(file: str) -> str:
-    """The last two parts of a path, by which the tables are keyed."""
-    folder, _, name = file.replace("\\", "/").rpartition("/")
-    return f"{folder.rpartition('/')[2]}/{name}" if folder else name
 
 
 def is_import_machinery(file: str) -> bool:
@@ -88,8 +66,3 @@ def carriers(file: str, *, stdlib: bool) -> frozenset[str] | None:
     if functions is _ANY:
         return None
     return functions | PLUMBING_FUNCTIONS.get(name, _NONE) if stdlib else functions
-
-
-def boundaries(file: str) -> frozenset[str]:
-    """The functions of a file in which the loop's own frames begin, seen from the innermost frame."""
-    return BOUNDARIES.get(tail(file), _NONE)

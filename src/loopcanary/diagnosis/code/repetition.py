@@ -1,19 +1,17 @@
 """Whether a line of source is repeated by a loop of its own function.
 
 A position that many samples share is one long call only if nothing repeats it: `x += i * i` in a loop does
-not move for a sampler either. Read off the text by indentation, since parsing a whole file costs more than
-the rest of a diagnosis.
+not move for a sampler either.
 """
 
 from __future__ import annotations
 
 import re
 
+from loopcanary.diagnosis.code.blocks import headers_around
 from loopcanary.model import Frame
 
-_LINES_MAX = 400
 _LOOP = re.compile(r"(?:async )?for\b|while\b")
-_SCOPE = re.compile(r"(?:async )?def\b|class\b")
 _COMPREHENSION = re.compile(r"\bfor\b.+?\bin\b")
 _COMPREHENSION_FRAMES = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
 
@@ -24,23 +22,14 @@ def is_repeated(lines: tuple[str, ...], frame: Frame) -> bool:
     if frame.qualname.endswith(_COMPREHENSION_FRAMES):
         return True
     here = lines[frame.line - 1]
-    if _LOOP.match(here.lstrip()) or _in_comprehension(lines, frame):
+    if is_loop(here.lstrip()) or _in_comprehension(lines, frame):
         return True
-    depth = _indent(here)
-    first = max(frame.first_line, frame.line - _LINES_MAX, 1)
-    for row in range(frame.line - 2, first - 2, -1):
-        text = lines[row].lstrip()
-        if not text or text.startswith("#"):
-            continue
-        indent = len(lines[row]) - len(text)
-        if indent >= depth:
-            continue
-        depth = indent
-        if _LOOP.match(text):
-            return True
-        if _SCOPE.match(text):
-            return False
-    return False
+    return any(is_loop(header) for _, header in headers_around(lines, frame))
+
+
+def is_loop(header: str) -> bool:
+    """Whether a line begins a `for` or `while`."""
+    return _LOOP.match(header) is not None
 
 
 def is_loop_head(lines: tuple[str, ...], frame: Frame) -> bool:
@@ -59,7 +48,3 @@ def _in_comprehension(lines: tuple[str, ...], frame: Frame) -> bool:
     before = raw[: frame.column - 1].decode(errors="replace")
     after = lines[end_line - 1].encode()[frame.end_column - 1 :].decode(errors="replace")
     return _COMPREHENSION.search(f"{before} {after}") is not None
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())

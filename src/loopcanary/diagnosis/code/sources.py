@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import linecache
+import os
 import stat
 import threading
 import tokenize
@@ -35,8 +36,9 @@ class SourceReader(Protocol):
 
 
 class FileSources:
-    """Reads regular files of at most 4 MiB, keeps the last ones, and looks again when one has changed.
-    For names that are no files (`<string>`, notebook cells): what linecache was given. Thread-safe."""
+    """Reads regular files of at most 4 MiB, in zip archives too, keeps the last ones, and looks again when
+    one has changed. For names that are no files (`<string>`, notebook cells): what linecache was given.
+    Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -47,16 +49,18 @@ class FileSources:
         if file.startswith("<"):
             return _from_linecache(file)
         try:
-            facts = Path(file).stat()
+            archive, facts = _look(file)
         except (OSError, ValueError):
             return None
         stamp = (facts.st_mtime_ns, facts.st_size, facts.st_ino)
         kept = self._kept.get(file)
         if kept is not None and kept[0] == stamp:
             return kept[1]
-        if not stat.S_ISREG(facts.st_mode) or facts.st_size > _FILE_BYTES_MAX:
+        is_too_long = archive is None and facts.st_size > _FILE_BYTES_MAX
+        if is_too_long or not stat.S_ISREG(facts.st_mode):
             return None
-        text = _read_file(file, facts.st_mtime_ns)
+        data = _read_file(file) if archive is None else _read_member(archive, file)
+        text = None if data is None else _to_lines(data, facts.st_mtime_ns)
         if text is not None:
             self._keep(file, stamp, text)
         return text
@@ -73,15 +77,44 @@ class FileSources:
         return len(sizes) <= _FILES_KEPT and sum(sizes) <= _BYTES_KEPT
 
 
-def _read_file(file: str, modified_wall_ns: int) -> SourceLines | None:
+def _look(file: str) -> tuple[Path | None, os.stat_result]:
+    """The archive that a file is in, such as `app.pyz` of `app.pyz/web/views.py`, and the facts of what is on
+    disk. OSError where there is nothing."""
+    place = Path(file)
+    while True:
+        try:
+            facts = place.stat()
+        except NotADirectoryError:
+            place = place.parent
+        else:
+            return None if place == Path(file) else place, facts
+
+
+def _read_file(file: str) -> bytes | None:
     try:
         with Path(file).open("rb") as stream:
-            data = stream.read(_FILE_BYTES_MAX + 1)
-        if len(data) > _FILE_BYTES_MAX:
-            return None
+            return stream.read(_FILE_BYTES_MAX + 1)
+    except OSError:
+        return None
+
+
+def _read_member(archive: Path, file: str) -> bytes | None:
+    from zipfile import ZipFile  # most programs lie in no archive
+
+    try:
+        with ZipFile(archive) as opened, opened.open(Path(file).relative_to(archive).as_posix()) as stream:
+            return stream.read(_FILE_BYTES_MAX + 1)
+    except Exception:  # noqa: BLE001 - what a damaged archive raises depends on how it was packed
+        return None
+
+
+def _to_lines(data: bytes, modified_wall_ns: int) -> SourceLines | None:
+    if len(data) > _FILE_BYTES_MAX:
+        return None
+    try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         text = data.decode(encoding)
-    except (OSError, SyntaxError, ValueError, LookupError):
+    except (SyntaxError, ValueError, LookupError):
         return None
     # Not splitlines(): that also splits at form feeds and others, where Python counts no line.
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")

@@ -32,6 +32,11 @@ class Function:
     calls_work: bool
     """It is the loop's own, and calls the work."""
 
+    @property
+    def is_generated(self) -> bool:
+        """Its lines are not those of the file of its name, as of a template."""
+        return self.owner is Owner.SYNTHETIC and not self.file.startswith("<")
+
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class PlacedFrame:

@@ -8,10 +8,11 @@ from operator import attrgetter, is_not, le
 from loopcanary.diagnosis.causes.verdict import Verdict
 from loopcanary.diagnosis.code.ownership import Owner
 from loopcanary.diagnosis.code.stack_frames import Function, Path
+from loopcanary.diagnosis.culprit.blamed import blamed, blamed_stacks
 from loopcanary.diagnosis.culprit.blocker import find_blocker
 from loopcanary.diagnosis.culprit.suspect import Suspect, find_suspect, to_culprit
 from loopcanary.diagnosis.samples.observation import Observation
-from loopcanary.diagnosis.samples.views import WeighedSample, weigh_stacks
+from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause, Portion
 
 _LEAST = 0.1
@@ -63,9 +64,9 @@ def _phases(samples: tuple[WeighedSample, ...]) -> list[tuple[WeighedSample, ...
     times = [seen.sample.at_ns for seen in samples]
     in_order = all(map(le, times, times[1:]))
     ordered = samples if in_order else tuple(sorted(samples, key=_at_ns))
-    paths = [seen.view.stack.path for seen in ordered]
-    own = {path: _own_function(path) for path in set(paths)}
-    functions = [own[path] for path in paths]
+    stacks = {seen.view.stack.path: seen.view.stack for seen in ordered}
+    own = {path: _own_function(blamed(stack).path) for path, stack in stacks.items()}
+    functions = [own[seen.view.stack.path] for seen in ordered]
     runs = 1 + sum(map(is_not, functions, functions[1:]))
     if runs > 2 * len(set(functions)):
         return [samples]
@@ -83,10 +84,10 @@ def _to_portion(observation: Observation, part: _Part, verdict: Verdict, suspect
     if part.blameless:
         suspect = None
     elif verdict.first is None or part.samples is not verdict.first.explained:
-        suspect = find_suspect(weigh_stacks(part.samples))
+        suspect = find_suspect(blamed_stacks(part.samples))
     return Portion(
         share=round(min(1.0, part.share), 4),
         cause=part.cause,
         culprit=None if suspect is None else to_culprit(suspect, observation.sites),
-        blocker=None if suspect is None else find_blocker(suspect, observation.sites),
+        blocker=None if suspect is None else find_blocker(suspect, observation.sites, part.cause),
     )

@@ -15,6 +15,8 @@ _BUCKET_WIDTH = 1 / 16
 
 Turns = tuple[float, int]
 """A duration in nanoseconds, and how many turns had it."""
+Cut = tuple[int, int]
+"""A stall's length in nanoseconds, and how much of it is taken away."""
 
 
 def loop_health(totals: LaneTotals, now_ns: int) -> LoopHealth:
@@ -59,34 +61,35 @@ def loop_health(totals: LaneTotals, now_ns: int) -> LoopHealth:
     )
 
 
-def delay_without(health: LoopHealth, durations: Sequence[int], quantile: float = 0.99) -> int:
-    """The loop delay as it would be without some stalls, in nanoseconds.
+def delay_without(health: LoopHealth, cuts: Sequence[Cut], quantile: float = 0.99) -> int:
+    """The loop delay as it would be with some stalls shortened, in nanoseconds.
 
     Args:
         health: The figures of the loop. Its histogram has the turns of these stalls; its window stays.
-        durations: The stalls' lengths in nanoseconds. A longer turn stays with the rest.
+        cuts: The stalls. The turn of each stays with the rest.
         quantile: The share of arrivals that wait no longer than the delay.
     """
     squares = 2 * health.delay_mean_ns * health.window_ns
-    turns = turns_without(estimate_turns(health.histogram, squares, health.delay_max_ns), durations)
+    turns = turns_without(estimate_turns(health.histogram, squares, health.delay_max_ns), cuts)
     longest = max((round(duration) for duration, _ in turns), default=0)
     return delay_quantile(turns, health.window_ns, quantile, longest)
 
 
-def turns_without(turns: Sequence[Turns], durations: Sequence[int]) -> list[Turns]:
-    """The turns without these durations. Each is taken out of the shortest turn that can hold it, the longest
-    duration first. The rest of a turn counts if it is more than the error of a bucket."""
+def turns_without(turns: Sequence[Turns], cuts: Sequence[Cut]) -> list[Turns]:
+    """The turns with these stalls shortened. Each stall is in the shortest turn that can hold it, the longest
+    stall first. What a turn lasted beyond its stall counts if it is more than the error of a bucket."""
     ascending = sorted(turns)
     lengths, counts = [turn[0] for turn in ascending], [turn[1] for turn in ascending]
     rests: list[Turns] = []
-    for taken in sorted(durations, reverse=True):
-        of = _shortest_with(lengths, counts, taken * (1 - _BUCKET_WIDTH))
+    for stall, taken in sorted(cuts, reverse=True):
+        of = _shortest_with(lengths, counts, stall * (1 - _BUCKET_WIDTH))
         if of is None:
             break
         counts[of] -= 1
-        rest = lengths[of] - taken
-        if rest > _BUCKET_WIDTH * lengths[of]:
-            rests.append((rest, 1))
+        beyond = lengths[of] - stall
+        rest = stall - taken + (beyond if beyond > _BUCKET_WIDTH * lengths[of] else 0)
+        if rest > 0:
+            rests.append((min(rest, lengths[of]), 1))
     return [*(turn for turn in zip(lengths, counts, strict=True) if turn[1]), *rests]
 
 

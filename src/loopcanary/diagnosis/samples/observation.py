@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from loopcanary.diagnosis.code.call_sites import NO_SITE, CallSite, CallSites
@@ -10,6 +10,9 @@ from loopcanary.diagnosis.code.stack_frames import PlacedStack
 from loopcanary.diagnosis.samples.views import WeighedSample, one_of_each
 from loopcanary.model import Ledger, Stack, StallEvidence, Surroundings
 from loopcanary.words.sentences import Sentence, say
+
+_MORE_THAN_A_GLIMPSE = 5
+_GLIMPSE_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -33,6 +36,8 @@ class Observation:
     sites: CallSites
     place: Callable[[Stack], PlacedStack]
     """Places any other stack, such as that of the thread that held the GIL."""
+    place_outer: Callable[[Stack, int], PlacedStack]
+    """Places so many of its outer frames."""
     threads: dict[int, str] = field(default_factory=dict)
     """Known names of threads by their id."""
 
@@ -51,6 +56,12 @@ class Observation:
         if self.total_ns > 0:
             return sum(weights) / self.total_ns
         return len(weights) / self.sample_count if self.sample_count else 0.0
+
+    def is_glimpse(self, selected: Sequence[WeighedSample]) -> bool:
+        """Whether samples are so few, and cover so little of the stall, that they say nothing about the rest:
+        the thread may have slept then."""
+        seen_ns = sum([seen.weight_ns for seen in selected])
+        return len(selected) < _MORE_THAN_A_GLIMPSE and seen_ns < _GLIMPSE_SHARE * self.duration_ns
 
     def select(self, accepts: Callable[[WeighedSample], bool]) -> tuple[WeighedSample, ...]:
         """The samples not yet explained whose kind `accepts`. It is asked once for each kind, so it must

@@ -68,6 +68,8 @@ FUTEX_CALLS = _named("futex futex_wait futex_waitv")
 """What locks, conditions and the GIL sleep in."""
 LOCK_CALLS = _named("flock semop semtimedop")
 """Locks between processes."""
+LOCK_COMMANDS = frozenset({7, 38})
+"""Likewise, of `fcntl` (second argument): F_SETLKW and F_OFD_SETLKW."""
 SELECT_CALLS = _named("select pselect6")
 """With no descriptor (first argument 0) these are sleeps."""
 POLL_CALLS = _named("poll ppoll")

@@ -19,13 +19,6 @@ class SampleWeights:
     duration_ns: int
     covered_ns: int
 
-    @property
-    def coverage(self) -> float:
-        """Share of the stall's time that was seen, 0 to 1."""
-        if self.duration_ns <= 0:
-            return 1.0 if self.weights_ns else 0.0
-        return self.covered_ns / self.duration_ns
-
 
 def weigh(times_ns: Sequence[int], begin_ns: int, end_ns: int, interval_ns: int) -> SampleWeights:
     """Gives each moment of the stall to the sample nearest to it.

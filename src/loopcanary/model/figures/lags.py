@@ -14,6 +14,11 @@ SPIN_NS = 1_000_000_000
 """A loop that never waits for this time, since one kind of work asks for itself again each time, spins."""
 
 
+REQUESTS_ONE_OF = 16
+"""One of so many requests is timed, as by the engine (LC_ANSWERS_ONE_OF in native/core/answers/answers.h). By
+count: by time it would miss requests that come in a crowd, as they do after the loop was blocked."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputFigures:
     """How long input events took on one thread, from their time stamp to the end of their handling.
@@ -34,6 +39,13 @@ class InputFigures:
     """Time that events waited for the loop, added up."""
     lag_ns: int = field(metadata=spelled(absent=0))
     """Time from arrival to the end of handling, added up."""
+    one_of: int = 1
+    """One of so many was timed, and is counted here; 1: all. Of a server's requests, one of sixteen."""
+
+    @property
+    def is_sampled(self) -> bool:
+        """A part of them was timed."""
+        return self.one_of > 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from loopcanary.probes.patches import PatchingProbe
+from loopcanary.thread_frames import thread_frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -171,7 +172,7 @@ def _waiting_hubs(hub_type: Any) -> Iterator[Any]:
     """Hubs of other threads that run or wait at this moment. A greenlet's frames do not lead to its hub."""
     code = hub_type.run.__code__
     frame: FrameType | None
-    for frame in list(sys._current_frames().values()):
+    for frame in list(thread_frames().values()):
         while frame is not None:
             if frame.f_code is code:
                 yield frame.f_locals["self"]

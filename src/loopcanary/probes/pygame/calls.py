@@ -5,11 +5,12 @@ What the library's function is given, gives and raises is as if it were called i
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from functools import wraps
 from typing import TYPE_CHECKING, Any
+
+from loopcanary.thread_frames import thread_frames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -227,4 +228,5 @@ class GameCalls:
 
 
 def _is_alive(ident: int) -> bool:
-    return ident in sys._current_frames()  # threading does not know every thread
+    frames = thread_frames()  # threading does not know every thread
+    return not frames or ident in frames

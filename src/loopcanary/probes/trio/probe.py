@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopcanary.probes.asyncio.spin import SpinWatch
 from loopcanary.probes.patches import PatchingProbe
+from loopcanary.thread_frames import thread_frames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -141,7 +142,7 @@ def running(run: ModuleType) -> Iterator[Any]:
         yield own
     code = getattr(run.run, "__code__", None)
     frame: FrameType | None
-    for frame in list(sys._current_frames().values()):
+    for frame in list(thread_frames().values()):
         while frame is not None:
             if frame.f_code is code and "runner" in frame.f_locals and frame.f_locals["runner"] is not own:
                 yield frame.f_locals["runner"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from loopcanary.model import Cause, Culprit
+from loopcanary.model import Cause, Culprit, Holder
 from loopcanary.model.search import IssueGroup, IssueQuery, SessionMark
 from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.figures.rates import Amount, Interval, amount, interval, ratio
@@ -72,7 +72,8 @@ class Compared:
     title: str
     cause: Cause
     culprit: Culprit | None
-    """Title, cause and culprit are those of the second side, where it has the group."""
+    holder: Holder | None
+    """Title, cause, culprit and holder are those of the second side, where it has the group."""
     change: Change
     is_sure: bool
     """Of new and gone: the side without it was watched long enough for that to mean something."""
@@ -261,6 +262,7 @@ def _described(judged: Sequence[_Judged], first: _Runs, second: _Runs) -> tuple[
             title=group.title,
             cause=group.cause,
             culprit=group.culprit,
+            holder=group.holder,
             change=one.change,
             is_sure=one.is_sure,
             before=one.before,

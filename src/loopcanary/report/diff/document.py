@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from loopcanary.document.makers import NOTHING, dim, facts, line, name, said, sentences, strong
 from loopcanary.document.parts import Block, Document, Heading, Piece, Pieces, Records, Tone
-from loopcanary.document.verdict import spot
+from loopcanary.document.verdict import spot, spot_held
 from loopcanary.model import Cause
 from loopcanary.report.diff.comparison import Change, Compared, Comparison
 from loopcanary.report.diff.words import (
@@ -52,13 +52,18 @@ def _blocks(comparison: Comparison, limit: int) -> Iterator[Block]:
     yield sentences(dim(f"Ranges hold with {share_words(LEVEL)}; change is judged by stalled time per hour."))
 
 
+def _place(one: Compared) -> Pieces:
+    if one.holder is not None:
+        return spot_held(one.holder, one.cause)
+    # Where the GIL was waited for is chance.
+    return spot(one.culprit, one.cause) if one.culprit is not None and one.cause is not Cause.GIL else ()
+
+
 def _record(one: Compared) -> tuple[Pieces, ...]:
-    # Where the GIL was waited for is chance; the title says who held it.
-    culprit = one.culprit if one.cause is not Cause.GIL else None
     return (
         said(Piece(one.change.value, _TONES[one.change])),
         said(f"{one.cause.value}: ", strong(printable(one.title, 200))),
-        spot(culprit, one.cause) if culprit is not None else (),
+        _place(one),
         said(stalled_words(one)),
         said(count_words(one)),
         said(Piece(unsure_words(one), Tone.WARN)),

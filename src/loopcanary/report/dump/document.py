@@ -31,8 +31,7 @@ from loopcanary.report.dump.words import (
     thread_words,
     verdicts,
 )
-from loopcanary.report.folding import library_path
-from loopcanary.words.text import count_of, printable
+from loopcanary.words.text import count_of, library_path, printable
 
 _ROWS_MAX = 40
 _OWN_NAME = "loopcanary"

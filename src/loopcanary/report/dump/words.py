@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from loopcanary.model.outside import LaneSight, ProcessSight, StackReading, ThreadSight, WaitedLock
 from loopcanary.model.units import format_duration
 from loopcanary.model.waiting import LockProof
-from loopcanary.report.folding import library_path
-from loopcanary.words.text import count_of, printable
-from loopcanary.words.waiting import PROOF_WORDS, target_words
+from loopcanary.words.text import count_of, library_path, printable
+from loopcanary.words.waiting import proof_words, target_words
 
 _NAME_MAX = 60
 _SLEEPS = frozenset({"nanosleep", "clock_nanosleep"})
@@ -104,7 +103,7 @@ def lock_words(lock: WaitedLock, threads: Mapping[int, ThreadSight]) -> str:
     who = thread_words(holder) if holder is not None else f"thread {lock.holder_tid}"
     if lock.view.kind == "end of a thread":
         return f"waits for the end of {who}"
-    proof = "" if lock.view.proof is LockProof.NONE else PROOF_WORDS[lock.view.proof]
+    proof = "" if lock.view.proof is LockProof.NONE else proof_words(lock.view.kind, lock.view.proof)
     return f"waits for {what} that {who} holds" + (f" ({proof})" if proof else "")
 
 

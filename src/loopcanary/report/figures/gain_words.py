@@ -9,6 +9,8 @@ from loopcanary.report.figures.loops import Gains, names
 from loopcanary.words.text import printable
 
 _GAINS_MAX = 2
+_LEAST_NS = 1_000_000
+"""Estimates do not tell shorter delays apart."""
 _GAIN_LEAST = 0.05
 """A delay that changes by less is not worth a line."""
 
@@ -20,6 +22,7 @@ def gain_words(gains: Gains) -> Iterator[str]:
     better = [gain for gain in gains.loops if gain.p99_without_ns < (1 - _GAIN_LEAST) * gain.p99_ns]
     for gain in better[:_GAINS_MAX]:
         on = f" of {printable(shown[gain.loop], 60)}" if shown[gain.loop] else ""
-        yield f"p99 loop delay{on} {format_duration(gain.p99_ns)} -> {format_duration(gain.p99_without_ns)}"
+        without = format_duration(gain.p99_without_ns) if gain.p99_without_ns >= _LEAST_NS else "under 1 ms"
+        yield f"p99 loop delay{on} {format_duration(gain.p99_ns)} -> {without}"
     if gains.waiting_ns is not None:
         yield f"at least {format_duration(gains.waiting_ns)} less waiting for other callbacks"

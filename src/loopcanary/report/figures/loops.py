@@ -1,4 +1,4 @@
-"""Loops over several sessions, and what their events would not have waited without some of the stalls."""
+"""Loops over several sessions, and what their events would not have waited without one of the bugs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import NamedTuple
 from loopcanary.model import LoopHealth, Session
 from loopcanary.model.search import IssueMark
 
-Delay = Callable[[Sequence[int]], int | None]
-"""From durations of stalls (ns) to how long events would wait (99 %) without them; None: unknown."""
+Delay = Callable[[Sequence[tuple[int, int]]], int | None]
+"""From stalls, each with its length and what of it is taken away (ns), to how long events would wait then
+(99 %); None: unknown."""
 Delays = Callable[[Sequence[LoopHealth]], Delay]
 """That function of loops that are taken as one; assembly has it from the diagnosis."""
 
@@ -49,8 +50,8 @@ class Loops:
     How many callbacks wait is not counted stall by stall. What is known is a loop's sum of queue delays, and
     callbacks wait only while the loop is busy: their mean number while it is busy is the quotient of both
     (Little, Operations Research 9, 1961, 383). So the waiting that a group caused is taken as the sum over
-    its stalls of duration x that mean number. An estimate on the low side: queue delay is a lower bound, and
-    what arrives at a socket during a stall is not in it.
+    its stalls of its part of the duration x that mean number. An estimate on the low side: queue delay is a
+    lower bound, and what arrives at a socket during a stall is not in it.
     """
 
     def __init__(self, sessions: Iterable[Session], delays: Delays | None) -> None:
@@ -70,43 +71,43 @@ class Loops:
         self._keys[session.id, loop.thread, loop.kind] = key
         return key
 
-    def gains(self, marks: Iterable[IssueMark]) -> Gains:
-        """What the end of these stalls, all of one group, would bring."""
-        durations: dict[LoopKey, list[int]] = defaultdict(list)
+    def gains(self, marks: Iterable[IssueMark], share: float) -> Gains:
+        """What the end of a group would bring. `marks`: its stalls; `share`: what of them would end."""
+        cuts: dict[LoopKey, list[tuple[int, int]]] = defaultdict(list)
         for mark in marks:
             if (key := self._loop_of(mark)) is not None:
-                durations[key].append(mark.duration_ns)
-        waits = [self._waiting(key, sum(found)) for key, found in durations.items()]
+                cuts[key].append((mark.duration_ns, round(mark.duration_ns * share)))
+        waits = [self._waiting(key, sum(taken for _, taken in found)) for key, found in cuts.items()]
         known = [wait for wait in waits if wait is not None]
-        return Gains(loops=self._loop_gains(durations), waiting_ns=sum(known) if known else None)
+        return Gains(loops=self._loop_gains(cuts), waiting_ns=sum(known) if known else None)
 
     def _loop_of(self, mark: IssueMark) -> LoopKey | None:
         if not mark.thread:
             return self._only.get(mark.session)
         return self._keys.get((mark.session, mark.thread, mark.loop))
 
-    def _loop_gains(self, durations: dict[LoopKey, list[int]]) -> tuple[LoopGain, ...]:
-        gains = [self._loop_gain(key, found) for key, found in durations.items()]
+    def _loop_gains(self, cuts: dict[LoopKey, list[tuple[int, int]]]) -> tuple[LoopGain, ...]:
+        gains = [self._loop_gain(key, found) for key, found in cuts.items()]
         known = [gain for gain in gains if gain is not None]
         return tuple(sorted(known, key=lambda gain: (gain.p99_without_ns - gain.p99_ns, gain.loop)))
 
-    def _loop_gain(self, key: LoopKey, stalls_ns: list[int]) -> LoopGain | None:
+    def _loop_gain(self, key: LoopKey, cuts: list[tuple[int, int]]) -> LoopGain | None:
         if self._delays is None:
             return None
         if key not in self._known:
             delay = self._delays(self._healths[key])
             self._known[key] = delay, delay(())
         delay, whole = self._known[key]
-        without = delay(stalls_ns)
+        without = delay(cuts)
         if whole is None or without is None:
             return None
         return LoopGain(loop=key, p99_ns=whole, p99_without_ns=min(without, whole))
 
-    def _waiting(self, key: LoopKey, stalled_ns: int) -> int | None:
+    def _waiting(self, key: LoopKey, ended_ns: int) -> int | None:
         healths = self._healths[key]
         waited = sum(loop.queue_mean_ns * loop.callbacks for loop in healths)
         busy = sum(loop.busy_ns for loop in healths)
-        return round(stalled_ns * waited / busy) if waited > 0 and busy > 0 else None
+        return round(ended_ns * waited / busy) if waited > 0 and busy > 0 else None
 
 
 def names(keys: Iterable[LoopKey]) -> dict[LoopKey, str]:

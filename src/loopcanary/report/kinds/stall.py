@@ -25,27 +25,29 @@ from loopcanary.document.parts import (
     Indented,
     Items,
     Piece,
+    Pieces,
     Table,
     TableRow,
     Tone,
 )
 from loopcanary.document.verdict import (
     STATE_WORDS,
-    held_by,
+    holder_fact,
     holders_of,
     spot,
+    spot_held,
     verdict,
     waited_on,
     where_held,
 )
-from loopcanary.model import Contributor, Grade, Stall, StallScope, ThreadView
+from loopcanary.model import Contributor, Grade, Portion, Stall, StallScope, ThreadView
 from loopcanary.model.units import format_duration
 from loopcanary.report.stacks import frames_of
 from loopcanary.report.surroundings import ledger, surroundings_words
 from loopcanary.report.times import moment
 from loopcanary.words.earlier import earlier_rows
 from loopcanary.words.text import count_of, printable
-from loopcanary.words.waiting import share_words, thread_by_name
+from loopcanary.words.waiting import held_in, share_words, thread_by_name
 
 _LATE_NS = 1_000_000
 _EARLIER_MAX = 12
@@ -72,7 +74,7 @@ def why(stall: Stall) -> Iterator[Block]:
         ("call", _call(stall)),
         ("waited on", waited_on(stall)),
         *(
-            ("held by", held_by(holder, stall.cause, is_placed=holder == stall.holder))
+            holder_fact(holder, stall.cause, is_placed=holder == stall.holder)
             for holder in holders_of(stall)[:_HOLDERS_MAX]
         ),
         ("and by", _more_holders(stall)),
@@ -113,7 +115,7 @@ def _portions(stall: Stall) -> Iterator[Block]:
             (
                 said(strong(share_words(portion.share))),
                 said(portion.cause.value),
-                spot(portion.culprit, portion.cause),
+                _spot(stall, portion),
                 said(name(portion.blocker.call)) if portion.blocker is not None else (),
             )
         )
@@ -122,6 +124,11 @@ def _portions(stall: Stall) -> Iterator[Block]:
     if rows:
         heads = Head("share", is_number=True), Head("cause"), Head("where"), Head("call")
         yield Table(heads, tuple(rows))
+
+
+def _spot(stall: Stall, portion: Portion) -> Pieces:
+    holder = held_in(stall, portion)
+    return spot(portion.culprit, portion.cause) if holder is None else spot_held(holder, portion.cause)
 
 
 def _contributors(stall: Stall) -> Iterator[Block]:

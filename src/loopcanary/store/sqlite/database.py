@@ -199,9 +199,11 @@ class Database:
         if _is_busy(error):
             return f"{self.path} is locked by another process; nothing was changed, try again"
         if code in (_CORRUPT, _NOTADB):
+            from loopcanary.words.commands import reading
+
             return (
                 f"{self.path} is damaged ({error}), and cannot be written to be set aside: its owner's next "
-                "`loopcanary report` does that"
+                f"`{reading('report', [self.folder])}` does that"
             )
         if code == _CANTOPEN:
             return f"{self.path} cannot be opened: check that it is a file, its owner and its mode"

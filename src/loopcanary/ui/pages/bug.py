@@ -15,7 +15,7 @@ from loopcanary.report.issue import circumstances, own_blocks, session_of
 from loopcanary.report.model import Report, of_bug
 from loopcanary.ui.drawing import HeatMap, heat_map
 from loopcanary.ui.pages.code import CodeView, code_of, holder_code
-from loopcanary.ui.pages.flame import Flame, flame
+from loopcanary.ui.pages.flame import Flame, flame, holding_flame
 from loopcanary.ui.tools import Tools
 
 LATEST = 20
@@ -45,6 +45,8 @@ class BugPage:
     affected: Affected | None
     heat: HeatMap | None
     flame: Flame
+    holding: Flame | None
+    """Of the threads that held what the stalled one waited for."""
     own: Document
     """What the kind adds about the longest one."""
     latest: tuple[Issue, ...]
@@ -78,6 +80,7 @@ def bug_page(source: IssueStore, fingerprint: str, tools: Tools, now_wall_ns: in
         affected=details.affected,
         heat=heat_map([(mark.began_wall_ns, mark.duration_ns) for mark in details.history], _HEAT_COLUMNS),
         flame=flame(with_worst.values()),
+        holding=holding_flame(with_worst.values()),
         own=Document(_own(report, worst)),
         latest=tuple(latest[:LATEST]),
         sessions=tuple(report.sessions),

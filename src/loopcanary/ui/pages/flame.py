@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any
 
 from loopcanary.model import StackFrame, Stall
-from loopcanary.report.folding import library_path
-from loopcanary.words.text import printable
+from loopcanary.model.loop_frames import work_of
+from loopcanary.words.text import library_path, printable
 
 _NAME_MAX = 120
 _DEPTH_MAX = 150
@@ -53,26 +53,49 @@ class Flame:
 
 
 def flame(stalls: Iterable[Stall], nodes_max: int = NODES_MAX) -> Flame:
-    """Of all stacks of these stalls, each by the time that it held; the widest frames of them."""
+    """Of the work on all stacks of these stalls, each by the time that it held; the widest frames of it."""
+    kept = list(stalls)
+    stacks = [(work_of(stack.frames), stack.weight_ns) for stall in kept for stack in stall.stacks]
+    return _flame(stacks, len(kept), nodes_max)
+
+
+def holding_flame(stalls: Iterable[Stall], nodes_max: int = NODES_MAX) -> Flame | None:
+    """The same of the threads that held what these stalls waited for; None: no code of theirs is known."""
+    kept = [stall for stall in stalls if stall.blamed_holder is not None and stall.timeline is not None]
+    stacks = [
+        (_started(span.activity.holder_frames), span.length_ns)
+        for stall in kept
+        if stall.timeline is not None
+        for span in stall.timeline.spans
+    ]
+    held = _flame(stacks, len(kept), nodes_max)
+    return held if held.tree is not None else None
+
+
+def _started(frames: Sequence[StackFrame]) -> Sequence[StackFrame]:
+    """A stack from the outermost own frame on: outside of it is what started the thread."""
+    work = work_of(frames)
+    own = [index for index, frame in enumerate(work) if frame.in_app]
+    return work[: own[-1] + 1] if own else work
+
+
+def _flame(stacks: Iterable[tuple[Sequence[StackFrame], int]], stalls: int, nodes_max: int) -> Flame:
     root = _Node("stalled time", "", own=False)
     on_stack: dict[tuple[str, str, int], int] = {}
     innermost: dict[tuple[str, str, int], int] = {}
-    count = 0
-    for stall in stalls:
-        count += 1
-        for stack in stall.stacks:
-            if stack.weight_ns > 0 and stack.frames:
-                _add(root, stack.frames, stack.weight_ns)
-                own = [(one.qualname, one.file, one.line) for one in stack.frames if one.in_app]
-                for key in set(own):
-                    on_stack[key] = on_stack.get(key, 0) + stack.weight_ns
-                if own:
-                    innermost[own[0]] = innermost.get(own[0], 0) + stack.weight_ns
+    for frames, weight_ns in stacks:
+        if weight_ns > 0 and frames:
+            _add(root, frames, weight_ns)
+            own = [(one.qualname, one.file, one.line) for one in frames if one.in_app]
+            for key in set(own):
+                on_stack[key] = on_stack.get(key, 0) + weight_ns
+            if own:
+                innermost[own[0]] = innermost.get(own[0], 0) + weight_ns
     total = root.weight_ns
     kept, nodes = _widest(root, nodes_max)
     hot = sorted(on_stack, key=lambda key: (-innermost.get(key, 0), -on_stack[key], key))[:_HOT_MAX]
     return Flame(
-        stalls=count,
+        stalls=stalls,
         total_ns=total,
         tree=_to_dict(root, kept) if total else None,
         left_out=nodes - len(kept),
@@ -89,7 +112,7 @@ def flame(stalls: Iterable[Stall], nodes_max: int = NODES_MAX) -> Flame:
     )
 
 
-def _add(root: _Node, frames: tuple[StackFrame, ...], weight_ns: int) -> None:
+def _add(root: _Node, frames: Sequence[StackFrame], weight_ns: int) -> None:
     node = root
     node.weight_ns += weight_ns
     for frame in reversed(frames[-_DEPTH_MAX:]):

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loopcanary.model import IdleFigures, InputFigures, IssueKind, Jank, SceneFrames, Session
-from loopcanary.model.search import IssueQuery
+from loopcanary.model import (
+    IdleFigures,
+    InputFigures,
+    IssueKind,
+    Jank,
+    LateFrame,
+    SceneFrames,
+    Session,
+    Stall,
+)
+from loopcanary.model.search import IssueQuery, of_type
 from loopcanary.protocols.stores import IssueStore
+from loopcanary.words.frames import input_of
 
 _SESSIONS = 50
 _ISSUES = 200
@@ -27,12 +38,10 @@ class SessionFrames:
 class WorstFrame:
     """One late frame."""
 
-    jank: Jank
-    began_wall_ns: int
-    duration_ns: int
-    dropped: int
-    stall: str | None
-    """Id of the first stall in it."""
+    scene: str | None
+    frame: LateFrame
+    stall: Stall | None
+    """The longest in it that is stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,29 +54,28 @@ class FramesPage:
 
 def frames_page(source: IssueStore) -> FramesPage:
     """Of the newest sessions that have any."""
-    sessions = [one for one in source.sessions(IssueQuery(), _SESSIONS) if not one.traces.is_empty]
+    sessions = [
+        SessionFrames(
+            session=session,
+            scenes=session.traces.frames,
+            input=tuple(input_of(session)),
+            idle=session.traces.idle,
+        )
+        for session in source.sessions(IssueQuery(), _SESSIONS)
+    ]
     found = source.issues(IssueQuery(kind=IssueKind.JANK), _ISSUES)
     janks = [issue for issue in found if isinstance(issue, Jank)]
-    worst = [
-        WorstFrame(
-            jank=jank,
-            began_wall_ns=frame.began_wall_ns,
-            duration_ns=frame.duration_ns,
-            dropped=frame.dropped,
-            stall=frame.stalls[0] if frame.stalls else None,
-        )
-        for jank in janks
-        for frame in jank.worst
-    ]
+    late = [(jank.scene, frame) for jank in janks for frame in jank.worst]
+    late.sort(key=lambda one: -one[1].duration_ns)
     return FramesPage(
-        sessions=tuple(
-            SessionFrames(
-                session=session,
-                scenes=session.traces.frames,
-                input=tuple(one for one in session.traces.input if one.events),
-                idle=session.traces.idle,
-            )
-            for session in sessions
+        sessions=tuple(one for one in sessions if one.scenes or one.input or one.idle),
+        worst=tuple(
+            WorstFrame(scene=scene, frame=frame, stall=_longest(source, frame.stalls))
+            for scene, frame in late[:_WORST]
         ),
-        worst=tuple(sorted(worst, key=lambda one: -one.duration_ns)[:_WORST]),
     )
+
+
+def _longest(source: IssueStore, stalls: Sequence[str]) -> Stall | None:
+    found = of_type(Stall, map(source.issue, stalls))
+    return max(found, key=lambda stall: stall.duration_ns, default=None)

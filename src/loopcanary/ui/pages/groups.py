@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loopcanary.model import Cause
-from loopcanary.model.search import STALLS, IssueGroup, IssueQuery, Remark, SessionMark
+from loopcanary.model.search import STALLS, IssueGroup, IssueQuery, Remark, SessionMark, Totals
 from loopcanary.protocols.stores import IssueStore
 from loopcanary.registry import KINDS, REGISTRY
 from loopcanary.ui.drawing import TimeScale, exact_scale
@@ -81,7 +81,7 @@ def groups_page(source: IssueStore, filters: Filters) -> GroupsPage:
     found = source.groups(query, end + len(ignored))
     shown = [one for one in found if one.fingerprint not in ignored]
     first = end - ROWS
-    rows, scale = group_rows(source, query, shown[first:end], sums.total_ns, remarks, first_rank=first + 1)
+    rows, scale = group_rows(source, query, shown[first:end], sums, remarks, first_rank=first + 1)
     return GroupsPage(
         filters=filters,
         issues=sums.issues,
@@ -116,19 +116,16 @@ def group_rows(
     source: IssueStore,
     query: IssueQuery,
     groups: Sequence[IssueGroup],
-    total_ns: int,
+    sums: Totals,
     remarks: dict[str, Remark],
     *,
     first_rank: int = 1,
 ) -> tuple[tuple[GroupRow, ...], TimeScale | None]:
-    """These groups with their course over the time of all of them."""
-    if not groups:
+    """These groups with their course, from the first of them to the end of all that the query finds, whose
+    `sums` these are."""
+    if not groups or sums.end_wall_ns is None:
         return (), None
-    scale = exact_scale(
-        min(group.first_wall_ns for group in groups),
-        max(group.last_wall_ns for group in groups),
-        SPARK_CELLS,
-    )
+    scale = exact_scale(min(group.first_wall_ns for group in groups), sums.end_wall_ns, SPARK_CELLS)
     sparks = {group.fingerprint: [0] * scale.cells for group in groups}
     for cell in source.time_cells(
         query,
@@ -144,7 +141,7 @@ def group_rows(
         GroupRow(
             rank=rank,
             group=group,
-            share=group.total_ns / total_ns if total_ns else 0.0,
+            share=group.total_ns / sums.total_ns if sums.total_ns else 0.0,
             spark=tuple(sparks[group.fingerprint]),
             remark=remarks.get(group.fingerprint, Remark()),
         )

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from loopcanary.document.parts import Document
 from loopcanary.model import Issue, Session, StackFrame, Stall, ThreadView
+from loopcanary.model.loop_frames import work_of
 from loopcanary.model.search import IssueQuery, of_type
 from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.folding import Fold, folded
 from loopcanary.report.issue import circumstances, own_blocks
 from loopcanary.ui.pages.code import CodeView, code_view, holder_code, session_of, started_of
 from loopcanary.ui.pages.earlier import EarlierView, earlier_view
-from loopcanary.ui.pages.flame import Flame, flame
+from loopcanary.ui.pages.flame import Flame, flame, holding_flame
 from loopcanary.ui.pages.timeline import TimelineView, timeline_view
 from loopcanary.ui.pages.trees import IssueTree, tree_of
 from loopcanary.ui.tools import Tools
@@ -20,7 +21,7 @@ from loopcanary.ui.tools import Tools
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackView:
-    """A stack, folded to own code, and how much of the issue it held."""
+    """A stack, its work folded to own code, and how much of the issue it held."""
 
     weight_ns: int
     share: float
@@ -58,6 +59,8 @@ class IssuePage:
     stacks: tuple[StackView, ...]
     threads: tuple[ThreadRow, ...]
     flame: Flame
+    holding: Flame | None
+    """Of the threads that held what the stalled one waited for."""
     of_bug: int
     """Issues of the same bug."""
     newer: str | None
@@ -91,6 +94,7 @@ def issue_page(source: IssueStore, issue_id: str, tools: Tools) -> IssuePage | N
             ThreadRow(thread=one, rows=tuple(folded(one.frames))) for one in (stall.threads if stall else ())
         ),
         flame=flame(of_type(Stall, [issue])),
+        holding=holding_flame(of_type(Stall, [issue])),
         of_bug=source.totals(IssueQuery(fingerprint=issue.fingerprint)).issues,
         newer=newer,
         older=older,
@@ -103,7 +107,7 @@ def _stacks(issue: Issue) -> tuple[StackView, ...]:
         StackView(
             weight_ns=stack.weight_ns,
             share=stack.weight_ns / issue.duration_ns if issue.duration_ns else 0.0,
-            rows=tuple(folded(stack.frames)),
+            rows=tuple(folded(work_of(stack.frames))),
             frames=stack.frames,
             truncated=stack.truncated,
         )

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from loopcanary.model import LoopHealth, SceneFrames, Session, Stall
-from loopcanary.model.search import OTHERS, STALLS, IssueQuery, of_type
+from loopcanary.model import InputFigures, LoopHealth, SceneFrames, Session, Stall
+from loopcanary.model.search import OTHERS, STALLS, IssueQuery, of_type, time_in_cells
 from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.figures.gain_words import gain_words
 from loopcanary.report.figures.loop_figures import LoopFigures, figures_of
 from loopcanary.report.figures.loops import Loops
 from loopcanary.report.figures.open_stalls import with_open_stalls
+from loopcanary.report.figures.own_share import own_share
 from loopcanary.report.figures.watched import Watched
 from loopcanary.ui.drawing import TimeScale, round_scale
 from loopcanary.ui.pages.code import CodeView, code_of, holder_code
 from loopcanary.ui.pages.groups import GroupRow, group_rows, ignored_in
 from loopcanary.ui.tools import Tools
+from loopcanary.words.frames import requests_of
 
 _TOP = 7
 _SESSIONS = 50
 _LOOPS = 12
 _SCENES = 8
+_CELLS_MIN = 20
 _CELLS = 60
 _CAUSES = 6
 SPOT_AROUND = 2
@@ -58,12 +61,22 @@ class SceneRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRow:
+    """Requests that one thread of one session answered."""
+
+    session: Session
+    figures: InputFigures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CauseTime:
     """One cause over time."""
 
     cause: str
     total_ns: int
     cells_ns: tuple[int, ...]
+    shares: tuple[float, ...]
+    """Of the time watched in each cell, 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +101,7 @@ class StallFigures:
     top: Spotlight | None
     chart: StackedTime | None
     loops: tuple[LoopRow, ...]
+    requests: tuple[RequestRow, ...]
     scenes: tuple[SceneRow, ...]
 
 
@@ -108,17 +122,18 @@ def overview_page(source: IssueStore, tools: Tools, ongoing: Sequence[str], now_
     sums = source.totals(query)
     sessions = [with_open_stalls(source, session) for session in source.sessions(query, _SESSIONS)]
     marks = source.session_marks(query)
+    watched = Watched.by(marks, now_wall_ns)
     remarks = source.remarks()
     ignored = ignored_in(source, query, remarks)
     found = [group for group in source.groups(query, _TOP + len(ignored)) if group.fingerprint not in ignored]
-    rows, _ = group_rows(source, query, found[:_TOP], sums.total_ns, remarks)
+    rows, _ = group_rows(source, query, found[:_TOP], sums, remarks)
     newest = of_type(Stall, source.issues(query, 1))
     going_on = of_type(Stall, map(source.issue, ongoing))
     return OverviewPage(
         stalls=sums.issues,
         groups=sums.groups,
         total_ns=sums.total_ns,
-        watched_ns=Watched.by(marks, now_wall_ns).total_ns,
+        watched_ns=watched.total_ns,
         last_wall_ns=newest[0].began_wall_ns if newest else None,
         sessions=len(marks),
         killed=sum(mark.killed for mark in marks),
@@ -128,12 +143,10 @@ def overview_page(source: IssueStore, tools: Tools, ongoing: Sequence[str], now_
         rows=rows,
         ignored=len(ignored),
         chart=stacked_time(
-            source,
-            query,
-            newest[0].began_wall_ns if newest else None,
-            [mark.started_wall_ns for mark in marks] + [group.first_wall_ns for group in found],
+            source, query, sums.end_wall_ns, [group.first_wall_ns for group in found], watched
         ),
         loops=loop_rows(sessions),
+        requests=request_rows(sessions),
         scenes=scene_rows(sessions),
         issues=source.totals(OTHERS).issues,
     )
@@ -143,7 +156,8 @@ def spotlight(source: IssueStore, row: GroupRow, tools: Tools, sessions: Sequenc
     """The first bug, with its most telling facts."""
     group = row.group
     worst = next(iter(of_type(Stall, [source.issue(group.worst_id)])), None)
-    gains = Loops(sessions, tools.delays).gains(source.marks(STALLS, [group.fingerprint]))
+    marks = source.marks(STALLS, [group.fingerprint])
+    gains = Loops(sessions, tools.delays).gains(marks, own_share(source, STALLS, group.fingerprint))
     return Spotlight(
         row=row,
         worst=worst,
@@ -164,6 +178,12 @@ def scene_rows(sessions: Sequence[Session]) -> tuple[SceneRow, ...]:
     return tuple(islice(rows, _SCENES))
 
 
+def request_rows(sessions: Sequence[Session]) -> tuple[RequestRow, ...]:
+    """Newest first."""
+    rows = (RequestRow(session=one, figures=figures) for one in sessions for figures in requests_of(one))
+    return tuple(islice(rows, _LOOPS))
+
+
 def loop_rows(sessions: Sequence[Session]) -> tuple[LoopRow, ...]:
     """What runs first, then newest first."""
     rows = [
@@ -176,13 +196,14 @@ def loop_rows(sessions: Sequence[Session]) -> tuple[LoopRow, ...]:
 
 
 def stacked_time(
-    source: IssueStore, query: IssueQuery, last: int | None, begins: Sequence[int]
+    source: IssueStore, query: IssueQuery, end_wall_ns: int | None, begins: Sequence[int], watched: Watched
 ) -> StackedTime | None:
-    """What the query finds by cause, from the first of `begins` to the `last` stall; None without one."""
-    if last is None:
+    """What the query finds by cause, from the first of `begins` or of the time watched to the end of the last
+    stall; None without one."""
+    if end_wall_ns is None:
         return None
-    first = min([last, *begins])
-    scale = round_scale(first, last, _CELLS)
+    first = min([end_wall_ns, *begins, *(begin for begin, _ in watched.spans[:1])])
+    scale = round_scale(first, end_wall_ns, least=_CELLS_MIN, most=_CELLS)
     found: dict[str, list[int]] = {}
     for cell in source.time_cells(
         query, "cause", begin_wall_ns=scale.begin_wall_ns, step_ns=scale.step_ns, cells=scale.cells
@@ -191,13 +212,32 @@ def stacked_time(
         if 0 <= cell.cell < scale.cells:
             cells[cell.cell] += cell.total_ns
     ranked = sorted(found, key=lambda cause: (-sum(found[cause]), cause))
-    most, rest = ranked[:_CAUSES], ranked[_CAUSES:]
-    causes = [_cause_time(cause, found[cause]) for cause in most]
-    if rest:
-        together = [sum(column) for column in zip(*(found[cause] for cause in rest), strict=True)]
-        causes.append(_cause_time("other", together))
-    return StackedTime(scale=scale, causes=tuple(causes))
+    shown = {cause: found[cause] for cause in ranked[:_CAUSES]}
+    if rest := ranked[_CAUSES:]:
+        shown["other"] = _columns(found[cause] for cause in rest)
+    # Two loops of one process can stall at once.
+    whole = list(map(max, _watched_in(scale, watched), _columns(found.values())))
+    return StackedTime(
+        scale=scale,
+        causes=tuple(
+            CauseTime(
+                cause=cause,
+                total_ns=sum(cells),
+                cells_ns=tuple(cells),
+                shares=tuple(ns / of if of else 0.0 for ns, of in zip(cells, whole, strict=True)),
+            )
+            for cause, cells in shown.items()
+        ),
+    )
 
 
-def _cause_time(cause: str, cells: Sequence[int]) -> CauseTime:
-    return CauseTime(cause=cause, total_ns=sum(cells), cells_ns=tuple(cells))
+def _columns(rows: Iterable[Sequence[int]]) -> list[int]:
+    return [sum(column) for column in zip(*rows, strict=True)]
+
+
+def _watched_in(scale: TimeScale, watched: Watched) -> list[int]:
+    cells = [0] * scale.cells
+    for span in watched.spans:
+        for cell, length_ns in time_in_cells(span, scale.begin_wall_ns, scale.step_ns, scale.cells):
+            cells[cell] += length_ns
+    return cells

@@ -15,7 +15,7 @@ from loopcanary.report.model import Report, build
 from loopcanary.report.times import moment
 from loopcanary.ui.pages.code import CodeView, code_of, holder_code
 from loopcanary.ui.pages.earlier import EarlierView, earlier_view
-from loopcanary.ui.pages.flame import Flame, flame
+from loopcanary.ui.pages.flame import Flame, flame, holding_flame
 from loopcanary.ui.pages.groups import GroupRow, group_rows
 from loopcanary.ui.pages.overview import (
     SPOT_AROUND,
@@ -23,6 +23,7 @@ from loopcanary.ui.pages.overview import (
     StackedTime,
     StallFigures,
     loop_rows,
+    request_rows,
     scene_rows,
     stacked_time,
 )
@@ -52,6 +53,8 @@ class BugPart:
     gains: tuple[str, ...]
     affected: Affected
     flame: Flame
+    holding: Flame | None
+    """Of the threads that held what the stalled one waited for."""
     timeline: TimelineView | None
     """Of its longest stall."""
     earlier: EarlierView | None
@@ -109,7 +112,7 @@ def report_page(
     """Of what the query finds: at most `limit` bugs, sessions and other issues; 0: all."""
     report = build(source, query, limit=limit, now_wall_ns=now_wall_ns, delays=tools.delays)
     remarks = source.remarks()
-    rows, _ = group_rows(source, query.stalls, report.groups, report.sums.total_ns, remarks)
+    rows, _ = group_rows(source, query.stalls, report.groups, report.sums, remarks)
     bugs = tuple(_bug(source, query, tools, report, row) for row in rows)
     marks = source.session_marks(query)
     newest = next(iter(report.stalls), None)
@@ -129,8 +132,9 @@ def report_page(
         ),
         top=_spotlight(source, tools, bugs[0]) if bugs else None,
         bugs=bugs,
-        chart=_chart(source, query, report, marks),
+        chart=_chart(source, query, report),
         loops=loop_rows(report.sessions),
+        requests=request_rows(report.sessions),
         scenes=scene_rows(report.sessions),
         issues=tuple(
             IssuePart(group=group, worst=worst)
@@ -153,15 +157,9 @@ def _left_out(report: Report, marks: Sequence[SessionMark]) -> LeftOut:
     )
 
 
-def _chart(
-    source: IssueStore, query: IssueQuery, report: Report, marks: Sequence[SessionMark]
-) -> StackedTime | None:
-    if not report.stalls:
-        return None
-    since = query.since_wall_ns
-    begins = [mark.started_wall_ns if since is None else max(mark.started_wall_ns, since) for mark in marks]
-    begins += [one.first_wall_ns for one in report.groups]
-    return stacked_time(source, query.stalls, report.stalls[0].began_wall_ns, begins)
+def _chart(source: IssueStore, query: IssueQuery, report: Report) -> StackedTime | None:
+    begins = [one.first_wall_ns for one in report.groups]
+    return stacked_time(source, query.stalls, report.sums.end_wall_ns, begins, report.watched)
 
 
 def _bug(source: IssueStore, query: IssueQuery, tools: Tools, report: Report, row: GroupRow) -> BugPart:
@@ -181,6 +179,7 @@ def _bug(source: IssueStore, query: IssueQuery, tools: Tools, report: Report, ro
         gains=tuple(gain_words(figures.gains)) if figures is not None else (),
         affected=affected(latest),
         flame=flame(with_worst.values(), _FLAME_NODES),
+        holding=holding_flame(with_worst.values(), _FLAME_NODES),
         timeline=timeline_view(worst) if worst is not None else None,
         earlier=earlier_view(worst) if worst is not None else None,
         latest=tuple(latest[:_LATEST]),

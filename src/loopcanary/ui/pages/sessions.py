@@ -9,6 +9,7 @@ from loopcanary.model.search import IssueQuery, of_type
 from loopcanary.protocols.stores import IssueStore
 from loopcanary.report.figures.loop_figures import LoopFigures, figures_of
 from loopcanary.report.figures.open_stalls import with_open_stalls
+from loopcanary.ui.pages.overview import RequestRow, request_rows
 from loopcanary.words.guards import guard_words
 
 LIMIT = 200
@@ -67,6 +68,7 @@ class SessionPage:
 
     row: SessionRow
     loops: tuple[tuple[LoopHealth, LoopFigures], ...]
+    requests: tuple[RequestRow, ...]
     guards: tuple[str, ...]
     """What loopcanary did not report or had to switch off, in words."""
     latest: tuple[Stall, ...]
@@ -82,6 +84,7 @@ def session_page(source: IssueStore, session_id: str, now_wall_ns: int) -> Sessi
     return SessionPage(
         row=session_row(session, now_wall_ns),
         loops=tuple((loop, figures_of(loop)) for loop in session.loops),
+        requests=request_rows([session]),
         guards=tuple(guard_words(session)),
         latest=tuple(of_type(Stall, source.issues(IssueQuery(session=session_id).stalls, _LATEST))),
     )

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from loopcanary.model import Stall
+from loopcanary.model.loop_frames import work_of
 from loopcanary.model.timeline import Doing, Pause, Span, Timeline
 from loopcanary.model.units import format_duration
-from loopcanary.words.text import printable
-from loopcanary.words.waiting import target_words
+from loopcanary.words.text import place, printable
+from loopcanary.words.waiting import held_words, lock_words, target_words
 
 _NAME_MAX = 60
 _ROWS_MAX = 200
@@ -201,24 +202,25 @@ def _joined(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
 def _where(stall: Stall, span: Span) -> str:
     if span.stack is None or not 0 <= span.stack < len(stall.stacks):
         return "no stack could be read"
-    frames = stall.stacks[span.stack].frames
+    frames = work_of(stall.stacks[span.stack].frames)
     frame = next((one for one in frames if one.in_app), frames[0] if frames else None)
     if frame is None:
         return "no frame"
     file = frame.file.rpartition("/")[2]
-    return printable(f"{frame.function} ({file}:{frame.line})", _NAME_MAX)
+    return printable(f"{frame.function} ({place(file, frame.line, '')})", _NAME_MAX)
 
 
 def _held_words(span: Span) -> str:
-    lock = printable(span.activity.lock or "GIL", _NAME_MAX)
-    return f"{lock} held by {printable(span.activity.holder or '', _NAME_MAX)}{_inside(span)}"
+    held = held_words(span.activity.lock, span.activity.holder or "")
+    return f"{printable(held, 2 * _NAME_MAX)}{_inside(span)}"
 
 
 def _inside(span: Span) -> str:
     frame = next((one for one in span.activity.holder_frames if one.in_app), None)
     if frame is None:
         return ""
-    return printable(f" in {frame.function} ({frame.file.rpartition('/')[2]}:{frame.line})", _NAME_MAX)
+    file = frame.file.rpartition("/")[2]
+    return printable(f" in {frame.function} ({place(file, frame.line, '')})", _NAME_MAX)
 
 
 def _more(span: Span) -> str:
@@ -226,8 +228,7 @@ def _more(span: Span) -> str:
     parts = [
         f"in {printable(activity.syscall, _NAME_MAX)}" if activity.syscall else "",
         target_words(activity.waited_on, _NAME_MAX) if activity.waited_on is not None else "",
-        f"for a {printable(activity.lock, _NAME_MAX)}" if activity.lock else "",
-        f"held by {printable(activity.holder, _NAME_MAX)}{_inside(span)}" if activity.holder else "",
+        f"{printable(lock_words(activity.lock, activity.holder), 2 * _NAME_MAX)}{_inside(span)}",
         f"state {printable(activity.state, 4)}" if activity.state else "",
     ]
     return ", ".join(part for part in parts if part)

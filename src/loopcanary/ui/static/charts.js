@@ -1,4 +1,4 @@
-// Series over time with uPlot: stalled time by cause, stacked; frames of a scene.
+// Series over time with uPlot: share of the time stalled by cause, stacked; frames of a scene.
 
 export function drawCharts(root) {
   if (!window.uPlot) return;
@@ -49,12 +49,12 @@ function moments(_, splits, __, ___, step) {
   });
 }
 
-function seconds(_, splits) {
-  return splits.map((value) => `${Number(value.toFixed(6))} s`);
+function percent(share) {
+  return `${Number((share * 100).toPrecision(3))} %`;
 }
 
 function draw(place, told) {
-  const isStack = Array.isArray(told.series) && told.begin !== undefined;
+  const isStack = told.begin !== undefined;
   const times = told.times ?? told.series[0].values.map((_, index) => told.begin + (index + 0.5) * told.step);
   const axis = { stroke: token("--dim"), grid: { stroke: token("--line"), width: 1 }, ticks: { stroke: token("--line") }, font: "11px system-ui" };
   const options = {
@@ -62,8 +62,7 @@ function draw(place, told) {
     height: (place.clientHeight || 200) - 28,
     legend: { show: true, live: true },
     cursor: { drag: { x: false, y: false }, points: { show: !isStack } },
-    scales: { x: { time: true }, y: { range: (_, low, high) => [0, Math.max(high, 0.001) * 1.05] } },
-    axes: [{ ...axis, space: 90, values: moments }, { ...axis, size: 52, ...(isStack && { values: seconds }) }],
+    axes: [{ ...axis, space: 90, values: moments }, { ...axis, size: 52, ...(isStack && { values: (_, splits) => splits.map(percent) }) }],
     ...(isStack ? stack(told, times) : lines(told)),
   };
   const chart = new uPlot(options, options.data, place);
@@ -77,7 +76,7 @@ function stack(told, times) {
   const running = times.map(() => 0);
   told.series.forEach((one, index) => one.values.forEach((value, cell) => { running[cell] += value; sums[index][cell] = running[cell]; }));
   const bars = uPlot.paths.bars({ size: [0.9, 60] });
-  const scale = { range: (_, low, high) => widened(low, high, told.step) };
+  const ends = [told.begin, told.begin + times.length * told.step];
   // The highest first: each lower one is painted over it.
   const order = told.series.map((_, index) => index).reverse();
   const series = order.map((index) => {
@@ -90,14 +89,10 @@ function stack(told, times) {
       width: 0,
       paths: bars,
       points: { show: false },
-      value: (_, __, ___, cell) => (cell === null || cell === undefined ? "" : `${one.values[cell].toFixed(2)} s`),
+      value: (_, __, ___, cell) => (cell === null || cell === undefined ? "" : `${percent(one.values[cell])} (${one.seconds[cell].toFixed(2)} s)`),
     };
   });
-  return { data: [times, ...order.map((index) => sums[index])], series: [when, ...series], scales: { x: { time: true, ...scale }, y: { range: (_, low, high) => [0, Math.max(high, 0.001) * 1.05] } } };
-}
-
-function widened(low, high, step) {
-  return [low - step / 2, high + step / 2];
+  return { data: [times, ...order.map((index) => sums[index])], series: [when, ...series], scales: { x: { time: true, range: () => ends }, y: { range: (_, low, high) => [0, Math.min(Math.max(high, 0.001) * 1.05, 1)] } } };
 }
 
 function lines(told) {

@@ -46,4 +46,8 @@ function draw(place, tree) {
   });
   dress();
   new MutationObserver(dress).observe(svg, { childList: true, subtree: true });
+  new ResizeObserver(() => {
+    const width = place.clientWidth;  // 0 where it is not shown
+    if (width && width !== chart.width()) chart.width(width).update();
+  }).observe(place);
 }

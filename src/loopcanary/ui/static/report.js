@@ -62,6 +62,10 @@ function fit() {
   }
 }
 
+function unfit() {
+  for (const svg of document.querySelectorAll(".flame svg")) svg.removeAttribute("viewBox");
+}
+
 drawCharts(document);
 sideways(document);
 for (const bug of bugs) {
@@ -72,4 +76,5 @@ const form = document.getElementById("filters");
 if (form) offerFilters(form);
 addEventListener("hashchange", openNamed);
 addEventListener("beforeprint", fit);
+addEventListener("afterprint", unfit);
 if (location.hash) openNamed();

@@ -5,6 +5,7 @@ Rows and not TOML: loading them takes 2 ms of the watched program's time, and to
 
 from __future__ import annotations
 
+from loopcanary.words.remedies.around import AROUND, ELSEWHERE, TASKS
 from loopcanary.words.remedies.calls import CALLS
 from loopcanary.words.remedies.causes import CAUSES, FRAMEWORKS, TOPICS
 from loopcanary.words.remedies.loops import ALIASES, LOOPS, OTHER
@@ -12,4 +13,4 @@ from loopcanary.words.remedies.remedy import Remedy, Way
 
 REMEDIES: tuple[Remedy, ...] = (*CALLS, *LOOPS, *CAUSES, *TOPICS, *FRAMEWORKS)
 
-__all__ = ["ALIASES", "OTHER", "REMEDIES", "Remedy", "Way"]
+__all__ = ["ALIASES", "AROUND", "ELSEWHERE", "OTHER", "REMEDIES", "TASKS", "Remedy", "Way"]

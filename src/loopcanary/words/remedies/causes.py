@@ -10,8 +10,10 @@ def _cause(cause: Cause, text: str, way: Way | None = None, loop: str = "") -> R
     return Remedy(f"{loop or 'any'}.{cause.value}", text, way, frozenset({cause}), loop=loop)
 
 
-def _topic(topic: str, text: str, loop: str = "") -> Remedy:
-    return Remedy(topic, text, loop=loop, topic=topic)
+def _topic(topic: str, text: str, way: Way | None = None, replaces: str = "") -> Remedy:
+    """With a way: in asyncio's words. `replaces`: see Remedy; separated by blanks."""
+    loop = "" if way is None else "asyncio"
+    return Remedy(topic, text, way, loop=loop, topic=topic, replaces=tuple(replaces.split()))
 
 
 # fmt: off
@@ -23,15 +25,15 @@ CAUSES: tuple[Remedy, ...] = (
     _cause(Cause.NETWORK_IO, "Use an async client, or run the call with `await asyncio.to_thread(...)`.", Way.CLIENT, "asyncio"),
     _cause(Cause.DISK_IO, "Run the file work with `await asyncio.to_thread(...)`, or use aiofiles.", Way.THREAD, "asyncio"),
     _cause(Cause.LOCK, "Wait without blocking the loop: an asyncio primitive, or `await asyncio.to_thread(...)`.", Way.HANDOVER, "asyncio"),
-    _cause(Cause.NATIVE_CPU, "Run it by `asyncio.to_thread` if it releases the GIL, else in a process pool.", Way.PROCESS, "asyncio"),
+    _cause(Cause.NATIVE_CPU, "Run it with `await asyncio.to_thread(...)` if it releases the GIL, else in a process pool.", Way.PROCESS, "asyncio"),
     _cause(Cause.CPU, "Cut the work up with `await asyncio.sleep(0)` between the pieces, or use a process pool.", Way.PIECES, "asyncio"),
     # What is about no call.
     _cause(Cause.IMPORT, "Import the module before the first frame.", loop="pygame"),
     _cause(Cause.GC, "Collect between levels: `gc.freeze()` after loading, `gc.disable()` while a level runs, `gc.collect()` at its end.", loop="pygame"),
-    _cause(Cause.GIL, "Split the work of the thread that holds the GIL into smaller pieces, or do it while no frame is drawn.", loop="pygame"),
+    _cause(Cause.GIL, "Split the work of `{holder}`{at: } into smaller pieces, or do it while no frame is drawn: it holds the GIL.", loop="pygame"),
     _cause(Cause.IMPORT, "Import the module when the program starts, before the loop runs."),
     _cause(Cause.GC, "Call `gc.freeze()` after start-up, raise the threshold with `gc.set_threshold()`, or find out what allocates so much."),
-    _cause(Cause.GIL, "Split the work of the thread that holds the GIL into smaller pieces, or move it to a process."),
+    _cause(Cause.GIL, "Split the work of `{holder}`{at: } into smaller pieces, or move it to a process: it holds the GIL."),
     _cause(Cause.BURST, "Spread the work over turns: bound what is scheduled at once, such as with a semaphore."),
     _cause(Cause.HOST, "Your code is not at fault: give the process more CPU, or look at its limits and neighbours."),
 )
@@ -42,11 +44,25 @@ TOPICS: tuple[Remedy, ...] = (
     _topic("frozen", "Your code is not at fault: find out what stopped the process, such as a debugger, SIGSTOP, a frozen container or a machine that was suspended."),
     _topic("terminal-output", "Print less, or from another thread: a terminal takes output only as fast as it shows it."),
     _topic("deadlock", "The thread waits for a lock that it holds itself: use `threading.RLock`, or do not take it twice."),
-    # On other loops the way of the cause is named.
-    _topic("terminal-input", "Read input on another thread, such as with `await asyncio.to_thread(sys.stdin.readline)`.", "asyncio"),
-    _topic("full-pipe", "Write to the pipe through the loop (`asyncio.create_subprocess_exec`, `process.stdin.drain()`), or from another thread: its reader was slow.", "asyncio"),
-    _topic("empty-pipe", "Read the pipe through the loop (`asyncio.create_subprocess_exec`, `process.stdout.readline()`), or on another thread.", "asyncio"),
-    _topic("held-lock", "Hold the lock for less in `{holder}`: do the slow part before or after; in the loop wait with `await asyncio.to_thread(...)`, or do not share the lock with it.", "asyncio"),
+    _topic("log-handler", "Put `logging.handlers.QueueHandler` before this handler, which cannot await: a `QueueListener` thread then calls it."),
+    _topic("held-block", "Move `{slow}` {at} out of the `{block}` block in `{holder}`: do it before or after.", replaces="threading semaphore.acquire"),
+    _topic("held-lock", "Hold the lock for less in `{holder}`{at: }: do the slow part before or after.", replaces="threading semaphore.acquire"),
+    _topic("frees-on-return", "Let `{call}` make less, or free that in pieces: a function frees its objects as it returns, and holds the GIL.", replaces="asyncio.native-cpu"),
+    _topic("freed-by-task", "Let go of what the task keeps in pieces, before it ends: freeing so many objects at once takes long, and holds the GIL."),
+    # On other loops the way is named.
+    _topic("terminal-input", "Read input on another thread, such as with `await asyncio.to_thread(sys.stdin.readline)`.", Way.INPUT),
+    _topic("full-pipe", "Write to the pipe through the loop (`asyncio.create_subprocess_exec`, `await process.stdin.drain()`), or from another thread: its reader was slow.", Way.CHILD, "file.write"),
+    _topic("empty-pipe", "Read the pipe through the loop (`asyncio.create_subprocess_exec`, `await process.stdout.readline()`), or on another thread.", Way.CHILD, "file.read input"),
+    _topic("held-import", "Wait for the module before the loop serves, such as with `await asyncio.to_thread(...)`: another thread is importing it.", Way.HANDOVER),
+    _topic("held-wait", "Wait for the lock with `await asyncio.to_thread(...)`, or do not share it with that thread.", Way.HANDOVER),
+    _topic("thread-runs", "Wait for the thread's end with `await asyncio.to_thread(thread.join)`, or start its work with `await asyncio.to_thread(...)`.", Way.HANDOVER, "threading"),
+    _topic("released-gil", "Run it with `await asyncio.to_thread(...)`: it releases the GIL while it works.", Way.THREAD),
+    _topic("kept-gil", "Run it in a process pool: it holds the GIL, so that a thread does not help.", Way.PROCESS),
+    _topic("slow-names", "Look at the resolver, too (`/etc/resolv.conf`), or keep the address: the name takes long to resolve.", Way.RESOLVE),
+    _topic("polling", "Await an `asyncio.Event` with a timeout (`asyncio.wait_for`) in place of polling with `{call}`.", Way.TIMER, "time.sleep"),
+    _topic("sleeps-inside", "Run `{call}` with `await asyncio.to_thread(...)`: it sleeps by itself.", Way.THREAD, "asyncio.sleep"),
+    _topic("busy-wait", "Wait with `await asyncio.sleep(...)` for the time that is left, in place of a loop that looks at the clock.", Way.TIMER),
+    _topic("tried", "Check first what often fails here, since an exception costs more, and cut the work up with `await asyncio.sleep(0)` between the pieces.", Way.PIECES, "asyncio.cpu"),
 )
 
 FRAMEWORKS: tuple[Remedy, ...] = (

@@ -22,7 +22,7 @@ _WORDS: Mapping[str, Mapping[Way, str]] = {
     "trio": {
         Way.TIMER: "Wait with `await trio.sleep(...)` (anyio: `await anyio.sleep(...)`) in place of `{call}`.",
         Way.THREAD: "Run `{call}` with `await trio.to_thread.run_sync(...)` (anyio: `anyio.to_thread.run_sync`).",
-        Way.PROCESS: "It holds the GIL: run `{call}` in a process (anyio: `await anyio.to_process.run_sync(...)`).",
+        Way.PROCESS: "Run `{call}` in a process (anyio: `await anyio.to_process.run_sync(...)`): it holds the GIL.",
         Way.PIECES: "Cut the work up with `await trio.lowlevel.checkpoint()` between the pieces, or use a process.",
         Way.CHILD: "Use `await trio.run_process(...)` (anyio: `await anyio.run_process(...)`).",
         Way.RESOLVE: "Resolve names with `await trio.socket.getaddrinfo(...)` (anyio: `anyio.getaddrinfo`).",

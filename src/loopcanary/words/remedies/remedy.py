@@ -26,17 +26,20 @@ class Way(Enum):
 class Remedy:
     """One row: when it applies, and the sentence. Empty columns apply to everything.
 
-    `{call}` in the text is the call as written, `{holder}` the function that holds the lock. A row without calls,
-    modules, topic and package has a loop's words for a way or a cause, for stalls that no other row fits.
+    `{call}` in the text is the call as written; `{holder}` the function that holds the lock or the GIL, `{at}` its
+    file and line, `{slow}` what it does there. A row without calls, modules, topic and package has a loop's words
+    for a way or a cause, for stalls that no other row fits.
     """
 
     id: str
     """What stores keep in place of the sentence: unique, and never given to another row."""
     text: str
     way: Way | None = None
+    """None: the text is about no loop, and fits any."""
     causes: frozenset[Cause] = frozenset()
     calls: tuple[str, ...] = ()
-    """Dotted names as they are usually written. A call fits whose name is the same, or ends with it after a
+    """Dotted names as they are usually written; of an operator, such as `in`, its function in the module
+    `operator`, and `del` of that statement. A call fits whose name is the same, or ends with it after a
     dot; one without a dot is a built-in's; `*.execute` fits any receiver. A bare call, as `from time import
     sleep` gives, fits by its last part where `causes` does too."""
     modules: tuple[str, ...] = ()
@@ -49,7 +52,12 @@ class Remedy:
     """A package that the stack leads through."""
     replaces: tuple[str, ...] = ()
     """With `within`: the rows that this one replaces there. Without any, it is said beside a way that a thread
-    makes possible."""
+    makes possible. With `topic`: the only rows that it replaces; without any, it replaces all."""
+
+    @property
+    def needs_coroutine(self) -> bool:
+        """Whether it can be followed in an `async def` only."""
+        return "`await " in self.text or self.way in (Way.CLIENT, Way.HANDOVER, Way.TIMER)
 
 
 ANY: frozenset[Cause] = frozenset()
@@ -63,7 +71,7 @@ NAMES = frozenset({Cause.DNS, Cause.UNKNOWN})
 SLEEP = frozenset({Cause.SLEEP, Cause.UNKNOWN})
 
 
-def call(id_: str, way: Way, causes: frozenset[Cause], calls: str, modules: str, text: str) -> Remedy:
+def call(id_: str, way: Way | None, causes: frozenset[Cause], calls: str, modules: str, text: str) -> Remedy:
     """A row for calls and modules, each separated by blanks."""
     return Remedy(id_, text, way, causes, tuple(calls.split()), tuple(modules.split()))
 

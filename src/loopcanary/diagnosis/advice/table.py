@@ -1,20 +1,20 @@
-"""From a verdict to a sentence that names the way out. The sentences: words.remedies."""
+"""The table of remedies, and the row for a call."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
-from loopcanary.diagnosis.code.call_sites import callee_of
-from loopcanary.model import Blocker, Cause, Holder
+from loopcanary.diagnosis.code.call_sites import callee_of, operator_of
+from loopcanary.model import Blocker, Cause
 from loopcanary.registry import REGISTRY, REMEDIES
 from loopcanary.words.remedies import ALIASES, OTHER, Remedy, Way
-from loopcanary.words.sentences import advice, say
 
-_ASYNCIO = "asyncio"
-_THREAD_HELPS = frozenset({Way.THREAD, Way.CLIENT, Way.RESOLVE, Way.CHILD, Way.TIMER})
-_ABOUT_NO_CALL = frozenset({Cause.GC, Cause.HOST, Cause.BURST, Cause.GIL, Cause.IMPORT})
-"""Causes whose remedy is not about the call that the thread happened to be in."""
+ASYNCIO = "asyncio"
+_BUILT_INS = frozenset({"list", "sum", "min", "max", "sorted", "str", "eval", "exec"})
+"""They do what others have them do: `list(rows)`."""
+_ENOUGH = 0.25
+"""Of the culprit's time, what leads to a row by the modules that were reached."""
 
 
 class RemedyTable:
@@ -43,7 +43,7 @@ class RemedyTable:
 
     def loop_of(self, kind: str) -> str:
         """The loop in whose words a kind of loop is advised."""
-        name = kind.lower() or _ASYNCIO
+        name = kind.lower() or ASYNCIO
         name = next((other for alias, other in ALIASES.items() if name.startswith(alias)), name)
         return next((loop for loop in self._loops if name.startswith(loop)), OTHER)
 
@@ -64,65 +64,57 @@ def registered() -> RemedyTable:
     return RemedyTable([*others, *(row for one, found in rows if one.is_built_in for row in found)])
 
 
-def advise(
+def find_remedy(
+    table: RemedyTable,
     cause: Cause,
     blocker: Blocker | None,
-    reached: Iterable[str],
-    loop: str,
-    *,
-    topic: str | None = None,
-    holder: Holder | None = None,
-    within: frozenset[str] = frozenset(),
-    table: RemedyTable | None = None,
-) -> str | None:
-    """One or two sentences, or None where no row fits.
-
-    Args:
-        cause: The cause of the stall.
-        blocker: What the culprit was doing.
-        reached: Names of the modules below the culprit, outermost first.
-        loop: The kind of loop.
-        topic: What the finding is about, if that is more than its cause.
-        holder: The thread that held what the stalled one waited for.
-        within: The packages that the stacks lead through.
-        table: The rows to choose from.
-    """
-    table = table or registered()
-    loop = table.loop_of(loop)
-    row = None if topic is None else table.about(topic, loop)
-    if row is not None:
-        return _fill(row, blocker, holder)
-    if cause not in _ABOUT_NO_CALL:
-        row = find_remedy(table, cause, blocker, reached)
-    row = row or table.about(cause, loop) or table.about(cause, _ASYNCIO)
-    if row is None:
-        return None
-    if loop == _ASYNCIO:
-        return _in_framework(table, row, within, blocker)
-    return _fill(row if row.way is None else table.way_out(row.way, loop), blocker, holder)
-
-
-def find_remedy(
-    table: RemedyTable, cause: Cause, blocker: Blocker | None, reached: Iterable[str]
+    reached: Mapping[tuple[str, ...], int],
+    origin: str | None = None,
 ) -> Remedy | None:
-    """The row for a call: by the call as written, by modules it reached, by a name that fits any receiver,
-    by its bare name."""
-    callee = callee_of(blocker.call) if blocker is not None and blocker.call else None
-    named = [] if callee is None else table.by_last_name.get(callee.rpartition(".")[2], [])
-    fitting = [(name, remedy) for name, remedy in named if _fits(remedy, cause)]
-    for name, remedy in fitting:
-        if callee is not None and _is_call(callee, name):
-            return remedy
-    found = _by_reached(table, cause, tuple(reached))
-    if found is not None or callee is None:
+    """The row for a call: by the call as written, by modules it reached, by a name that fits any receiver, by
+    its bare name.
+
+    `reached`: the modules below the culprit, outermost first, and the time that led through them. `origin`:
+    what made the call's receiver.
+    """
+    text = None if blocker is None else blocker.call
+    callee = None if text is None else callee_of(text)
+    named = _by_name(table, cause, _from(origin, callee)) or _by_name(table, cause, callee)
+    found = _by_reached(table, cause, reached)
+    if named is not None and (found is None or not (callee in _BUILT_INS or _is_elsewhere(named, reached))):
+        return named
+    if found is not None or text is None:
         return found
-    for name, remedy in fitting:
+    if callee is None:
+        return _by_name(table, cause, operator_of(text))
+    return _by_last_name(table, cause, callee)
+
+
+def _from(origin: str | None, callee: str | None) -> str | None:
+    return None if origin is None or callee is None else f"{origin}.{callee.rpartition('.')[2]}"
+
+
+def _by_name(table: RemedyTable, cause: Cause, callee: str | None) -> Remedy | None:
+    if callee is None:
+        return None
+    rows = _fitting(table, cause, callee)
+    return next((remedy for name, remedy in rows if _is_call(callee, name)), None)
+
+
+def _by_last_name(table: RemedyTable, cause: Cause, callee: str) -> Remedy | None:
+    for name, remedy in _fitting(table, cause, callee):
         if "." in callee:
             if name.startswith("*."):
                 return remedy
         elif remedy.causes:  # `from time import sleep`: the bare name, where the cause supports it
             return remedy
     return None
+
+
+def _fitting(table: RemedyTable, cause: Cause, callee: str) -> Iterator[tuple[str, Remedy]]:
+    for name, remedy in table.by_last_name.get(callee.rpartition(".")[2], ()):
+        if _fits(remedy, cause):
+            yield name, remedy
 
 
 def _fits(remedy: Remedy, cause: Cause) -> bool:
@@ -136,7 +128,26 @@ def _is_call(callee: str, name: str) -> bool:
     return "." in name and name[0] != "*" and callee.endswith((f".{name}", f"_{name}"))
 
 
-def _by_reached(table: RemedyTable, cause: Cause, reached: tuple[str, ...]) -> Remedy | None:
+def _is_elsewhere(remedy: Remedy, reached: Iterable[tuple[str, ...]]) -> bool:
+    """Whether the row's packages were not reached, though others were: a queue that is multiprocessing's."""
+    roots = {module.partition(".")[0] for modules in reached for module in modules}
+    return bool(remedy.modules) and roots.isdisjoint(name.partition(".")[0] for name in remedy.modules)
+
+
+def _by_reached(table: RemedyTable, cause: Cause, reached: Mapping[tuple[str, ...], int]) -> Remedy | None:
+    """The row to which most of the time leads, if that is enough."""
+    held: dict[str, int] = {}
+    rows: dict[str, Remedy] = {}
+    for modules, weight in reached.items():
+        row = _of_modules(table, cause, modules)
+        if row is not None:
+            rows[row.id] = row
+            held[row.id] = held.get(row.id, 0) + weight
+    best = max(held, key=lambda name: held[name], default=None)
+    return None if best is None or held[best] < _ENOUGH * sum(reached.values()) else rows[best]
+
+
+def _of_modules(table: RemedyTable, cause: Cause, reached: tuple[str, ...]) -> Remedy | None:
     """The outermost package that the table knows; within it the row for its innermost part, such as
     `logging.handlers` of `logging`."""
     for root in dict.fromkeys(module.partition(".")[0] for module in reached):
@@ -154,21 +165,3 @@ def _packages(module: str) -> Iterator[str]:
     while module:
         yield module
         module = module.rpartition(".")[0]
-
-
-def _in_framework(table: RemedyTable, row: Remedy, within: frozenset[str], blocker: Blocker | None) -> str:
-    """The row's sentence, or the one that replaces it in a framework; and what that offers beside."""
-    around = [remedy for remedy in table.frameworks if remedy.within in within]
-    chosen = next((remedy for remedy in around if row.id in remedy.replaces), row)
-    beside = [remedy for remedy in around if not remedy.replaces and row.way in _THREAD_HELPS][:1]
-    first, *rest = [_fill(remedy, blocker, None) for remedy in (chosen, *beside)]
-    return say("both", first=first, second=rest[0]) if rest else first
-
-
-def _fill(remedy: Remedy, blocker: Blocker | None, holder: Holder | None) -> str:
-    values: dict[str, object] = {}
-    if "{call}" in remedy.text:
-        values["call"] = None if blocker is None else blocker.call
-    if "{holder}" in remedy.text:
-        values["holder"] = None if holder is None or holder.culprit is None else holder.culprit.function
-    return advice(remedy, values)
