@@ -4,6 +4,7 @@ A line that ends in `# <- culprit` is where the program stalls; one that ends in
 thread does meanwhile, where that thread is guilty. EXPECT says the rest:
 
     cause      the admissible words; more than one only where physics has it so
+    thread     the guilty thread's name, where there is a holder; several where several share the guilt
     control    nothing may be reported
     about      the duration is known about, not exactly, and is not judged
     killed     it never ends, and is killed by SIGKILL
@@ -26,7 +27,7 @@ KINDS = Path(__file__).parent / "kinds"
 LOOPS = tuple(loops.OF_ASYNCIO)
 _GROUPS = {"all": tuple(loops.ALL), "others": tuple(loops.OTHERS)}
 CULPRIT, HOLDER = "# <- culprit", "# <- holder"
-_WORDS = {"cause", "about", "control", "killed", "loops", "watchers"}
+_WORDS = {"cause", "thread", "about", "control", "killed", "loops", "watchers"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,8 @@ class Kind:
     """Functions that may be blamed. None where the program is not to blame."""
     holders: tuple[Place, ...]
     """Functions of other threads, any of which may be named."""
+    threads: tuple[str, ...]
+    """Names of these threads."""
 
 
 def read(path: Path) -> Kind:
@@ -74,6 +77,7 @@ def read(path: Path) -> Kind:
         watchers=tuple(expect.get("watchers", ())),
         culprits=_places(source, tree, CULPRIT),
         holders=_places(source, tree, HOLDER),
+        threads=tuple(expect.get("thread", ())),
     )
     if not kind.summary:
         raise ValueError(f"{path}: has no docstring")
@@ -81,6 +85,8 @@ def read(path: Path) -> Kind:
         raise ValueError(f"{path}: a control expects no cause, any other kind at least one")
     if kind.control and kind.culprits:
         raise ValueError(f"{path}: a control has no culprit")
+    if bool(kind.holders) != bool(kind.threads):
+        raise ValueError(f"{path}: a holder has a thread, and a guilty thread does something")
     return kind
 
 

@@ -27,6 +27,8 @@ class Report:
     """What it says of the cause, in the words of loopcanary's causes: all that its own word may mean."""
     holder: Frame | None = None
     """What another thread did that was guilty, where the watcher says so."""
+    thread: str | None = None
+    """The name of that thread."""
     duration_ms: float | None = None
     began_ns: int | None = None
     """CLOCK_REALTIME, where the watcher says when."""

@@ -230,8 +230,9 @@ def _miss(trial: Trial, kind: Kind) -> str | None:
         causes = ", ".join(" or ".join(report.causes) for report in told)
         wrong.append(f"cause {causes} instead of {' or '.join(kind.causes)}")
     if score.holder is False:
-        holders = ", ".join(report.holder.function for report in told if report.holder) or "none"
-        wrong.append(f"guilty thread {holders} instead of {', '.join(one.function for one in kind.holders)}")
+        named = [f"{report.thread} in {report.holder.function}" for report in told if report.holder]
+        true = f"{' or '.join(kind.threads)} in {', '.join(one.function for one in kind.holders)}"
+        wrong.append(f"guilty thread {', '.join(named) or 'none'} instead of {true}")
     if score.duration_right is False:
         wrong.append(f"duration off by {score.duration_error_ms:.1f} ms of {trial.truth_ms:.0f}")
     return f"{where}: {'; '.join(wrong)}" if wrong else None

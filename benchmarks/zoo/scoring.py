@@ -29,6 +29,7 @@ class Score:
     line: bool | None = None
     cause: bool | None = None
     holder: bool | None = None
+    """What the guilty thread did, and its name."""
     duration_error_ms: float | None = None
     duration_right: bool | None = None
     false_alarms: int | None = None
@@ -99,7 +100,9 @@ def _is_at(frame: Frame, kind: Kind, places: Sequence[Place], *, lines: bool) ->
 
 def _holder_named(reports: Sequence[Report], kind: Kind) -> bool:
     return any(
-        report.holder is not None and _is_at(report.holder, kind, kind.holders, lines=False)
+        report.holder is not None
+        and _is_at(report.holder, kind, kind.holders, lines=False)
+        and report.thread in kind.threads
         for report in reports
     )
 

@@ -112,6 +112,7 @@ def _level(score: Score) -> int:
 
 LEGEND = (
     "L: the culprit's line is told, F: its function only, D: the stall only, -: nothing; L/D: runs differ. "
-    "c: the cause is right, t: the guilty thread's function is told as such. Of controls (ok-...) the number "
-    "of false alarms. ?: the machine disturbed every run; n/a: not possible here; !: the program failed."
+    "c: the cause is right, t: the guilty thread is told, by name and function. Of controls (ok-...) the "
+    "number of false alarms. ?: the machine disturbed every run; n/a: not possible here; "
+    "!: the program failed."
 )

@@ -39,7 +39,7 @@ def test_a_kind_says_what_is_true_of_it(kind):
 def test_marked_lines_are_read_with_their_functions(tmp_path):
     source = (
         '"""What it is.\n\nMore."""\n'
-        'EXPECT = {"cause": ["lock"], "loops": ["asyncio"]}\n'
+        'EXPECT = {"cause": ["lock"], "thread": ["keeper"], "loops": ["asyncio"]}\n'
         "def hold():\n"
         "    pause()  # <- holder\n"
         "def outer():\n"
@@ -53,6 +53,7 @@ def test_marked_lines_are_read_with_their_functions(tmp_path):
     assert kind.loops == ("asyncio",)
     assert kind.culprits == (Place("inner", frozenset({9, 10})),)
     assert kind.holders == (Place("hold", frozenset({6})),)
+    assert kind.threads == ("keeper",)
 
 
 @pytest.mark.parametrize(
@@ -64,6 +65,7 @@ def test_marked_lines_are_read_with_their_functions(tmp_path):
         ('"""A."""\nEXPECT = {}', "cause"),
         ('"""A."""\nEXPECT = {"control": True, "cause": ["lock"]}', "cause"),
         ('"""A."""\nEXPECT = {"control": True}\nx()  # <- culprit', "culprit"),
+        ('"""A."""\nEXPECT = {"cause": ["lock"]}\nx()  # <- holder', "thread"),
     ],
 )
 def test_a_kind_that_says_too_little_is_refused(tmp_path, source, why):

@@ -78,6 +78,7 @@ def test_loopcanary():
         frames=(Frame("/zoo/lock_held.py", "read_price", 22),),
         causes=("lock",),
         holder=Frame("/zoo/lock_held.py", "update_prices", 18),
+        thread="updater",
         duration_ms=300.5,
         began_ns=1795249602822906060,
     )

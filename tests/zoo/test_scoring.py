@@ -26,8 +26,9 @@ KIND = Kind(
     watchers=(),
     culprits=(Place("wait", frozenset({7, 8})),),
     holders=(),
+    threads=(),
 )
-HELD = replace(KIND, holders=(Place("hold", frozenset({3})),))
+HELD = replace(KIND, holders=(Place("hold", frozenset({3})),), threads=("holder",))
 HERE = Frame("/elsewhere/wait.py", "wait", 7)
 HOLD = Frame("/zoo/wait.py", "hold", 3)
 
@@ -116,9 +117,10 @@ def test_a_report_without_duration_is_not_judged_by_it():
 
 
 def test_a_guilty_thread_counts_where_it_is_named_as_such():
-    assert scored(Report(frames=(HERE,), holder=HOLD), kind=HELD).holder is True
+    assert scored(Report(frames=(HERE,), holder=HOLD, thread="holder"), kind=HELD).holder is True
     assert scored(Report(frames=(HERE, HOLD)), kind=HELD).holder is False
-    assert scored(Report(frames=(HERE,), holder=HERE), kind=HELD).holder is False
+    assert scored(Report(frames=(HERE,), holder=HERE, thread="holder"), kind=HELD).holder is False
+    assert scored(Report(frames=(HERE,), holder=HOLD, thread="thread 712"), kind=HELD).holder is False
 
 
 def test_a_dump_that_shows_the_guilty_thread_shows_a_culprit():
@@ -129,7 +131,7 @@ def test_a_dump_that_shows_the_guilty_thread_shows_a_culprit():
 
 def test_another_threads_guilt_asks_for_no_line_here():
     nobody = replace(HELD, culprits=())
-    found = scored(Report(holder=HOLD), kind=nobody)
+    found = scored(Report(holder=HOLD, thread="holder"), kind=nobody)
     assert (found.function, found.line, found.holder) == (None, None, True)
 
 

@@ -126,7 +126,7 @@ def test_what_went_wrong_is_said_in_words():
     assert page.misses([wrong, wrong], kinds) == [
         (
             "lock_held on asyncio: cause sleep instead of lock; "
-            "guilty thread none instead of update_prices (2 times)"
+            "guilty thread none instead of updater in update_prices (2 times)"
         )
     ]
     alarm = trial(Score(false_alarms=1), kind="ok_idle", reports=[Report(causes=("lock",))])

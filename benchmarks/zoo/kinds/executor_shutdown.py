@@ -7,7 +7,7 @@ import time
 
 from zoo.stage import measured, run
 
-EXPECT = {"cause": ["lock"]}
+EXPECT = {"cause": ["lock"], "thread": ["ThreadPoolExecutor-0_0"]}
 
 
 def convert():

@@ -9,7 +9,7 @@ import time
 from zoo import stage
 
 # When the timer is due is known, not when the kernel woke the thread for it.
-EXPECT = {"cause": ["gil"], "about": True}
+EXPECT = {"cause": ["gil"], "about": True, "thread": ["aggregator"]}
 ENOUGH = stage.sized(lambda count: sum(range(count)), 0.4, start=100_000)
 go = threading.Event()
 

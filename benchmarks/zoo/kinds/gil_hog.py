@@ -7,7 +7,7 @@ import threading
 
 from zoo.stage import measured, run
 
-EXPECT = {"cause": ["gil"], "loops": "all"}
+EXPECT = {"cause": ["gil"], "thread": ["resizer"], "loops": "all"}
 computing = True
 
 

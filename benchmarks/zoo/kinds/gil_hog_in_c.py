@@ -7,7 +7,7 @@ import threading
 
 from zoo.stage import measured, run, sized
 
-EXPECT = {"cause": ["gil"], "loops": "all"}
+EXPECT = {"cause": ["gil"], "thread": ["aggregator"], "loops": "all"}
 ENOUGH = sized(lambda count: sum(range(count)), 0.35, start=100_000)
 go = threading.Event()
 

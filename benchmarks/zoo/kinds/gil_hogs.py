@@ -7,7 +7,7 @@ import threading
 
 from zoo.stage import measured, run
 
-EXPECT = {"cause": ["gil"]}
+EXPECT = {"cause": ["gil"], "thread": ["resizer", "indexer"]}
 computing = True
 
 

@@ -7,7 +7,7 @@ import time
 
 from zoo.stage import measured, run
 
-EXPECT = {"cause": ["lock"], "killed": True}
+EXPECT = {"cause": ["lock"], "thread": ["keeper"], "killed": True}
 accounts = threading.Lock()
 taken = threading.Event()
 

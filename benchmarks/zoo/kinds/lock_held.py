@@ -7,7 +7,7 @@ import time
 
 from zoo.stage import measured, pause, run
 
-EXPECT = {"cause": ["lock"], "loops": "all"}
+EXPECT = {"cause": ["lock"], "thread": ["updater"], "loops": "all"}
 prices = threading.Lock()
 taken = threading.Event()
 

@@ -7,7 +7,7 @@ import threading
 
 from zoo.stage import measured, run, sized
 
-EXPECT = {"cause": ["lock"]}
+EXPECT = {"cause": ["lock"], "thread": ["rebuilder"]}
 cache = threading.RLock()
 taken = threading.Event()
 

@@ -7,7 +7,7 @@ import time
 
 from zoo.stage import measured, run
 
-EXPECT = {"cause": ["lock"], "loops": "all"}
+EXPECT = {"cause": ["lock"], "thread": ["uploader"], "loops": "all"}
 
 
 def upload():

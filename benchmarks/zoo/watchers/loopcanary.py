@@ -57,12 +57,14 @@ def reports_by(run: Run, engine: str) -> Sequence[Report]:
 
 def parse(stall: dict[str, Any]) -> Report:
     """One stall of the report."""
-    holder = stall["holder"] and stall["holder"]["culprit"]
+    guilty = stall["holder"] or {}
+    holder = guilty.get("culprit")
     culprit = stall["culprit"]
     return Report(
         frames=(_frame(culprit),) if culprit else (),
         causes=(stall["cause"],),
         holder=_frame(holder) if holder else None,
+        thread=guilty.get("thread"),
         duration_ms=stall["duration_ms"],
         began_ns=_wall_ns(stall["began_at"]),
         excused=stall["cause"] == "host",
