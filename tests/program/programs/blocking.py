@@ -14,19 +14,22 @@ _GIVES_UP_S = 60
 
 def until_sampled(seconds: float) -> Iterator[float]:
     """Yields how long to sleep, again and again: `seconds` at first. On a busy machine more, until the
-    watcher had a core and took a sample, and until sleep outweighs the wait for a core after it. The caller
-    sleeps, so that the blocking call is in its own line."""
-    began, asked = time.monotonic(), seconds
-    before = _samples()
-    yield asked
+    watcher had a core and took most of its samples in a sleep, and until sleep outweighs the wait for a core
+    after it. The caller sleeps, so that the blocking call is in its own line."""
+    began, asked, length = time.monotonic(), 0.0, seconds
+    first, in_sleep = _samples(), 0
     while True:
-        # One that was being taken as this began is of what was before.
-        is_sampled = before is None or (_samples() or 0) > before + 1
+        before = _samples() or 0
+        yield length
+        asked += length
+        now = _samples() or 0
+        # One that was being taken as the sleep began is of what was before.
+        in_sleep += max(now - before - 1, 0)
+        is_sampled = first is None or in_sleep >= max(1, (now - first) / 2)
         lasted = time.monotonic() - began
         if (is_sampled and asked > 0.8 * lasted) or lasted > _GIVES_UP_S:
             return
-        asked += lasted
-        yield lasted
+        length = lasted
 
 
 def slow() -> None:
