@@ -1,14 +1,12 @@
 #include "core/got/got.h"
 
 #include <elf.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <link.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+
+#include "core/got/entry_store.h"
 
 #if defined(__x86_64__)
 enum { JUMP_SLOT = R_X86_64_JUMP_SLOT, GLOB_DAT = R_X86_64_GLOB_DAT };
@@ -99,60 +97,53 @@ static const ElfW(Sym) *called_symbol(const dynamic_facts *facts, const ElfW(Rel
                                                                                                          : NULL;
 }
 
-/* The protection of the page as the kernel knows it; -1 where that cannot be learned. RELRO's borders do not tell: what of
- * its last page is sealed depends on the linker. */
-static int protection_of(uintptr_t address)
+/* ---- changing entries -------------------------------------------------------------------- */
+
+typedef struct {
+    lc_entry_way way;
+    lc_entry_change *changes;
+    size_t count;
+} changing;
+
+static int change_in(loaded *object, size_t size, void *asked)
 {
-    FILE *maps = fopen("/proc/self/maps", "re");
-    char line[512];
-    bool whole = true; /* the line before was read to its end */
-    int protection = -1;
-    while (maps != NULL && protection < 0 && fgets(line, sizeof line, maps) != NULL) {
-        uintptr_t begin, end;
-        char may[5];
-        const bool begins = whole;
-        whole = strchr(line, '\n') != NULL;
-        if (begins && sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &begin, &end, may) == 3 && address >= begin &&
-            address < end) {
-            protection = (may[0] == 'r' ? PROT_READ : 0) | (may[1] == 'w' ? PROT_WRITE : 0) |
-                         (may[2] == 'x' ? PROT_EXEC : 0);
+    const changing *c = asked;
+    (void)size;
+    for (size_t i = 0; i < c->count; i++) {
+        lc_entry_change *change = &c->changes[i];
+        if ((const void *)(uintptr_t)object->dlpi_addr == change->base &&
+            contains(object, (uintptr_t)change->entry, PT_LOAD)) {
+            lc_entry_store(&c->way, change);
         }
     }
-    if (maps != NULL) {
-        fclose(maps);
-    }
-    return protection;
+    return 0;
 }
 
-static bool store(void **entry, void *value)
+/* What the pages may is learned beside the linker's lock: that can take long. */
+static void change_entries(lc_entry_change *changes, size_t count)
 {
-    const uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
-    void *page = (void *)((uintptr_t)entry & ~(page_bytes - 1u));
-    const int protection = protection_of((uintptr_t)entry);
-    if (protection < 0) {
-        return false;
+    changing c = {{-1}, changes, count};
+    if (count == 0) {
+        return;
     }
-    const bool sealed = (protection & PROT_WRITE) == 0;
-    if (sealed && mprotect(page, page_bytes, protection | PROT_WRITE) != 0) {
-        return false;
-    }
-    __atomic_store_n(entry, value, __ATOMIC_RELEASE);
-    if (sealed) {
-        (void)mprotect(page, page_bytes, protection); /* what was writable once can be sealed again */
-    }
-    return true;
+    c.way = lc_entry_way_open(changes, count);
+    dl_iterate_phdr(change_in, &c);
+    lc_entry_way_close(&c.way);
 }
 
 /* ---- replacing --------------------------------------------------------------------------- */
+
+enum { ENTRIES_MAX = 16 };
 
 typedef struct {
     lc_got_object object;
     lc_got_call call;
     lc_got_choose choose;
     void *context;
-    lc_got_patch *patches;
     size_t room;
     size_t count;
+    lc_entry_change changes[ENTRIES_MAX];
+    void *originals[ENTRIES_MAX];
 } replacing;
 
 /* What a call by this entry comes to; NULL where that is not known, or is not to be replaced. */
@@ -169,7 +160,7 @@ static void *callee_of(const loaded *object, const ElfW(Sym) *symbol, void *held
     return own ? (void *)(object->dlpi_addr + symbol->st_value) : call->fallback;
 }
 
-static void replace_entry(const loaded *object, const ElfW(Rela) *relocation, const ElfW(Sym) *symbol, replacing *r)
+static void plan_entry(const loaded *object, const ElfW(Rela) *relocation, const ElfW(Sym) *symbol, replacing *r)
 {
     void **entry = (void **)(object->dlpi_addr + relocation->r_offset);
     if (!contains(object, (uintptr_t)entry, PT_LOAD)) {
@@ -178,14 +169,15 @@ static void replace_entry(const loaded *object, const ElfW(Rela) *relocation, co
     void *held = __atomic_load_n(entry, __ATOMIC_ACQUIRE);
     void *original = callee_of(object, symbol, held, &r->call);
     void *replacement = original != NULL ? r->choose(r->context, original) : NULL;
-    if (replacement == NULL || replacement == held || !store(entry, replacement)) {
+    if (replacement == NULL || replacement == held) {
         return;
     }
-    r->patches[r->count++] =
-        (lc_got_patch){entry, original, replacement, (const void *)(uintptr_t)object->dlpi_addr};
+    r->originals[r->count] = original;
+    r->changes[r->count++] = (lc_entry_change){
+        .entry = entry, .base = (const void *)(uintptr_t)object->dlpi_addr, .held = held, .value = replacement};
 }
 
-static int replace_in(loaded *object, size_t size, void *asked)
+static int plan_in(loaded *object, size_t size, void *asked)
 {
     replacing *r = asked;
     dynamic_facts facts;
@@ -199,19 +191,40 @@ static int replace_in(loaded *object, size_t size, void *asked)
         for (size_t i = 0; i < count && r->count < r->room; i++) {
             const ElfW(Sym) *symbol = called_symbol(&facts, &relocation[i], r->call.symbol);
             if (symbol != NULL) {
-                replace_entry(object, &relocation[i], symbol, r);
+                plan_entry(object, &relocation[i], symbol, r);
             }
         }
     }
     return 1;
 }
 
+static size_t keep_stored(replacing *r, lc_got_patch *patches)
+{
+    size_t stored = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        const lc_entry_change *change = &r->changes[i];
+        if (change->is_stored) {
+            patches[stored++] = (lc_got_patch){change->entry, r->originals[i], change->value, change->base};
+        }
+    }
+    r->count -= stored;
+    return stored;
+}
+
 size_t lc_got_replace(lc_got_object object, lc_got_call call, lc_got_choose choose, void *context,
                       lc_got_patch *patches, size_t room)
 {
-    replacing r = {object, call, choose, context, patches, room, 0};
-    dl_iterate_phdr(replace_in, &r);
-    return r.count;
+    replacing r = {.object = object, .call = call, .choose = choose, .context = context};
+    size_t stored = 0;
+    /* The linker may bind an entry at the very moment at which it is stored to: then it is stored to once more. */
+    for (int pass = 0; pass < 2 && (pass == 0 || r.count > 0) && stored < room; pass++) {
+        r.room = room - stored < ENTRIES_MAX ? room - stored : ENTRIES_MAX;
+        r.count = 0;
+        dl_iterate_phdr(plan_in, &r);
+        change_entries(r.changes, r.count);
+        stored += keep_stored(&r, &patches[stored]);
+    }
+    return stored;
 }
 
 /* ---- afterwards -------------------------------------------------------------------------- */
@@ -219,8 +232,6 @@ size_t lc_got_replace(lc_got_object object, lc_got_call call, lc_got_choose choo
 typedef struct {
     const lc_got_patch *patch;
     bool in_place;
-    bool restore;
-    bool failed;
 } revisit;
 
 static int revisit_in(loaded *object, size_t size, void *asked)
@@ -234,22 +245,7 @@ static int revisit_in(loaded *object, size_t size, void *asked)
     }
     /* Another object may have been loaded in the place of ours: it does not hold our replacement. */
     r->in_place = __atomic_load_n(patch->entry, __ATOMIC_ACQUIRE) == patch->replacement;
-    if (r->in_place && r->restore) {
-        r->failed = !store(patch->entry, patch->original);
-    }
     return 1;
-}
-
-bool lc_got_restore(lc_got_patch *patch)
-{
-    revisit r = {.patch = patch, .restore = true};
-    if (patch->entry != NULL) {
-        dl_iterate_phdr(revisit_in, &r);
-    }
-    if (!r.failed) {
-        patch->entry = NULL;
-    }
-    return !r.failed;
 }
 
 bool lc_got_is_in_place(const lc_got_patch *patch)
@@ -259,6 +255,20 @@ bool lc_got_is_in_place(const lc_got_patch *patch)
         dl_iterate_phdr(revisit_in, &r);
     }
     return r.in_place;
+}
+
+bool lc_got_restore(lc_got_patch *patch)
+{
+    lc_entry_change change = {
+        .entry = patch->entry, .base = patch->base, .held = patch->replacement, .value = patch->original};
+    if (lc_got_is_in_place(patch)) {
+        change_entries(&change, 1);
+    }
+    if (lc_got_is_in_place(patch)) {
+        return false;
+    }
+    patch->entry = NULL;
+    return true;
 }
 
 typedef struct {
