@@ -45,7 +45,7 @@ class Watch:
             if stall.samples and not _is_by_the_host(stall):
                 found.append(stall)
             else:
-                print("left out:", stall)  # pytest shows it where a test fails
+                print("left out:", stall)  # noqa: T201 - shown where a test fails
         return found
 
     def all_stalls(self) -> list[Stall]:

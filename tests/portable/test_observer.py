@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextvars
 import gc
 import sys
 import threading
@@ -287,11 +288,16 @@ def test_a_hang_has_the_stacks_of_the_other_threads(story):
     assert "other" in [frame.function for frame in stack.stack.frames]
 
 
+SCENE = contextvars.ContextVar("scene", default=None)
+
+
 class Handle:
     """Stands in for asyncio's, whose `_run` names the callback that runs."""
 
-    def __init__(self, callback):
+    def __init__(self, callback, scene=None):
         self._callback = callback
+        self._context = contextvars.copy_context()
+        self._context.run(SCENE.set, scene)
 
     def _run(self):
         return sys._getframe()
@@ -320,6 +326,27 @@ def test_a_callback_that_held_most_of_the_turn_is_the_stall(story):
     story.busy(120)
     evidence = story.end()
     assert (evidence.scope, evidence.names.name) == (StallScope.CALLBACK, "second")
+
+
+@pytest.mark.usefixtures("handles")
+def test_a_stall_has_the_scene_of_its_callback(story):
+    story.observer.scenes = SCENE
+    for handle, ms in ((Handle(first, "quick"), 30), (Handle(second, "slow"), 120)):
+        story.frames = {story.lane.identity.ident: handle._run()}
+        story.busy(ms)
+    assert story.end().scene == "slow"
+
+
+@pytest.mark.parametrize(("kind", "scene"), [("asyncio", None), ("thread", "GET /")])
+def test_what_was_not_sampled_has_only_its_threads_scene(clock, lane, kind, scene):
+    """On a loop the last scene that was entered may be another callback's."""
+    story = Story(clock, lane)
+    lane.identity = lane.identity._replace(loop_kind=kind)
+    lane.begin(clock())
+    lane.scene = "GET /"
+    clock.pass_ms(150)
+    evidence = story.end()
+    assert (evidence.samples, evidence.scene) == ((), scene)
 
 
 @pytest.mark.usefixtures("handles")

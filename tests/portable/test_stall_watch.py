@@ -88,7 +88,7 @@ def test_all_threads_are_wanted_once_from_a_second_on():
     assert not watch.wish(look, 999 * MS).all_threads
     wish = watch.wish(look, 1_000 * MS)
     assert wish.all_threads
-    watch.add(wish, [sample(1_000)], None, ("a thread",))
+    watch.add(wish, [sample(1_000)], None, None, ("a thread",))
     assert not watch.wish(look, 2_000 * MS).all_threads
 
 

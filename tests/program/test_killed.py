@@ -19,6 +19,14 @@ from .watching import GIVES_UP_S, PROGRAMS, Marks, Watched, admitted
 HANGS = PROGRAMS / "hangs.py"
 MARKS = Marks(HANGS.read_text())
 NS_PER_S = 1_000_000_000
+UNTIL_GONE = """
+import asyncio, os, sys
+async def main():
+    while os.path.lexists(sys.argv[1]):
+        await asyncio.sleep(0.01)
+asyncio.run(main())
+"""
+"""A program that is over before our thread got to run would leave the file to the next."""
 
 Hanging = subprocess.Popen[str]
 
@@ -163,7 +171,7 @@ def test_the_next_start_with_the_same_store_recovers_it_too(hanging):
     finish(program)
     (left,) = (under.store / "flight").glob("*.flight")
 
-    under.run("-c", "import asyncio; asyncio.run(asyncio.sleep(0))")
+    under.run("-c", UNTIL_GONE, left)
 
     assert not left.is_symlink()
     stall = only_stall(under.report())

@@ -17,7 +17,7 @@ from loopcanary.model.config import Config
 from loopcanary.model.evidence import LaneTotals, StallEvidence
 from loopcanary.portable.clocks import ThreadClocks
 from loopcanary.portable.gc_log import CollectionLog
-from loopcanary.portable.lane import Lane
+from loopcanary.portable.lane import THREAD, Lane
 from loopcanary.portable.lanes import Lanes
 from loopcanary.portable.observer import Observer
 from loopcanary.portable.running_loops import RunningLoops
@@ -28,7 +28,6 @@ from loopcanary.portable.watchdog import Watchdog, WatchdogBell
 from loopcanary.portable.work import WorkBrackets
 
 _NEWS_MAX = 256
-_THREAD = "thread"
 
 
 class PortableBackend:
@@ -51,7 +50,7 @@ class PortableBackend:
         self._lanes = Lanes(self._limits, clock, self._wake_watchdog)
         self._watchdog = Watchdog(self._observer, lambda: self._lanes.watched, clock, self._limits.delay_ns)
         wake = self._watchdog.wake_if_parked
-        work = WorkBrackets(clock, self._lanes.busy_here, lambda: self._open_lane(_THREAD))
+        work = WorkBrackets(clock, self._lanes.busy_here, lambda: self._open_lane(THREAD))
         self.turns = ThreadTurns(clock, self._open_lane, wake)
         """Gets turns and callbacks from the hooks of probes."""
         self.loops = RunningLoops(

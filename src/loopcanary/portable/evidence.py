@@ -8,7 +8,7 @@ from typing import Any
 
 from loopcanary.model.evidence import CallbackNames, Collection, StallEvidence
 from loopcanary.model.stall import StallScope
-from loopcanary.portable.lane import Ended, Lane
+from loopcanary.portable.lane import THREAD, Ended, Lane
 from loopcanary.portable.names import Mark, names_of_work
 from loopcanary.portable.stall_watch import WatchCase
 
@@ -16,10 +16,17 @@ _FIRST_TURN = 1
 """A lane counts its turns by their begins and ends, from 0."""
 
 
-def _scene(lane: Lane, case: WatchCase | None, ended: Ended | None) -> str | None:
-    """A scene may be over before its turn is: what was seen counts more than what there was in the end."""
+def _scene(
+    lane: Lane, case: WatchCase | None, ended: Ended | None, callback: CallbackNames | None
+) -> str | None:
+    """That of most samples in the callback that held the turn, if one did: others of the turn may have had
+    theirs. Of what nobody looked at it is known only where the thread does one thing at a time."""
     if case is not None and case.samples:
-        return case.scene
+        seen = zip(case.scenes, case.marks, strict=True)
+        of_it = (scene for scene, mark in seen if callback in (None, mark and mark.names))
+        return next((scene for scene, _ in Counter(filter(None, of_it)).most_common(1)), None)
+    if lane.identity.loop_kind != THREAD:
+        return None
     return ended.scene if ended is not None else lane.scene
 
 
@@ -56,7 +63,7 @@ def make_evidence(
         last_look_ns=last_look_ns,
         threshold_ns=lane.threshold_ns,
         names=work if work is not None else dominant,
-        scene=_scene(lane, case, ended),
+        scene=_scene(lane, case, ended, dominant),
         **_sampled(case),
         collections=collections,
         turn_begin_ns=begin_ns,

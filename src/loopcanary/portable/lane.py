@@ -16,6 +16,8 @@ from loopcanary.model.waiting import Contributor
 from loopcanary.portable.history import LaneSums, LongTurn, LongTurns, TurnHistory, earlier
 from loopcanary.portable.names import names_of_work
 
+THREAD = "thread"
+"""The kind of lanes for named work on threads without a loop."""
 _ENDED_MAX = 64
 _TALLY_MAX = 32
 _SUB_BITS = 4

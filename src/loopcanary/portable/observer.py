@@ -218,9 +218,8 @@ class Observer:
             self.counters["samples_late"] += 1
             samples = [_as_it_was_due(sample, due_ns, before, now), sample]
         mark = mark_of(taken.reading.handle, one.loop) or mark_of_called(taken.reading.called)
-        one.watch.add(wish, samples, mark, self._threads(taken))
+        one.watch.add(wish, samples, mark, self._scene(taken), self._threads(taken))
         one.watch.note_before(wish, earlier)
-        one.watch.note_scene(wish, self._scene(taken))
         one.watch.note_ready(wish, ready_callbacks(one.loop))
         self.counters["samples"] += 1
 

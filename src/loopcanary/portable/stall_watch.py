@@ -50,13 +50,14 @@ class WatchCase:
     interval_ns: int
     samples: list[Sample] = field(default_factory=list)
     marks: list[Mark | None] = field(default_factory=list)
+    """Of each sample."""
+    scenes: list[str | None] = field(default_factory=list)
+    """Of each sample."""
     dropped: Counter[str] = field(default_factory=Counter)
     threads: tuple[ThreadStack, ...] = ()
     serial: int | None = None
     last_look_ns: int = 0
     before: ThreadReading | None = None
-    scene: str | None = None
-    """Where the work was at its first sample that told."""
     ready: int = 0
     """Callbacks of the turn that were not done when it was first sampled; 0 unknown."""
 
@@ -87,7 +88,12 @@ class StallWatch:
         return look.begin_ns + self._limits.delay_ns
 
     def add(
-        self, wish: Wish, samples: Sequence[Sample], mark: Mark | None, threads: tuple[ThreadStack, ...] = ()
+        self,
+        wish: Wish,
+        samples: Sequence[Sample],
+        mark: Mark | None,
+        scene: str | None = None,
+        threads: tuple[ThreadStack, ...] = (),
     ) -> None:
         """What was seen upon the wish: one sample, or two where it stands for the time since it was due."""
         case = self._case
@@ -95,6 +101,7 @@ class StallWatch:
             return
         case.samples.extend(samples)
         case.marks.extend([mark] * len(samples))
+        case.scenes.extend([scene] * len(samples))
         case.threads = case.threads or threads
         self._settle(case, samples[-1].at_ns)
         if len(case.samples) >= self._limits.samples_max:
@@ -106,12 +113,6 @@ class StallWatch:
         if case is None or case.epoch != wish.epoch or before is None or before.at_ns > case.begin_ns:
             return
         case.before = case.before or before
-
-    def note_scene(self, wish: Wish, scene: str | None) -> None:
-        """Where the work is; the first call holds."""
-        case = self._case
-        if case is not None and case.epoch == wish.epoch:
-            case.scene = case.scene or scene
 
     def note_ready(self, wish: Wish, ready: int) -> None:
         """How many callbacks were ready behind the one that was seen."""
@@ -164,7 +165,7 @@ class StallWatch:
 
 def _thin(case: WatchCase) -> None:
     """Every second sample goes, and the interval doubles: the whole of the stall stays covered."""
-    del case.samples[1::2], case.marks[1::2]
+    del case.samples[1::2], case.marks[1::2], case.scenes[1::2]
     case.interval_ns *= 2
 
 

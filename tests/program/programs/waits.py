@@ -2,7 +2,8 @@
 
     waits.py KIND FOLDER
 
-One line of JSON: what the wait must be told as. FOLDER is for files of the program's own.
+One line of JSON: what the wait must be told as, and after which moment of the monotonic clock it is the only
+one to come. FOLDER is for files of the program's own.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 FOLDER = Path(sys.argv[2])
@@ -28,7 +30,7 @@ NEVER = threading.Event()
 
 
 def ready(**facts):
-    sys.stdout.write(json.dumps(facts) + "\n")
+    sys.stdout.write(json.dumps({"after_ns": time.monotonic_ns(), **facts}) + "\n")
     sys.stdout.flush()
 
 
@@ -425,18 +427,26 @@ def unix_receive():
 # ---- children ----------------------------------------------------------------------------------------
 
 
+class Started(subprocess.Popen):
+    """That the child runs is a wait of its own: for a pipe that it closes."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        ready(target="child", name="sleep 1000", is_child=True)
+
+
 def child():
-    ready(target="child", name="sleep 1000", is_child=True)
+    subprocess.Popen = Started
     subprocess.run(["sleep", "1000"], check=False)
 
 
 def child_with_one_pipe():
-    ready(target="child", name="sleep 1000", is_child=True)
+    subprocess.Popen = Started
     subprocess.run(["sleep", "1000"], check=False, stdout=subprocess.PIPE)
 
 
 def child_with_two_pipes():
-    ready(target="child", name="sleep 1000", is_child=True)
+    subprocess.Popen = Started
     subprocess.run(["sleep", "1000"], check=False, capture_output=True)
 
 
