@@ -3,7 +3,7 @@
 A line that ends in `# <- culprit` is where the program stalls; one that ends in `# <- holder` is what another
 thread does meanwhile, where that thread is guilty. EXPECT says the rest:
 
-    cause      the admissible words; more than one only where physics has it so
+    cause      the admissible words, the best one first; more than one only where physics has it so
     thread     the guilty thread's name, where there is a holder; several where several share the guilt
     control    nothing may be reported
     about      the duration is known about, not exactly, and is not judged
@@ -11,6 +11,8 @@ thread does meanwhile, where that thread is guilty. EXPECT says the rest:
     loops      kinds of loop on which it can play: their names; "all" where it awaits nothing but pauses;
                "others" for all but asyncio's; asyncio and uvloop, if not said
     watchers   the only watchers that can be right about it; all, if not said
+    needs      what is installed for it, as in requirements.txt; where it is not, the kind is not played
+    advice     good advice has one of these words in it
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ KINDS = Path(__file__).parent / "kinds"
 LOOPS = tuple(loops.OF_ASYNCIO)
 _GROUPS = {"all": tuple(loops.ALL), "others": tuple(loops.OTHERS)}
 CULPRIT, HOLDER = "# <- culprit", "# <- holder"
-_WORDS = {"cause", "thread", "about", "control", "killed", "loops", "watchers"}
+_WORDS = {"cause", "thread", "about", "control", "killed", "loops", "watchers", "needs", "advice"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ class Kind:
     """Functions of other threads, any of which may be named."""
     threads: tuple[str, ...]
     """Names of these threads."""
+    needs: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
 
 
 def read(path: Path) -> Kind:
@@ -78,6 +82,8 @@ def read(path: Path) -> Kind:
         culprits=_places(source, tree, CULPRIT),
         holders=_places(source, tree, HOLDER),
         threads=tuple(expect.get("thread", ())),
+        needs=tuple(expect.get("needs", ())),
+        advice=tuple(expect.get("advice", ())),
     )
     if not kind.summary:
         raise ValueError(f"{path}: has no docstring")

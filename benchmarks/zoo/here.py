@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib.metadata
 import importlib.util
 import os
 import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from zoo.loops import ALL, LOOP
@@ -43,6 +44,16 @@ def look(loop: str) -> tuple[str, str]:
     if done.returncode != 0:
         return "", (done.stderr.strip().splitlines() or [f"its import ends with {done.returncode}"])[-1]
     return done.stdout.split()[-1], ""
+
+
+def lacking(needs: Sequence[str]) -> str:
+    """What is not installed of these, in words; empty if all is."""
+    for name in needs:
+        try:
+            importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            return f"{name} is not installed"
+    return ""
 
 
 def environment(loop: str, folder: Path) -> dict[str, str]:

@@ -36,6 +36,11 @@ class Report:
     """CLOCK_MONOTONIC of when it was told, where that is known."""
     excused: bool = False
     """The watcher itself says that the machine did it, not the program."""
+    queued: float | None = None
+    """The share of the stall in which the thread was ready and not run, where the watcher says so."""
+    bug: str | None = None
+    """What the watcher counts as the same bug has the same one."""
+    advice: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """For the results file."""

@@ -12,7 +12,7 @@ from rich.text import Text
 from zoo import others, watchers
 from zoo.catalogue import Kind
 from zoo.loops import OF_ASYNCIO
-from zoo.totals import COLUMNS, LEGEND, Figure, cell, row
+from zoo.totals import COLUMNS, LEGEND, Figure, bugs_of, cell, row
 from zoo.trial import Trial
 
 if TYPE_CHECKING:
@@ -207,7 +207,13 @@ def misses(trials: Sequence[Trial], kinds: Sequence[Kind]) -> list[str]:
     for trial in trials:
         if trial.watcher == OWN and trial.kind in known and (line := _miss(trial, known[trial.kind])):
             lines[line] = lines.get(line, 0) + 1
-    return [line + (f" ({count} times)" if count > 1 else "") for line, count in lines.items()]
+    told = [line + (f" ({count} times)" if count > 1 else "") for line, count in lines.items()]
+    split = bugs_of([trial for trial in trials if trial.watcher == OWN])
+    return told + [
+        f"{kind} on {loop}: counted as {len(set(bugs))} bugs"
+        for (kind, loop), bugs in split.items()
+        if len(set(bugs)) > 1
+    ]
 
 
 def _miss(trial: Trial, kind: Kind) -> str | None:
@@ -229,6 +235,10 @@ def _miss(trial: Trial, kind: Kind) -> str | None:
     if score.cause is False:
         causes = ", ".join(" or ".join(report.causes) for report in told)
         wrong.append(f"cause {causes} instead of {' or '.join(kind.causes)}")
+    elif score.best is False:
+        wrong.append(f"a word other than {kind.causes[0]}, which says most")
+    if score.advice is False:
+        wrong.append(f"advice: {next(report.advice for report in told if report.advice)}")
     if score.holder is False:
         named = [f"{report.thread} in {report.holder.function}" for report in told if report.holder]
         true = f"{' or '.join(kind.threads)} in {', '.join(one.function for one in kind.holders)}"

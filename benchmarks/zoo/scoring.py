@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from zoo import advice
 from zoo.catalogue import Kind, Place
 from zoo.observation import Frame, Report, same_file
 from zoo.truth import Truth
@@ -18,6 +19,8 @@ TOLD_LATE_NS = 400_000_000
 """A report that comes later than this after the stall's end is not taken for a report of it."""
 ABSOLUTE_MS, RELATIVE = 2.0, 0.01
 """How far a duration may be off: whichever is more."""
+MACHINES = 0.5
+"""Of a stall that the thread spent ready and not run for more than this part, `host` is right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +31,8 @@ class Score:
     function: bool | None = None
     line: bool | None = None
     cause: bool | None = None
+    best: bool | None = None
+    """The word is the one that says most."""
     holder: bool | None = None
     """What the guilty thread did, and its name."""
     duration_error_ms: float | None = None
@@ -35,6 +40,10 @@ class Score:
     false_alarms: int | None = None
     survived: bool | None = None
     """Of a killed program: whether the right line was left behind."""
+    bug: str | None = None
+    """What it counts this stall under: the same in each repeat."""
+    advice: bool | None = None
+    """Its code can be written where it is to be, and it has one of the kind's words."""
 
 
 def score(
@@ -42,7 +51,8 @@ def score(
 ) -> Score:
     """What the watcher got right in one run.
 
-    Of a disturbed run only detection, function and line are judged: the machine had a part in the rest.
+    Of a disturbed run only detection, function and line are judged: the machine had a part in the rest. A
+    watcher that says how long the thread waited for a CPU is asked for cause and holder, too.
     A run whose stall was none, being shorter than the threshold, is not judged.
     """
     is_none = not kind.control and truth.duration_ms is not None and truth.duration_ms < THRESHOLD_MS
@@ -55,17 +65,22 @@ def score(
     line = any(_names(report, kind, places, lines=True) for report in about) if places else None
     error = None if disturbed or kind.about else _duration_error_ms(about, truth)
     causes = {cause for report in about for cause in report.causes}
+    machines = any(_is_the_machines(report) for report in about)
+    known = not disturbed or any(report.queued is not None for report in about)
     return Score(
         detected=bool(about),
         function=any(_names(report, kind, places) for report in about) if places else None,
         line=line,
-        cause=None if disturbed else bool(causes.intersection(kind.causes)),
-        holder=_holder_named(about, kind) if kind.holders and not disturbed else None,
+        cause=machines or bool(causes.intersection(kind.causes)) if known else None,
+        best=machines or kind.causes[0] in causes if known else None,
+        holder=_holder_named(about, kind) if kind.holders and known and not machines else None,
         duration_error_ms=error,
         duration_right=_is_close(error, truth.duration_ms)
         if truth.duration_ms and not (disturbed or kind.about)
         else None,
         survived=line if kind.killed else None,
+        bug=next((report.bug for report in about if report.bug), None) if not disturbed else None,
+        advice=_is_applicable(kind, about) if not machines else None,
     )
 
 
@@ -105,6 +120,22 @@ def _holder_named(reports: Sequence[Report], kind: Kind) -> bool:
         and report.thread in kind.threads
         for report in reports
     )
+
+
+def _is_the_machines(report: Report) -> bool:
+    return "host" in report.causes and report.queued is not None and report.queued > MACHINES
+
+
+def _is_applicable(kind: Kind, reports: Sequence[Report]) -> bool | None:
+    """None where there is no advice."""
+    for report in reports:
+        if report.advice:
+            culprit = next(iter(report.frames), Frame("", ""))
+            function = culprit.function.rpartition(".")[2]
+            source, file = kind.path.read_text(), kind.path.name
+            fits = not kind.advice or any(word in report.advice for word in kind.advice)
+            return fits and not advice.objection(report.advice, source, file, function, culprit.line)
+    return None
 
 
 def _duration_error_ms(reports: Sequence[Report], truth: Truth) -> float | None:

@@ -75,9 +75,11 @@ def skip(why: str) -> None:
 def sized(work: Callable[[int], Any], seconds: float, start: int = 1000) -> int:
     """The n for which work(n) computes for about `seconds`, where its time is proportional to n.
 
-    By the thread's own time: what else the machine does must not make the work shorter.
+    By the thread's own time: what else the machine does must not make the work shorter. The first time, in
+    which libraries load what they need, is not counted.
     """
     n = start
+    work(n)
     while True:
         before = time.thread_time()
         work(n)

@@ -56,6 +56,8 @@ class Trial:
 def play(kind: Kind, watcher_name: str, loop: str, keep: Path | None = None) -> Trial:
     """Runs it. With `keep`, its folder stays there."""
     watcher = watchers.find(watcher_name)
+    if lacking := here.lacking(kind.needs):
+        return Trial(kind=kind.name, watcher=watcher_name, loop=loop, outcome="skipped", note=lacking)
     with _folder(keep) as folder:
         truth.create(folder / "truth")
         run = Run(

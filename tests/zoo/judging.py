@@ -16,6 +16,8 @@ def assert_told_as_it_is(path: Path, loop: str) -> None:
     found = trial.play(kind, "loopcanary", loop)
     assert found.outcome == "played", found.note
     judged = replace(found, score=replace(found.score, duration_right=None))
+    if found.disturbed:  # cause and holder are the machine's as well
+        judged = replace(judged, score=replace(judged.score, cause=None, best=None, holder=None))
     if found.reports and not any(report.frames for report in found.reports):
         # Not once looked at: the watchdog had no core meanwhile.
         judged = replace(judged, score=Score(detected=found.score.detected, survived=found.score.survived))

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from zoo import catalogue, loops, watchers
+from zoo import catalogue, loops, trial, watchers
 from zoo.catalogue import Place
 
 from loopcanary.model.stall import Cause
@@ -19,7 +20,8 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_there_are_enough_kinds_and_controls():
-    assert len([kind for kind in KINDS if not kind.control]) >= 45
+    assert len([kind for kind in KINDS if not kind.control]) >= 120
+    assert len({name for kind in KINDS for name in kind.needs}) >= 28
     assert len([kind for kind in KINDS if kind.control]) >= 10
     assert len([kind for kind in KINDS if kind.killed]) >= 3
 
@@ -29,11 +31,24 @@ def test_a_kind_says_what_is_true_of_it(kind):
     assert set(kind.causes) <= {cause.value for cause in Cause} - {Cause.UNKNOWN.value}
     assert set(kind.loops) <= set(loops.ALL)
     assert set(kind.watchers) <= set(watchers.names())
-    # Every stall but the machine's own has a guilty line.
-    assert kind.control or kind.causes == ("host",) or kind.culprits or kind.holders
+    # Every stall but the machine's own, and that of freeing what nobody asks for, has a guilty line.
+    nowhere = kind.causes == ("host",) or kind.name == "task_end_frees"
+    assert kind.control or nowhere or kind.culprits or kind.holders
     assert kind.control or re.search(
         r"measured\(\)|\bbegin\(\)|stage\.begin|call_soon\(begin\)", kind.path.read_text()
     )
+
+
+def test_what_kinds_need_is_pinned(tree):
+    lines = (tree / "benchmarks/zoo/requirements.txt").read_text().splitlines()
+    pinned = {line.partition("==")[0].partition("[")[0] for line in lines if "==" in line}
+    assert {name for kind in KINDS for name in kind.needs} <= pinned
+
+
+def test_a_kind_whose_library_is_missing_is_skipped_in_words():
+    kind = replace(KINDS[0], needs=("no-such-library",))
+    found = trial.play(kind, "loopcanary", "asyncio")
+    assert (found.outcome, found.note) == ("skipped", "no-such-library is not installed")
 
 
 def test_marked_lines_are_read_with_their_functions(tmp_path):

@@ -73,6 +73,9 @@ def test_loopcanary():
         "cause": "lock",
         "duration_ms": 300.5,
         "began_at": "2026-11-21T08:26:42.822906060Z",
+        "ledger": {"run_queue_ms": 30.05},
+        "fingerprint": "3:0123456789ab",
+        "advice": "Hold the lock for less.",
     }
     assert loopcanary.parse(stall) == Report(
         frames=(Frame("/zoo/lock_held.py", "read_price", 22),),
@@ -81,6 +84,9 @@ def test_loopcanary():
         thread="updater",
         duration_ms=300.5,
         began_ns=1795249602822906060,
+        queued=0.1,
+        bug="3:0123456789ab",
+        advice="Hold the lock for less.",
     )
 
 
@@ -91,9 +97,13 @@ def test_loopcanary_blames_the_machine():
         "cause": "host",
         "duration_ms": 1,
         "began_at": "2026-11-21T08:26:42Z",
+        "ledger": {"run_queue_ms": None},
+        "fingerprint": "3:0123456789ab",
+        "advice": None,
     }
     found = loopcanary.parse(stall)
     assert found.excused
+    assert found.queued is None
     assert found.frames == ()
 
 

@@ -38,14 +38,20 @@ def scored(*reports, kind=KIND, truth=TRUTH, disturbed=False):
 
 
 def test_no_report_is_a_miss():
-    missed = Score(detected=False, function=False, line=False, cause=False)
+    missed = Score(detected=False, function=False, line=False, cause=False, best=False)
     assert scored() == missed
 
 
 def test_all_that_is_right_is_credited():
     report = Report(frames=(HERE,), causes=("lock",), duration_ms=301, began_ns=WALL_NS)
     assert scored(report) == Score(
-        detected=True, function=True, line=True, cause=True, duration_error_ms=1, duration_right=True
+        detected=True,
+        function=True,
+        line=True,
+        cause=True,
+        best=True,
+        duration_error_ms=1,
+        duration_right=True,
     )
 
 
@@ -152,3 +158,59 @@ def test_a_report_in_a_control_is_a_false_alarm():
 def test_a_disturbed_run_is_judged_in_part():
     found = scored(Report(frames=(HERE,), causes=("host",), duration_ms=900), kind=HELD, disturbed=True)
     assert found == Score(detected=True, function=True, line=True)
+
+
+def test_the_first_word_is_the_best_one():
+    either = replace(KIND, causes=("sleep", "lock"))
+    found = scored(Report(frames=(HERE,), causes=("lock",)), kind=either)
+    assert (found.cause, found.best) == (True, False)
+
+
+@pytest.mark.parametrize(("queued", "right"), [(None, None), (0.3, False), (0.5, False), (0.6, True)])
+def test_host_is_right_where_the_run_queue_had_most(queued, right):
+    report = Report(frames=(HERE,), causes=("host",), duration_ms=900, queued=queued)
+    found = scored(report, kind=HELD, disturbed=True)
+    assert (found.cause, found.best) == (right, right)
+    assert found.holder is (False if right is False else None)
+    assert scored(report, kind=HELD).cause is bool(right)
+
+
+def test_who_tells_the_run_queue_is_judged_on_a_loaded_machine():
+    report = Report(frames=(HERE,), causes=("lock",), holder=HOLD, thread="holder", queued=0.4)
+    found = scored(report, kind=HELD, disturbed=True)
+    assert (found.cause, found.holder, found.bug) == (True, True, None)
+
+
+def test_a_stall_is_counted_under_its_bug():
+    assert scored(Report(frames=(HERE,), bug="3:ab")).bug == "3:ab"
+
+
+PROGRAM = """\
+def wait():
+    pause(1)
+
+
+async def handler():
+    wait()
+"""
+
+
+@pytest.mark.parametrize(
+    ("advice", "words", "right"),
+    [
+        (None, (), None),
+        ("Wait for less.", (), True),
+        ("Wait for less.", ("to_thread",), False),
+        ("In `handler` (wait.py:6) use `await asyncio.to_thread(wait)`", ("aiofiles", "to_thread"), True),
+        ("In `handler` (wait.py:6) use `await asyncio.to_thread(lock)`", (), False),
+        ("In `handler` (wait.py:9) use `await asyncio.to_thread(wait)`", (), False),
+        ("Use `await asyncio.sleep(1)`.", (), False),
+        ("Make `wait` an `async def` and use `await asyncio.sleep(1)`.", (), True),
+        ("Make `handler` an `async def` and use `await asyncio.sleep(1)`.", (), False),
+    ],
+)
+def test_advice_is_applicable_where_its_code_compiles(tmp_path, advice, words, right):
+    path = tmp_path / "wait.py"
+    path.write_text(PROGRAM)
+    kind = replace(KIND, path=path, advice=words)
+    assert scored(Report(frames=(Frame("wait.py", "wait", 2),), advice=advice), kind=kind).advice is right

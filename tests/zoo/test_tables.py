@@ -70,6 +70,21 @@ def test_a_row_has_a_figure_for_each_column_and_misses_are_known():
     assert found["false alarms"].reached is None
 
 
+def test_a_kind_is_one_bug_if_all_its_runs_were_counted_so():
+    titles = [column.title for column in COLUMNS]
+    one, other = (replace(LINE, bug=bug) for bug in ("3:one", "3:other"))
+    trials = [trial(one), trial(one), trial(kind="regex"), trial(one, kind="fsync")]
+    assert row(trials, judged_by_targets=True)[titles.index("one bug")].text == "100% of 1"
+    split = [*trials, trial(other)]
+    assert row(split, judged_by_targets=True)[titles.index("one bug")].reached is False
+    assert page.misses(split, catalogue.read_all()) == ["sleep on asyncio: counted as 2 bugs"]
+
+
+def test_a_share_is_not_rounded_up():
+    figures = row([trial()] * 299 + [trial(FUNCTION)], judged_by_targets=True)
+    assert figures[[column.title for column in COLUMNS].index("line")].text == "99% of 300"
+
+
 def test_only_loopcanary_is_held_to_the_targets():
     assert {figure.reached for figure in row([trial(MISSED)], judged_by_targets=False)} == {None}
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from zoo import stage
+import jinja2
 from zoo.stage import measured, run, sized
 
-EXPECT = {"cause": ["cpu"]}
+EXPECT = {"cause": ["cpu"], "needs": ["Jinja2"]}
 ORDERS = """<table>
 {% for number in range(count) %}
 <tr class="{{ loop.cycle("odd", "even") }}"><td>{{ number }}</td><td>{{ number | round(2) }}</td></tr>
@@ -18,10 +18,6 @@ ORDERS = """<table>
 
 
 def page_of(folder):
-    try:
-        import jinja2
-    except ImportError:
-        stage.skip("Jinja2 is not installed")
     Path(folder, "orders.html").write_text(ORDERS)
     return jinja2.Environment(loader=jinja2.FileSystemLoader(folder), autoescape=True).get_template(
         "orders.html"

@@ -68,11 +68,19 @@ def parse(stall: dict[str, Any]) -> Report:
         duration_ms=stall["duration_ms"],
         began_ns=_wall_ns(stall["began_at"]),
         excused=stall["cause"] == "host",
+        queued=_queued(stall),
+        bug=stall["fingerprint"],
+        advice=stall["advice"],
     )
 
 
 def _frame(culprit: dict[str, Any]) -> Frame:
     return Frame(culprit["file"], culprit["function"], culprit["line"])
+
+
+def _queued(stall: dict[str, Any]) -> float | None:
+    queued_ms, duration_ms = stall["ledger"]["run_queue_ms"], stall["duration_ms"]
+    return None if queued_ms is None or not duration_ms else queued_ms / duration_ms
 
 
 def _wall_ns(text: str) -> int:
