@@ -10,6 +10,7 @@
 #   make demo        a service that stalls in many ways, watched by loopcanary
 #   make bench       every program in benchmarks/
 #   make zoo         stalls with known truth under loopcanary and its peers (benchmarks/zoo/README.md)
+#   make suites      test suites of others, plain and watched (docs/internals/suites.md)
 #   make dist        sdist and wheel in dist/
 #   make clean       removes what make made here
 #
@@ -20,6 +21,7 @@
 #   PROFILE=ci           hypothesis's examples: ci and few (tests/conftest.py)
 #   LOOPCANARY_FULL=1    all of CPython's test_asyncio, twice
 #   CHURN_SECONDS=600    for each way of sampling
+#   SUITES_ARGS="--suite trio --python 3.13"
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -64,7 +66,7 @@ tier = $(if $(TIER), and $(TIER))
 paths = $(if $(PYTEST_ARGS),,$(if $(filter every_python,$(TIER)),$$($(VENV)/bin/python tests/tiers.py)))
 
 .PHONY: prepare lint-tools test test-python test-crowd test-alone test-c test-all test-asan churn churn-asan lint lock \
-	demo bench zoo zoo-toolkits zoo-peers dist install clean
+	demo bench zoo zoo-toolkits zoo-peers suites dist install clean
 
 prepare: $(install_stamp) $(toolkits_stamp)
 
@@ -167,6 +169,9 @@ zoo-toolkits: $(toolkits_stamp)
 zoo-peers:
 	grep -v '^#' benchmarks/zoo/requirements.txt | while read -r peer; do \
 		$(VENV)/bin/pip install --quiet "$$peer" || echo "not installed: $$peer"; done
+
+suites:
+	$(PYTHON) tools/suites.py $(SUITES_ARGS)
 
 dist: $(tools_stamp)
 	$(VENV)/bin/pip install --quiet build

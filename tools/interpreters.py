@@ -21,6 +21,15 @@ VERSIONS = ("3.11", "3.12", "3.13", "3.14", "3.15")
 SID_ROOT = Path(os.environ.get("LOOPCANARY_SID_ROOT", "/var/cache/loopcanary/sid"))
 
 
+# A make that called a script must not pass its own flags and variables on.
+_OF_MAKE = frozenset({"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES"})
+
+
+def outside_make() -> dict[str, str]:
+    """This process's environment, as it is where no make called it."""
+    return {name: value for name, value in os.environ.items() if name not in _OF_MAKE}
+
+
 class Place(Protocol):
     """Somewhere that `make` can run with one interpreter."""
 

@@ -11,7 +11,6 @@ themselves follow, one version at a time; with --in-pairs they, too, of both sid
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import shlex
 import subprocess
@@ -23,13 +22,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from interpreters import SID_ROOT, VERSIONS, Interpreter, find, find_here
+from interpreters import SID_ROOT, VERSIONS, Interpreter, find, find_here, outside_make
 from sid_root import SidRootError
 
 # pytest's closing line: "=== 12 passed, 1 skipped in 3.45s ===".
 _CLOSING_LINE = re.compile(r"^=+ (.*\bin \d[\d.]*s.*?) =+$")
-# A make that called this script must not pass its own flags and variables on.
-_OF_MAKE = frozenset({"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +130,7 @@ def _run_make(interpreter: Interpreter, words: Sequence[str]) -> tuple[bool, str
         text=True,
         errors="replace",
         check=False,
-        env={name: value for name, value in os.environ.items() if name not in _OF_MAKE},
+        env=outside_make(),
     )
     with _printing:
         print(f"\n== CPython {interpreter.version}\n{shlex.join(make)}\n{done.stdout}", flush=True)
