@@ -236,6 +236,24 @@ STORIES = [
         "resolving a name",
     ),
     Story(
+        "dnspython resolves, however deep it waits",
+        evidence(
+            samples(
+                *[
+                    library(
+                        "_wait_for",
+                        "/usr/lib/python3/dist-packages/dns/query.py",
+                        ("resolve", "/usr/lib/python3/dist-packages/dns/resolver.py"),
+                    )
+                ]
+                * 12,
+                syscall="poll",
+            )
+        ),
+        Cause.DNS,
+        "resolving a name, asleep in poll",
+    ),
+    Story(
         "a wait for a child is the child's",
         asleep("os.waitpid(pid, 0)", "wait4"),
         Cause.SUBPROCESS,

@@ -216,7 +216,9 @@ STORIES = [
     Story(
         "json.dumps(body)", "computes", "faster serialiser", "/json/encoder.py:encode /json/__init__.py:dumps"
     ),
-    Story("orjson.loads(body)", "computes", "JSON lines"),
+    Story("orjson.loads(body)", "computes", "decode it in a process pool"),
+    Story("orjson.dumps(rows)", "computes", "each encoded by itself"),
+    Story("msgpack.packb(rows)", "computes", "each encoded by itself"),
     Story(
         "re.match(pattern, text)", "computes", "free of nested repetition and bound its input; the call holds"
     ),
@@ -280,6 +282,7 @@ STORIES = [
     Story("template.render(x=1)", "computes", "template.generate", "jinja2/environment.py:render"),
     Story("etree.fromstring(text)", "computes without the GIL", "lxml releases"),
     Story("BeautifulSoup(text, 'html.parser')", "computes", "selectolax", "bs4/__init__.py:__init__"),
+    Story("page_of(text)", "computes", "Render a text once", "markdown/core.py:convert"),
     Story(
         "Order.model_validate(data)", "computes", "Validate less at once", "pydantic/main.py:model_validate"
     ),

@@ -16,7 +16,7 @@ class SlowFile(logging.Handler):
     def emit(self, record):
         if record.levelno == logging.WARNING:
             writing.set()
-            time.sleep(0.3)
+            time.sleep(0.3)  # <- holder
 
 
 def audit(log):

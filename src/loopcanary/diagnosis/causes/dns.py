@@ -11,6 +11,7 @@ from loopcanary.diagnosis.causes.marks import (
     target_words,
 )
 from loopcanary.diagnosis.causes.verdict import Finding
+from loopcanary.diagnosis.code.stack_frames import Role
 from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.diagnosis.samples.views import WeighedSample
 from loopcanary.model import Cause
@@ -45,5 +46,6 @@ def resolves(observation: Observation, seen: WeighedSample) -> bool:
     """Whether a sample is in a call that resolves names."""
     if in_file(seen, "socket.py") and seen.stack.at(0).shown.function in RESOLVING_CALLS:
         return True
-    # A thread that computes is seldom at such a call: its source need not be read.
-    return not seen.on_cpu and last_name(observation.callee(seen)) in RESOLVING_CALLS
+    if seen.on_cpu:  # a thread that computes is seldom at such a call: its source need not be read
+        return False
+    return Role.NAME in seen.stack.path.roles or last_name(observation.callee(seen)) in RESOLVING_CALLS

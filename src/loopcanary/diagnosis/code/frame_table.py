@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from loopcanary.diagnosis.code.ownership import Owner, Ownership
-from loopcanary.diagnosis.code.plumbing import carriers, is_child_control, is_import_machinery
+from loopcanary.diagnosis.code.plumbing import carriers, is_child_control, is_import_machinery, is_resolver
 from loopcanary.diagnosis.code.stack_frames import (
     NO_STACK,
     Function,
@@ -260,13 +260,20 @@ def _make_path(numbers: Numbers, known: Sequence[Function]) -> Path:
 def _judge_file(file: str, owner: Owner) -> _File:
     if owner is Owner.OWN:
         return _File(owner=owner, role=None, carriers=frozenset(), boundaries=frozenset())
-    imports = is_import_machinery(file)
     return _File(
         owner=owner,
-        role=Role.IMPORT if imports else Role.CHILD if is_child_control(file) else None,
+        role=_role(file),
         carriers=carriers(file, stdlib=owner is Owner.STDLIB),
         boundaries=boundaries(file),
     )
+
+
+def _role(file: str) -> Role | None:
+    if is_import_machinery(file):
+        return Role.IMPORT
+    if is_child_control(file):
+        return Role.CHILD
+    return Role.NAME if is_resolver(file) else None
 
 
 def fold_comprehension(qualname: str) -> str:

@@ -53,6 +53,11 @@ def is_child_control(file: str) -> bool:
     return place in CHILD_FILES or place.endswith("/subprocess.py")
 
 
+def is_resolver(file: str) -> bool:
+    """Whether the file resolves names by itself, without the C library: dnspython's."""
+    return tail(file) == "dns/resolver.py"
+
+
 def carriers(file: str, *, stdlib: bool) -> frozenset[str] | None:
     """The functions of a file that only carry others; None: all of them. `stdlib`: the file belongs to the
     standard library."""

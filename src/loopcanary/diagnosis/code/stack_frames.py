@@ -15,6 +15,7 @@ class Role(Enum):
 
     IMPORT = "import"
     CHILD = "child"
+    NAME = "name"
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
