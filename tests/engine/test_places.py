@@ -149,7 +149,8 @@ def test_a_disk_that_is_full(place, small_disk):
     assert done.stdout == "over\n"
     (line,) = done.stderr.splitlines()
     assert line.startswith(
-        "loopcanary: store failed; stalls are told, and not stored while it fails: StoreError: "
+        "loopcanary: store failed; while it fails stalls are shown and not stored; "
+        "the next report may have the first ones: StoreError: "
     )
     # What could not be stored waits for room.
     (disk / "filler").unlink()

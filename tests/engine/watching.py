@@ -58,6 +58,31 @@ def is_block(stall: Stall) -> bool:
     return stall.culprit is not None and stall.culprit.file.startswith("stalls/")
 
 
+def refusing(call: int, count: int = 1) -> str:
+    """The beginning of a program in which the kernel refuses these system calls, by number. It prints
+    `no seccomp` and ends where there is no such filter."""
+    return f"""
+    import ctypes, struct, platform
+
+    def refuse(call, count):
+        # BPF: load the architecture, compare; load the number, compare; EPERM or allow (seccomp(2)).
+        architecture = {{"x86_64": 0xC000003E, "aarch64": 0xC00000B7}}[platform.machine()]
+        program = [
+            (0x20, 0, 0, 4), (0x15, 0, 4, architecture), (0x20, 0, 0, 0), (0x35, 2, 0, call + count),
+            (0x35, 0, 1, call), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7FFF0000),
+        ]
+        text = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in program))
+        filter_ = ctypes.create_string_buffer(struct.pack("HL", len(program), ctypes.addressof(text)))
+        libc = ctypes.CDLL(None, use_errno=True)
+        assert libc.prctl(38, 1, 0, 0, 0) == 0
+        return libc.prctl(22, 2, filter_, 0, 0) == 0
+
+    if not refuse({call}, {count}):
+        print("no seccomp")
+        sys.exit()
+"""
+
+
 @dataclass
 class Place:
     folder: Path

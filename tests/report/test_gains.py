@@ -14,7 +14,7 @@ from loopcanary.diagnosis.fingerprint import fingerprint
 from loopcanary.model import Cause, Holder, LoopHealth, Portion, Session, WeightedStack
 from loopcanary.model.search import IssueMark, IssueQuery
 from loopcanary.report.figures.gain_words import gain_words
-from loopcanary.report.figures.loops import LoopKey, Loops, names
+from loopcanary.report.figures.loops import Gains, LoopKey, Loops, names
 from loopcanary.report.figures.own_share import own_part
 from loopcanary.report.model import build
 from loopcanary.store import Store
@@ -110,6 +110,20 @@ def test_a_report_s_gain_is_that_of_the_bug_s_own_line(store: Store) -> None:
     report = build(store.reader, IssueQuery(), limit=9, now_wall_ns=STALL.began_wall_ns, delays=delays)
     alone = Loops([ran(1)], delays).gains([mark()], 0.57)
     assert report.figures[STALL.fingerprint].gains == alone
+
+
+@pytest.mark.parametrize(
+    ("waiting_ns", "ended_ns", "said"),
+    [
+        (1_663 * S, 9 * S, "at least 9.00 s less waiting for 185 other callbacks at a time"),
+        (4 * S, 9 * S, "at least 4.00 s less waiting for other callbacks"),
+        (19_000, 9 * S, None),
+    ],
+    ids=["more than the stalls", "less", "next to nothing"],
+)
+def test_waiting_is_no_longer_than_the_stalls(waiting_ns: int, ended_ns: int, said: str | None) -> None:
+    gains = Gains(waiting_ns=waiting_ns, ended_ns=ended_ns)
+    assert list(gain_words(gains)) == ([said] if said else [])
 
 
 def test_a_delay_of_almost_nothing_is_said_as_such() -> None:

@@ -146,16 +146,47 @@ def test_stalls_left_out_are_counted_with_the_reason(store: Store) -> None:
         "stalls_suppressed_storm": 0,
     }
     more = {"stalls_at_startup": 1, "watchdog_late": 2, "suspends": 1, "clock_steps": 2, "samples_taken": 70}
-    store.put([replace(SESSION, statistics=counts | more)], [STALL])
+    lost = {"calls_refused": 2, "calls_no_descriptor": 1, "failures_store": 5}
+    store.put([replace(SESSION, statistics=counts | more | lost)], [STALL])
     report = report_of(store)
     text = " ".join(as_shown(report, width=160).split())
     told = (
-        "not reported: 3 while a debugger was attached, 1,200 within what `expect` had granted; "
+        "not reported: 3 while a debugger was attached, "
+        "1,200 within a time of their own (`expect`, `watch`, `request_threshold`, `task_threshold`); "
         "1 stall before the loop first waited; the watchdog was late 2 times; "
-        "the machine was suspended 1 time; the clock of the CPU stepped 2 times"
+        "the machine was suspended 1 time; the clock of the CPU stepped 2 times; "
+        "what 2 threads waited in was not to be read: the process was not dumpable "
+        "(it had changed its user), or a sandbox refused; "
+        "what 1 thread waited in was not to be read: no descriptor was free (ulimit -n); "
+        "the store failed 5 times: stalls may be missing"
     )
     assert told in text
-    assert told.replace("`", "\\`") in as_markdown(report)
+    assert told.replace("`", "\\`").replace("_", "\\_") in as_markdown(report)
+
+
+def test_a_brief_loop_says_how_long_it_lived(store: Store) -> None:
+    main = SESSION.loops[0]
+    brief = replace(main, thread="Thread-2", turns=36, callbacks=35, window_ns=4_200_000)
+    half = replace(main, thread="Thread-3", window_ns=30 * S)
+    store.put([replace(SESSION, loops=(main, brief, half))], [STALL])
+    text = " ".join(as_shown(report_of(store), width=160).split())
+    assert "lived 4.20 ms; stalled 0 % of the time; 35 callbacks in 36 turns" in text
+    assert "lived 30.0 s; stalled 0 % of the time; 0.667 callbacks/s in 0.333 turns/s" in text
+    assert text.count("lived") == 2
+
+
+def test_processes_at_the_same_time_are_watched_once(store: Store) -> None:
+    begin = SESSION.started_wall_ns
+    spans = ((0, 9), (1, 9), (20, 22))
+    store.put(
+        [
+            session(id=f"s{k}", started_wall_ns=begin + low * S, ended_wall_ns=begin + high * S, loops=())
+            for k, (low, high) in enumerate(spans, 1)
+        ],
+        [STALL],
+    )
+    text = as_shown(report_of(store), width=160)
+    assert "in all; watched for 11.0 s (19.0 s in 3 processes)\n" in text
 
 
 def test_a_line_hit_by_the_host_is_not_blamed(store: Store) -> None:

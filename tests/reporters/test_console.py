@@ -212,6 +212,18 @@ def test_the_last_line_names_the_store(
         assert screen.text.splitlines()[-1] == f"  more: loopcanary report{words}"
 
 
+def test_where_nothing_could_be_stored_no_report_is_promised(screen: Screen) -> None:
+    reporter = ConsoleReporter(terminal=screen, announce_clean=False)  # type: ignore[arg-type]
+    reporter.report(STALL, 0)
+    reporter.report(replace(STALL, id="another"), 1)
+    some, none = (replace(ENDED, statistics={"failures_store": failures}) for failures in (1, 2))
+    reporter.close(some, [])
+    assert screen.text.splitlines()[-1] == "  more: loopcanary report"
+    reporter.close(none, [])
+    (line,) = [line for line in screen.text.splitlines() if "not stored: the store failed" in line]
+    assert "more:" not in line
+
+
 def test_stalls_by_the_host_in_several_places_have_none(reporter: ConsoleReporter, screen: Screen) -> None:
     assert STALL.culprit is not None
     title = "the host did not run the ready thread"

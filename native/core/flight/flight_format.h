@@ -118,7 +118,9 @@ _Static_assert(sizeof(lc_header) <= LC_HEADER_BYTES, "the header has one page");
     X(checkpoints_written)      \
     X(checkpoints_failed)       \
     X(suspends)                 \
-    X(clock_steps)
+    X(clock_steps)              \
+    X(calls_refused)            \
+    X(calls_no_descriptor)
 
 typedef enum {
 #define LC_COUNTER_ENUM(name) LC_COUNTER_##name,

@@ -1,5 +1,6 @@
 #include "core/host/thread_view.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +21,8 @@ void lc_thread_view_open(lc_thread_view *view, uint64_t tid)
     memset(view, 0, sizeof *view);
     view->tid = tid;
     for (int i = 0; i < LC_VIEW_FILES; i++) {
-        open_task_file(&view->files[i], tid, file_names[i]);
+        const bool is_open = open_task_file(&view->files[i], tid, file_names[i]);
+        view->error = i == LC_VIEW_SYSCALL && !is_open ? errno : view->error;
     }
 }
 

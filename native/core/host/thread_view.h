@@ -27,6 +27,7 @@ typedef struct {
 typedef struct {
     uint64_t tid; /* 0: closed */
     lc_kept_file files[LC_VIEW_FILES];
+    int error; /* why `syscall` could not be opened, as errno; 0: it was */
     lc_thread_reading last;
     uint64_t last_cpu_ns; /* the thread's CPU time, if it did not run during the last reading; else 0 */
     uint32_t call_bytes;  /* of the last text of `syscall` */

@@ -1,9 +1,21 @@
 #include "core/watchdog/sampler.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
 
 enum { VIEWS_KEPT = 8, WHOLE_EVERY = 16 };
+
+/* Once a thread. One that is no more, or a kernel that does not tell, is no refusal. */
+static void count_refusal(lc_watchdog *w, lc_lane_watch *watch)
+{
+    const int error = watch->view.error;
+    const bool has_no_descriptor = error == EMFILE || error == ENFILE;
+    if ((has_no_descriptor || error == EACCES || error == EPERM) && watch->blind_tid != watch->view.tid) {
+        watch->blind_tid = watch->view.tid;
+        lc_flight_count(w->flight, has_no_descriptor ? LC_COUNTER_calls_no_descriptor : LC_COUNTER_calls_refused, 1);
+    }
+}
 
 static void open_view(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch)
 {
@@ -25,6 +37,7 @@ static void open_view(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch)
     }
     lc_thread_view_open(&watch->view, tid);
     w->views_open++;
+    count_refusal(w, watch);
 }
 
 void lc_sampler_prepare(lc_watchdog *w, const lc_lane *lane, lc_lane_watch *watch)

@@ -16,6 +16,7 @@ from loopcanary import config, store
 from loopcanary.assembly import extension
 from loopcanary.assembly.doctor_loops import loop_facts
 from loopcanary.assembly.doctor_plugins import plugin_facts
+from loopcanary.assembly.doctor_rights import rights_facts
 from loopcanary.assembly.store import open_store
 from loopcanary.engine.facts import cgroup_limits
 from loopcanary.engine.flight_place import SHARED_MEMORY
@@ -53,6 +54,7 @@ def doctor_facts(stores: Sequence[Path] = ()) -> list[Row]:
         *_engine(settings),
         *_loops(settings),
         *_places(settings),
+        *rights_facts(settings),
         *map(_readable, stores),
         *_telling(settings),
         *plugin_facts(settings),

@@ -5,6 +5,7 @@ A part that fails is switched off, logged once and counted; the program never se
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,10 +21,11 @@ _EFFECTS = {
     "fork": "a child process may not be watched; this one is",
     "pipeline": "a stall may be lost; others are told",
     "recovery": "what dead processes left is taken in by the next report; this one is watched",
-    "store": "stalls are told, and not stored while it fails",
+    "store": "while it fails stalls are shown and not stored; the next report may have the first ones",
 }
 """What is lost with a part, and what is not."""
 _KEPT = "figures may be missing; stalls are told and stored"
+_PROBE = "probe "
 
 
 class Boundary:
@@ -40,6 +42,7 @@ class Boundary:
         self._reasons: dict[str, str] = {}
         self._off: set[str] = set()
         self._own_threads: set[int] = set()
+        self._user = effective_user()
         self._ident = unpatched("_thread", "get_ident")
 
     @contextmanager
@@ -82,8 +85,18 @@ class Boundary:
             if not keep:
                 self._off.add(part)
         if first:
-            effect = _EFFECTS.get(part, _KEPT if keep else None)
-            self.tell(f"{part} failed{' and is switched off' if effect is None else f'; {effect}'}: {reason}")
+            effect = _effect(part, keep=keep)
+            what = " and is switched off" if effect is None else f"; {effect}"
+            self.tell(f"{part} failed{what}: {reason}{self._change_of_user()}")
+
+    def _change_of_user(self) -> str:
+        user = effective_user()
+        if user == self._user:
+            return ""
+        return (
+            f" (the program changed its user from {self._user} to {user}: what loopcanary made, or would"
+            " import, may be closed to it; docs/production.md)"
+        )
 
     def switch_off(self, part: str) -> None:
         """Never calls the part."""
@@ -115,6 +128,19 @@ class Boundary:
         """First failure of each part, for `doctor`."""
         with self._lock:
             return dict(self._reasons)
+
+
+def effective_user() -> int:
+    """Whose rights this process has; 0 where the system has no such thing."""
+    return os.geteuid() if hasattr(os, "geteuid") else 0
+
+
+def _effect(part: str, *, keep: bool) -> str | None:
+    """What is lost with it, and what is not; None: nothing but the part."""
+    if part.startswith(_PROBE):
+        kind = part.removeprefix(_PROBE)
+        return f"{kind} may stay patched" if keep else f"{kind} is not watched, other loops are"
+    return _EFFECTS.get(part, _KEPT if keep else None)
 
 
 def _words(error: BaseException) -> str:

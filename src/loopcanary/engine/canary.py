@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopcanary.engine import scopes
 from loopcanary.engine.boundary import Boundary
+from loopcanary.engine.descriptors import LEAST, allowed_descriptors
 from loopcanary.engine.fork_pause import FORK_PATIENCE_S, ForkPause
 from loopcanary.engine.traced import EngineTraces
 
@@ -112,6 +113,12 @@ class Canary:
 
     def arm(self) -> None:
         """Patches the loop kinds; the engine starts when the first loop runs."""
+        if (allowed := allowed_descriptors()) < LEAST:
+            self.boundary.tell(
+                f"nothing is watched: {allowed} descriptors are allowed (ulimit -n), and the program may need"
+                f" them all; from {LEAST} on it is watched"
+            )
+            return
         with self._lock:
             if self._native is not None:
                 reason = self.boundary.call("native engine", self._native.obstacle, keep=True)
@@ -146,7 +153,7 @@ class Canary:
         parts = self._make_parts(self, self._native)
         try:
             parts.backend.start()
-        except RuntimeError as error:
+        except (OSError, RuntimeError) as error:
             if self._native is None:
                 raise
             self._fall_back(str(error))

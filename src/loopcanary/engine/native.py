@@ -102,9 +102,11 @@ class NativeBackend:
         )
         try:
             self._flight = self._open_flight(place.path)
-        except BaseException:
+        except BaseException as error:
             self._native.stop(False, _PATIENCE_S)
             discard(place)
+            if isinstance(error, Exception):  # any other place may do
+                raise OSError(str(getattr(error, "what", error))) from error
             raise
         self._place = place
         if place.is_nameless:

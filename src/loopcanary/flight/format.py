@@ -181,6 +181,8 @@ COUNTERS: Final = (
     "checkpoints_failed",
     "suspends",
     "clock_steps",
+    "calls_refused",
+    "calls_no_descriptor",
 )
 
 

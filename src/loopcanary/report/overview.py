@@ -36,7 +36,7 @@ def _nothing(report: Report) -> Iterator[Block]:
 
 def _bugs(report: Report, *, in_detail: bool) -> Iterator[Block]:
     found = report.sums
-    watched = f"; watched for {format_duration(report.watched.total_ns)}" if report.watched.total_ns else ""
+    watched = f"; watched for {report.watched.words}" if report.watched.total_ns else ""
     yield Heading(
         said(
             strong(f"{count_of(found.issues, 'stall')} in {count_of(found.groups, 'bug')}"),

@@ -11,6 +11,7 @@ from loopcanary.model.units import format_duration, format_number, format_size
 from loopcanary.report.figures.loop_figures import LoopFigures, figures_of
 from loopcanary.report.times import moment
 from loopcanary.words.guards import guard_words
+from loopcanary.words.lives import BRIEF_NS, life_words
 from loopcanary.words.text import count_of, printable
 from loopcanary.words.waiting import share_words
 
@@ -58,7 +59,8 @@ def _about(session: Session, *, in_detail: bool) -> Iterator[Block]:
         yield line(dim(f"on {host}; imported {moment(session.imported_wall_ns)} from {bundle}"))
     loops = [loop for loop in session.loops if loop.turns]
     if loops:
-        yield Table((Head("loop"), *_HEADS), tuple(map(_loop, loops[:_LOOPS_MAX])))
+        rows = tuple(_loop(loop, session) for loop in loops[:_LOOPS_MAX])
+        yield Table((Head("loop"), *_HEADS), rows)
     if len(loops) > _LOOPS_MAX:
         yield line(dim(f"and {count_of(len(loops) - _LOOPS_MAX, 'more loop')}"))
     if guarded := "; ".join(guard_words(session)):
@@ -77,14 +79,14 @@ def _machine(session: Session) -> Iterator[str]:
     yield f"threshold {format_duration(session.threshold_ns)}{engine}"
 
 
-def _loop(loop: LoopHealth) -> TableRow:
+def _loop(loop: LoopHealth, session: Session) -> TableRow:
     kind = "" if loop.kind == "asyncio" else f" {loop.kind}"
     delays = [loop.delay_mean_ns, loop.delay_p50_ns, loop.delay_p90_ns, loop.delay_p99_ns]
     # A session that was stored before p99.9 was taken has 0 there.
     p999 = format_duration(loop.delay_p999_ns) if loop.delay_p999_ns or not loop.delay_p99_ns else "-"
     cells = [share_words(loop.utilization), *map(format_duration, delays), p999]
     cells.append(format_duration(loop.delay_max_ns))
-    more = "; ".join(_more(loop, figures_of(loop)))
+    more = "; ".join(filter(None, (life_words(loop, session), *_more(loop, figures_of(loop)))))
     below: tuple[Paragraph, ...] = (sentences(dim(more)),) if more else ()
     return TableRow((said(name(f"{loop.thread}{kind}")), *map(said, cells)), below=below)
 
@@ -97,7 +99,9 @@ def _more(health: LoopHealth, loop: LoopFigures) -> Iterator[str]:
         hourly = f"{format_number(loop.stalled_s_per_hour)} s an hour"
         share = f"{share_words(health.stalled_ns / health.window_ns)} of the time"
         yield f"stalled {share if is_short else hourly}{stalls}"
-    if loop.callbacks_per_s is not None and loop.turns_per_s is not None:
+    if health.window_ns < BRIEF_NS:
+        yield f"{count_of(health.callbacks, 'callback')} in {count_of(health.turns, 'turn')}"
+    elif loop.callbacks_per_s is not None and loop.turns_per_s is not None:
         turns = format_number(loop.turns_per_s)
         yield f"{format_number(loop.callbacks_per_s)} callbacks/s in {turns} turns/s"
     if loop.callback_weighted_ns is not None:

@@ -32,6 +32,7 @@ from loopcanary.document.verdict import (
 from loopcanary.model import Cause, StallState
 from loopcanary.model.units import format_duration
 from loopcanary.words.kinds import kind_words
+from loopcanary.words.lives import life_words
 from loopcanary.words.text import count_of, printable
 from loopcanary.words.waiting import (
     contributor_words,
@@ -156,9 +157,9 @@ def summary_block(
     else:
         threshold = format_duration(session.threshold_ns)
         headline = line(_TAG, f"no stall over {threshold} in this process{length}")
-    below += [_loop_line(loop) for loop in session.loops[:_LOOPS_MAX] if loop.turns]
+    below += [_loop_line(loop, session) for loop in session.loops[:_LOOPS_MAX] if loop.turns]
     if count:
-        below.append(line(dim("more: "), details))
+        below.append(_where_to_read(count, session, details))
     return _shown(look, headline, Indented(tuple(below)))
 
 
@@ -221,10 +222,18 @@ def _table(ranked: Sequence[Tally]) -> Iterator[Block]:
         yield line(f"and {count_of(left_out, 'more bug')}, {format_duration(total_ns)} in all")
 
 
-def _loop_line(loop: LoopHealth) -> Paragraph:
+def _where_to_read(count: int, session: Session, details: str) -> Paragraph:
+    if session.statistics.get("failures_store", 0) < count:
+        return line(dim("more: "), details)
+    later = f"{details} has the first ones if it can be used again"
+    return sentences(dim("not stored: "), f"the store failed; {later}")
+
+
+def _loop_line(loop: LoopHealth, session: Session) -> Paragraph:
     who = dim(f"{name(loop.thread).text} ({name(loop.kind).text})")
     delay = f"mean {format_duration(loop.delay_mean_ns)}, p99 {format_duration(loop.delay_p99_ns)}"
-    return sentences(who, f" busy {share_words(loop.utilization)}; loop delay: {delay}")
+    life = "".join(f", {words}" for words in [life_words(loop, session)] if words)
+    return sentences(who, f" busy {share_words(loop.utilization)}{life}; loop delay: {delay}")
 
 
 def _run_length(session: Session) -> list[str]:

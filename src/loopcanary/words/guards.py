@@ -8,19 +8,24 @@ from typing import TYPE_CHECKING
 from loopcanary.words.text import count_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from loopcanary.model import Session
 
 _UNREPORTED = {
     "stalls_suppressed_debugger": "while a debugger was attached",
-    "stalls_suppressed_expected": "within what `expect` had granted",
+    "stalls_suppressed_expected": "within a time of their own"
+    " (`expect`, `watch`, `request_threshold`, `task_threshold`)",
     "stalls_suppressed_storm": "over the limit of stalls a minute",
     "stalls_dropped_only_concern": "without code of concern",
     "stalls_dropped_ignore": "ignored by the configuration",
     "stalls_dropped_interceptor": "dropped by an interceptor",
     "stalls_dropped_no_slot": "for want of room: too many at once, too fast to be stored, or no memory left",
     "stalls_dropped_ring_full": "for want of room: too many in a row",
+}
+_LOST = {
+    "calls_refused": "the process was not dumpable (it had changed its user), or a sandbox refused",
+    "calls_no_descriptor": "no descriptor was free (ulimit -n)",
 }
 
 
@@ -39,3 +44,13 @@ def guard_words(session: Session) -> Iterator[str]:
         yield f"the machine was suspended {count_of(counts['suspends'], 'time')}"
     if counts.get("clock_steps"):
         yield f"the clock of the CPU stepped {count_of(counts['clock_steps'], 'time')}"
+    yield from lost_words(counts)
+
+
+def lost_words(counts: Mapping[str, int]) -> Iterator[str]:
+    """Evidence that the process had no rights or room to take."""
+    for name, why in _LOST.items():
+        if counts.get(name):
+            yield f"what {count_of(counts[name], 'thread')} waited in was not to be read: {why}"
+    if counts.get("failures_store"):
+        yield f"the store failed {count_of(counts['failures_store'], 'time')}: stalls may be missing"

@@ -2,10 +2,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "tests/core/lane/bench_lane.h"
 
 static stage s;
+static int refusal;
+
+/* In the C library's place: as a seccomp filter answers. */
+int posix_fallocate(int fd, off_t offset, off_t bytes)
+{
+    return refusal ? refusal : syscall(SYS_fallocate, fd, 0, offset, bytes) == 0 ? 0 : errno;
+}
 
 static uint64_t blocks(void)
 {
@@ -22,6 +31,20 @@ TEST(a_new_file_has_room_for_a_stall_and_grows)
     CHECK(lc_flight_claim(&s.flight, LC_SECTION_LANES, 2) != NULL);
     CHECK(blocks() >= before + 2 * LC_LANE_BYTES);
     CHECK(lc_flight_claim(&s.flight, LC_SECTION_LANES, LC_LANE_COUNT) == NULL);
+}
+
+TEST(room_is_made_by_writing_where_it_may_not_be_set_aside)
+{
+    const int refusals[] = {EPERM, EACCES, ENOSYS, EOPNOTSUPP};
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        const uint64_t before = blocks();
+        refusal = refusals[i];
+        CHECK(lc_flight_claim(&s.flight, LC_SECTION_LANES, 3 + i) != NULL);
+        CHECK(blocks() >= before + LC_LANE_BYTES);
+    }
+    refusal = ENOSPC;
+    CHECK(lc_flight_claim(&s.flight, LC_SECTION_LANES, 3 + sizeof refusals / sizeof *refusals) == NULL);
+    refusal = 0;
 }
 
 TEST(a_file_that_is_there_is_not_taken_over)
@@ -69,13 +92,13 @@ TEST(what_the_program_closed_is_found_by_its_path)
     CHECK(dup2(reader, theirs) == theirs && close(reader) == 0);
     CHECK(lc_flight_claim(&s.flight, LC_SECTION_SLOTS, 1) != NULL);
     CHECK(dup2(STDERR_FILENO, theirs) == theirs);
-    CHECK(lc_flight_claim(&s.flight, LC_SECTION_LANES, 3) != NULL);
+    CHECK(lc_flight_claim(&s.flight, LC_SECTION_LANES, 8) != NULL);
     CHECK(lc_flight_claim(&s.flight, LC_SECTION_SLOTS, 2) != NULL);
     CHECK(close(next) == 0 && dup(STDERR_FILENO) == next && close(next) == 0);
-    CHECK(unlink(s.path) == 0 && lc_flight_claim(&s.flight, LC_SECTION_LANES, 4) == NULL);
+    CHECK(unlink(s.path) == 0 && lc_flight_claim(&s.flight, LC_SECTION_LANES, 9) == NULL);
     const int another = open(s.path, O_RDWR | O_CREAT | O_EXCL, 0600);
-    CHECK(lc_flight_claim(&s.flight, LC_SECTION_LANES, 4) == NULL && lseek(another, 0, SEEK_END) == 0);
-    CHECK(lc_flight_claim(&s.flight, LC_SECTION_LANES, 3) != NULL);
+    CHECK(lc_flight_claim(&s.flight, LC_SECTION_LANES, 9) == NULL && lseek(another, 0, SEEK_END) == 0);
+    CHECK(lc_flight_claim(&s.flight, LC_SECTION_LANES, 8) != NULL);
     lc_flight_close(&s.flight, true);
     CHECK(fcntl(theirs, F_GETFD) >= 0);
     close(theirs);

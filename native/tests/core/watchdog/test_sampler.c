@@ -2,6 +2,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
 
 #include "tests/core/lane/bench_lane.h"
 #include "core/host/thread_view.h"
@@ -21,6 +22,21 @@ static void end_work(void)
     lc_callback_end(stage_context(&s), s.lane);
     lc_turn_end(stage_context(&s), s.lane);
     look(&s);
+}
+
+TEST(a_thread_whose_calls_cannot_be_read_is_counted_once)
+{
+    struct rlimit all;
+    CHECK(getrlimit(RLIMIT_NOFILE, &all) == 0);
+    const struct rlimit none = {3, all.rlim_max};
+    CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    for (int i = 0; i < 3; i++) {
+        begin_work();
+        end_work();
+    }
+    CHECK(setrlimit(RLIMIT_NOFILE, &all) == 0);
+    CHECK(counted(&s, LC_COUNTER_calls_no_descriptor) == 1);
+    CHECK(counted(&s, LC_COUNTER_calls_refused) == 0);
 }
 
 enum { HOLDER = 4096 };

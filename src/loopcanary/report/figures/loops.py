@@ -42,6 +42,8 @@ class Gains:
     """Those on which it was seen, most gain first; none where the loops' figures are not known."""
     waiting_ns: int | None = None
     """Time that other callbacks were ready and waited while its stalls lasted, added up. See `Loops`."""
+    ended_ns: int = 0
+    """Stalled time that would end, on loops whose callbacks are known to have waited."""
 
 
 class Loops:
@@ -77,9 +79,14 @@ class Loops:
         for mark in marks:
             if (key := self._loop_of(mark)) is not None:
                 cuts[key].append((mark.duration_ns, round(mark.duration_ns * share)))
-        waits = [self._waiting(key, sum(taken for _, taken in found)) for key, found in cuts.items()]
-        known = [wait for wait in waits if wait is not None]
-        return Gains(loops=self._loop_gains(cuts), waiting_ns=sum(known) if known else None)
+        ends = {key: sum(taken for _, taken in found) for key, found in cuts.items()}
+        waits = {key: self._waiting(key, ended_ns) for key, ended_ns in ends.items()}
+        known = {key: wait for key, wait in waits.items() if wait is not None}
+        return Gains(
+            loops=self._loop_gains(cuts),
+            waiting_ns=sum(known.values()) if known else None,
+            ended_ns=sum(ends[key] for key in known),
+        )
 
     def _loop_of(self, mark: IssueMark) -> LoopKey | None:
         if not mark.thread:

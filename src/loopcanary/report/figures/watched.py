@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from loopcanary.model.search import SessionMark
+from loopcanary.model.units import format_duration
 
 HOUR_NS = 3_600_000_000_000
 _EVER_NS = 1 << 62
@@ -43,6 +44,22 @@ class Watched:
     def total_ns(self) -> int:
         """The sum of all spans."""
         return sum(end - begin for begin, end in self.spans)
+
+    @cached_property
+    def covered_ns(self) -> int:
+        """How much time the spans cover: what several processes share counts once."""
+        covered, until = 0, -_EVER_NS
+        for begin, end in self.spans:
+            covered += max(0, end - max(begin, until))
+            until = max(until, end)
+        return covered
+
+    @property
+    def words(self) -> str:
+        """`9.1 s`; `9.1 s (27.8 s in 3 processes)` where processes ran at the same time."""
+        covered = format_duration(self.covered_ns)
+        total = format_duration(self.total_ns)
+        return covered if covered == total else f"{covered} ({total} in {len(self.spans):,} processes)"
 
     @property
     def hours(self) -> float:

@@ -94,7 +94,8 @@ class StallFigures:
     stalls: int
     groups: int
     total_ns: int
-    watched_ns: int
+    watched: str
+    """How long; empty: not at all."""
     last_wall_ns: int | None
     sessions: int
     killed: int
@@ -133,7 +134,7 @@ def overview_page(source: IssueStore, tools: Tools, ongoing: Sequence[str], now_
         stalls=sums.issues,
         groups=sums.groups,
         total_ns=sums.total_ns,
-        watched_ns=watched.total_ns,
+        watched=watched.words if watched.total_ns else "",
         last_wall_ns=newest[0].began_wall_ns if newest else None,
         sessions=len(marks),
         killed=sum(mark.killed for mark in marks),

@@ -123,7 +123,7 @@ def report_page(
         stalls=report.sums.issues,
         groups=report.sums.groups,
         total_ns=report.sums.total_ns,
-        watched_ns=report.watched.total_ns,
+        watched=report.watched.words if report.watched.total_ns else "",
         last_wall_ns=None if newest is None else newest.began_wall_ns,
         sessions=len(marks),
         killed=sum(mark.killed for mark in marks),
