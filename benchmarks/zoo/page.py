@@ -145,7 +145,7 @@ def _markdown(trials: Sequence[Trial], kinds: Sequence[Kind], about: dict[str, A
     yield from _each_kind(trials, kinds)
     yield "\n### Where loopcanary is wrong\n"
     yield from ([f"- {line}" for line in misses(trials, kinds)] or ["Nowhere in these runs."])
-    yield from _summaries(trials, kinds)
+    yield from _summaries(kinds)
 
 
 def _each_kind(trials: Sequence[Trial], kinds: Sequence[Kind]) -> Iterator[str]:
@@ -163,12 +163,9 @@ def _each_kind(trials: Sequence[Trial], kinds: Sequence[Kind]) -> Iterator[str]:
         first = first or rows
 
 
-def _summaries(trials: Sequence[Trial], kinds: Sequence[Kind]) -> Iterator[str]:
-    played = {trial.kind for trial in trials}
+def _summaries(kinds: Sequence[Kind]) -> Iterator[str]:
     yield "\n### What each kind is\n"
-    yield from _markdown_table(
-        ["kind", "what it is"], [[kind.name, kind.summary] for kind in kinds if kind.name in played]
-    )
+    yield from _markdown_table(["kind", "what it is"], [[kind.name, kind.summary] for kind in kinds])
 
 
 def _other_loops(trials: Sequence[Trial], kinds: Sequence[Kind], about: dict[str, Any]) -> Iterator[str]:

@@ -1279,6 +1279,16 @@ def test_the_portable_watchdog_is_late_for_other_reasons():
     assert "neither the thread nor the watchdog" not in told
 
 
+def test_a_stop_and_a_crowd_are_both_the_hosts():
+    here, taken = at_call("total += 1"), []
+    for index in range(22):
+        after = max(0, index - 2)  # of the stop: 400 ms in neither sum; then a quarter of a core
+        view = kernel("R", on_cpu=after * 2_500_000, queue=after * 7_500_000)
+        at_ns = (20 + 10 * index + (400 if index > 2 else 0)) * MS
+        taken.append(replace(samples(here, gil=GilState.SELF)[0], kernel=view, at_ns=at_ns))
+    assert judged(evidence(tuple(taken)), SOURCE).cause is Cause.HOST
+
+
 def test_a_stall_that_is_one_when_idle_is_the_codes():
     # A twentieth of a core, for three seconds: 150 ms of Python.
     steps = [stack(frame("step", APP, line), at("total += 1", SOURCE)) for line in range(2, 302)]

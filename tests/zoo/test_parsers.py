@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -105,6 +107,14 @@ def test_loopcanary_blames_the_machine():
     assert found.excused
     assert found.queued is None
     assert found.frames == ()
+
+
+@pytest.mark.parametrize("said", ["", "Traceback (most recent call last):\n"])
+def test_a_report_that_fails_is_not_an_empty_one(run, monkeypatch, said):
+    ended = subprocess.CompletedProcess([], 1, stdout="", stderr=said)
+    monkeypatch.setattr(loopcanary.subprocess, "run", lambda *_words, **_more: ended)
+    with pytest.raises(subprocess.CalledProcessError) if said else contextlib.nullcontext():
+        assert loopcanary.reports(run) == []
 
 
 def test_asyncio_debug(run):

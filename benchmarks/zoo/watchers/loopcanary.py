@@ -44,7 +44,9 @@ def reports_by(run: Run, engine: str) -> Sequence[Report]:
         check=False,
         timeout=280,
     )
-    if done.returncode == 1:  # the store is empty: a killed program left nothing
+    if (
+        done.returncode == 1 and "Traceback" not in done.stderr
+    ):  # the store is empty: a killed program left nothing
         return []
     done.check_returncode()
     (run.folder / "report.json").write_text(done.stdout)

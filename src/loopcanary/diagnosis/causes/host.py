@@ -36,7 +36,6 @@ def find_host(observation: Observation) -> Finding | None:
     if share < _WORTH_SAYING:
         return None
     title = _title(observation, stopped, queued, frozen)
-    rest_ns = observation.duration_ns * (1.0 - share)
     return Finding(
         cause=Cause.HOST,
         share=share,
@@ -46,8 +45,18 @@ def find_host(observation: Observation) -> Finding | None:
         topic=title if title in (_THROTTLED, _FROZEN) else None,
         title=title,
         blameless=True,
-        yields=rest_ns > observation.evidence.threshold_ns,
+        yields=_rest_ns(observation, share) > observation.evidence.threshold_ns,
     )
+
+
+def _rest_ns(observation: Observation, share: float) -> float:
+    """What the stall would have lasted on an idle host. A stop is none of the run queue's time: where the
+    share counts one of the two only, the ledger has both."""
+    rest_ns, ledger = observation.duration_ns * (1.0 - share), observation.ledger
+    if ledger.run_queue_ns is None or ledger.blocked_ns is None:
+        return rest_ns
+    stopped_ns = min(observation.frozen_ns, ledger.blocked_ns)
+    return min(rest_ns, observation.duration_ns - ledger.run_queue_ns - stopped_ns)
 
 
 def _is_runnable(seen: WeighedSample) -> bool:
