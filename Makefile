@@ -5,6 +5,8 @@
 #   make test-asan   pytest with the C core built for the address and undefined-behaviour sanitizers
 #   make churn       samples threads that do their worst to a reader of frames, for a minute and longer
 #   make churn-asan  the same with the C core built for the sanitizers
+#   make cycles      installs and uninstalls hundreds of times beside loads of every hook; cycles-asan as above
+#   make kills       kills watched programs at any moment, and says what their reports lack
 #   make lint        ruff, mypy, the C core with warnings as errors
 #   make lock        renews constraints.txt, the versions of everything that is installed here
 #   make demo        a service that stalls in many ways, watched by loopcanary
@@ -21,6 +23,8 @@
 #   PROFILE=ci           hypothesis's examples: ci and few (tests/conftest.py)
 #   LOOPCANARY_FULL=1    all of CPython's test_asyncio, twice
 #   CHURN_SECONDS=600    for each way of sampling
+#   CYCLES=1000          for each load
+#   KILLS=1000           how many programs; KILLS_ARGS="--margin 100"
 #   SUITES_ARGS="--suite trio --python 3.13"
 
 PYTHON ?= python3
@@ -37,6 +41,9 @@ TOOLKITS ?= loops servers browser
 export LOOPCANARY_FULL ?=
 SANITIZE ?=
 CHURN_SECONDS ?= 60
+CYCLES ?= 300
+KILLS ?= 100
+KILLS_ARGS ?=
 ASAN_VENV ?= .venv-asan
 
 SHELL := /bin/bash
@@ -65,8 +72,8 @@ tier = $(if $(TIER), and $(TIER))
 # pytest, given paths, does not load all other tests to leave them out.
 paths = $(if $(PYTEST_ARGS),,$(if $(filter every_python,$(TIER)),$$($(VENV)/bin/python tests/tiers.py)))
 
-.PHONY: prepare lint-tools test test-python test-crowd test-alone test-c test-all test-asan churn churn-asan lint lock \
-	demo bench zoo zoo-toolkits zoo-peers suites dist install clean
+.PHONY: prepare lint-tools test test-python test-crowd test-alone test-c test-all test-asan churn churn-asan \
+	cycles cycles-asan kills lint lock demo bench zoo zoo-toolkits zoo-peers suites dist install clean
 
 prepare: $(install_stamp) $(toolkits_stamp)
 
@@ -107,6 +114,15 @@ churn: $(install_stamp)
 
 churn-asan:
 	$(MAKE) churn $(sanitized)
+
+cycles: prepare
+	LOOPCANARY_CYCLES=$(CYCLES) $(PYTEST_LAUNCHER) $(VENV)/bin/pytest -v $(PYTEST_ARGS) tests/loops/test_under_load.py
+
+cycles-asan:
+	$(MAKE) cycles $(sanitized)
+
+kills: prepare
+	cd benchmarks && ../$(VENV)/bin/python -m kills --kills $(KILLS) $(KILLS_ARGS)
 
 install: $(install_stamp)
 

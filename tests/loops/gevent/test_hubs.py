@@ -345,3 +345,26 @@ threading.Thread(target=time.sleep, args=[0.5]).start()
 """)
         == []
     )
+
+
+def test_uninstalled_before_another_threads_hub_was_reached(play):
+    play("""
+import threading
+from loopcanary import _native
+runs, leave = threading.Event(), threading.Event()
+def blocks():  # in the hub's own greenlet
+    runs.set()
+    leave.wait()
+def work():
+    gevent.get_hub().loop.run_callback(blocks)
+    gevent.sleep(0.01)  # whatever was left to the hub is done
+    gevent.sleep(0.01)
+thread = threading.Thread(target=work)
+thread.start()
+runs.wait()
+install()
+loopcanary.uninstall()
+leave.set()
+thread.join()
+assert _native.hooked_waits() == ()
+""")

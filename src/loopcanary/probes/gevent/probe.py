@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopcanary.probes.patches import PatchingProbe
 from loopcanary.thread_frames import thread_frames
+from loopcanary.unpatched import unpatched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,6 +46,9 @@ class GeventProbe(PatchingProbe):
         """Of each object that holds a loop: whether its waits are hooked."""
         self._tracers: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._watchers: list[Any] = []
+        # Hubs of other threads are adopted when they get to it, which may be while the probe is taken back.
+        # Not gevent's lock, at which greenlets would switch; a signal's handler may come here in the middle.
+        self._lock = unpatched("_thread", "RLock")()
 
     def _patch(self) -> None:
         """Watches hubs that begin to run, and those that run."""
@@ -60,6 +64,10 @@ class GeventProbe(PatchingProbe):
     def _take_back(self) -> None:
         """Takes back what this thread can reach: tracers of other threads stay, and report nothing."""
         super()._take_back()
+        with self._lock:
+            self._let_go_of_hubs()
+
+    def _let_go_of_hubs(self) -> None:
         for path, hooked in self._hooked.items():
             if hooked:
                 self._engine.unhook_waits(path)
@@ -97,19 +105,25 @@ class GeventProbe(PatchingProbe):
         """On the hub's thread. What it raises is the program's own, such as SystemExit from a signal's
         handler."""
         try:
-            greenlet = sys.modules["greenlet"]
-            self._loop_seen()
-            tracer: Any = greenlet.gettrace()
-            if type(tracer) is not self._engine.GreenletTracer:
-                types = sys.modules["gevent.hub"].Hub, sys.modules["gevent.greenlet"].Greenlet
-                tracer = self._engine.GreenletTracer(*types, tracer)
-                greenlet.settrace(tracer)
-            self._tracers[hub] = tracer
-            tracer.begin()
-            if not self._hook_waits(hub.loop):
-                self._watch_waits(hub.loop)
+            if self._is_on:
+                self._loop_seen()
+            with self._lock:
+                if self._is_on:  # no other thread has taken it back meanwhile
+                    self._lay_on(hub)
         except Exception:  # noqa: BLE001 - a hub that cannot be watched runs
             return
+
+    def _lay_on(self, hub: Any) -> None:
+        greenlet = sys.modules["greenlet"]
+        tracer: Any = greenlet.gettrace()
+        if type(tracer) is not self._engine.GreenletTracer:
+            types = sys.modules["gevent.hub"].Hub, sys.modules["gevent.greenlet"].Greenlet
+            tracer = self._engine.GreenletTracer(*types, tracer)
+            greenlet.settrace(tracer)
+        self._tracers[hub] = tracer
+        tracer.begin()
+        if not self._hook_waits(hub.loop):
+            self._watch_waits(hub.loop)
 
     def _adopt_running(self, hub_type: Any) -> None:
         own = sys.modules["gevent._hub_local"].get_hub_if_exists()

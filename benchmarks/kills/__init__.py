@@ -1,0 +1,1 @@
+"""Watched programs that are killed at any moment: what the report has of them, and what it should have."""
