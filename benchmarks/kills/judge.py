@@ -100,10 +100,16 @@ def _faults(block: Block, found: Sequence[dict[str, Any]], states: tuple[str, ..
         yield "not there"
     for stall in found:
         function = (stall["culprit"] or {}).get("function")
-        if function != block.function and (stall["samples"] or states is not None):
+        must_name = not _host_had_most(stall) if stall["samples"] else states is not None
+        if function != block.function and must_name:
             yield f"culprit {function}, {stall['evidence']}"
         if states is not None and stall["state"] not in states:
             yield f"state {stall['state']}"
+
+
+def _host_had_most(stall: dict[str, Any]) -> bool:
+    """Whether, by the report, the thread waited for a CPU for most of it: the samples are of the rest."""
+    return bool(2 * (stall["ledger"]["run_queue_ms"] or 0) > stall["duration_ms"])
 
 
 def _words(block: Block, life: Life) -> str:

@@ -1,0 +1,53 @@
+"""What `make kills` calls a miss."""
+
+from __future__ import annotations
+
+import pytest
+from kills.judge import Life, Margins, blocks_of, judge
+
+MS = 1_000_000
+MARGINS = Margins(noticed_ns=50 * MS)
+LINES = [("begin", 0, "sleeps", 0), ("end", 0, "sleeps", 300 * MS), ("begin", 1, "matches", 301 * MS)]
+LIFE = Life(blocks=blocks_of(LINES), killed_ns=600 * MS)
+
+
+def stall(number, function, state, **more):
+    culprit = {"function": function}
+    facts = {"id": "1", "scene": f"block {number}", "culprit": culprit, "state": state, "samples": 9}
+    return facts | {"evidence": [], "duration_ms": 300, "ledger": {"run_queue_ms": None}} | more
+
+
+ENDED, KILLED = stall(0, "sleeps", "ended"), stall(1, "matches", "killed")
+
+
+def test_each_stall_is_there_once():
+    verdict = judge(LIFE, [ENDED, KILLED], MARGINS)
+    assert verdict.misses == ()
+    assert verdict.checked == {"ended before": 1, "killed in it": 1}
+
+
+@pytest.mark.parametrize(
+    "stalls",
+    [
+        [KILLED],
+        [ENDED],
+        [ENDED, ENDED, KILLED],
+        [ENDED, stall(1, "matches", "ended")],
+        [ENDED, stall(1, "sleeps", "killed")],
+        [ENDED, stall(1, None, "killed", samples=0)],
+    ],
+    ids=["ended one missing", "killed one missing", "twice", "state", "function", "no sample"],
+)
+def test_what_is_missing_twice_or_wrong_is_a_miss(stalls):
+    assert len(judge(LIFE, stalls, MARGINS).misses) == 1
+
+
+def test_a_function_that_the_host_did_not_run_is_no_miss():
+    starved = stall(1, "say", "killed", ledger={"run_queue_ms": 290})
+    assert judge(LIFE, [ENDED, starved], MARGINS).misses == ()
+
+
+def test_a_stall_that_was_not_yet_kept_may_be_missing():
+    margins = Margins(noticed_ns=50 * MS, kept_ns=1_000 * MS)
+    verdict = judge(LIFE, [], margins)
+    assert (verdict.misses, verdict.checked) == ((), {})
