@@ -125,6 +125,11 @@ LC_FUZZ_TARGET(chain)
         source.deaths = &deaths;
         source.at.interp = made_up_at(MADE_UP_INTERP);
     }
+    static uint8_t opcodes[256]; /* each kind of LC_OPCODE_RUNS and its like, in turn */
+    for (uint32_t i = 0; i < sizeof opcodes; i++) {
+        opcodes[i] = i % 4;
+    }
+    source.layout.opcodes = source.layout.frame_stack_bytes == 8 ? opcodes : NULL;
     lc_frame_source *seam = &source.source;
     const uint64_t thread = made_up_at(MADE_UP_THREAD);
     for (int walk = 0; walk < 4; walk++) { /* cold, warm, trusting, and after what the script did */

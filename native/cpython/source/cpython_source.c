@@ -4,6 +4,7 @@
 #include "cpython/source/cpython_source.h"
 
 #include "cpython/layouts/debug_offsets.h"
+#include "cpython/layouts/opcodes.h"
 #include "cpython/locks/locks.h"
 #include "cpython/source/self_test.h"
 
@@ -65,6 +66,7 @@ bool lc_cpython_source_open(lc_cpython_source *source, const lc_memory_reader *r
     }
     const lc_interpreter_addresses at = addresses();
     lc_layout layout = *known;
+    layout.opcodes = lc_opcodes;
     if (!lc_debug_offsets_apply(&layout, reader, at.runtime, Py_Version, why_not)) {
         return false;
     }

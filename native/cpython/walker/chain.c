@@ -2,9 +2,12 @@
 
 #include <string.h>
 
+#include "cpython/layouts/opcodes.h"
+
 #define PAGE_BYTES 4096u
 #define CALLED_MAX 8u /* frames that begin between a look and a copy */
 #define FRAMES_BEFORE_KEPT 3u /* of the chain, in its plan */
+#define CODE_BYTES 128u /* around an instruction, in a plan */
 #define ROOM_BYTES 512u /* for the frames that the innermost one calls: they lie right behind it */
 
 static bool plausible(uint64_t address)
@@ -57,15 +60,15 @@ static bool top_is_quick(const lc_snapshot *snapshot, const top_words *top)
            (top->count == 1 || lc_snapshot_is_top(snapshot, top->word_at[1], 8));
 }
 
-static bool innermost_runs(const lc_chain *chain)
+static bool innermost_lives(const lc_chain *chain)
 {
-    return chain->quick > 0 && chain->frames[0].runs && chain->frames[0].settled;
+    return chain->quick > 0 && chain->frames[0].alive && chain->frames[0].settled;
 }
 
 /* Or calls, or is just being made. */
 static bool innermost_ended(const lc_chain *chain)
 {
-    return chain->quick > 0 && chain->frames[0].calls && !chain->frames[0].shim;
+    return chain->quick > 0 && chain->frames[0].told && !chain->frames[0].alive && !chain->frames[0].shim;
 }
 
 /* Whether the thread has another one by now. */
@@ -101,6 +104,16 @@ static void plan_top(lc_read_plan *plan, const top_words *top)
     if (top->count == 2) {
         lc_keep_range(&plan->kept_tops, top->word_at[1], 8);
         add_kept(plan, lc_read_plan_add_top, &plan->kept_tops);
+    }
+}
+
+/* The code at the instructions of the quick frames, where it tells what they do. */
+static void plan_instructions(lc_read_plan *plan, const lc_layout *layout, const lc_chain *chain)
+{
+    for (uint32_t i = 0; i < chain->quick && layout->opcodes != NULL; i++) {
+        if (!chain->frames[i].shim) {
+            lc_read_plan_add_object(plan, chain->frames[i].instr & ~(uint64_t)(CODE_BYTES - 1), CODE_BYTES);
+        }
     }
 }
 
@@ -140,8 +153,10 @@ static bool decode(const uint8_t *bytes, const lc_layout *layout, uint64_t addre
     frame->shim = frame->owner >= layout->owner_shim;
     frame->by_c = layout->frame_entry != LC_ABSENT && bytes[layout->frame_entry] != 0;
     const bool tells = layout->frame_stack_bytes == 4; /* `stacktop`: -1 while the frame executes */
+    frame->told = tells;
     frame->runs = tells && (int32_t)frame->stack < 0;
     frame->calls = tells && !frame->runs;
+    frame->alive = frame->runs;
     /* A frame that a frame object owns has ended: it is in no running chain. */
     return frame->owner < layout->owner_end && frame->owner != layout->owner_frame_object &&
            frame->previous != address && (frame->shim || plausible(frame->code));
@@ -150,6 +165,26 @@ static bool decode(const uint8_t *bytes, const lc_layout *layout, uint64_t addre
 static bool is_activation(const uint8_t *bytes, const lc_layout *layout, const lc_raw_frame *frame, lc_raw_frame *copy)
 {
     return decode(bytes, layout, frame->address, copy) && copy->code == frame->code && copy->previous == frame->previous;
+}
+
+/* From 3.14 on no word of a frame tells what it does, but the instruction does that it is at. */
+static void tell_by_instruction(lc_snapshot *snapshot, const lc_layout *layout, lc_raw_frame *frame)
+{
+    const bool tells = layout->opcodes != NULL && !frame->shim;
+    const uint8_t *opcode = tells ? lc_snapshot_get(snapshot, frame->instr, 1) : NULL;
+    if (opcode != NULL) {
+        const uint8_t kind = layout->opcodes[*opcode];
+        frame->told = true;
+        frame->alive = kind != LC_OPCODE_ENDS;
+        frame->runs = kind == LC_OPCODE_RUNS || kind == LC_OPCODE_EITHER;
+        frame->calls = kind == LC_OPCODE_CALLS || kind == LC_OPCODE_EITHER;
+    }
+}
+
+/* From 3.14 on a frame of the data stack has no code any more when it is given back (clear_thread_frame). */
+static bool has_ended(const lc_layout *layout, const lc_raw_frame *frame)
+{
+    return layout->opcodes != NULL && frame->owner == 0 && frame->code == 0;
 }
 
 /* The frame at the address; of a quick one, the first copy, compared with the others. */
@@ -161,10 +196,11 @@ static lc_chain_result read_frame(lc_snapshot *snapshot, const lc_layout *layout
     if (bytes == NULL) {
         return LC_CHAIN_UNREADABLE;
     }
-    if (!decode(bytes, layout, address, frame)) {
-        return LC_CHAIN_BROKEN;
-    }
+    const bool is_frame = decode(bytes, layout, address, frame);
     frame->quick = quick;
+    if (!is_frame) {
+        return has_ended(layout, frame) ? LC_CHAIN_ENDED : LC_CHAIN_BROKEN;
+    }
     if (quick >= 0) {
         lc_raw_frame copy;
         frame->stood = memcmp(bytes, copies[1], layout->frame_bytes) == 0;
@@ -207,7 +243,7 @@ static bool find_callee(lc_snapshot *snapshot, const lc_layout *layout, const lc
     return false;
 }
 
-/* Since the look at the innermost frame it may have called: adds the frames that run by now, if their copies have them.
+/* Since the look at the innermost frame it may have called: adds the frames that are alive by now, if their copies have them.
  * Frames that have ended lie there, too, but none of them runs. */
 static void add_called(lc_snapshot *snapshot, const lc_layout *layout, lc_chain *chain)
 {
@@ -218,14 +254,14 @@ static void add_called(lc_snapshot *snapshot, const lc_layout *layout, lc_chain 
     lc_raw_frame callee;
     while (count + 2 <= CALLED_MAX && caller->quick >= 0 && caller->owner == 0 &&
            find_callee(snapshot, layout, caller, &shim, &callee) &&
-           caller->calls == (shim.address == 0 && !callee.by_c)) {
+           (shim.address == 0 && !callee.by_c ? caller->calls : caller->runs)) {
         if (shim.address != 0) {
             called[count++] = shim;
         }
         called[count++] = callee;
         caller = &called[count - 1];
     }
-    if (count == 0 || !caller->runs || chain->count + count > LC_CHAIN_MAX) {
+    if (count == 0 || !caller->alive || chain->count + count > LC_CHAIN_MAX) {
         return;
     }
     memmove(&chain->frames[count], &chain->frames[0], chain->count * sizeof chain->frames[0]);
@@ -261,6 +297,7 @@ lc_chain_result lc_chain_follow(lc_snapshot *snapshot, const lc_layout *layout,
     }
     uint64_t address = top.word[top.count - 1];
     uint32_t shown = 0;
+    uint32_t ended = 0;
     while (address != 0) {
         if (chain->count == LC_CHAIN_MAX || shown == limit) {
             chain->cut = true; /* also the bound of a chain that bites its tail */
@@ -271,8 +308,16 @@ lc_chain_result lc_chain_follow(lc_snapshot *snapshot, const lc_layout *layout,
         }
         lc_raw_frame *frame = &chain->frames[chain->count++];
         const lc_chain_result read = read_frame(snapshot, layout, address, frame);
+        if (read == LC_CHAIN_ENDED && chain->count == 1 && ended++ < CALLED_MAX) {
+            chain->count = 0; /* since the look */
+            address = frame->previous;
+            continue;
+        }
         if (read != LC_CHAIN_OK) {
             return read;
+        }
+        if (ended > 0 && chain->frames[0].shim) {
+            return LC_CHAIN_BROKEN; /* of C code that is gone, too */
         }
         shown += !frame->shim;
         address = frame->previous;
@@ -287,9 +332,16 @@ lc_chain_result lc_chain_follow(lc_snapshot *snapshot, const lc_layout *layout,
         plan_frames(plan, layout, chain);
     }
     if (chain->count > 0 && top_is_quick(snapshot, &top)) {
-        add_called(snapshot, layout, chain);
         chain->quick = count_quick(chain);
+        for (uint32_t i = 0; i < chain->quick; i++) {
+            tell_by_instruction(snapshot, layout, &chain->frames[i]);
+        }
+        if (layout->opcodes == NULL) { /* else what lies behind may be the rest of a frame that has ended */
+            add_called(snapshot, layout, chain);
+            chain->quick = count_quick(chain);
+        }
+        plan_instructions(plan, layout, chain);
     }
-    chain->moved = innermost_ended(chain) || (!innermost_runs(chain) && top_moved(snapshot, &top));
+    chain->moved = innermost_ended(chain) || (!innermost_lives(chain) && top_moved(snapshot, &top));
     return LC_CHAIN_OK;
 }

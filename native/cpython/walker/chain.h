@@ -22,8 +22,10 @@ typedef struct {
     uint32_t owner;
     bool shim;
     bool by_c;  /* 3.11: C code called it; later there is a shim outside of it */
-    bool calls; /* 3.11 to 3.13: it is in a call that the interpreter makes without C, or has ended */
-    bool runs;  /* 3.11 to 3.13: it executes, a call of C code included */
+    bool told;  /* the next three are known */
+    bool calls; /* it may be in a call that the interpreter makes without C; 3.11 to 3.13: or have ended */
+    bool runs;  /* it may execute, a call of C code included */
+    bool alive; /* it has not ended; 3.11 to 3.13: and runs */
     int32_t quick;   /* which quick range it is of; -1: of none */
     bool stood;      /* its second copy is the same */
     bool stood_long; /* so is the third */
@@ -42,7 +44,8 @@ typedef struct {
 typedef enum {
     LC_CHAIN_OK = 0,
     LC_CHAIN_BROKEN = 1,    /* something is not what it must be: moved under the reader, or no thread */
-    LC_CHAIN_UNREADABLE = 2 /* an address in it cannot be read */
+    LC_CHAIN_UNREADABLE = 2, /* an address in it cannot be read */
+    LC_CHAIN_ENDED = 3       /* of a frame: it was given back (told from 3.14 on) */
 } lc_chain_result;
 
 /* Follows the chain of a thread state through the snapshot, at most `limit` frames that are no

@@ -69,12 +69,6 @@ lc_agreement lc_chains_agree(const lc_chain *first, const lc_chain *second)
     return agreement;
 }
 
-/* 3.14 and later do not. */
-static bool tells(const lc_raw_frame *frame)
-{
-    return frame->calls || frame->runs;
-}
-
 static bool called_without_c(const lc_raw_frame *caller, const lc_raw_frame *callee)
 {
     return !caller->shim && !callee->shim && !callee->by_c;
@@ -90,26 +84,26 @@ static bool is_called(const lc_chain *chain, uint32_t inner, bool in_both)
     if (caller->shim) {
         return true;
     }
-    if (!tells(caller) || caller->calls != called_without_c(caller, callee)) {
+    if (!(called_without_c(caller, callee) ? caller->calls : caller->runs)) {
         return false;
     }
     if (caller->quick == callee->quick && caller->address < callee->address) {
         return caller->stood;
     }
     const bool on_data_stack = caller->owner == 0 && callee->owner == 0;
-    return caller->stood_long && callee->ran_on && (in_both || (caller->calls && on_data_stack));
+    return caller->stood_long && callee->ran_on && (in_both || (caller->calls && !caller->runs && on_data_stack));
 }
 
-/* The innermost frame of a quick copy that runs: it has not ended, and so has none that it was called by. Frames inside of it
- * that it calls without C code have. `quick`: none. */
+/* The innermost frame of a quick copy that has not ended: so has none that it was called by. Frames inside of it that it
+ * called without C code have. `quick`: none. */
 static uint32_t innermost_live(const lc_chain *chain)
 {
-    if (chain->quick > 0 && !tells(&chain->frames[0])) {
+    if (chain->quick > 0 && !chain->frames[0].told) {
         return 0;
     }
     for (uint32_t i = 0; i < chain->quick; i++) {
         const lc_raw_frame *frame = &chain->frames[i];
-        if (frame->runs) {
+        if (frame->alive) {
             return frame->settled ? i : chain->quick;
         }
         if (i + 1 < chain->count && !called_without_c(&chain->frames[i + 1], frame)) {
@@ -138,7 +132,8 @@ lc_proof lc_chains_prove(const lc_chain *first, const lc_chain *second)
     while (agreed + 1 < quick && is_called(second, agreed, true)) {
         agreed++;
     }
-    return (lc_proof){.any = true, .cut = from != live, .from = from, .agreed = agreed};
+    const bool calls = quick > 0 && second->frames[from].calls && !second->frames[from].runs; /* whom, was not seen */
+    return (lc_proof){.any = true, .cut = from != live || calls, .seen = from, .from = from, .in_both = agreement.in_second, .agreed = agreed};
 }
 
 bool lc_chains_equal(const lc_chain *first, const lc_chain *second)

@@ -21,7 +21,9 @@ lc_agreement lc_chains_agree(const lc_chain *first, const lc_chain *second);
 typedef struct {
     bool any;
     bool cut; /* frames inside of `from` are not */
+    uint32_t seen; /* the frames from here on outwards were there */
     uint32_t from;
+    uint32_t in_both; /* from here on outwards both readings have the frames */
     uint32_t agreed; /* from here on outwards it is the first reading that proves them, inside of it the quick copies */
 } lc_proof;
 

@@ -130,6 +130,17 @@ static bool still_trusted(lc_cpython_source *source, const lc_walk_code *code)
            code->entry->address == code->address && code->entry->facts.serial == code->serial;
 }
 
+uint32_t lc_reading_trusted_from(lc_cpython_source *source, const lc_reading *reading, uint32_t from, uint32_t in_both)
+{
+    for (uint32_t i = in_both; i > from; i--) {
+        const lc_walk_frame *frame = &reading->frames[i - 1];
+        if (frame->shown && !still_trusted(source, &reading->codes[frame->code])) {
+            return i;
+        }
+    }
+    return from;
+}
+
 static bool still_proven(lc_cpython_source *source, const lc_walk_code *code, lc_snapshot *later)
 {
     if (still_trusted(source, code)) {
@@ -177,12 +188,14 @@ void lc_reading_settle_now(lc_cpython_source *source, lc_reading *reading)
     lc_reading_settle(source, reading, now);
 }
 
-void lc_reading_trust(lc_reading *reading, bool for_sure)
+void lc_reading_trust(lc_reading *reading, uint32_t from, bool for_sure)
 {
-    for (uint32_t i = 0; i < reading->code_count; i++) {
-        const lc_walk_code *code = &reading->codes[i];
-        if (code->counted && !code->trusted && code->entry != NULL) {
+    for (uint32_t i = from; i < reading->chain.count; i++) {
+        const lc_walk_frame *frame = &reading->frames[i];
+        lc_walk_code *code = &reading->codes[frame->code];
+        if (frame->shown && code->counted && !code->trusted && code->entry != NULL) {
             lc_code_cache_trust(code->entry, code->deaths, for_sure);
+            code->counted = false; /* once a walk, however many frames run it */
         }
     }
 }

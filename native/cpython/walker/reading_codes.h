@@ -14,8 +14,12 @@ bool lc_reading_settle(lc_cpython_source *source, lc_reading *reading, lc_snapsh
 /* The same for the last reading of a walk, or one that came to nothing. */
 void lc_reading_settle_now(lc_cpython_source *source, lc_reading *reading);
 
-/* The reading has been proven: its code objects were there, and were what their entries say. */
-void lc_reading_trust(lc_reading *reading, bool for_sure);
+/* The innermost frame, from `from` to `in_both`, from which on outwards all are of trusted code. A frame that only one reading
+ * has may have ended since, and its code with it: then words and strings are read of memory that was freed. */
+uint32_t lc_reading_trusted_from(lc_cpython_source *source, const lc_reading *reading, uint32_t from, uint32_t in_both);
+
+/* The reading has been proven, from that frame on outwards: their code objects were there, and were what their entries say. */
+void lc_reading_trust(lc_reading *reading, uint32_t from, bool for_sure);
 
 static inline void lc_walk_count(_Atomic uint64_t *counter)
 {

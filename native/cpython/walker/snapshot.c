@@ -58,6 +58,7 @@ void lc_read_plan_add(lc_read_plan *plan, uint64_t address, uint32_t bytes)
     const bool quick = frames <= LC_QUICK_RANGES;
     const uint32_t look_back = quick || frames < MERGE_LOOK_BACK ? frames : MERGE_LOOK_BACK;
     add(plan, look_back, quick ? QUICK_BYTES : PAGE_BYTES, address, bytes);
+    plan->frames = plan->count - plan->tops;
 }
 
 void lc_keep_range(lc_kept_ranges *kept, uint64_t address, uint32_t bytes)
@@ -163,8 +164,7 @@ static uint32_t bytes_of(const lc_range *ranges, uint32_t count)
 static uint32_t take_quick(lc_snapshot *snapshot, const lc_read_plan *plan)
 {
     const uint32_t tops = plan->tops;
-    const uint32_t behind = plan->count - tops;
-    const uint32_t quick = behind < LC_QUICK_RANGES ? behind : LC_QUICK_RANGES;
+    const uint32_t quick = plan->frames < LC_QUICK_RANGES ? plan->frames : LC_QUICK_RANGES;
     if (tops == 0 || tops > LC_TOP_RANGES || quick == 0) {
         return 0;
     }

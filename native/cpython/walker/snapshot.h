@@ -42,7 +42,8 @@ typedef struct {
 
 typedef struct {
     uint32_t count;
-    uint32_t tops; /* ranges, the first ones, that lead to the innermost frame; the quick ones follow */
+    uint32_t tops;   /* ranges, the first ones, that lead to the innermost frame */
+    uint32_t frames; /* ranges behind them that hold frames: the first ones are the quick ones */
     lc_range ranges[LC_PLAN_RANGES_MAX];
     lc_kept_ranges kept_tops; /* these two are not cleared with the plan */
     lc_kept_ranges kept_frames;
@@ -68,6 +69,7 @@ static inline void lc_read_plan_clear(lc_read_plan *plan)
 {
     plan->count = 0;
     plan->tops = 0;
+    plan->frames = 0;
     memset(plan->object_slots, 0, sizeof plan->object_slots);
 }
 

@@ -185,7 +185,8 @@ static bool confirmed(lc_cpython_source *source, uint64_t thread_state, const lc
             return false;
         }
         if (agreement.in_first > proof->agreed) {
-            *proof = (lc_proof){.any = true, .cut = true, .from = agreement.in_first, .agreed = agreement.in_first};
+            const uint32_t from = agreement.in_first;
+            *proof = (lc_proof){.any = true, .cut = true, .seen = from, .from = from, .in_both = from, .agreed = from};
         }
         confirmations++;
     }
@@ -202,9 +203,13 @@ static bool proven(lc_cpython_source *source, uint64_t thread_state, lc_reading 
     if (!proof->any || (want_whole && proof->cut)) {
         return false;
     }
+    const uint32_t from = lc_reading_trusted_from(source, second, proof->from, proof->in_both);
+    proof->cut |= from != proof->from; /* no other try would trust them: the next walk will */
+    proof->from = from;
     const bool quiet = lc_chains_equal(&first->chain, &second->chain);
     return confirmed(source, thread_state, second, quiet ? CONFIRMATIONS_QUIET : CONFIRMATIONS_MOVING, want_whole, proof) &&
-           lc_reading_settle(source, second, &source->walker->confirmation);
+           lc_reading_settle(source, second, &source->walker->confirmation) &&
+           lc_reading_trusted_from(source, second, proof->from, proof->in_both) == proof->from;
 }
 
 typedef enum { READ, READ_FAILED, READ_EMPTY } read_outcome;
@@ -296,7 +301,7 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
         copy_plan(&thread->plan, &walker->plan);
         if (still(reading)) {
             lc_walk_count(&source->counts.still);
-            lc_reading_trust(reading, true);
+            lc_reading_trust(reading, 0, true);
             const lc_walk_result result = fill(reading, 0, false, out);
             out->still_cpu_ns = reading->cpu_after_ns;
             if (result == LC_WALK_OK) {
@@ -307,7 +312,7 @@ lc_walk_result lc_walk(lc_cpython_source *source, uint64_t thread_state, lc_stac
         lc_proof proof = {.any = false};
         if (first != NULL &&
             proven(source, thread_state, first, reading, try < WHOLE_TRIES, &proof)) {
-            lc_reading_trust(reading, false);
+            lc_reading_trust(reading, proof.seen, false);
             lc_walk_count(proof.cut ? &source->counts.shortened : &source->counts.agreed);
             return fill(reading, proof.from, proof.cut, out);
         }

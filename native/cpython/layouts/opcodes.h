@@ -1,0 +1,17 @@
+/* What the instruction that a frame is at tells of the frame: from 3.14 on, where no word of its own does. */
+#ifndef LOOPCANARY_OPCODES_H
+#define LOOPCANARY_OPCODES_H
+
+#include <stdint.h>
+
+enum {
+    LC_OPCODE_RUNS = 0,   /* is no call, or one of C code */
+    LC_OPCODE_CALLS = 1,  /* calls Python code, without C between */
+    LC_OPCODE_EITHER = 2, /* calls, what is not known */
+    LC_OPCODE_ENDS = 3    /* the frame ends with it, or is suspended */
+};
+
+/* By opcode, for the CPython this is compiled for; NULL before 3.14. */
+extern const uint8_t *const lc_opcodes;
+
+#endif
