@@ -79,7 +79,7 @@ def score(
         if truth.duration_ms and not (disturbed or kind.about)
         else None,
         survived=line if kind.killed else None,
-        bug=next((report.bug for report in about if report.bug), None) if not disturbed else None,
+        bug=next((report.bug for report in about if report.bug), None) if known and not machines else None,
         advice=_is_applicable(kind, about) if not machines else None,
     )
 

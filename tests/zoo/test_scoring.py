@@ -182,7 +182,10 @@ def test_who_tells_the_run_queue_is_judged_on_a_loaded_machine():
 
 
 def test_a_stall_is_counted_under_its_bug():
-    assert scored(Report(frames=(HERE,), bug="3:ab")).bug == "3:ab"
+    report = Report(frames=(HERE,), bug="3:ab", queued=0.6)
+    assert scored(report).bug == "3:ab"
+    assert scored(report, disturbed=True).bug == "3:ab"
+    assert scored(replace(report, causes=("host",)), disturbed=True).bug is None  # the machine's
 
 
 PROGRAM = """\

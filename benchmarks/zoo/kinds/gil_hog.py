@@ -19,7 +19,7 @@ def resize_images():
 
 def check_upload(chunk):
     checksum = hashlib.sha256()
-    for _ in range(60):
+    for _ in range(90):
         checksum.update(chunk)  # <- culprit
 
 

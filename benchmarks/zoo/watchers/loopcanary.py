@@ -44,9 +44,7 @@ def reports_by(run: Run, engine: str) -> Sequence[Report]:
         check=False,
         timeout=280,
     )
-    if (
-        done.returncode == 1 and "Traceback" not in done.stderr
-    ):  # the store is empty: a killed program left nothing
+    if done.returncode == 1 and "Traceback" not in done.stderr:  # an empty store: a killed one left nothing
         return []
     done.check_returncode()
     (run.folder / "report.json").write_text(done.stdout)
