@@ -305,8 +305,9 @@ CALLERS = {
     "key_below_maps": {"maps"},
     "sorts": {"through_c"},
     "maps": {"through_c"},
-    "leaf_generator": {"inner_generator", "generators"},  # generators: when it drops them, they are closed
-    "inner_generator": {"resumes_first", "resumes_second", "generators"},
+    # When `generators` drops them, they are closed: in its caller, where its frame is cleared.
+    "leaf_generator": {"inner_generator", "generators", "in_rounds"},
+    "inner_generator": {"resumes_first", "resumes_second", "generators", "in_rounds"},
     "resumes_first": {"generators"},
     "resumes_second": {"generators"},
     "generators.<locals>.<genexpr>": {"generators"},

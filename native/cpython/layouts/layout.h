@@ -24,7 +24,7 @@
  *   frame_bytes      up to the locals: all that is ever read of a frame
  *   frame_instr      3.11, 3.12: prev_instr, the last instruction begun; from 3.13: instr_ptr, the
  *                    current one. For a position both are looked up the same way
- *   opcodes          kind of each opcode (opcodes.h), for frames whose words do not tell what they do; NULL: not known
+ *   opcodes          kind of each opcode (layout_opcodes.h), for frames whose words do not tell what they do; NULL: not known
  *   frame_tags       low bits of f_executable that are not address (a _PyStackRef from 3.14)
  *   frame_entry      3.11: 1 where C code called the frame; later a shim lies between
  *   owner_generator  value of `owner` of a frame inside a generator object

@@ -4,7 +4,7 @@
 #include "cpython/source/cpython_source.h"
 
 #include "cpython/layouts/debug_offsets.h"
-#include "cpython/layouts/opcodes.h"
+#include "cpython/layouts/layout_opcodes.h"
 #include "cpython/locks/locks.h"
 #include "cpython/source/self_test.h"
 

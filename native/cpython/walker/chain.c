@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cpython/layouts/opcodes.h"
+#include "cpython/layouts/layout_opcodes.h"
 
 #define PAGE_BYTES 4096u
 #define CALLED_MAX 8u /* frames that begin between a look and a copy */

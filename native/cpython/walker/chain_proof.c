@@ -132,7 +132,7 @@ lc_proof lc_chains_prove(const lc_chain *first, const lc_chain *second)
     while (agreed + 1 < quick && is_called(second, agreed, true)) {
         agreed++;
     }
-    const bool calls = quick > 0 && second->frames[from].calls && !second->frames[from].runs; /* whom, was not seen */
+    const bool calls = quick > 0 && second->frames[from].calls && !second->frames[from].runs; /* its callee was not seen */
     return (lc_proof){.any = true, .cut = from != live || calls, .seen = from, .from = from, .in_both = agreement.in_second, .agreed = agreed};
 }
 

@@ -1,6 +1,6 @@
-/* What the instruction that a frame is at tells of the frame: from 3.14 on, where no word of its own does. */
-#ifndef LOOPCANARY_OPCODES_H
-#define LOOPCANARY_OPCODES_H
+/* What a frame does, by the instruction that it is at: from 3.14 on, where no word of the frame tells it. */
+#ifndef LOOPCANARY_LAYOUT_OPCODES_H
+#define LOOPCANARY_LAYOUT_OPCODES_H
 
 #include <stdint.h>
 
