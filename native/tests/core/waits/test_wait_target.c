@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/socket.h>
@@ -211,19 +212,35 @@ TEST(of_several_descriptors_only_what_is_common_is_told)
     }
 }
 
-/* The kernel sets a command's begin and its end one after the other. */
-static void wait_for_command(pid_t pid)
+/* The kernel sets a command's begin and its end one after the other; and while it reads the program from a disk (state D), its
+ * arguments are not asked for. */
+static bool waits_by_command(pid_t pid)
 {
     static const char command_line[] = "sleep\0" "1000";
+    static const char state[] = "(sleep) S";
     char path[64], text[64];
     snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
+    int fd = open(path, O_RDONLY);
+    CHECK(fd >= 0);
+    ssize_t bytes = read(fd, text, sizeof text);
+    close(fd);
+    if (bytes != sizeof command_line || memcmp(text, command_line, sizeof command_line) != 0) {
+        return false;
+    }
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    fd = open(path, O_RDONLY);
+    CHECK(fd >= 0);
+    bytes = read(fd, text, sizeof text);
+    close(fd);
+    return bytes > 0 && memmem(text, (size_t)bytes, state, sizeof state - 1) != NULL;
+}
+
+static void wait_for_command(pid_t pid)
+{
     const uint64_t until = lc_now_ns() + UINT64_C(30000000000);
-    for (ssize_t bytes = 0; bytes != sizeof command_line || memcmp(text, command_line, sizeof command_line) != 0;) {
+    while (!waits_by_command(pid)) {
+        CHECK(lc_now_ns() < until);
         sched_yield();
-        const int command = open(path, O_RDONLY);
-        CHECK(command >= 0 && lc_now_ns() < until);
-        bytes = read(command, text, sizeof text);
-        close(command);
     }
 }
 
@@ -237,6 +254,7 @@ static pid_t child_that_waits(int output)
         if (output >= 0) {
             dup2(output, 1);
         }
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* also where a check fails */
         fcntl(ready[1], F_SETFD, FD_CLOEXEC); /* closed by exec, before the kernel has the new command */
         close(ready[0]);
         execlp("sleep", "sleep", "1000", (char *)NULL);
