@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.loops.qt.needing import BINDINGS, needs
 from tests.loops.tk.x_server import x_server
-from tests.program.watching import not_by_the_host
+from tests.program.watching import is_by_the_host, not_by_the_host
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -40,6 +40,14 @@ def blocks_of(report: dict[str, Any]) -> list[str]:
     return [one["callback"]["name"] for one in sorted(stalls, key=lambda one: one["began_at"])]
 
 
+def assert_blocks(report: dict[str, Any], names: list[str]) -> None:
+    """They are told in this order, but for those that the host is to blame for."""
+    found = blocks_of(report)
+    told = [(one["callback"], one["cause"], one["culprit"], is_by_the_host(one)) for one in report["stalls"]]
+    of_the_host = {(callback or {}).get("name") for callback, *_, is_its in told if is_its}
+    assert found == [name for name in names if name in found or name not in of_the_host], told
+
+
 def assert_waits_are_none(report: dict[str, Any], facts: dict[str, Any]) -> None:
     """Neither that a window is open inside of a callback is a stall, nor what comes after the loop. A busy
     machine may make short ones of them."""
@@ -54,7 +62,7 @@ def assert_waits_are_none(report: dict[str, Any], facts: dict[str, Any]) -> None
 def test_commands_of_tk_that_block(watched, report):
     done = watched.run(PROGRAMS / "tk_blocks.py", "uninstalled")
     told = report()
-    assert blocks_of(told) == [
+    names = [
         "after: App.poll",
         ".send: App.on_click",
         ".field: on_press (<Button-1>)",
@@ -63,6 +71,7 @@ def test_commands_of_tk_that_block(watched, report):
         "after_idle: refresh",
         "main",
     ]
+    assert_blocks(told, names)
     facts = json.loads(done.stdout)
     assert_waits_are_none(told, facts)
     assert (facts["is_tkinters"], facts["is_own"]) == (True, True)
@@ -87,7 +96,7 @@ def test_slots_of_qt_that_block(watched, report, monkeypatch, binding, way):
         monkeypatch.setenv("QT_NO_GLIB", "1")
     done = watched.run(PROGRAMS / "qt_blocks.py", binding, way)
     told = report()
-    assert blocks_of(told) == ["App.slow_slot", "inside", "opens"]
+    assert_blocks(told, ["App.slow_slot", "inside", "opens"])
     facts = json.loads(done.stdout)
     assert_waits_are_none(told, facts)
     assert {one["loop"] for one in told["stalls"]} == {"qt"}
