@@ -108,15 +108,18 @@ sanitized := VENV=$(ASAN_VENV) SANITIZE=address,undefined \
 test-asan:
 	$(MAKE) test-python $(sanitized) PYTEST_ARGS="--ignore=tests/packaging $(PYTEST_ARGS)"
 
+# They take as long as they are asked to: no limit for one test.
+as_long_as_it_takes := -o faulthandler_timeout=0
+
 churn: $(install_stamp)
-	LOOPCANARY_CHURN_SECONDS=$(CHURN_SECONDS) $(PYTEST_LAUNCHER) $(VENV)/bin/pytest -s $(PYTEST_ARGS) \
+	LOOPCANARY_CHURN_SECONDS=$(CHURN_SECONDS) $(PYTEST_LAUNCHER) $(VENV)/bin/pytest -s $(as_long_as_it_takes) $(PYTEST_ARGS) \
 		tests/native_walker/test_churn.py tests/native_walker/test_churn_watched.py
 
 churn-asan:
 	$(MAKE) churn $(sanitized)
 
 cycles: prepare
-	LOOPCANARY_CYCLES=$(CYCLES) $(PYTEST_LAUNCHER) $(VENV)/bin/pytest -v $(PYTEST_ARGS) tests/loops/test_under_load.py
+	LOOPCANARY_CYCLES=$(CYCLES) $(PYTEST_LAUNCHER) $(VENV)/bin/pytest -v $(as_long_as_it_takes) $(PYTEST_ARGS) tests/loops/test_under_load.py
 
 cycles-asan:
 	$(MAKE) cycles $(sanitized)

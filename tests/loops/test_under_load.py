@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import faulthandler
 import os
 import subprocess
 import sys
@@ -43,7 +42,6 @@ def here():
 
 
 def run(load, tmp_path, **variables):
-    faulthandler.cancel_dump_traceback_later()  # it may be asked for more cycles than tests have time for
     clean = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-W", "ignore", PROGRAM, load, CYCLES, tmp_path / "store"],

@@ -127,13 +127,16 @@ def answers(load):
 
 
 def by_threads(load):
-    """One asks, another answers."""
+    """One asks, another answers, until it is asked nothing: each connection that was made is served."""
 
     def serve(server):
-        while not load.is_over:
+        is_asked = True
+        while is_asked:
+            is_asked = False
             connection, _ = server.accept()
             with connection:
                 while connection.recv(4096):
+                    is_asked = True
                     connection.sendall(ANSWER)
 
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import faulthandler
 import gc
 import os
 import sys
@@ -21,7 +20,6 @@ SECONDS = float(os.environ.get("LOOPCANARY_CHURN_SECONDS", "2"))
     ids=["with the CPU clock", "by agreement alone", "with no death counted"],
 )
 def test_no_sampled_stack_never_existed(probe: ModuleType, cpu_clock: bool, deaths: bool) -> None:
-    faulthandler.cancel_dump_traceback_later()  # it may be asked to take longer than tests do
     # Callbacks of other tools (hypothesis has one) run in the churning threads: frames that did exist, but
     # that the judge cannot know.
     # So do finalizers of what other tests have left behind.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import faulthandler
 import os
 import subprocess
 import sys
@@ -56,7 +55,6 @@ def sampled(stack: Stack) -> tuple[list[churn.Frame], bool]:
 
 
 def test_no_stack_in_the_flight_file_never_existed(tmp_path: Path) -> None:
-    faulthandler.cancel_dump_traceback_later()  # it may be asked to take longer than tests do
     store = tmp_path / "store"
     words = [sys.executable, "-c", PROGRAM, churn.__file__, str(store), str(SECONDS), str(ROUND_S)]
     clean = {name: value for name, value in os.environ.items() if not name.startswith("LOOPCANARY")}
