@@ -396,3 +396,46 @@ def test_a_fork_does_not_wait_for_a_transaction(store: Store) -> None:
 
     assert store._database.write(fork_inside) == 0
     assert store.reader.totals(STALLS).issues == 0
+
+
+# ---- a program that closes what it did not open -------------------------------------------------------
+
+
+def close_the_log(folder: Path) -> None:
+    """As a program does that closes a descriptor of its own twice: its number is another file's by then."""
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            if os.readlink(f"/proc/self/fd/{number}").startswith(f"{folder}/loopcanary.db-wal"):
+                os.close(int(number))
+        except FileNotFoundError:
+            continue
+
+
+def test_what_was_closed_in_a_transaction_is_opened_again(store: Store, folder: Path) -> None:
+    store.put_issue(STALL)
+    attempts = []
+
+    def closed_inside(connection: sqlite3.Connection) -> None:
+        attempts.append(connection)
+        if len(attempts) == 1:
+            close_the_log(folder)
+        connection.execute("DELETE FROM main.issues")
+
+    store._database.write(closed_inside)
+    assert len(set(map(id, attempts))) == 2
+    assert store.reader.totals(STALLS).issues == 0
+
+
+def test_what_was_closed_as_the_store_was_opened_is_opened_again(store: Store, folder: Path) -> None:
+    opened = []
+
+    def closed_once(connection: sqlite3.Connection) -> None:
+        opened.append(connection)
+        if len(opened) == 1:
+            connection.execute("SELECT count(*) FROM main.issues").fetchone()
+            close_the_log(folder)
+
+    store._database.on_connect(closed_once)
+    store.put_issue(STALL)
+    assert len(opened) == 2
+    assert [one.id for one in store.reader.issues(STALLS)] == [STALL.id]

@@ -95,7 +95,7 @@ def hypercorn_config(listening):
     from hypercorn.config import Config
 
     config = Config()
-    config.bind = [f"fd://{listening.fileno()}"]
+    config.bind = [f"fd://{listening.detach()}"]  # Hypercorn closes it
     config.errorlog = None
     config.keep_alive_timeout = config.ssl_handshake_timeout = 300  # of connections that wait for their turn
     if TLS is not None:

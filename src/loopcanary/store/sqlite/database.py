@@ -184,6 +184,11 @@ class Database:
             # The store was removed or set aside while we had it open.
             self._disconnect()
             return True
+        if code & 0xFF == _IOERR and not self._is_alone and self._descriptors.one_is_lost(self.path):
+            # Closed by the program, in the middle of this transaction.
+            make_immortal(self._connection)
+            self._connection = None
+            return True
         if code & 0xFF in (_CORRUPT, _NOTADB) and not self._read_only:
             self._disconnect()
             self._set_aside(error)

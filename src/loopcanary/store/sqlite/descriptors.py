@@ -7,6 +7,8 @@ gets their numbers: SQLite would write into it, and close it.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +16,8 @@ if TYPE_CHECKING:
     import sqlite3
 
 _SELF = "/proc/self/fd"
-_SUFFIXES = ("", "-wal", "-shm", "-journal")
+_KEPT = ("", "-wal", "-shm")
+_SUFFIXES = (*_KEPT, "-journal")
 
 
 class Descriptors:
@@ -30,12 +33,10 @@ class Descriptors:
             return
         names = {f"{database}{suffix}" for suffix in _SUFFIXES}
         found = {}
-        for descriptor in _open_descriptors():
-            try:
-                if os.readlink(f"{_SELF}/{descriptor}") in names:  # noqa: PTH115 - cheap: once a transaction
+        for descriptor, name in _open_files():
+            if name in names:
+                with suppress(OSError):  # closed meanwhile
                     found[descriptor] = _identity(descriptor)
-            except OSError:  # another thread's, closed meanwhile
-                continue
         self._all_known = found == self._known
         self._known = found
 
@@ -46,12 +47,25 @@ class Descriptors:
         except OSError:
             return False
 
+    def one_is_lost(self, database: Path) -> bool:
+        """Whether one was closed, even one that was not known yet: SQLite keeps the files of a write-ahead log
+        open that are there."""
+        if not self.are_ours():
+            return True
+        names = {name for _, name in _open_files()}
+        kept = {f"{database}{suffix}" for suffix in _KEPT}
+        return bool(names) and any(name not in names and os.path.lexists(name) for name in kept)
 
-def _open_descriptors() -> list[int]:
+
+def _open_files() -> Iterator[tuple[int, str]]:
+    """Each descriptor of the process, and what it is. Cheap: it is asked for after a transaction."""
     try:
-        return [int(name) for name in os.listdir(_SELF)]  # noqa: PTH208 - as above
+        descriptors = os.listdir(_SELF)  # noqa: PTH208
     except OSError:
-        return []
+        return
+    for descriptor in descriptors:
+        with suppress(OSError):  # another thread's, closed meanwhile
+            yield int(descriptor), os.readlink(f"{_SELF}/{descriptor}")  # noqa: PTH115
 
 
 def _identity(descriptor: int) -> tuple[int, int]:
