@@ -200,6 +200,22 @@ def test_a_clean_run_says_so_if_started_by_hand(screen: Screen, monkeypatch: pyt
     assert screen.text.startswith("[loopcanary] no stall over 100 ms in this process, in a run of 42.3 s\n")
 
 
+def test_no_stall_is_said_only_where_none_was_seen(screen: Screen) -> None:
+    run = replace(ENDED, statistics={"stalls_undiagnosed": 2, "stalls_suppressed_storm": 3})
+    ConsoleReporter(terminal=screen, announce_clean=True).close(run, [])  # type: ignore[arg-type]
+    first, second, *_ = screen.text.splitlines()
+    assert first == "[loopcanary] no reported stall over 100 ms in this process, in a run of 42.3 s"
+    why = "2 since loopcanary failed to judge them, 3 over the limit of stalls a minute"
+    assert second == f"  not reported: {why}"
+
+
+def test_what_was_not_reported_is_said_beside_what_was(reporter: ConsoleReporter, screen: Screen) -> None:
+    reporter.report(STALL, 0)
+    reporter.close(replace(ENDED, statistics={"stalls_dropped_no_slot": 1}), [])
+    (said,) = [line for line in screen.text.splitlines() if "not reported" in line]
+    assert said.startswith("  not reported: 1 for want of room")
+
+
 def test_the_last_line_names_the_store(
     screen: Screen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,6 +31,7 @@ from loopcanary.document.verdict import (
 )
 from loopcanary.model import Cause, StallState
 from loopcanary.model.units import format_duration
+from loopcanary.words.guards import unreported_words
 from loopcanary.words.kinds import kind_words
 from loopcanary.words.lives import life_words
 from loopcanary.words.text import count_of, printable
@@ -149,14 +150,15 @@ def summary_block(
     count, total_ns = sum(tally.count for tally in tallies), sum(tally.total_ns for tally in tallies)
     ranked = sorted(tallies, key=lambda tally: -tally.total_ns)
     length = "".join(f", {words}" for words in [*_in(process), *_run_length(session)])
-    below: list[Block] = []
+    below: list[Block] = [line(dim(words)) for words in unreported_words(session.statistics)]
     if count:
         sums = f" in {count_of(len(ranked), 'bug')}, {format_duration(total_ns)} in all"
         headline = line(_TAG, f"{count_of(count, 'stall')}{sums}{length}")
-        below += _table(ranked)
+        below = [*_table(ranked), *below]
     else:
+        none = "no reported stall" if below else "no stall"
         threshold = format_duration(session.threshold_ns)
-        headline = line(_TAG, f"no stall over {threshold} in this process{length}")
+        headline = line(_TAG, f"{none} over {threshold} in this process{length}")
     below += [_loop_line(loop, session) for loop in session.loops[:_LOOPS_MAX] if loop.turns]
     if count:
         below.append(_where_to_read(count, session, details))

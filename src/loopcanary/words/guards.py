@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from loopcanary.model import Session
 
 _UNREPORTED = {
+    "stalls_undiagnosed": "since loopcanary failed to judge them",
     "stalls_suppressed_debugger": "while a debugger was attached",
     "stalls_suppressed_expected": "within a time of their own"
     " (`expect`, `watch`, `request_threshold`, `task_threshold`)",
@@ -33,9 +34,7 @@ def guard_words(session: Session) -> Iterator[str]:
     """`not reported: 3 while a debugger was attached`, `the machine was suspended 2 times`; what did not
     happen is left out."""
     counts = session.statistics
-    told = [f"{counts[name]:,} {why}" for name, why in _UNREPORTED.items() if counts.get(name)]
-    if told:
-        yield f"not reported: {', '.join(told)}"
+    yield from unreported_words(counts)
     if counts.get("stalls_at_startup"):
         yield f"{count_of(counts['stalls_at_startup'], 'stall')} before the loop first waited"
     if counts.get("watchdog_late"):
@@ -45,6 +44,13 @@ def guard_words(session: Session) -> Iterator[str]:
     if counts.get("clock_steps"):
         yield f"the clock of the CPU stepped {count_of(counts['clock_steps'], 'time')}"
     yield from lost_words(counts)
+
+
+def unreported_words(counts: Mapping[str, int]) -> Iterator[str]:
+    """Stalls that were seen and not reported: how many, and why; nothing where there were none."""
+    told = [f"{counts[name]:,} {why}" for name, why in _UNREPORTED.items() if counts.get(name)]
+    if told:
+        yield f"not reported: {', '.join(told)}"
 
 
 def lost_words(counts: Mapping[str, int]) -> Iterator[str]:

@@ -5,18 +5,20 @@ pickled as the function it replaces.
 from __future__ import annotations
 
 import copy
+import gc
 import inspect
 import pickle
 import sys
 import time
-from threading import Thread
+import weakref
+from threading import Thread, get_ident
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 import loopcanary
-from loopcanary.probes.pygame.calls import GameCalls
+from loopcanary.probes.pygame.calls import GameCalls, _is_alive
 
 native = pytest.importorskip("loopcanary._native", reason="needs the C core")
 
@@ -483,3 +485,21 @@ def test_it_is_copied_and_pickled_by_its_name():
         assert copy.copy(patched) is patched
         assert copy.deepcopy({"sleep": patched})["sleep"] is patched
         assert pickle.loads(pickle.dumps(patched)) is patched
+
+
+def test_asking_for_a_thread_keeps_no_variable_alive():
+    class Variable:
+        """Of the caller."""
+
+    def ask():
+        variable = Variable()
+        kept.append(weakref.ref(variable))
+        return _is_alive(get_ident())
+
+    kept = []
+    gc.disable()
+    try:
+        assert ask()
+        assert kept[0]() is None
+    finally:
+        gc.enable()

@@ -180,14 +180,11 @@ class Database:
             # A text is damaged and no UTF-8 any more: what of it can be read is.
             self._connection.text_factory = partial(str, encoding="utf-8", errors="replace")
             return True
-        if code == _READONLY_MOVED or (self._file is not None and identity(self.path) != self._file):
-            # The store was removed or set aside while we had it open.
+        is_lost = code & 0xFF == _IOERR and not self._is_alone and self._descriptors.one_is_lost(self.path)
+        is_moved = code == _READONLY_MOVED or (self._file is not None and identity(self.path) != self._file)
+        if is_lost or is_moved:
+            # The program closed it, or the store was removed or set aside, while we had it open.
             self._disconnect()
-            return True
-        if code & 0xFF == _IOERR and not self._is_alone and self._descriptors.one_is_lost(self.path):
-            # Closed by the program, in the middle of this transaction.
-            make_immortal(self._connection)
-            self._connection = None
             return True
         if code & 0xFF in (_CORRUPT, _NOTADB) and not self._read_only:
             self._disconnect()

@@ -26,6 +26,7 @@ class Descriptors:
     def __init__(self) -> None:
         self._known: dict[int, tuple[int, int]] = {}
         self._all_known = False
+        self._is_lost = False
 
     def learn(self, database: Path) -> None:
         """Looks for those that were opened since; SQLite opens its log with the first transaction."""
@@ -41,20 +42,21 @@ class Descriptors:
         self._known = found
 
     def are_ours(self) -> bool:
-        """Whether each one that is known still is the file that it was."""
+        """Whether each one that is known still is the file that it was, and none is lost."""
         try:
-            return all(_identity(descriptor) == file for descriptor, file in self._known.items())
+            known = all(_identity(descriptor) == file for descriptor, file in self._known.items())
+            return known and not self._is_lost
         except OSError:
             return False
 
     def one_is_lost(self, database: Path) -> bool:
-        """Whether one was closed, even one that was not known yet: SQLite keeps the files of a write-ahead log
-        open that are there."""
-        if not self.are_ours():
-            return True
+        """Whether one was closed, even one that was not known yet: what is there of a write-ahead log's files,
+        SQLite keeps open."""
         names = {name for _, name in _open_files()}
         kept = {f"{database}{suffix}" for suffix in _KEPT}
-        return bool(names) and any(name not in names and os.path.lexists(name) for name in kept)
+        missing = bool(names) and any(name not in names and os.path.lexists(name) for name in kept)
+        self._is_lost = missing or not self.are_ours()
+        return self._is_lost
 
 
 def _open_files() -> Iterator[tuple[int, str]]:
