@@ -25,7 +25,7 @@ from loopcanary.model import (
 )
 from loopcanary.model.search import STALLS, IssueQuery
 from loopcanary.store import FLIGHT_FOLDER, Forensics, Recovery, Store, StoreError, recover, settle
-from loopcanary.store.recovery.plausible import credible
+from loopcanary.store.recovery.plausible import credible, credible_lane
 from loopcanary.wire import to_wire
 
 ALL = IssueQuery()
@@ -207,6 +207,22 @@ def test_of_a_damaged_stall_its_samples_are_believed() -> None:
     found = credible(Header(), replace(evidence(1, 242 * YEAR), samples=samples))
     assert found is not None
     assert (found.begin_ns, found.end_ns) == (3 * S, 4 * S)
+
+
+LANE = LaneTotals(
+    lane=0, generation=1, tid=1, loop_kind="asyncio", thread_name="MainThread", opened_ns=S, closed_ns=None,
+    turns=1, callbacks=1, busy_ns=2 * S, busy_ns_squared=1, longest_turn_ns=2 * S, queue_ns_total=0,
+    queue_ns_max=0, histogram=(), stalls=1, stalled_ns=2 * S,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["busy_ns", "longest_turn_ns", "queue_ns_max", "stalled_ns", "opened_ns"])
+def test_no_sum_of_a_damaged_lane_is_longer_than_its_process_may_have_lived(name: str) -> None:
+    now_wall_ns = BEGAN + 10 * S
+    damaged = replace(LANE, **{name: 242 * YEAR})
+    assert getattr(credible_lane(Header(), damaged, now_wall_ns), name) == 86_410 * S
+    assert credible_lane(Header(), LANE, now_wall_ns) == LANE
+    assert credible_lane(Header(started_ns=242 * YEAR), LANE, now_wall_ns) == LANE
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from loopcanary.model import Session, SessionEnd, Stall, StallEvidence, StallSta
 from loopcanary.model.search import IssueQuery
 from loopcanary.store.recovery.flight_folder import CLAIMED, FLIGHT, SAVED, Entry, FlightFolder
 from loopcanary.store.recovery.forensics import Forensics, Header, Remains, session_of
-from loopcanary.store.recovery.plausible import credible, last_ns
+from loopcanary.store.recovery.plausible import credible, credible_lane, last_ns, latest_ns
 from loopcanary.store.store import Store
 
 _R = TypeVar("_R", bound=Remains)
@@ -184,11 +184,13 @@ class _Visit(Generic[_R]):
         ]
 
     def _session(self, remains: _R, now_ns: int) -> Session:
+        now_wall_ns = int(self._now_s * 1e9)
+        lanes = [credible_lane(remains.header, lane, now_wall_ns) for lane in remains.lanes()]
         return replace(
             session_of(remains.facts(), remains.header),
             end=SessionEnd.RUNNING,
             ended_wall_ns=None,
-            loops=self._forensics.health(remains.lanes(), now_ns),
+            loops=self._forensics.health(lanes, now_ns),
             statistics=dict(remains.counters()),
         )
 
@@ -226,7 +228,6 @@ def _final_state(evidence: StallEvidence) -> StallState:
 def _last_sign_ns(header: Header, evidence: Iterable[StallEvidence], now_wall_ns: int) -> int:
     """When the process was last seen alive; an idle one may have lived on for long."""
     signs = [header.heartbeat_ns, *map(last_ns, evidence)] if header.ended_ns is None else [header.ended_ns]
-    # The wall clock may have been set; what lies beyond a day is damage.
-    latest_ns = header.clock.monotonic_ns + now_wall_ns - header.clock.wall_ns + _DAY_S * 1_000_000_000
-    possible = [sign for sign in (header.started_ns, *signs) if sign <= latest_ns]
+    latest = latest_ns(header, now_wall_ns)
+    possible = [sign for sign in (header.started_ns, *signs) if sign <= latest]
     return max(possible, default=header.clock.monotonic_ns)

@@ -6,9 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from loopcanary.model import StallEvidence
+    from loopcanary.model import LaneTotals, StallEvidence
     from loopcanary.store.recovery.forensics import Header
 
+_DAY_NS = 86_400_000_000_000
+"""The wall clock may have been set by so much."""
+_TIMES = (
+    *("busy_ns", "callback_ns", "gc_ns", "longest_turn_ns"),
+    *("on_cpu_ns", "queue_ns_max", "run_queue_ns", "stalled_ns"),
+)
 _LATE_NS = 60_000_000_000
 """The watchdog, whose look is the last sign of life, may have been kept from looking by so much."""
 
@@ -24,6 +30,23 @@ def credible(header: Header, found: StallEvidence) -> StallEvidence | None:
     begin_ns, end_ns = found.samples[0].at_ns, found.samples[-1].at_ns
     return replace(
         found, begin_ns=begin_ns, end_ns=None if found.end_ns is None else end_ns, last_look_ns=end_ns
+    )
+
+
+def latest_ns(header: Header, now_wall_ns: int) -> int:
+    """The last instant, by the process's clock, at which it may have lived: what lies beyond is damage."""
+    return header.clock.monotonic_ns + now_wall_ns - header.clock.wall_ns + _DAY_NS
+
+
+def credible_lane(header: Header, lane: LaneTotals, now_wall_ns: int) -> LaneTotals:
+    """The lane; no time of it longer than its process may have lived."""
+    latest = latest_ns(header, now_wall_ns)
+    started = header.started_ns if header.started_ns <= latest else 0
+    times = {name: getattr(lane, name) for name in _TIMES}
+    return replace(
+        lane,
+        opened_ns=max(started, min(lane.opened_ns, latest)),
+        **{name: min(time, latest - started) for name, time in times.items() if time is not None},
     )
 
 
