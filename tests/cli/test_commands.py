@@ -391,6 +391,13 @@ def test_clean_takes_the_start_of_a_bug(store: Store, option: str) -> None:
     assert {one.id for one in store.reader.issues(STALLS)} == {"s1-2", "s1-9"}
 
 
+def test_clean_takes_ids(store: Store, capsys: Captured) -> None:
+    store.put([SESSION], [STALL, KILLED])
+    assert main(["clean", "--id", STALL.id, "--id", "nothing"]) == 0
+    assert capsys.readouterr().out == "Deleted 1 record.\n"
+    assert [one.id for one in store.reader.issues(STALLS)] == [KILLED.id]
+
+
 def test_clean_takes_each_store_in_turn(filled: Store, place: Path, capsys: Captured) -> None:
     other = Store(place / "other", retention=Retention(age_ns=1 << 62))
     other.put([SESSION], [STALL])
