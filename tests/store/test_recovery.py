@@ -217,7 +217,7 @@ LANE = LaneTotals(
 
 
 @pytest.mark.parametrize("name", ["busy_ns", "longest_turn_ns", "queue_ns_max", "stalled_ns", "opened_ns"])
-def test_no_sum_of_a_damaged_lane_is_longer_than_its_process_may_have_lived(name: str) -> None:
+def test_damaged_sums_are_not_longer_than_a_life(name: str) -> None:
     now_wall_ns = BEGAN + 10 * S
     damaged = replace(LANE, **{name: 242 * YEAR})
     assert getattr(credible_lane(Header(), damaged, now_wall_ns), name) == 86_410 * S
