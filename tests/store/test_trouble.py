@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -403,12 +404,10 @@ def test_a_fork_does_not_wait_for_a_transaction(store: Store) -> None:
 
 def close_the_log(folder: Path) -> None:
     """As a program does that closes a descriptor of its own twice: its number is another file's by then."""
-    for number in os.listdir("/proc/self/fd"):
-        try:
-            if os.readlink(f"/proc/self/fd/{number}").startswith(f"{folder}/loopcanary.db-wal"):
-                os.close(int(number))
-        except FileNotFoundError:
-            continue
+    for each in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):
+            if each.readlink() == folder / "loopcanary.db-wal":
+                os.close(int(each.name))
 
 
 def test_what_was_closed_in_a_transaction_is_opened_again(store: Store, folder: Path) -> None:

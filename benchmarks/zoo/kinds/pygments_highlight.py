@@ -7,7 +7,11 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 from zoo.stage import measured, run, sized
 
-EXPECT = {"cause": ["cpu"], "needs": ["Pygments"], "advice": ["process", "to_thread", "sleep(0)"]}
+EXPECT = {
+    "cause": ["native-cpu", "cpu"],
+    "needs": ["Pygments"],
+    "advice": ["process", "to_thread", "sleep(0)"],
+}
 LEXER = PythonLexer()
 
 

@@ -28,7 +28,7 @@ CANDIDATES_MAX = 5
 """Named where the start of an id is that of several."""
 _ENOUGH = CANDIDATES_MAX + 1
 """To know that there are more."""
-_VERSIONS = ("3:", "2:", "1:")
+_VERSIONS = ("4:", "3:", "2:", "1:")
 """What fingerprints begin with, the present one first (docs/internals/diagnosis.md). People leave it out."""
 
 _OPTIONS = (

@@ -15,7 +15,7 @@ from loopcanary.diagnosis.code.ownership import Owner, Ownership, portable_path
 from loopcanary.diagnosis.culprit.blocker import STEADY_SHARE
 from loopcanary.model import Cause, Culprit, StackFrame, Stall
 
-VERSION = 3
+VERSION = 4
 """Raised when the same stall would get another fingerprint than before."""
 _DIGITS = 12
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
@@ -25,6 +25,7 @@ _OBJECT_NAME = re.compile(r' "[^"]*"(?=: |$)')
 """What the program calls one of its objects: `QPushButton "buy": Timer`."""
 
 _AROUND_SHARE = 2 / 3
+_ENTERED_SHARE = 1 / 2
 _PYTHON_SHARE = 1 / 3
 _COMPUTING = frozenset({Cause.CPU, Cause.NATIVE_CPU})
 _ASKED_FOR = "gc.collect"
@@ -33,7 +34,7 @@ _SYNTHETIC_NAMES = re.compile(r"\.?<(?:listcomp|dictcomp|setcomp|genexpr|locals)
 
 
 def fingerprint(stall: Stall, paths: CodePaths) -> str:
-    """The fingerprint: `3:` and twelve hexadecimal digits. Line numbers, times, processes and hosts do not
+    """The fingerprint: `4:` and twelve hexadecimal digits. Line numbers, times, processes and hosts do not
     count."""
     digest = blake2s("\0".join(explain(stall, paths)).encode("utf-8", "replace"))
     return f"{VERSION}:{digest.hexdigest()[:_DIGITS]}"
@@ -57,17 +58,21 @@ def _identity(stall: Stall, paths: CodePaths) -> tuple[str, ...]:
         return (cause, *_top_contributor(stall))
     if stall.culprit is None:
         return (f"callback={_plain_name(stall.callback)}",)
-    if _computes_in_python(stall):
+    if _computes_in_python(stall, stall.culprit):
         return _place("culprit", _around(stall, stall.culprit), paths)
     place = _place("culprit", stall.culprit, paths)
     reached = _reached(stall, stall.culprit)
     return (*place, f"blocker={reached}") if reached else place
 
 
-def _computes_in_python(stall: Stall) -> bool:
-    """Whether Python code computed, alone or for a third of what C calls and it computed together."""
+def _computes_in_python(stall: Stall, culprit: Culprit) -> bool:
+    """Whether Python code computed: alone, for a third of what C calls and it computed together, or that of a
+    library, where how much of it is in C differs from run to run."""
     if stall.cause not in _COMPUTING:
         return False
+    total = sum(stack.weight_ns for stack in stall.stacks)
+    if sum(time for name, time in _below(stall, culprit).items() if name) >= _ENTERED_SHARE * total > 0:
+        return True
     shares = {
         cause: sum(part.share for part in stall.portions if part.cause is cause) for cause in _COMPUTING
     }
@@ -141,19 +146,22 @@ def _reached(stall: Stall, culprit: Culprit) -> str:
     callee = callee_of(stall.blocker.call) if stall.blocker is not None and stall.blocker.call else None
     if callee is not None:
         return callee.rpartition(".")[2]
+    below = _below(stall, culprit)
+    best = max(below, key=lambda name: below[name], default="")
+    return best if below and below[best] >= STEADY_SHARE * sum(below.values()) else ""
+
+
+def _below(stall: Stall, culprit: Culprit) -> dict[str, int]:
+    """By the name of what the culprit called, the time in which it did; by the empty one that in which its
+    frame was the innermost one."""
     held: dict[str, int] = {}
-    total = 0
     for stack in stall.stacks:
         for index, frame in enumerate(stack.frames):
             if (frame.file, frame.qualname) == (culprit.file, culprit.qualname):
-                total += stack.weight_ns
                 name = _call_name(stack.frames[index - 1].qualname) if index else ""
                 held[name] = held.get(name, 0) + stack.weight_ns
                 break
-    if not held:
-        return ""
-    best = max(held, key=lambda name: held[name])
-    return best if held[best] >= STEADY_SHARE * total else ""
+    return held
 
 
 def _call_name(qualname: str) -> str:

@@ -43,15 +43,16 @@ class Descriptors:
 
     def are_ours(self) -> bool:
         """Whether each one that is known still is the file that it was, and none is lost."""
+        if self._is_lost:
+            return False
         try:
-            known = all(_identity(descriptor) == file for descriptor, file in self._known.items())
-            return known and not self._is_lost
+            return all(_identity(descriptor) == file for descriptor, file in self._known.items())
         except OSError:
             return False
 
     def one_is_lost(self, database: Path) -> bool:
-        """Whether one was closed, even one that was not known yet: what is there of a write-ahead log's files,
-        SQLite keeps open."""
+        """Whether one was closed, even one that was not known yet: those files of a write-ahead log that are
+        there, SQLite keeps open."""
         names = {name for _, name in _open_files()}
         kept = {f"{database}{suffix}" for suffix in _KEPT}
         missing = bool(names) and any(name not in names and os.path.lexists(name) for name in kept)
