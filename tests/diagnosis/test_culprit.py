@@ -77,19 +77,62 @@ def test_plumbing_alone_has_no_culprit():
     assert stall.title == "sleeping in time.sleep"
 
 
-def test_a_template_is_not_blamed_but_who_renders_it():
+VIEWS = "async def handler():\n    page.render(rows=rows)\n"
+JINJA = frame("Template.render", f"{SITE}/jinja2/environment.py", 1295)
+MAKO = frame("_exec_template", f"{SITE}/mako/runtime.py", 931)
+TORNADO = frame("Template.generate", f"{SITE}/tornado/template.py", 361)
+
+
+def rendered(*frames):
+    """A stall in code of these frames below `page.render`; templates have files with the program's text."""
+    texts = Texts(app=VIEWS)
+    texts.read = lambda file, read=texts.read: read(file if file.endswith("/tables.py") else APP)
+    taken = samples(*[stack(*frames, at("page.render(rows=rows)", VIEWS))] * 12, running=True)
+    return judged(evidence(taken), sources=texts)
+
+
+@pytest.mark.parametrize(
+    ("file", "function", "engine"),
+    [
+        ("templates/orders.html", "root", JINJA),
+        ("templates/orders.page", "root", JINJA),
+        ("templates/orders", "block_rows", JINJA),
+        ("templates/orders.page", "root.<locals>.macro", JINJA),
+        ("mako_modules/orders.html.py", "render_row", MAKO),
+        ("mako_modules/orders.page.py", "render_body.<locals>.row", MAKO),
+        ("mako_modules/orders.py", "render_body", MAKO),
+        ("orders_html.generated.py", "_tt_execute", TORNADO),
+    ],
+)
+def test_a_template_is_not_blamed_but_who_renders_it(file, function, engine):
     """Its code has lines that the template does not have."""
-    views = "async def handler():\n    page.render(rows=rows)\n"
-    render = frame("Template.render", f"{SITE}/jinja2/environment.py", 1295)
-    page = frame("root", "/srv/app/templates/orders.html", 33, column=5, end_column=9)
-    taken = samples(*[stack(page, render, at("page.render(rows=rows)", views))] * 12, running=True)
-    texts = Texts(app=views)
-    texts.read = lambda file, read=texts.read: read(APP if file.endswith("orders.html") else file)
-    stall = judged(evidence(taken), sources=texts)
+    stall = rendered(frame(function, f"/srv/app/{file}", 2, column=5, end_column=9), engine)
     assert (stall.culprit.function, stall.culprit.line) == ("handler", 2)
     assert stall.title == "page.render(rows=rows) in handler (app.py:2)"
-    assert "jinja2" in stall.advice
     assert stall.stacks[0].frames[0].line == 0
+
+
+def test_a_template_s_advice_is_that_of_its_engine():
+    assert "jinja2" in rendered(frame("root", "/srv/app/templates/orders.page", 33), JINJA).advice
+
+
+@pytest.mark.parametrize(
+    ("file", "function", "outer"),
+    [
+        ("shop/tables.py", "render_row", (frame("render_body", "/srv/app/orders.mako"), MAKO)),
+        ("bin/serve", "show_row", (frame("root", "/srv/app/orders"), JINJA)),
+        ("site.wsgi", "root", ()),
+    ],
+    ids=["a module below Mako", "a script below Jinja2", "a script"],
+)
+def test_what_a_template_calls_is_blamed(file, function, outer):
+    stall = rendered(frame(function, f"/srv/app/{file}", 7), *outer)
+    assert (stall.culprit.function, stall.culprit.line) == (function, 7)
+
+
+def test_who_renders_is_no_template_whatever_its_name_is():
+    page = frame("root", "/srv/app/orders", 33)
+    assert rendered(page, JINJA, frame("root", "/srv/app/site.wsgi", 7)).culprit.line == 7
 
 
 IMPORTS = "def handler():\n    import plugins\n"

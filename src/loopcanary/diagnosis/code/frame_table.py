@@ -68,7 +68,7 @@ class FrameTable:
 
     def __init__(self, ownership: Ownership) -> None:
         self._ownership = ownership
-        self._files: dict[str, _File] = {}
+        self._files: dict[tuple[str, Owner], _File] = {}
         self._frames: list[PlacedFrame] = []
         self._by_id: dict[int, int] = {}
         self._by_value: dict[tuple[str, str, int, int, int, int], int] = {}
@@ -86,6 +86,7 @@ class FrameTable:
         self._shown: dict[Numbers, ShownStack] = {}
         self._paths: dict[Numbers, Path] = {}
         self._last: tuple[tuple[Frame, ...], Numbers] = ((), b"")
+        self._whole: tuple[Frame, ...] = ()
 
     def place(self, stack: Stack) -> PlacedStack:
         """The stack, the same object for equal ones."""
@@ -132,6 +133,7 @@ class FrameTable:
     def _number(self, frames: tuple[Frame, ...]) -> Numbers:
         before, known = self._last
         shared = _shared_tail(frames, before)
+        self._whole = frames
         numbers = self._number_each(frames[: len(frames) - shared])
         if shared:
             outer = known[-shared:]
@@ -163,7 +165,7 @@ class FrameTable:
             name = (frame.file, frame.qualname)
             function = self._by_name.get(name)
             if function is None:
-                function = self._by_name[name] = self._number_function(frame.file, frame.qualname)
+                function = self._by_name[name] = self._number_function(frame)
             line = self._number_line(function, frame.line)
             owner = self._functions[function]
             self._frames.append(PlacedFrame(frame=frame, shown=self._lines[line], function=owner))
@@ -184,18 +186,20 @@ class FrameTable:
         self._shown = {tuple(lines): shown for lines, shown in self._shown.items()}
         self._paths = {tuple(functions): path for functions, path in self._paths.items()}
 
-    def _number_function(self, file: str, qualname: str) -> int:
-        qualname = fold_comprehension(qualname)
+    def _number_function(self, frame: Frame) -> int:
+        file, qualname = frame.file, fold_comprehension(frame.qualname)
         number = self._function_numbers.get((file, qualname))
         if number is None:
             number = self._function_numbers[file, qualname] = len(self._functions)
-            self._functions.append(self._judge(file, qualname))
+            outer = self._whole[self._whole.index(frame) + 1 :]
+            self._functions.append(self._judge(file, qualname, outer))
         return number
 
-    def _judge(self, file: str, qualname: str) -> Function:
-        known = self._files.get(file)
+    def _judge(self, file: str, qualname: str, outer: tuple[Frame, ...]) -> Function:
+        owner = self._ownership.of_function(file, qualname, (frame.file for frame in outer))
+        known = self._files.get((file, owner))
         if known is None:
-            known = self._files[file] = _judge_file(file, self._ownership.of(file))
+            known = self._files[file, owner] = _judge_file(file, owner)
         name = qualname.rpartition(".")[2]
         return Function(
             file=file,

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import Enum
 
 from loopcanary.diagnosis.code.code_paths import CodePaths
+from loopcanary.diagnosis.code.templates import is_of_template
 
 _INSTALLED_PARTS = ("/site-packages/", "/dist-packages/")
 _OUR_PART = "-packages/loopcanary/"
 _TEMPLATES = re.compile(
     r"\.(?:html?|xhtml|xml|svg|css|js|json|txt|md|rst|tex|csv|sql|ya?ml|toml|ini|cfg|conf|eml|sh"
-    r"|j2|jinja2?|mako?|tmpl|tpl)(?:\.py)?$",
+    r"|j2|jinja2?|mako?|tmpl|tpl)(?:\.py)?$"
+    r"|\.generated\.py$",
     re.IGNORECASE,
 )
-"""Files of which Jinja2 and Mako make Python code under the template's name, with lines of its own."""
+"""Files of which Jinja2, Mako and Tornado make Python code under the template's name, with lines of its own.
+Templates called otherwise are known by who calls them: scripts have no suffix of Python's either."""
 _STDLIB_PART = re.compile(r"/lib(?:64)?/python3\.\d+t?/|/lib/python3\d+\.zip/")
 
 
@@ -55,6 +59,12 @@ class Ownership:
         if owner is None:
             owner = self._known[file] = self._judge(file)
         return owner
+
+    def of_function(self, file: str, qualname: str, callers: Iterable[str]) -> Owner:
+        """The owner of one function of a file. `callers`: the files of the frames outside of it."""
+        if file.startswith("<") or file == self._paths.main or not is_of_template(file, qualname, callers):
+            return self.of(file)
+        return Owner.SYNTHETIC
 
     def _judge(self, file: str) -> Owner:
         owner = self._by_place(file)
