@@ -13,6 +13,7 @@ from tests.diagnosis.cases import (
     PLAIN,
     SITE,
     STDLIB,
+    Texts,
     at,
     evidence,
     frame,
@@ -533,6 +534,47 @@ KNOWN = [
 def test_advice_goes_by_what_is_known(known):
     stall = told(CODE, *known.calls, kernel=known.kernel, **(known.more or {}))
     assert stall.advice == known.says, (stall.cause, stall.evidence)
+
+
+FREES = "make less, or free that in pieces: a function frees its objects as it returns"
+LEDGER = "class Ledger:\n    def summary(self):\n        return 3\n"
+
+
+@pytest.mark.parametrize(
+    ("imported", "call"),
+    [
+        ("import ledger", "ledger.summary()"),
+        ("from ledger import summary", "summary()"),
+        ("from ledger import (\n    other,\n    summary,\n)", "summary()"),
+        ("import os, ledger as books", "books.summary()"),
+        ("from . import ledger", "ledger.summary()"),
+        ("from .ledger import Ledger\nbooks = Ledger(3)", "books.summary()"),
+        ("from ledger import Ledger  # all of it\nbooks: Ledger", "self.books.summary()"),
+    ],
+)
+def test_an_imported_function_frees_what_it_made(imported, call):
+    source = f"{imported}\ndef handler(self):\n    {call}\n"
+    taken = samples(*[stack(inside(source, call))] * 12, **RUNS)
+    assert FREES in judged(evidence(taken), sources=Texts(app=source, ledger=LEDGER)).advice
+    assert judged(evidence(taken), sources=Texts(app=source, other=LEDGER)).advice == IN_PROCESS
+
+
+@pytest.mark.parametrize(
+    "imported", ["from hashes import crunch", "import ledger", "from ledger import other"]
+)
+def test_a_call_of_another_name_frees_nothing(imported):
+    """The text of `ledger` has a function of the call's name, and the call is of something else."""
+    source = f"{imported}\ndef handler(hashes):\n    hashes.summary()\n"
+    taken = samples(*[stack(inside(source, "hashes.summary()"))] * 12, **RUNS)
+    assert judged(evidence(taken), sources=Texts(app=source, ledger=LEDGER)).advice == IN_PROCESS
+
+
+def test_a_function_that_samples_reached_frees_what_it_made():
+    source = "def handler(books):\n    books.summary()\n    books.summary(3)\n"
+    inner = stack(frame("summary", f"{SITE}/books.py", 7), inside(source, "books.summary()"))
+    freeing = stack(inside(source, "books.summary(3)"))
+    assert FREES in judged(evidence(samples(*[inner] * 5, *[freeing] * 9, **RUNS)), source).advice
+    assert judged(evidence(samples(*[freeing] * 14, **RUNS)), source).advice == IN_PROCESS
 
 
 def test_a_polling_loop_is_counted():

@@ -16,6 +16,7 @@ from loopcanary.diagnosis.causes.sleep import SLEEPING_CALLS
 from loopcanary.diagnosis.causes.verdict import Finding, Verdict
 from loopcanary.diagnosis.code.call_sites import callee_of
 from loopcanary.diagnosis.code.code_paths import CodePaths
+from loopcanary.diagnosis.code.imported import imported_files
 from loopcanary.diagnosis.code.ownership import module_name
 from loopcanary.diagnosis.code.stack_frames import Placed
 from loopcanary.diagnosis.culprit.polling import Polling
@@ -152,9 +153,24 @@ def _topic(
     if cause is Cause.CPU:
         return _topic_of_loop(observation, suspect)
     if cause is Cause.NATIVE_CPU and blocker is not None and blocker.function is None and call is not None:
-        defined = observation.sites.defines(suspect.view.function.file, last_name(callee_of(call)))
-        return "frees-on-return" if defined else None
+        return "frees-on-return" if _calls_python(case, suspect, callee_of(call)) else None
     return None
+
+
+def _calls_python(case: StallCase, suspect: Suspect, callee: str | None) -> bool:
+    """Whether a call is that of a Python function: one that other samples found below it, or that the program
+    has in the culprit's file or where the call's name was imported from."""
+    sites, name = case.observation.sites, last_name(callee)
+    if callee is None or not name:
+        return False
+    if any(
+        below and below[-1].shown.function == name and sites.of(view).callee == callee
+        for view, below, _ in suspect.hits
+    ):
+        return True
+    file = suspect.view.function.file
+    imported = imported_files(sites.lines_of(file), file, callee, case.paths)
+    return any(sites.defines(one, name) for one in (file, *imported))
 
 
 def _topic_of_loop(observation: Observation, suspect: Suspect) -> str | None:

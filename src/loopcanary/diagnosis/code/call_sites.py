@@ -84,10 +84,14 @@ class CallSites:
         text, blocks = self._text(view), self.blocks(view)
         return text.lines[blocks[-1][0] - 1 : view.frame.line - 1] if text is not None and blocks else ()
 
+    def lines_of(self, file: str) -> tuple[str, ...]:
+        """The lines of a file; none without the source."""
+        text = self._source(file)
+        return () if text is None else text.lines
+
     def defines(self, file: str, name: str) -> bool:
         """Whether a file has a function of that name."""
-        text = self._source(file)
-        return text is not None and any(line.lstrip().startswith(f"def {name}(") for line in text.lines)
+        return any(line.lstrip().startswith(f"def {name}(") for line in self.lines_of(file))
 
     def _look_for_loop(self, view: PlacedFrame) -> tuple[bool, bool] | None:
         text = self._text(view)
