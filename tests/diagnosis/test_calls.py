@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -156,6 +157,18 @@ def test_sources_follow_the_files_own_encoding(tmp_path: Path):
     file = tmp_path / "a.py"
     file.write_bytes("# coding: latin-1\nx = 'é'\n".encode("latin-1"))
     assert FileSources().read(str(file)).lines[1] == "x = 'é'"
+
+
+def test_a_small_source_takes_little_memory(tmp_path: Path):
+    file, sources = tmp_path / "a.py", FileSources()
+    file.write_text("one = 1\n" * 99)
+    tracemalloc.start()
+    try:
+        assert sources.read(str(file)) is not None
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 1 << 20
 
 
 @pytest.mark.parametrize("packed", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED], ids=["stored", "packed"])

@@ -59,7 +59,7 @@ class FileSources:
         is_too_long = archive is None and facts.st_size > _FILE_BYTES_MAX
         if is_too_long or not stat.S_ISREG(facts.st_mode):
             return None
-        data = _read_file(file) if archive is None else _read_member(archive, file)
+        data = _read_file(file, facts.st_size) if archive is None else _read_member(archive, file)
         text = None if data is None else _to_lines(data, facts.st_mtime_ns)
         if text is not None:
             self._keep(file, stamp, text)
@@ -90,12 +90,14 @@ def _look(file: str) -> tuple[Path | None, os.stat_result]:
             return None if place == Path(file) else place, facts
 
 
-def _read_file(file: str) -> bytes | None:
+def _read_file(file: str, size: int) -> bytes | None:
+    """A file that has this size; None if it grows at this moment."""
     try:
         with Path(file).open("rb") as stream:
-            return stream.read(_FILE_BYTES_MAX + 1)
+            data = stream.read(size + 1)  # which takes as much memory as it is asked for, whatever there is
     except OSError:
         return None
+    return data if len(data) <= size else None
 
 
 def _read_member(archive: Path, file: str) -> bytes | None:
