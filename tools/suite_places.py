@@ -21,8 +21,6 @@ from interpreters import outside_make
 from suite_outcomes import ABSENT, Outcomes, read, without
 
 _RECORDER = Path(__file__).with_name("suite_recorder.py")
-# A suite that hangs is killed, with all that it started; tests that it did not come to are absent.
-_GIVES_UP_S = 3_600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +36,7 @@ class Suite:
     from_sdist: list[str] = field(default_factory=list)
     options: list[str] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
+    limit_s: float = 3_600
 
     def programs(self) -> list[list[str]]:
         """Module and arguments of each process of a whole run."""
@@ -167,7 +166,7 @@ class Place:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        limit = threading.Timer(_GIVES_UP_S, os.killpg, (program.pid, signal.SIGKILL))
+        limit = threading.Timer(self.suite.limit_s, os.killpg, (program.pid, signal.SIGKILL))
         limit.start()
         _, status, used = os.wait4(program.pid, 0)
         limit.cancel()

@@ -57,7 +57,8 @@ class Row:
 
     @property
     def is_different(self) -> bool:
-        return any(one.verdict is Verdict.DIFFERENT for one in self.differences)
+        """Also where no test ran at all: nothing is known then."""
+        return not self.tests or any(one.verdict is Verdict.DIFFERENT for one in self.differences)
 
 
 def read_rows(file: Path) -> list[Row]:
@@ -138,6 +139,8 @@ def _name(row: Row) -> str:
 
 
 def _same(row: Row) -> str:
+    if not row.tests:
+        return "**no test ran**"
     different = sum(one.verdict is Verdict.DIFFERENT for one in row.differences)
     if different:
         return f"**no**, {different} different"

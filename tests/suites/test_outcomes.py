@@ -6,7 +6,7 @@ import json
 
 import pytest
 from suite_outcomes import Runs, Verdict, differing, judge, read, without
-from suite_table import BEGIN, END, Difference, Row, read_rows, with_row, write_page, write_rows
+from suite_table import BEGIN, END, Difference, Row, lines, read_rows, with_row, write_page, write_rows
 
 P, F = "passed", "failed"
 
@@ -95,3 +95,9 @@ def test_the_page_gets_its_tables_between_the_marks(tmp_path):
     assert text.endswith("\nafter\n")
     assert "| trio 0.35.0 | 3.12.1 | 2 | **no**, 1 different (2 passed) | 10.0 | 11.0 | 1.10 |" in text
     assert "| trio 0.35.0 | `a&#124;b` | different | passed 2 of 2 | failed 2 of 2 |" in text
+
+
+def test_a_suite_of_which_no_test_ran_is_no_success():
+    nothing = row(tests=0, outcomes="")
+    assert nothing.is_different
+    assert not any("yes" in line for line in lines([nothing]))
