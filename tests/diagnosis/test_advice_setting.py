@@ -287,6 +287,9 @@ async def stop(self):
     results.get()
     line = file.readline()
     print(line)
+    os.read(changes, 100)
+    changes.poll(300)
+    open(commands)
 
 async def wait(self):
     while not self.ready:
@@ -338,6 +341,7 @@ MOVE = (
 )
 WAIT = "Wait for the lock with `await asyncio.to_thread(...)`, or do not share it with that thread."
 THREAD = held("thread", LockProof.OWNER, "sorted(rows)")
+EVENTS = {"syscall": "read", "target": Target(kind=TargetKind.OTHER, name="anon_inode:inotify")}
 PIPE = {"syscall": "read", "target": Target(kind=TargetKind.PIPE, name="")}
 DNS = {"syscall": "poll"}
 IN_PROCESS = "Run it in a process pool: it holds the GIL, so that a thread does not help."
@@ -430,6 +434,34 @@ KNOWN = [
         "Read the pipe through the loop (`asyncio.create_subprocess_exec`, `await "
         "process.stdout.readline()`), or "
         "on another thread.",
+    ),
+    Known(
+        "files are watched",
+        ("os.read(changes, 100)",),
+        EVENTS,
+        "Let the loop watch the descriptor with `loop.add_reader(...)`, or run `os.read(changes, 100)` with "
+        "`await asyncio.to_thread(...)`.",
+    ),
+    Known(
+        "the same, polled",
+        ("changes.poll(300)",),
+        {**EVENTS, "syscall": "poll"},
+        "Let the loop watch the descriptor with `loop.add_reader(...)`, or run `changes.poll(300)` with "
+        "`await asyncio.to_thread(...)`.",
+    ),
+    Known(
+        "the same, in Qt",
+        ("os.read(changes, 100)",),
+        EVENTS,
+        "Watch the descriptor with a `QSocketNotifier`, or run `os.read(changes, 100)` on another thread.",
+        {"loop_kind": "qt"},
+    ),
+    Known(
+        "a fifo is opened",
+        ("open(commands)",),
+        {"syscall": "openat", "state": "S"},
+        "Run `open(commands)` with `await asyncio.to_thread(...)`; a fifo opens at once with `os.O_RDWR`, or "
+        "once its other end is open.",
     ),
     Known(
         "a loop polls",
@@ -579,8 +611,8 @@ def test_a_function_that_samples_reached_frees_what_it_made():
 
 def test_a_polling_loop_is_counted():
     stall = told(CODE, "time.sleep(0.005)")
-    assert stall.title == "polling by time.sleep(0.005) in wait (app.py:29)"
-    assert "Some 28 of `time.sleep(0.005)` in a row, in the loop of line 28." in stall.evidence
+    assert stall.title == "polling by time.sleep(0.005) in wait (app.py:32)"
+    assert "Some 28 of `time.sleep(0.005)` in a row, in the loop of line 31." in stall.evidence
     assert not any("in a row" in sentence for sentence in told(CODE, "time.sleep(0.2)").evidence)
 
 

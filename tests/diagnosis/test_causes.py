@@ -693,6 +693,25 @@ AIMS = [
         Cause.DISK_IO,
         "slept in read of /srv/in.",
     ),
+    *[
+        Aim(
+            f"{name} is no file",
+            "os.read(pipe, 100)",
+            syscall,
+            on(TargetKind.OTHER, f"anon_inode:{name}"),
+            cause,
+            f"slept in {syscall} of anon_inode:{name}. {says}",
+        )
+        for name, syscall, cause, says in (
+            ("inotify", "read", Cause.DISK_IO, "It waited for a change of the files that it watches."),
+            ("inotify", "poll", Cause.DISK_IO, "It waited for a change of the files that it watches."),
+            ("[eventfd]", "read", Cause.DISK_IO, "It waited for another thread or process to write to"),
+            ("[eventfd]", "poll", Cause.NETWORK_IO, "The innermost call was"),
+            ("[timerfd]", "read", Cause.DISK_IO, "It waited for a timer of the kernel to expire."),
+            ("[signalfd]", "read", Cause.DISK_IO, "It waited for a signal."),
+            ("[userfaultfd]", "read", Cause.DISK_IO, "It waited for an event of the kernel:"),
+        )
+    ],
 ]
 
 
@@ -714,6 +733,12 @@ def test_a_wait_for_input_has_its_own_title_and_advice():
     stall = aimed(AIMS[7])
     assert stall.title == "waiting for standard input in handler (app.py:2)"
     assert "sys.stdin.readline" in stall.advice
+
+
+@pytest.mark.parametrize(("state", "says"), [("S", True), ("D", False)])
+def test_an_open_in_state_s_waits_for_another_program(state, says):
+    taken = samples(*[at_call("file.read()")] * 12, syscall="openat", state=state)
+    assert ("opens the other end of a fifo" in " ".join(judged(evidence(taken)).evidence)) is says
 
 
 # ---- Python that computes, and C ------------------------------------------------------------------

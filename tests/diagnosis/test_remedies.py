@@ -20,7 +20,7 @@ KERNEL = {
     "receives": {"syscall": "recvfrom"},
     "polls": {"syscall": "poll"},
     "connects": {"syscall": "connect"},
-    "opens": {"syscall": "openat"},
+    "opens": {"syscall": "openat", "state": "D"},
     "reads": {"syscall": "read", "args": (9, 1, 1)},
     "writes": {"syscall": "write", "args": (9, 1, 1)},
     "syncs": {"syscall": "fsync"},

@@ -13,6 +13,7 @@ from loopcanary.diagnosis.causes.marks import (
     sleep_sentence,
     target_kind,
 )
+from loopcanary.diagnosis.causes.outside_events import outside_topic, waits_for_event
 from loopcanary.diagnosis.causes.verdict import Finding
 from loopcanary.diagnosis.code.stack_frames import PlacedFrame
 from loopcanary.diagnosis.samples.observation import Observation
@@ -78,6 +79,7 @@ def find_disk(observation: Observation) -> Finding | None:
         confidence=certainty(explained, named=named, guessed=0.6 if not sure else 0.7),
         evidence=tuple(_sentences(observation, waiting, copying, syncing, explained)),
         explained=explained,
+        topic=outside_topic(explained)[0],
     )
 
 
@@ -87,7 +89,7 @@ def _names_file(seen: WeighedSample) -> bool:
 
 
 def _waits(observation: Observation, seen: WeighedSample) -> bool:
-    if seen.state == "D":
+    if seen.state == "D" or waits_for_event(seen):
         return True
     if target_kind(seen) in _NOT_FILES:
         return False
@@ -156,6 +158,7 @@ def _sentences(
         waiting and all(seen.state != "D" for seen in waiting)
     ):
         yield sleep_sentence(observation, waiting, "at-file")
+    yield from outside_topic(explained)[1]
     uninterruptible = tuple(seen for seen in waiting if seen.state == "D")
     if uninterruptible:
         yield say("uninterruptible", some=observation.of_all(uninterruptible))

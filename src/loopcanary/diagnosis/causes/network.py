@@ -10,6 +10,7 @@ from loopcanary.diagnosis.causes.marks import (
     sleep_sentence,
     target_kind,
 )
+from loopcanary.diagnosis.causes.outside_events import waits_for_event
 from loopcanary.diagnosis.causes.verdict import Finding
 from loopcanary.diagnosis.samples.observation import Observation
 from loopcanary.diagnosis.samples.syscalls import FILE_CALLS, NETWORK_CALLS, STREAM_CALLS
@@ -47,7 +48,7 @@ def _waits(observation: Observation, seen: WeighedSample) -> bool:
     kind = target_kind(seen)
     if kind is TargetKind.SOCKET and seen.syscall in FILE_CALLS | NETWORK_CALLS:
         return True
-    if kind is TargetKind.FILE:
+    if kind is TargetKind.FILE or waits_for_event(seen):
         return False
     if seen.syscall in NETWORK_CALLS:
         return True

@@ -76,6 +76,7 @@ POLL_CALLS = _named("poll ppoll")
 """With no descriptor (second argument 0) these are sleeps."""
 READ_CALLS = _named("read readv")
 WRITE_CALLS = _named("write writev")
+OPEN_CALLS = _named("open openat openat2 creat")
 STREAM_CALLS: frozenset[str] = READ_CALLS | WRITE_CALLS
 """Say nothing of what is behind the descriptor."""
 

@@ -53,6 +53,8 @@ TOPICS: tuple[Remedy, ...] = (
     _topic("terminal-input", "Read input on another thread, such as with `await asyncio.to_thread(sys.stdin.readline)`.", Way.INPUT),
     _topic("full-pipe", "Write to the pipe through the loop (`asyncio.create_subprocess_exec`, `await process.stdin.drain()`), or from another thread: its reader was slow.", Way.CHILD, "file.write"),
     _topic("empty-pipe", "Read the pipe through the loop (`asyncio.create_subprocess_exec`, `await process.stdout.readline()`), or on another thread.", Way.CHILD, "file.read input"),
+    _topic("kernel-event", "Let the loop watch the descriptor with `loop.add_reader(...)`, or run `{call}` with `await asyncio.to_thread(...)`.", Way.WATCH, "file.read"),
+    _topic("slow-open", "Run `{call}` with `await asyncio.to_thread(...)`; a fifo opens at once with `os.O_RDWR`, or once its other end is open.", Way.THREAD, "open"),
     _topic("held-import", "Wait for the module before the loop serves, such as with `await asyncio.to_thread(...)`: another thread is importing it.", Way.HANDOVER),
     _topic("held-wait", "Wait for the lock with `await asyncio.to_thread(...)`, or do not share it with that thread.", Way.HANDOVER),
     _topic("thread-runs", "Wait for the thread's end with `await asyncio.to_thread(thread.join)`, or start its work with `await asyncio.to_thread(...)`.", Way.HANDOVER, "threading"),

@@ -29,6 +29,7 @@ _WORDS: Mapping[str, Mapping[Way, str]] = {
         Way.CLIENT: "Use a client that runs on trio (httpx.AsyncClient), or `await trio.to_thread.run_sync(...)`.",
         Way.HANDOVER: "Let the thread hand its result over with `trio.from_thread.run_sync`, or use a trio channel.",
         Way.INPUT: "Read the terminal with `await trio.to_thread.run_sync(input)`.",
+        Way.WATCH: "Wait with `await trio.lowlevel.wait_readable(...)` before `{call}`, or run it with `await trio.to_thread.run_sync(...)`.",
     },
     "qt": {
         Way.TIMER: "Use `QTimer.singleShot` in place of `{call}`: it lets the interface run meanwhile.",
@@ -40,6 +41,7 @@ _WORDS: Mapping[str, Mapping[Way, str]] = {
         Way.CLIENT: "Use `QNetworkAccessManager`, or run `{call}` in a `QThreadPool` and answer by a signal.",
         Way.HANDOVER: "Do not wait for threads: let the thread emit a signal when it is done.",
         Way.INPUT: "Read the terminal on another thread, or by a `QSocketNotifier`.",
+        Way.WATCH: "Watch the descriptor with a `QSocketNotifier`, or run `{call}` on another thread.",
     },
     "tk": {
         Way.TIMER: "Use `widget.after(...)` in place of `{call}`: it lets the window run meanwhile.",
@@ -51,6 +53,7 @@ _WORDS: Mapping[str, Mapping[Way, str]] = {
         Way.CLIENT: "Do it on another thread and poll a queue for the answer with `widget.after`.",
         Way.HANDOVER: "Do not wait for threads: poll a `queue.Queue` with `get_nowait` from `widget.after`.",
         Way.INPUT: "Read the terminal on another thread and hand lines over by a queue.",
+        Way.WATCH: "Watch the descriptor with `widget.tk.createfilehandler(...)`, or run `{call}` on another thread.",
     },
     "glib": {
         Way.TIMER: "Use `GLib.timeout_add` in place of `{call}`: it lets the interface run meanwhile.",
@@ -62,6 +65,7 @@ _WORDS: Mapping[str, Mapping[Way, str]] = {
         Way.CLIENT: "Use libsoup's or Gio's `_async` calls, or a thread with `GLib.idle_add`.",
         Way.HANDOVER: "Do not wait for threads: let them hand their result over with `GLib.idle_add`.",
         Way.INPUT: "Watch the descriptor with `GLib.io_add_watch`, or read it on another thread.",
+        Way.WATCH: "Watch the descriptor with `GLib.io_add_watch`, or run `{call}` on another thread.",
     },
     "gevent": {
         Way.TIMER: "Patch with `gevent.monkey.patch_all()` before all imports, or use `gevent.sleep`.",
@@ -73,6 +77,7 @@ _WORDS: Mapping[str, Mapping[Way, str]] = {
         Way.CLIENT: "Patch with `gevent.monkey.patch_all()` before all imports; for drivers in C, use its thread pool.",
         Way.HANDOVER: "Use gevent's Event, Queue and AsyncResult, or patch with `gevent.monkey.patch_all()`.",
         Way.INPUT: "Read the terminal with `gevent.fileobject`, or in the hub's thread pool.",
+        Way.WATCH: "Wait with `gevent.socket.wait_read(...)` before `{call}`, or run it in the hub's thread pool.",
     },
     "twisted": {
         Way.TIMER: "Use `reactor.callLater(...)` in place of `{call}`, or `await deferLater(reactor, ...)`.",
@@ -84,6 +89,7 @@ _WORDS: Mapping[str, Mapping[Way, str]] = {
         Way.CLIENT: "Use `twisted.web.client.Agent` or treq for HTTP, an endpoint for sockets, or `deferToThread(...)`.",
         Way.HANDOVER: "Do not wait for threads: let them call `reactor.callFromThread(...)`, or use a DeferredLock or DeferredQueue.",
         Way.INPUT: "Read the terminal with `twisted.internet.stdio.StandardIO`.",
+        Way.WATCH: "Let the reactor watch the descriptor with `reactor.addReader(...)`, or run `{call}` with `deferToThread(...)`.",
     },
     "thread": {
         Way.TIMER: "`{call}` keeps the thread: wait for what it waits for, or put the rest of the work into a queue for later.",
@@ -95,6 +101,7 @@ _WORDS: Mapping[str, Mapping[Way, str]] = {
         Way.CLIENT: "Give the call a timeout, keep connections open in a pool, or make it a job of a queue.",
         Way.HANDOVER: "Hold the lock for less, or wait with a timeout.",
         Way.INPUT: "Read the terminal on another thread.",
+        Way.WATCH: "Run `{call}` on a thread of its own that hands over what it reads.",
     },
     "pygame": {
         Way.TIMER: "Leave `{call}` out of the frame: note when it is due and look at the clock each frame, or use `pygame.time.set_timer`.",
@@ -106,6 +113,7 @@ _WORDS: Mapping[str, Mapping[Way, str]] = {
         Way.CLIENT: "Move it out of the frame: do it on another thread and look for the answer in a queue once a frame.",
         Way.HANDOVER: "Do not wait in the frame: look at a `queue.Queue` with `get_nowait` once a frame.",
         Way.INPUT: "Read the terminal on another thread and look for its lines in a queue once a frame.",
+        Way.WATCH: "Ask once a frame with `select.select(..., 0)` whether there is something to read, or run `{call}` on another thread.",
     },
     "other": {
         Way.TIMER: "Replace `{call}` with a timer of the loop: it lets the loop run meanwhile.",
@@ -117,6 +125,7 @@ _WORDS: Mapping[str, Mapping[Way, str]] = {
         Way.CLIENT: "Do it on another thread and hand the result back to the loop.",
         Way.HANDOVER: "Do not wait for threads here: let them hand their result to the loop.",
         Way.INPUT: "Read the terminal on another thread.",
+        Way.WATCH: "Let the loop watch the descriptor, or run `{call}` on another thread.",
     },
 }
 # fmt: on

@@ -20,6 +20,7 @@ class Way(Enum):
     CLIENT = "a client made for the loop, or a thread"
     HANDOVER = "no waiting for threads: they hand over their result"
     INPUT = "input read on another thread"
+    WATCH = "the loop watches a descriptor"
 
 
 @dataclass(frozen=True, slots=True)
