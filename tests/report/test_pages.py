@@ -19,6 +19,7 @@ from loopcanary.model import (
     Portion,
     Scheduler,
     SessionEnd,
+    Severity,
     StallScope,
     StallState,
     Surroundings,
@@ -248,7 +249,7 @@ def test_the_work_that_a_bug_strikes_is_counted() -> None:
         ]
     )
     assert found.scenes == (("checkout", 2),)
-    assert found.tasks == (("Task-#", 2), ("poll-#", 1))
+    assert found.tasks == (("poll-#", 1),)
     assert found.callbacks == (("handle", 2),)
     assert found.threads == (("MainThread (asyncio)", 2), ("io (asyncio)", 1))
     assert (found.startup, found.examined) == (1, 3)
@@ -261,6 +262,15 @@ def test_names_of_some_stalls_have_their_number(store: Store) -> None:
     assert "scenes   checkout (2 of 4), cart (1 of 4)" in text
     assert "callback handle\n" in text
     assert "grouped" not in text
+
+
+def test_the_latest_say_what_was_more_than_a_stall(store: Store) -> None:
+    lengths = {Severity.STALL: 412 * MS, Severity.HANG: 2 * S, Severity.ANR: 7 * S}
+    for grave, length_ns in lengths.items():
+        store.put([SESSION], [stall(id=f"s1-{grave.value}", severity=grave, duration_ns=length_ns)])
+    text = as_shown(bug_of(store, STALL.fingerprint, ()))
+    for ending in ("412 ms  s1-stall\n", "2.00 s  s1-hang   hang\n", "7.00 s  s1-anr    not responding\n"):
+        assert ending in text
 
 
 # ---- over time -----------------------------------------------------------------------------------

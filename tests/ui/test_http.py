@@ -27,10 +27,21 @@ from tests.store.samples import (
 )
 from tests.ui.conftest import HOST, TOOLS, client_of, let_in
 
-from loopcanary.model import Cause, Culprit, Holder, LateFrame, Portion, SessionEnd, StallState, TraceFigures
+from loopcanary.model import (
+    Cause,
+    Culprit,
+    Holder,
+    LateFrame,
+    Portion,
+    SessionEnd,
+    Severity,
+    StallState,
+    ThreadView,
+    TraceFigures,
+)
 from loopcanary.model.search import OTHERS, STALLS, IssueQuery, Remark
 from loopcanary.registry import KINDS, REGISTRY
-from loopcanary.store import Store
+from loopcanary.store import Retention, Store
 from loopcanary.ui.document import document
 from loopcanary.ui.live import Sight
 from loopcanary.ui.pages.report import report_page
@@ -293,11 +304,82 @@ def test_the_flame_graph_is_that_of_the_thread_that_held_the_gil(store: Store):
         checked(text)
 
 
+def test_pages_use_the_glossary_s_words(store: Store):
+    sleeper = ThreadView(tid=3349, name="saver", state="S", holds_gil=False, waits_for_gil=False, frames=())
+    store.put([SESSION], [stall(severity=Severity.ANR, threads=(sleeper,))])
+    client = let_in(client_of(store))
+    text = client.get("/issue", params={"id": STALL.id}).text
+    assert "saver" in text
+    assert "sleeping</span>" in text
+    for path in (f"/issue?id={STALL.id}", f"/session?id={SESSION.id}"):
+        text = client.get(path).text
+        assert ">not responding</span>" in text
+        assert "ANR" not in text
+
+
+def test_a_short_watch_has_a_share_of_time_and_no_hourly_rate(store: Store):
+    loops = tuple(
+        replace(SESSION.loops[0], thread=f"{seconds} s", window_ns=seconds * S, stalled_ns=3 * S)
+        for seconds in (5, 1_800)
+    )
+    store.put([replace(SESSION, loops=loops)], [])
+    text = let_in(client_of(store)).get("/").text
+    assert '<td class="num">60 %</td>' in text
+    assert '<td class="num">6 s/h</td>' in text
+
+
+def test_a_cause_is_hatched_or_not_in_every_store(store: Store, tmp_path: Path):
+    other = Store(tmp_path / "other", retention=Retention(age_ns=1 << 62))
+    lengths = {Cause.CPU: 9, Cause.NATIVE_CPU: 7, Cause.GIL: 5}
+    for one, order in ((store, 1), (other, -1)):
+        for cause, n in lengths.items():
+            one.put([SESSION], [stall(id=cause.value, cause=cause, duration_ns=(10 + order * n) * S)])
+    texts = [let_in(client_of(one)).get("/").text for one in (store, other)]
+    other.close()
+    drawn = [json.loads(script_of(text, "chart-data")) for text in texts]
+    first, second = ({one["label"]: one["hatched"] for one in chart["series"]} for chart in drawn)
+    assert first == second == {"cpu": False, "native-cpu": True, "gil": False}
+
+
+def script_of(text: str, name: str) -> str:
+    return text.partition(f'id="{name}">')[2].partition("</script>")[0]
+
+
+def test_the_first_bug_s_bar_is_full_and_has_its_cause_s_colour(store: Store):
+    lengths = {"1:a": 600, "1:b": 300, "1:c": 300}
+    for bug, length_ms in lengths.items():
+        store.put([SESSION], [stall(id=bug, fingerprint=bug, cause=Cause.GIL, duration_ns=length_ms * MS)])
+    rank = let_in(client_of(store)).get("/").text.partition('<ol class="rank">')[2].partition("</ol>")[0]
+    assert re.findall(r'class="fill" width="([0-9.]+)"', rank) == ["100.0", "50.0", "50.0"]
+    assert rank.count('class="meter c-gil"') == 3
+
+
+def test_a_stall_s_page_has_no_words_for_next_to_nothing(store: Store):
+    spent = replace(STALL.ledger, on_cpu_ns=400 * MS, gil_wait_ns=0, run_queue_ns=900_000, blocked_ns=11 * MS)
+    store.put([SESSION], [stall(ledger=replace(spent, gc_ns=90_000, error_ns=410_000))])
+    text = let_in(client_of(store)).get("/issue", params={"id": STALL.id}).text
+    ledger = text.partition('<div class="ledger">')[2].partition("</div>")[0]
+    assert "on CPU <b>400 ms</b>" in ledger
+    assert "blocked <b>11.0 ms</b>" in ledger
+    assert "waiting for a CPU" not in ledger
+    assert "collecting garbage" not in ledger
+    assert "\u00b1 410 \u00b5s" in ledger
+    assert "</a> \u00b7 <a" in text.partition("Open as")[2].partition("</p>")[0]
+
+
+def test_a_bug_s_page_says_of_how_many_stalls_a_name_is(store: Store):
+    scenes = [None, "cart", "cart"]
+    store.put([SESSION], [stall(id=f"s1-{k}", scene=scene, task="Task-7") for k, scene in enumerate(scenes)])
+    text = let_in(client_of(store)).get("/group", params={"f": STALL.fingerprint}).text
+    assert 'cart <span class="dim">2 of 3</span>' in text
+    assert "Task-#" not in text
+
+
 def test_an_empty_store_says_how_to_begin(store: Store):
     client = let_in(client_of(store))
     for text in all_pages(client, store).values():
         checked(text)
-    for path in ("/", "/sessions"):
+    for path in ("/", "/sessions", "/groups", "/changes"):
         assert f"<pre>loopcanary run --store {store.folder} app.py</pre>" in client.get(path).text
 
 

@@ -196,6 +196,14 @@ def test_no_cell_of_the_chart_is_stalled_by_more_than_all(store: Store):
     assert max(chart.causes[0].shares) == 1.0
 
 
+def test_a_cause_that_is_left_alone_is_named(store: Store):
+    causes = list(Cause)[:7]
+    store.put([SESSION], [stall(id=f"s1-{cause}", cause=cause, fingerprint=f"1:{cause}") for cause in causes])
+    chart = overview_page(store.reader, TOOLS, (), NOW).chart
+    assert chart is not None
+    assert {one.cause for one in chart.causes} == {cause.value for cause in causes}
+
+
 # ---- one of each -----------------------------------------------------------------------------
 
 

@@ -110,6 +110,7 @@ def parsed(store: Store, query: IssueQuery = ALL, limit: int = 20) -> Parsed:
 
 def test_it_says_which_line_why_and_what_to_do(filled: Store):
     assert b"<bdi>shop</bdi>" in document(page_of(filled), "")
+    assert b" by loopcanary 1.2.3</span>" in document(page_of(filled), "", "loopcanary 1.2.3")
     found = parsed(filled)
     for words in (
         "Biggest bug: 85 % of all stalled time",

@@ -22,7 +22,7 @@ from loopcanary.document.parts import (
     Tone,
 )
 from loopcanary.document.verdict import SEVERITY_TONES, STATE_WORDS
-from loopcanary.model import Issue, IssueKind, Stall
+from loopcanary.model import Issue, IssueKind, Severity, Stall
 from loopcanary.model.search import IssueGroup
 from loopcanary.model.units import format_duration
 from loopcanary.report.figures.affected import Affected
@@ -37,8 +37,6 @@ from loopcanary.words.text import count_of, printable
 
 _NAMES_MAX = 5
 LATEST_MAX = 10
-_NAMELESS = "Task-#"
-"""What affected() calls all tasks that were given no name."""
 
 
 def bug_document(report: Report, group: IssueGroup) -> Document:
@@ -100,7 +98,7 @@ def _affected(found: Affected) -> Facts:
     startup = f"{found.startup:,} of {found.examined:,} before the loop first waited"
     return facts(
         ("scenes", _counted(found.scenes, found.examined)),
-        ("tasks", _counted([one for one in found.tasks if one[0] != _NAMELESS], found.examined)),
+        ("tasks", _counted(found.tasks, found.examined)),
         ("callback", _counted(found.callbacks, found.examined)),
         ("threads", _counted(found.threads, found.examined)),
         ("causes", _counted(found.causes, found.examined) if len(found.causes) > 1 else None),
@@ -132,11 +130,16 @@ def latest(issues: Sequence[Issue], count: int, numbers: Mapping[str, int] | Non
 _LATEST_COLUMNS = (
     Head("bug", is_number=True),
     Head("began"),
-    Head("severity"),
     Head("length", is_number=True),
     Head("id"),
     Head(""),
 )
+
+
+def _latest_words(stall: Stall) -> str:
+    """How it ended, else how grave it was; nothing of a short one that ended by itself."""
+    severity = "" if stall.severity is Severity.STALL else severity_word(stall.severity)
+    return STATE_WORDS[stall.state] or severity
 
 
 def _latest_row(issue: Issue, bug: int | str) -> TableRow:
@@ -145,9 +148,8 @@ def _latest_row(issue: Issue, bug: int | str) -> TableRow:
         (
             said(dim(str(bug))),
             said(moment(issue.began_wall_ns)),
-            said(Piece(severity_word(issue.severity), tone)) if isinstance(issue, Stall) else (),
             said(Piece(format_duration(issue.duration_ns), tone)),
             said(name(issue.id, 48)),
-            said(Piece(STATE_WORDS[issue.state], Tone.ALARM)) if isinstance(issue, Stall) else (),
+            said(Piece(_latest_words(issue), Tone.ALARM)) if isinstance(issue, Stall) else (),
         )
     )

@@ -8,7 +8,7 @@ from loopcanary.document.makers import dim, line, name, part, said, sentences
 from loopcanary.document.parts import Block, Head, Indented, Paragraph, Piece, Pieces, Table, TableRow, Tone
 from loopcanary.model import LoopHealth, Session, SessionEnd
 from loopcanary.model.units import format_duration, format_number, format_size
-from loopcanary.report.figures.loop_figures import LoopFigures, figures_of
+from loopcanary.report.figures.loop_figures import LoopFigures, figures_of, stalled_share
 from loopcanary.report.times import moment
 from loopcanary.words.guards import guard_words
 from loopcanary.words.lives import BRIEF_NS, life_words
@@ -17,7 +17,6 @@ from loopcanary.words.waiting import share_words
 
 _RUNS_MAX = 6
 _LOOPS_MAX = 6
-_HOURLY_NS = 600_000_000_000
 _HEADS = tuple(
     Head(words, is_number=True) for words in ("busy", "delay mean", "p50", "p90", "p99", "p99.9", "max")
 )
@@ -94,11 +93,9 @@ def _loop(loop: LoopHealth, session: Session) -> TableRow:
 def _more(health: LoopHealth, loop: LoopFigures) -> Iterator[str]:
     if loop.stalled_s_per_hour is not None:
         stalls = f" ({count_of(loop.stalls, 'stall')})" if loop.stalls else ""
-        # A short run does not say what an hour would bring.
-        is_short = health.window_ns < _HOURLY_NS
         hourly = f"{format_number(loop.stalled_s_per_hour)} s an hour"
-        share = f"{share_words(health.stalled_ns / health.window_ns)} of the time"
-        yield f"stalled {share if is_short else hourly}{stalls}"
+        share = stalled_share(health)
+        yield f"stalled {hourly if share is None else f'{share_words(share)} of the time'}{stalls}"
     if health.window_ns < BRIEF_NS:
         yield f"{count_of(health.callbacks, 'callback')} in {count_of(health.turns, 'turn')}"
     elif loop.callbacks_per_s is not None and loop.turns_per_s is not None:

@@ -12,7 +12,8 @@ from loopcanary.model.units import format_duration, format_size
 from loopcanary.words.text import count_of, printable
 from loopcanary.words.waiting import share_words
 
-_SHARE_LEAST = 0.005
+LEDGER_LEAST = 0.005
+"""A smaller share of a stall is not worth a word."""
 
 
 def ledger(ledger: Ledger, duration_ns: int) -> Iterator[Shares]:
@@ -29,14 +30,14 @@ def ledger(ledger: Ledger, duration_ns: int) -> Iterator[Shares]:
         if ns is not None and duration_ns > 0
     ]
     if known:
-        words = [_words(share, ledger, duration_ns) for share in known if share.share >= _SHARE_LEAST]
+        words = [_words(share, ledger, duration_ns) for share in known if share.share >= LEDGER_LEAST]
         error = f" ± {format_duration(ledger.error_ns)}" if ledger.error_ns else ""
         yield Shares("time", tuple(known), said(", ".join(words) + error))
 
 
 def _words(share: Share, ledger: Ledger, duration_ns: int) -> str:
     gc = (ledger.gc_ns or 0) / duration_ns if share.name == "CPU" else 0.0
-    collected = f" (gc {_rounded(gc)})" if gc >= _SHARE_LEAST else ""
+    collected = f" (gc {_rounded(gc)})" if gc >= LEDGER_LEAST else ""
     return f"{share.name} {_rounded(min(share.share, 1.0))}{collected}"
 
 
@@ -68,7 +69,7 @@ def _switches(around: Surroundings) -> str:
 
 
 def _notable(share: float | None) -> float | None:
-    return share if share is not None and share >= _SHARE_LEAST else None
+    return share if share is not None and share >= LEDGER_LEAST else None
 
 
 def process_words(issue: Issue, session: Session | None) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _LEAST_HEIGHT = 14
 """Of a screen that has room for the lines about the chosen row."""
-_KEYS = "? help  q quit  l stack  g group  s sort  r reverse  / filter  a all  p pause  t light"
+_KEYS = "? help  q quit  l stack  g bug  s sort  r reverse  / filter  a all  p pause  t light"
 _ORDERS = tuple(ORDERS)
 
 
@@ -49,7 +49,7 @@ class Top(App[None]):
         Binding("q,ctrl+c", "quit", "quit"),
         Binding("escape", "leave", "quit"),
         Binding("l,enter", "stack", "live stack"),
-        Binding("g", "group", "group"),
+        Binding("g", "group", "bug"),
         Binding("s", "order(1)", "order"),
         Binding("S", "order(-1)", "order before"),
         Binding("r", "reverse", "reverse"),

@@ -23,7 +23,7 @@ _WRAPPER = Console()
 HELP = (
     ("up down, j k", "choose a loop; page up, page down, home, end"),
     ("l, enter", "live stack: what every thread of its process does now (as `loopcanary dump`)"),
-    ("g", "group: the bug behind its last stall (as `loopcanary show`)"),
+    ("g", "the bug of its last stall (as `loopcanary show`)"),
     ("s, S", "next order, order before: trouble, busy, delay, callbacks, stalls, latest, program, pid"),
     ("r", "reverse the order"),
     ("/", "filter by words in anything that is shown; escape takes it back"),

@@ -9,12 +9,13 @@ from loopcanary.ui.pages.report import ReportPage
 from loopcanary.ui.rendering import STATIC, Renderer
 
 
-def document(page: ReportPage, folder: str) -> bytes:
-    """The page as HTML, in UTF-8; paths below `folder` relative to it."""
+def document(page: ReportPage, folder: str, made_by: str = "loopcanary") -> bytes:
+    """The page as HTML, in UTF-8; paths below `folder` relative to it. `made_by`: program and version."""
     # No editor: who reads it may not have the files.
     html = Renderer(folder=folder, editor="").page(
         "report.html",
         page=page,
+        maker=made_by,
         bundle=bundle(),
         icon="data:image/svg+xml," + quote((STATIC / "icon.svg").read_text(encoding="utf-8")),
         now_wall_ns=page.generated_wall_ns,

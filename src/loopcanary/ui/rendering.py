@@ -15,9 +15,11 @@ from markupsafe import Markup
 
 from loopcanary.document import html
 from loopcanary.document.parts import Document
-from loopcanary.model import Culprit, FrameSlice
+from loopcanary.model import Cause, Culprit, FrameSlice
 from loopcanary.model.units import format_duration, format_number, format_size
+from loopcanary.report.figures.loop_figures import stalled_share
 from loopcanary.report.folding import Fold
+from loopcanary.report.surroundings import LEDGER_LEAST
 from loopcanary.report.times import age, moment, span
 from loopcanary.ui import drawing
 from loopcanary.ui.pages.code import CodeView
@@ -39,6 +41,7 @@ from loopcanary.words.waiting import (
     scheduler_words,
     second_cause_words,
     share_words,
+    state_words,
     target_words,
 )
 
@@ -146,9 +149,18 @@ def _advice(text: str) -> Markup:
     )
 
 
+def _duration(ns: int) -> str:
+    """As a page has it, whose font has the sign for micro; nothing at all is 0 of any unit."""
+    return format_duration(ns).replace(" us", " \u00b5s") if ns else "0"
+
+
 def _source(text: str) -> str:
     """A piece of source with its spaces."""
     return printable(text.replace("\t", "    "), 2_000)
+
+
+_HATCHED = frozenset(cause.value for cause in list(Cause)[1::2])
+"""Every second cause: neighbours in a stack differ by more than colour, and in all stores alike."""
 
 
 def _series(causes: Iterable[CauseTime]) -> list[dict[str, Any]]:
@@ -156,6 +168,7 @@ def _series(causes: Iterable[CauseTime]) -> list[dict[str, Any]]:
     return [
         {
             "label": one.cause,
+            "hatched": one.cause in _HATCHED,
             "values": [round(share, 4) for share in one.shares],
             "seconds": [round(ns / _S, 4) for ns in one.cells_ns],
         }
@@ -192,7 +205,7 @@ _FILTERS: dict[str, Any] = {
     "kind": kind_words,
     "named": lambda text, limit: name(text, limit) or "(no name)",
     "text": lambda text: printable(text, 2_000),
-    "duration": format_duration,
+    "duration": _duration,
     "number": format_number,
     "size": format_size,
     "share": share_words,
@@ -219,6 +232,9 @@ _GLOBALS: dict[str, Any] = {
     "no_line_words": no_line_words,
     "struck_words": struck_words,
     "severity_word": severity_word,
+    "LEDGER_LEAST": LEDGER_LEAST,
+    "state_words": state_words,
+    "stalled_share": stalled_share,
     "confidence_word": confidence_word,
     "second_cause_words": second_cause_words,
     "holder_label": holder_label,

@@ -20,7 +20,7 @@ _CAUSE_WORDS = {
     Cause.HOST: "runnable, but given no CPU by the host",
     Cause.UNKNOWN: "not enough evidence",
 }
-_SEVERITY_WORDS = {Severity.STALL: "stall", Severity.HANG: "hang", Severity.ANR: "ANR"}
+_SEVERITY_WORDS = {Severity.STALL: "stall", Severity.HANG: "hang", Severity.ANR: "not responding"}
 _CONFIDENCE_WORDS = ((0.9, "certain"), (0.7, "likely"), (0.4, "possible"))
 
 
@@ -30,13 +30,13 @@ def cause_words(cause: Cause) -> str:
 
 
 def severity_word(severity: Severity) -> str:
-    """stall, hang or ANR."""
+    """stall, hang or not responding."""
     return _SEVERITY_WORDS[severity]
 
 
 def severity_words(severity: Severity) -> str:
-    """The same for people who do not know the word: `not responding (ANR)`."""
-    return "not responding (ANR)" if severity is Severity.ANR else _SEVERITY_WORDS[severity]
+    """The same with the word of the options and of JSON: `not responding (ANR)`."""
+    return severity_word(severity) + (" (ANR)" if severity is Severity.ANR else "")
 
 
 def confidence_word(confidence: float) -> str:

@@ -51,6 +51,21 @@ def share_words(share: float) -> str:
     return f"{percent:.{1 if 0 < percent < 9.95 else 0}f} %"
 
 
+_STATES = {
+    "R": "runnable",
+    "S": "sleeping",
+    "D": "in uninterruptible sleep",
+    "T": "stopped by a signal",
+    "t": "stopped by a debugger",
+    "Z": "ended",
+}
+
+
+def state_words(letter: str) -> str:
+    """What the letter of /proc/TID/stat says of a thread: `sleeping`; another letter as `state X`."""
+    return _STATES.get(letter) or f"state {printable(letter, _NAME_MAX)}"
+
+
 def thread_by_name(name: str) -> str:
     """`thread pool-1`; one that has no name goes by `thread 4711` as it is."""
     shown = printable(name, _NAME_MAX)

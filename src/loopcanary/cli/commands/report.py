@@ -92,11 +92,12 @@ def _missing_for_pages() -> str:
 
 
 def _write_page(source: IssueStore, query: IssueQuery, limit: int, output: str) -> int:
+    from loopcanary.cli.bundling import made_by
     from loopcanary.cli.tools import page_tools
     from loopcanary.ui.document import document
     from loopcanary.ui.pages.report import report_page
 
     page = report_page(source, query, page_tools(), limit=limit, now_wall_ns=time.time_ns())
     with opened_output(output) as out:
-        out.write(document(page, current_folder()))
+        out.write(document(page, current_folder(), made_by()))
     return NOTHING_FOUND if page.finds_nothing and query != IssueQuery() else 0

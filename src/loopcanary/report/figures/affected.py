@@ -12,6 +12,8 @@ from loopcanary.model import Stall
 EXAMINED = 500
 """So many stalls, the latest, are looked at."""
 _NUMBER = re.compile(r"\d+")
+_NAMELESS = re.compile(r"Task-\d+")
+"""What asyncio calls a task that was given no name."""
 
 Counts = tuple[tuple[str, int], ...]
 """Names and how many stalls had them, most first."""
@@ -24,7 +26,7 @@ class Affected:
     examined: int
     scenes: Counts
     tasks: Counts
-    """Numbers left out: `Task-#` are all tasks without a name."""
+    """Numbers left out; without those that were given no name."""
     callbacks: Counts
     threads: Counts
     """With the kind of loop."""
@@ -38,7 +40,10 @@ def affected(stalls: Sequence[Stall]) -> Affected:
     return Affected(
         examined=len(stalls),
         scenes=_counts(stall.scene for stall in stalls),
-        tasks=_counts(_NUMBER.sub("#", stall.task) if stall.task else None for stall in stalls),
+        tasks=_counts(
+            _NUMBER.sub("#", stall.task) if stall.task and not _NAMELESS.fullmatch(stall.task) else None
+            for stall in stalls
+        ),
         callbacks=_counts(stall.callback for stall in stalls),
         threads=_counts(f"{stall.thread} ({stall.loop})" for stall in stalls),
         causes=_counts(stall.cause.value for stall in stalls),

@@ -8,6 +8,7 @@ from loopcanary.model import LoopHealth
 from loopcanary.report.figures.watched import HOUR_NS
 
 _S = 1_000_000_000
+_HOURLY_NS = 600 * _S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,11 @@ class LoopFigures:
     gc_ns: int | None
     run_queue: float | None
     """Share of the loop's life in which its thread was ready and not run."""
+
+
+def stalled_share(loop: LoopHealth) -> float | None:
+    """Of the time watched, where that is too short to say what an hour would bring; else None."""
+    return loop.stalled_ns / loop.window_ns if 0 < loop.window_ns < _HOURLY_NS else None
 
 
 def figures_of(loop: LoopHealth) -> LoopFigures:

@@ -47,7 +47,7 @@ from loopcanary.report.surroundings import ledger, surroundings_words
 from loopcanary.report.times import moment
 from loopcanary.words.earlier import earlier_rows
 from loopcanary.words.text import count_of, printable
-from loopcanary.words.waiting import held_in, share_words, thread_by_name
+from loopcanary.words.waiting import held_in, share_words, state_words, thread_by_name
 
 _LATE_NS = 1_000_000
 _EARLIER_MAX = 12
@@ -204,7 +204,7 @@ def _thread(view: ThreadView) -> Iterator[Block]:
     """Another thread of the process, as it was when the stall became a hang."""
     notes = ["held the GIL"] if view.holds_gil else []
     notes += ["waited for the GIL"] if view.waits_for_gil else []
-    notes += [f"state {printable(view.state, NAME_MAX)}"] if view.state else []
+    notes += [state_words(view.state)] if view.state else []
     extra = f" ({', '.join(notes)})" if notes else ""
     title = said(number("thread "), printable(view.name or str(view.tid), NAME_MAX), dim(extra))
     yield from part(title, [Indented((frames_of(view.frames),))], is_aside=True)

@@ -213,8 +213,10 @@ def stacked_time(
         if 0 <= cell.cell < scale.cells:
             cells[cell.cell] += cell.total_ns
     ranked = sorted(found, key=lambda cause: (-sum(found[cause]), cause))
-    shown = {cause: found[cause] for cause in ranked[:_CAUSES]}
-    if rest := ranked[_CAUSES:]:
+    # One that is left has a name of its own.
+    several = _CAUSES if len(ranked) > _CAUSES + 1 else len(ranked)
+    shown = {cause: found[cause] for cause in ranked[:several]}
+    if rest := ranked[several:]:
         shown["other"] = _columns(found[cause] for cause in rest)
     # Two loops of one process can stall at once.
     whole = list(map(max, _watched_in(scale, watched), _columns(found.values())))

@@ -1,5 +1,16 @@
 // Series over time with uPlot: share of the time stalled by cause, stacked; frames of a scene.
 
+const drawn = new Map();
+
+// A canvas keeps the colours that it was drawn in.
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  for (const [place, end] of [...drawn]) {
+    end();
+    drawn.delete(place);
+    if (place.isConnected) drawCharts(place.parentNode);
+  }
+});
+
 export function drawCharts(root) {
   if (!window.uPlot) return;
   for (const place of root.querySelectorAll("[data-chart]")) {
@@ -21,7 +32,6 @@ function token(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-// Neighbours in a stack differ by more than colour: every second one is hatched.
 function hatched(base) {
   const tile = document.createElement("canvas");
   tile.width = tile.height = 6;
@@ -66,7 +76,21 @@ function draw(place, told) {
     ...(isStack ? stack(told, times) : lines(told)),
   };
   const chart = new uPlot(options, options.data, place);
-  new ResizeObserver(() => chart.setSize({ width: place.clientWidth, height: options.height })).observe(place);
+  const observer = new ResizeObserver(() => chart.setSize({ width: place.clientWidth, height: options.height }));
+  observer.observe(place);
+  drawn.set(place, () => { observer.disconnect(); chart.destroy(); });
+}
+
+// The causes that the bar under the pointer has, in the order of the legend below.
+function legendOf(series) {
+  let rows = [];
+  return {
+    ready: [(chart) => {
+      rows = [...chart.root.querySelectorAll(".u-series")];
+      rows.slice(1).reverse().forEach((row) => row.parentNode.append(row));
+    }],
+    setLegend: [(chart) => rows.forEach((row, index) => { row.hidden = index > 0 && chart.legend.idx != null && !series[index].has(chart.legend.idx); })],
+  };
 }
 
 const when = { label: "from", value: (_, second) => (second === null ? "" : new Date(second * 1000).toLocaleString("sv")) };
@@ -84,15 +108,16 @@ function stack(told, times) {
     const base = colour(one.label);
     return {
       label: one.label,
-      fill: index % 2 ? hatched(base) : base,
+      fill: one.hatched ? hatched(base) : base,
       stroke: base,
       width: 0,
       paths: bars,
       points: { show: false },
+      has: (cell) => one.values[cell] > 0,
       value: (_, __, ___, cell) => (cell === null || cell === undefined ? "" : `${percent(one.values[cell])} (${one.seconds[cell].toFixed(2)} s)`),
     };
   });
-  return { data: [times, ...order.map((index) => sums[index])], series: [when, ...series], scales: { x: { time: true, range: () => ends }, y: { range: (_, low, high) => [0, Math.min(Math.max(high, 0.001) * 1.05, 1)] } } };
+  return { data: [times, ...order.map((index) => sums[index])], series: [when, ...series], hooks: legendOf([when, ...series]), scales: { x: { time: true, range: () => ends }, y: { range: (_, low, high) => [0, Math.min(Math.max(high, 0.001) * 1.05, 1)] } } };
 }
 
 function lines(told) {
