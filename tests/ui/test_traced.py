@@ -20,7 +20,7 @@ from tests.store.samples import (
 from tests.ui.conftest import client_of, let_in
 from tests.ui.test_http import checked
 
-from loopcanary.model import CallRow, Issue, IssueKind, SlowMethod, Startup
+from loopcanary.model import CallRow, Issue, IssueKind, Phase, PhaseKind, SlowMethod, Startup
 from loopcanary.model.search import IssueQuery
 from loopcanary.store import Retention, Store
 from loopcanary.ui.pages.methods import ROWS as METHODS
@@ -57,6 +57,15 @@ def test_a_start_is_a_tree_on_one_axis_of_time():
         True,
     )
     assert [one.is_key for one in all_of(outer)].count(True) == 1
+
+
+def test_imports_of_loopcanary_are_folded():
+    long = {"offset_ns": 0, "duration_ns": 800 * MS, "self_ns": 400 * MS}
+    phases = [
+        Phase(kind=PhaseKind.IMPORT, name=name, **long) for name in ("shop", "loopcanary", "loopcanary.ui")
+    ]
+    rows = branches(replace(STARTUP, phases=tuple(phases), duration_ns=800 * MS))
+    assert [row.is_open for row in rows] == [True, False, False]
 
 
 def test_a_slow_method_is_a_tree_with_shares():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from loopcanary.model import Issue, SlowMethod, Startup
+from loopcanary.model import Issue, PhaseKind, SlowMethod, Startup
 from loopcanary.model.call_tree import levels
 from loopcanary.model.issues.slow_method import ROWS_MAX
 from loopcanary.model.issues.startup import PHASES_MAX
@@ -39,12 +39,14 @@ class Branch:
     """When it began, as a share of all the time; None: it has no place in time."""
     is_key: bool = False
     in_app: bool = True
+    is_ours: bool = False
+    """An import of loopcanary: nobody looks for that."""
     inside: tuple[Branch, ...] = ()
 
     @property
     def is_open(self) -> bool:
         """Whether what is inside is shown at once."""
-        return self.share >= _OPEN_SHARE
+        return self.share >= _OPEN_SHARE and not self.is_ours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +81,7 @@ def phase_tree(start: Startup) -> IssueTree:
             self_share=_share(phase.self_ns, whole),
             begin_share=_share(phase.offset_ns, whole),
             is_key=phase is start.slowest,
+            is_ours=phase.kind is PhaseKind.IMPORT and phase.name.partition(".")[0] == "loopcanary",
         )
         for phase in phases
     ]
