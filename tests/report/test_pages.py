@@ -249,7 +249,7 @@ def test_the_work_that_a_bug_strikes_is_counted() -> None:
         ]
     )
     assert found.scenes == (("checkout", 2),)
-    assert found.tasks == (("poll-#", 1),)
+    assert (found.tasks, found.named_tasks) == ((("Task-#", 2), ("poll-#", 1)), (("poll-#", 1),))
     assert found.callbacks == (("handle", 2),)
     assert found.threads == (("MainThread (asyncio)", 2), ("io (asyncio)", 1))
     assert (found.startup, found.examined) == (1, 3)

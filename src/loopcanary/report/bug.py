@@ -98,7 +98,7 @@ def _affected(found: Affected) -> Facts:
     startup = f"{found.startup:,} of {found.examined:,} before the loop first waited"
     return facts(
         ("scenes", _counted(found.scenes, found.examined)),
-        ("tasks", _counted(found.tasks, found.examined)),
+        ("tasks", _counted(found.named_tasks, found.examined)),
         ("callback", _counted(found.callbacks, found.examined)),
         ("threads", _counted(found.threads, found.examined)),
         ("causes", _counted(found.causes, found.examined) if len(found.causes) > 1 else None),

@@ -12,8 +12,8 @@ from loopcanary.model import Stall
 EXAMINED = 500
 """So many stalls, the latest, are looked at."""
 _NUMBER = re.compile(r"\d+")
-_NAMELESS = re.compile(r"Task-\d+")
-"""What asyncio calls a task that was given no name."""
+_NAMELESS = "Task-#"
+"""What asyncio calls all tasks that were given no name."""
 
 Counts = tuple[tuple[str, int], ...]
 """Names and how many stalls had them, most first."""
@@ -26,7 +26,7 @@ class Affected:
     examined: int
     scenes: Counts
     tasks: Counts
-    """Numbers left out; without those that were given no name."""
+    """Numbers left out: `Task-#` are all tasks without a name."""
     callbacks: Counts
     threads: Counts
     """With the kind of loop."""
@@ -34,16 +34,18 @@ class Affected:
     startup: int
     """Stalls before their loop first waited."""
 
+    @property
+    def named_tasks(self) -> Counts:
+        """Those that were given a name."""
+        return tuple(one for one in self.tasks if one[0] != _NAMELESS)
+
 
 def affected(stalls: Sequence[Stall]) -> Affected:
     """What these stalls have in common, and what not."""
     return Affected(
         examined=len(stalls),
         scenes=_counts(stall.scene for stall in stalls),
-        tasks=_counts(
-            _NUMBER.sub("#", stall.task) if stall.task and not _NAMELESS.fullmatch(stall.task) else None
-            for stall in stalls
-        ),
+        tasks=_counts(_NUMBER.sub("#", stall.task) if stall.task else None for stall in stalls),
         callbacks=_counts(stall.callback for stall in stalls),
         threads=_counts(f"{stall.thread} ({stall.loop})" for stall in stalls),
         causes=_counts(stall.cause.value for stall in stalls),
